@@ -1,0 +1,18 @@
+# Compile and link flags, in two interface targets:
+#   quern_warnings  warnings (as errors with QUERN_ENABLE_WERROR), private to our own targets
+#   global options  processor, sanitizers: everything of ours is compiled alike
+add_library(quern_warnings INTERFACE)
+target_compile_options(quern_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wno-sign-conversion -Wdeprecated $<$<BOOL:${QUERN_ENABLE_WERROR}>:-Werror>)
+
+if(QUERN_ARCH)
+  add_compile_options(-march=${QUERN_ARCH})
+endif()
+# GCC notes an ABI change for 64-byte vectors; nothing of ours passes one between libraries.
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
+
+if(QUERN_ENABLE_SANITIZERS)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

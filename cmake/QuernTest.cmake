@@ -1,0 +1,46 @@
+# quern_test(NAME unit.room.thing SOURCES a_test.cpp ... LIBRARIES quern::room ...
+#            [RANKS 1 2 3 4] [LABELS ...] [KOKKOS] [TIMEOUT seconds])
+# Without RANKS: one ctest entry, one process, GoogleTest's own main.
+# With RANKS: tests/support/mpi_main.cpp is the main and each rank count is its own entry, "NAME/2".
+# KOKKOS: the main initialises Kokkos (tests/support/kokkos_main.cpp).
+function(quern_test)
+  cmake_parse_arguments(ARG "KOKKOS" "NAME;TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
+  string(REPLACE "." "_" target "${ARG_NAME}")
+  string(REGEX REPLACE "\\..*$" "" first "${ARG_NAME}")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gmock quern_warnings)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE
+    QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUERN_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  if(ARG_RANKS)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp)
+    target_link_libraries(${target} PRIVATE quern::comm Kokkos::kokkos)
+    if(NOT QUERN_ENABLE_MPI)
+      set(ARG_RANKS 1)
+    endif()
+    foreach(ranks IN LISTS ARG_RANKS)
+      if(QUERN_ENABLE_MPI)
+        add_test(NAME ${ARG_NAME}/${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}
+          ${ranks} ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS})
+      else()
+        add_test(NAME ${ARG_NAME}/${ranks} COMMAND ${target})
+      endif()
+      math(EXPR processors "${ranks}")
+      set_tests_properties(${ARG_NAME}/${ranks} PROPERTIES LABELS "${first};${ARG_LABELS}"
+        PROCESSORS ${processors} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${QUERN_TEST_ENVIRONMENT}")
+    endforeach()
+  else()
+    if(ARG_KOKKOS)
+      target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/kokkos_main.cpp)
+      target_link_libraries(${target} PRIVATE Kokkos::kokkos)
+    else()
+      target_link_libraries(${target} PRIVATE GTest::gtest_main)
+    endif()
+    add_test(NAME ${ARG_NAME} COMMAND ${target})
+    set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${first};${ARG_LABELS}"
+      TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${QUERN_TEST_ENVIRONMENT}")
+  endif()
+endfunction()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256 (FIPS 180-4), streaming. Small and dependency-free on purpose: it names data sets,
+// checkpoints, recipes and the running binary.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace quern {
+
+class Sha256 {
+ public:
+  Sha256();
+  Sha256& update(std::span<const std::byte> bytes);
+  Sha256& update(const std::string& text);
+  /// Lower-case hexadecimal digest, 64 characters. The object is spent afterwards.
+  std::string hex_digest();
+
+ private:
+  void compress(const std::uint8_t* block);
+
+  std::array<std::uint32_t, 8> state_;
+  std::array<std::uint8_t, 64> buffer_{};
+  std::uint64_t length_ = 0;
+};
+
+std::string sha256(std::span<const std::byte> bytes);
+std::string sha256(const std::string& text);
+/// Throws InputError when the file cannot be read.
+std::string sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace quern

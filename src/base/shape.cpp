@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/shape.hpp"
+
+namespace quern {
+
+std::string to_string(const Shape& shape) {
+  const std::string channels = "[" + std::to_string(shape.channels);
+  if (shape.is_flat()) return channels + "]";
+  return channels + ", " + std::to_string(shape.height) + ", " + std::to_string(shape.width) + "]";
+}
+
+}  // namespace quern

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every layer does. A layer owns no activations and no parameters: it is handed both.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "linalg/block_schedule.hpp"
+#include "tensor/activation.hpp"
+#include "tensor/parameter_block.hpp"
+#include "tensor/step_scalars.hpp"
+
+namespace quern {
+
+enum class Mode { train, evaluate };
+
+/// Everything of the current step that is not an activation.
+struct StepContext {
+  Mode mode = Mode::train;
+  BlockSchedule schedule;
+  StepScalarsView scalars;
+  /// Sample index of each slot in the data set, -1 for an empty slot.
+  View<const std::int64_t> sample_of_slot;
+  FloatView parameters;        ///< the flat block
+  GradientPartials gradients;  ///< the flat gradient block, once per partial
+};
+
+class Layer {
+ public:
+  Layer(std::string name, Shape input, Shape output)
+      : name_(std::move(name)), input_(input), output_(output) {}
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  const std::string& name() const { return name_; }
+  const Shape& input_shape() const { return input_; }
+  const Shape& output_shape() const { return output_; }
+
+  /// Layouts this layer works in, given the layout that comes in: image layers ask for lanes, flat
+  /// layers for rows, elementwise layers keep what they get.
+  virtual Layout input_layout(Layout incoming) const { return incoming; }
+  virtual Layout output_layout(Layout input) const { return input; }
+
+  /// Enters this layer's tensors into the table; keeps their offsets.
+  virtual void add_parameters(ParameterTable&) {}
+
+  /// Allocates workspace for at most `max_slots` slots. Called once, before the first step.
+  virtual void allocate(int /*max_slots*/) {}
+
+  /// y = f(x). Overwrites y. No allocation, no fence.
+  virtual void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                       const Activation& y) = 0;
+
+  /// Overwrites dx (skipped when dx is empty) and this layer's part of step.gradients.
+  virtual void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                        const Activation& y, const Activation& dy, const Activation& dx) = 0;
+
+ private:
+  std::string name_;
+  Shape input_;
+  Shape output_;
+};
+
+}  // namespace quern

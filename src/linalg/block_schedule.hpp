@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local part of the fixed summation tree, where kernels can read it.
+#pragma once
+
+#include "base/block_tree.hpp"
+#include "tensor/types.hpp"
+
+namespace quern {
+
+/// Which micro-blocks of the global batch this rank computes, and in which order their sums are
+/// added. Kernels that reduce over samples process the blocks j = 0 .. num_blocks - 1 (slots
+/// [j * block_slots, (j + 1) * block_slots)), push each block's sum on a stack, and then add the two
+/// topmost entries merges(j) times. What remains at the end, from left to right, are the partials.
+struct BlockSchedule {
+  static constexpr int kMaxDepth = 20;
+
+  int num_blocks = 0;    ///< blocks of this rank, may be 0
+  int block_slots = 0;   ///< slots of each block
+  int num_partials = 0;  ///< sums this rank hands on
+  View<const int> merges;
+  Kokkos::View<const int*, Kokkos::HostSpace> host_merges;  ///< the same, for host micro-kernels
+
+  int slots() const { return num_blocks * block_slots; }
+};
+
+/// Schedule of the owner of blocks [first, last) of a batch of `total` blocks.
+BlockSchedule make_block_schedule(int first, int last, int total, int block_slots);
+
+/// Gradient sums of this rank: partial p occupies floats [p * stride, (p + 1) * stride) of data.
+/// Kernels overwrite; nobody has to zero it.
+struct GradientPartials {
+  FloatView data;
+  std::int64_t stride = 0;
+};
+
+}  // namespace quern

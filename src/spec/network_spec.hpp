@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network is, as plain data: the recipe's [network] table after parsing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/shape.hpp"
+
+namespace quern {
+
+enum class LayerType {
+  linear,
+  conv2d,
+  max_pool2d,
+  avg_pool2d,
+  relu,
+  tanh,
+  sigmoid,
+  gelu,
+  dropout,
+  flatten,
+};
+
+struct LayerSpec {
+  LayerType type = LayerType::linear;
+  /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "<type><n>" for the
+  /// rest, n counting from 1 per type, as PyTorch users name them.
+  std::string name;
+  int features = 0;        ///< linear: output features
+  int channels = 0;        ///< conv2d: output channels
+  int kernel = 0;          ///< conv2d: kernel height and width
+  int stride = 1;          ///< conv2d; pools: defaults to size when the recipe leaves it out
+  int padding = 0;         ///< conv2d
+  int size = 0;            ///< pools: window height and width
+  double probability = 0;  ///< dropout: probability that a unit is zeroed
+  int recipe_line = 0;     ///< where the recipe states it, 0 when it does not
+};
+
+enum class InitType {
+  pytorch,  ///< PyTorch's default of each layer: U(-1/sqrt(fan_in), 1/sqrt(fan_in))
+  normal,   ///< weights N(0, std), biases 0
+};
+
+struct InitSpec {
+  InitType type = InitType::pytorch;
+  double std = 0.01;
+};
+
+struct NetworkSpec {
+  Shape input;
+  std::vector<LayerSpec> layers;
+  InitSpec init;
+};
+
+/// The recipe's word for a layer type ("conv2d").
+const char* to_string(LayerType type);
+
+}  // namespace quern

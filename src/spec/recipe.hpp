@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole run as plain data: what a recipe file and --set say, with every default filled in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "spec/network_spec.hpp"
+#include "spec/training_spec.hpp"
+
+namespace quern {
+
+enum class DataSource {
+  shards,  ///< HDF5 shards in the folders `train` and `test`
+  random,  ///< generated samples, uniform in [0, 1), with random targets: the tutorials' toy data
+};
+
+enum class TargetType {
+  label,   ///< the class of the sample (cross entropy)
+  input,   ///< the input itself (auto-encoder)
+  values,  ///< a vector of floats (random data only)
+};
+
+struct DataSpec {
+  DataSource source = DataSource::shards;
+  std::string train;
+  std::string test;        ///< empty: no evaluation
+  int global_batch = 0;    ///< samples per step over all ranks, or 0
+  int batch_per_rank = 0;  ///< or this, times the number of ranks; exactly one of the two is set
+  bool shuffle = true;
+  TargetType target = TargetType::label;
+  std::int64_t samples = 0;  ///< random: how many
+};
+
+enum class CommBackend { automatic, serial, mpi, nccl };
+
+struct ParallelSpec {
+  CommBackend backend = CommBackend::automatic;
+  int tensor = 1;
+  int pipeline = 1;
+  int micro_batches = 1;
+  bool shard_optimizer = false;
+};
+
+/// When checkpoints are written; 0 switches a clause off. The last step always writes one.
+struct CheckpointSpec {
+  int every_epochs = 1;
+  int every_steps = 0;
+  double every_seconds = 0;
+  int keep = 3;  ///< how many are kept
+};
+
+struct Recipe {
+  std::string name;
+  std::uint64_t seed = 0;
+  DataSpec data;
+  NetworkSpec network;
+  LossSpec loss;
+  OptimizerSpec optimizer;
+  TrainSpec train;
+  ParallelSpec parallel;
+  CheckpointSpec checkpoint;
+
+  /// Samples per step over all ranks.
+  int global_batch(int num_ranks) const {
+    return data.global_batch > 0 ? data.global_batch : data.batch_per_rank * num_ranks;
+  }
+};
+
+}  // namespace quern

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss, optimizer and training settings, as plain data.
+#pragma once
+
+namespace quern {
+
+enum class LossType { cross_entropy, mse };
+
+struct LossSpec {
+  LossType type = LossType::cross_entropy;
+};
+
+enum class OptimizerType { sgd, adam, adamw };
+enum class ScheduleType { constant, step, cosine };
+
+/// Learning rate as a function of the step number (see optim/schedule.hpp for the formulas).
+struct ScheduleSpec {
+  ScheduleType type = ScheduleType::constant;
+  int warmup_steps = 0;  ///< linear from 0 to lr over the first steps
+  int every_epochs = 1;  ///< step: the rate is multiplied by gamma every so many epochs
+  double gamma = 0.1;    ///< step
+  double min_lr = 0;     ///< cosine: where the half wave ends
+};
+
+struct OptimizerSpec {
+  OptimizerType type = OptimizerType::sgd;
+  double lr = 0;
+  double momentum = 0;      ///< sgd
+  bool nesterov = false;    ///< sgd
+  double weight_decay = 0;  ///< sgd and adam: L2 term in the gradient; adamw: decoupled
+  double beta1 = 0.9;       ///< adam, adamw
+  double beta2 = 0.999;     ///< adam, adamw
+  double eps = 1e-8;        ///< adam, adamw
+  double clip_norm = 0;     ///< gradients are scaled to at most this L2 norm; 0: no clipping
+  ScheduleSpec schedule;
+};
+
+enum class Determinism {
+  rank_invariant,  ///< the same bits for any number of ranks and threads
+  fast,            ///< plain sums and MPI's own all-reduce
+};
+
+struct TrainSpec {
+  int epochs = 1;
+  Determinism determinism = Determinism::rank_invariant;
+  /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen from global_batch
+  /// (largest power of two not above global_batch / 8, between 1 and 32).
+  int micro_block = 0;
+  int log_every_steps = 50;   ///< a "step" line in metrics.jsonl every so many steps; 0: never
+  bool per_rank_loss = false; ///< print every rank's own sum of batch losses after each epoch
+};
+
+/// The micro-block size in force: `requested`, or the default for this global batch.
+int micro_block_size(int requested, int global_batch);
+
+}  // namespace quern

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The array vocabulary: every View in Quern is one of these.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <cstdint>
+
+namespace quern {
+
+using ExecSpace = Kokkos::DefaultExecutionSpace;
+using MemorySpace = ExecSpace::memory_space;
+
+/// Is kernel memory also host memory (CPU back ends)?
+inline constexpr bool kHostExecution =
+    Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+
+template <class T>
+using View = Kokkos::View<T*, Kokkos::LayoutRight, MemorySpace>;
+template <class T>
+using ScalarView = Kokkos::View<T, Kokkos::LayoutRight, MemorySpace>;
+using FloatView = View<float>;
+using ConstFloatView = View<const float>;
+
+using RangePolicy = Kokkos::RangePolicy<ExecSpace, Kokkos::IndexType<std::int64_t>>;
+
+/// Floats of one SIMD group: the lanes of Layout::lanes, the padding of rows, the alignment of
+/// parameters. 16 floats are one cache line and one AVX-512 register.
+inline constexpr int kLanes = 16;
+
+/// `count` rounded up to a multiple of kLanes.
+KOKKOS_INLINE_FUNCTION constexpr std::int64_t round_up_to_lanes(std::int64_t count) {
+  return (count + kLanes - 1) / kLanes * kLanes;
+}
+
+}  // namespace quern
