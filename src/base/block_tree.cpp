@@ -41,7 +41,8 @@ BlockTree::Walk BlockTree::walk_nodes(const std::vector<TreeNode>& nodes) const 
     while (stack.size() >= 2) {
       const TreeNode right = stack.back();
       const TreeNode left = stack[stack.size() - 2];
-      if (left.level != right.level || right.index != left.index + 1 || (left.index & 1) != 0) break;
+      if (left.level != right.level || right.index != left.index + 1 || (left.index & 1) != 0)
+        break;
       stack.pop_back();
       stack.back() = highest_name({left.level + 1, left.index / 2}, num_blocks_);
       ++merges;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fixed-shape summation tree over the micro-blocks of a global batch.
 //
-// A batch of m blocks is summed as an aligned binary tree: node (level l, index i) covers the blocks
-// [i 2^l, (i+1) 2^l), cut off at m. Its shape depends on m only, so a sum has the same bits whoever
-// computes which part of it. A rank that owns the consecutive blocks [first, last) computes the
-// maximal nodes inside its interval (its partials); what is left of the tree joins the partials of
-// all ranks. Both jobs are the same walk: push nodes from left to right on a stack, and add the two
-// topmost whenever they are siblings.
+// A batch of m blocks is summed as an aligned binary tree: node (level l, index i) covers the
+// blocks [i 2^l, (i+1) 2^l), cut off at m. Its shape depends on m only, so a sum has the same bits
+// whoever computes which part of it. A rank that owns the consecutive blocks [first, last) computes
+// the maximal nodes inside its interval (its partials); what is left of the tree joins the partials
+// of all ranks. Both jobs are the same walk: push nodes from left to right on a stack, and add the
+// two topmost whenever they are siblings.
 #pragma once
 
 #include <vector>

@@ -29,8 +29,7 @@ class InputError : public Error {
 /// Training diverged, or data or checkpoint cannot be used: exit status 93, never requeued.
 class UnusableError : public Error {
  public:
-  explicit UnusableError(const std::string& message)
-      : Error(message, ExitCode::do_not_requeue) {}
+  explicit UnusableError(const std::string& message) : Error(message, ExitCode::do_not_requeue) {}
 };
 
 }  // namespace quern

@@ -15,7 +15,9 @@ void line(std::ostream& stream, const char* prefix, const std::string& text) {
 }
 }  // namespace
 
-void set_rank(int rank) { g_rank = rank; }
+void set_rank(int rank) {
+  g_rank = rank;
+}
 
 void print(const std::string& text) {
   if (g_rank == 0) line(std::cout, "", text);
@@ -29,6 +31,8 @@ void warn(const std::string& text) {
   if (g_rank == 0) line(std::cerr, "quern: warning: ", text);
 }
 
-void error(const std::string& text) { line(std::cerr, "quern: error: ", text); }
+void error(const std::string& text) {
+  line(std::cerr, "quern: error: ", text);
+}
 
 }  // namespace quern::log

@@ -38,8 +38,7 @@ void Sha256::compress(const std::uint8_t* block) {
   std::uint32_t w[64];
   for (int i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
   for (int i = 16; i < 64; ++i) {
-    const std::uint32_t s0 =
-        std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+    const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
     const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
@@ -97,9 +96,13 @@ std::string Sha256::hex_digest() {
   return hex;
 }
 
-std::string sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).hex_digest(); }
+std::string sha256(std::span<const std::byte> bytes) {
+  return Sha256().update(bytes).hex_digest();
+}
 
-std::string sha256(const std::string& text) { return Sha256().update(text).hex_digest(); }
+std::string sha256(const std::string& text) {
+  return Sha256().update(text).hex_digest();
+}
 
 std::string sha256_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -5,7 +5,11 @@
 
 namespace quern {
 
-const char* version() { return QUERN_VERSION; }
-const char* git_commit() { return QUERN_GIT_COMMIT; }
+const char* version() {
+  return QUERN_VERSION;
+}
+const char* git_commit() {
+  return QUERN_GIT_COMMIT;
+}
 
 }  // namespace quern

@@ -3,7 +3,8 @@
 
 namespace quern {
 
-const char* version();     ///< "0.1.0"
-const char* git_commit();  ///< commit of the source tree, "-dirty" when it was changed, or "unknown"
+const char* version();  ///< "0.1.0"
+const char*
+git_commit();  ///< commit of the source tree, "-dirty" when it was changed, or "unknown"
 
 }  // namespace quern

@@ -9,8 +9,9 @@ namespace quern {
 
 /// Which micro-blocks of the global batch this rank computes, and in which order their sums are
 /// added. Kernels that reduce over samples process the blocks j = 0 .. num_blocks - 1 (slots
-/// [j * block_slots, (j + 1) * block_slots)), push each block's sum on a stack, and then add the two
-/// topmost entries merges(j) times. What remains at the end, from left to right, are the partials.
+/// [j * block_slots, (j + 1) * block_slots)), push each block's sum on a stack, and then add the
+/// two topmost entries merges(j) times. What remains at the end, from left to right, are the
+/// partials.
 struct BlockSchedule {
   static constexpr int kMaxDepth = 20;
 

@@ -8,16 +8,26 @@ namespace quern {
 
 const char* to_string(LayerType type) {
   switch (type) {
-    case LayerType::linear: return "linear";
-    case LayerType::conv2d: return "conv2d";
-    case LayerType::max_pool2d: return "max_pool2d";
-    case LayerType::avg_pool2d: return "avg_pool2d";
-    case LayerType::relu: return "relu";
-    case LayerType::tanh: return "tanh";
-    case LayerType::sigmoid: return "sigmoid";
-    case LayerType::gelu: return "gelu";
-    case LayerType::dropout: return "dropout";
-    case LayerType::flatten: return "flatten";
+    case LayerType::linear:
+      return "linear";
+    case LayerType::conv2d:
+      return "conv2d";
+    case LayerType::max_pool2d:
+      return "max_pool2d";
+    case LayerType::avg_pool2d:
+      return "avg_pool2d";
+    case LayerType::relu:
+      return "relu";
+    case LayerType::tanh:
+      return "tanh";
+    case LayerType::sigmoid:
+      return "sigmoid";
+    case LayerType::gelu:
+      return "gelu";
+    case LayerType::dropout:
+      return "dropout";
+    case LayerType::flatten:
+      return "flatten";
   }
   return "?";
 }

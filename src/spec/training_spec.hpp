@@ -46,8 +46,8 @@ struct TrainSpec {
   /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen from global_batch
   /// (largest power of two not above global_batch / 8, between 1 and 32).
   int micro_block = 0;
-  int log_every_steps = 50;   ///< a "step" line in metrics.jsonl every so many steps; 0: never
-  bool per_rank_loss = false; ///< print every rank's own sum of batch losses after each epoch
+  int log_every_steps = 50;    ///< a "step" line in metrics.jsonl every so many steps; 0: never
+  bool per_rank_loss = false;  ///< print every rank's own sum of batch losses after each epoch
 };
 
 /// The micro-block size in force: `requested`, or the default for this global batch.

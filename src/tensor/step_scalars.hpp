@@ -10,12 +10,12 @@
 namespace quern {
 
 struct StepScalars {
-  std::int64_t step = 0;         ///< optimizer steps done before this one
-  std::int64_t epoch = 0;        ///< epoch of this step, from 0
+  std::int64_t step = 0;   ///< optimizer steps done before this one
+  std::int64_t epoch = 0;  ///< epoch of this step, from 0
   std::uint64_t seed = 0;
-  float learning_rate = 0;       ///< of this step
-  float gradient_scale = 1;      ///< clipping: factor on the gradient of this step
-  float inverse_count = 1;       ///< 1 / samples of this global batch
+  float learning_rate = 0;   ///< of this step
+  float gradient_scale = 1;  ///< clipping: factor on the gradient of this step
+  float inverse_count = 1;   ///< 1 / samples of this global batch
 };
 
 using StepScalarsView = ScalarView<StepScalars>;
