@@ -22,7 +22,7 @@ std::string launch_warning(const Launch& launch, int num_ranks);
 /// from what most ranks have.
 void check_same_everywhere(Communicator& comm, const std::string& label, const std::string& hash);
 
-/// Collective: check_same_everywhere for the running executable's SHA-256. Read once per node.
+/// Collective: check_same_everywhere for the running executable's SHA-256.
 void check_same_program(Communicator& comm);
 
 }  // namespace quern
