@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/model.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
@@ -25,7 +27,12 @@ Model::Model(const Recipe& recipe)
 void Model::allocate(int max_slots) {
   network_.allocate(max_slots);
   loss_->allocate(max_slots);
-  parameters_ = initialize_parameters(network_.table(), init_, seed_);
+  // Kernels read whole vectors: slack behind the last tensor.
+  constexpr std::int64_t slack = 8 * kLanes;
+  const auto size = static_cast<std::size_t>(network_.table().block_size());
+  const FloatView padded("quern::train::parameters", size + slack);
+  parameters_ = Kokkos::subview(padded, std::pair(std::size_t{0}, size));
+  initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_slot_ =
       View<std::int64_t>("quern::train::sample_of_slot", static_cast<std::size_t>(max_slots));
   if (target_type_ == TargetType::label) return;

@@ -12,29 +12,31 @@
 
 namespace quern {
 
-/// Either images with labels (shards) or float values with float targets (random data).
+/// Either images with labels (shards), or values with targets (random data).
 struct Samples {
   std::int64_t count = 0;
   Shape shape;            ///< of one sample
   int classes = 0;        ///< 0 without labels
-  std::string data_hash;  ///< digest of the content, equal on all ranks
+  std::string data_hash;  ///< names the content; equal on all ranks
 
   View<const std::uint8_t> images;  ///< [count, units], pixels
   View<const std::uint8_t> labels;  ///< [count]
-  FloatView values;                 ///< [count, units]
-  FloatView targets;                ///< [count, target_units]
-  int target_units = 0;
+  ConstFloatView values;            ///< [count, units]
+  ConstFloatView targets;           ///< [count, target units]
 
-  std::shared_ptr<NodeShared> storage;  ///< what the views look into
+  std::shared_ptr<NodeShared> storage;  ///< what the image and label views look into
 };
 
-/// Collective. Loads a split ("train" or "test") of shards in `folder`: rank 0 inspects, one rank
-/// of every node reads. AgreedError (exit 2, or 93 for damaged data) on all ranks.
+/// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 inspects, the
+/// ranks of every node share the reading. AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
-/// Collective. The toy data of source = "random": `count` samples of `shape` and targets of
-/// `target_units` values, the same on all ranks. `stream` 0 is for training, 1 for testing.
-Samples make_random_samples(Communicator& comm, std::uint64_t seed, int stream, std::int64_t count,
-                            const Shape& shape, int target_units);
+/// The toy data of source = "random", the same on all ranks: `count` samples of `shape`, each with
+/// a target of `target_units` values.
+Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
+                            int target_units);
+
+/// Collective. The training data of a recipe.
+Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output);
 
 }  // namespace quern
