@@ -10,7 +10,9 @@ Shape pooled_shape(const LayerSpec& spec, const Shape& input) {
   expect(spec.size >= 1 && spec.stride >= 1, "a pool with size and stride of at least 1");
   if (spec.size > input.height || spec.size > input.width) {
     const std::string size = std::to_string(spec.size);
-    throw InputError("layer '" + spec.name + "': a " + size + " x " + size +
+    const std::string line =
+        spec.recipe_line > 0 ? " (line " + std::to_string(spec.recipe_line) + ")" : "";
+    throw InputError("layer '" + spec.name + "'" + line + ": a " + size + " x " + size +
                      " window does not fit into its input " + to_string(input) +
                      " (channels, height, width)");
   }
