@@ -58,7 +58,7 @@ H5Type classify(hid_t type) {
 }
 
 // -> a complaint, or nothing when every element has its place inside this file.
-std::string complain_about_storage(hid_t dataset, const H5DatasetInfo& info,
+std::string complain_about_storage(hid_t dataset, H5DatasetInfo& info,
                                    std::uintmax_t file_bytes) {
   const H5Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.valid()) return h5_reason();
@@ -73,6 +73,7 @@ std::string complain_about_storage(hid_t dataset, const H5DatasetInfo& info,
   if (H5Dget_storage_size(dataset) != bytes || offset > file_bytes || bytes > file_bytes - offset) {
     return fmt::format("its {} bytes do not fit into the {} bytes of the file", bytes, file_bytes);
   }
+  info.offset = static_cast<std::int64_t>(offset);
   return "";
 }
 

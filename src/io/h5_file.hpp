@@ -27,6 +27,7 @@ struct H5DatasetInfo {
   std::vector<std::int64_t> shape;  ///< empty for a scalar
   std::int64_t elements = 1;        ///< product of the shape
   std::int64_t bytes = 0;           ///< of the elements as stored
+  std::int64_t offset = 0;          ///< of the first byte in the file; 0 when there are none
 };
 
 class H5File {
