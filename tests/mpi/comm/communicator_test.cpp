@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
+#include "comm/launch.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -19,8 +19,7 @@ namespace {
 using testing::world;
 
 TEST(Communicator, HasAsManyRanksAsTheLauncherStarted) {
-  const char* started = std::getenv("OMPI_COMM_WORLD_SIZE");
-  EXPECT_EQ(world().size(), started ? std::atoi(started) : 1);
+  EXPECT_EQ(world().size(), read_launch().size.value_or(1));
   EXPECT_GE(world().rank(), 0);
   EXPECT_LT(world().rank(), world().size());
   const std::vector<int> ranks = all_gather_value(world(), world().rank());
