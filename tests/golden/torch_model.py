@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recipe as PyTorch sees it: the network, the loss and the optimizer, with Quern's names."""
 
+import math
 from collections import OrderedDict
 
 import torch
@@ -38,6 +39,9 @@ def build_network(recipe):
     for spec in recipe["network"]["layers"]:
         kind = spec["type"]
         counts[kind] = counts.get(kind, 0) + 1
+        if kind == "linear" and len(shape) > 1:
+            layers["flatten"] = nn.Flatten()
+            shape = (math.prod(shape),)
         layer = make_layer(spec, shape)
         with torch.random.fork_rng():
             shape = tuple(layer(torch.zeros(1, *shape)).shape[1:])
