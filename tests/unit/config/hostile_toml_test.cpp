@@ -58,6 +58,7 @@ TEST(HostileToml, DeepDottedKeys) {
                                    "x = '''a''''\n", "# \" '\n", "x = \"\"\n", "x = \"a # b\"\n"}) {
     EXPECT_THAT(error_of(hidden + deep + " = 1"), HasSubstr(expected)) << hidden;
   }
+  EXPECT_THAT(error_of("x = [\"\\\"\", {" + deep + " = 1}]"), HasSubstr(expected));
   EXPECT_THAT(error_of("x = ['''a'''', {" + deep + " = 1}]"), HasSubstr(expected));
 }
 
