@@ -13,6 +13,11 @@ target_compile_options(quern_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-re
 # GCC notes an ABI change for 64-byte vectors; nothing of ours passes one between libraries.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 
+# For kernels without matrix products: no fused multiply-add that one loop gets and its tail does
+# not, and no errno, so that loops with square roots vectorise.
+set(QUERN_EXACT_ARITHMETIC
+  $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
+
 if(QUERN_ENABLE_SANITIZERS)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)

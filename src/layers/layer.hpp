@@ -42,6 +42,12 @@ class Layer {
   virtual Layout input_layout(Layout incoming) const { return incoming; }
   virtual Layout output_layout(Layout input) const { return input; }
 
+  /// Elementwise layers whose backward needs y only may run in place: y = x, dx = dy.
+  virtual bool in_place() const { return false; }
+
+  /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
+  virtual std::int64_t macs() const { return 0; }
+
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a run and what they can do together. Every call except rank queries and abort() is
+// collective: all ranks call it, in the same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/exit_code.hpp"
+#include "comm/node_shared.hpp"
+
+namespace quern {
+
+/// A run of elements inside a buffer.
+struct Segment {
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+};
+
+/// Buffers are host memory. Failures of the transport throw Error with the call, the rank and the
+/// host; the other ranks may then be stuck, so only abort() ends the run.
+class Communicator {
+ public:
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  Communicator(Communicator&&) = delete;
+  Communicator& operator=(Communicator&&) = delete;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Rank among the ranks that share this one's memory, and how many they are.
+  virtual int node_rank() const = 0;
+  virtual int node_size() const = 0;
+  /// Host name of any rank.
+  virtual const std::string& host(int rank) const = 0;
+
+  virtual void barrier() = 0;
+
+  /// The bytes of `root` to everybody; equal sizes on all ranks.
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+
+  /// In place, elementwise; equal sizes on all ranks. All ranks get the same bits, but the order of
+  /// floating-point additions is the transport's: it may depend on the number of ranks.
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+  virtual void all_reduce_sum(std::span<std::int64_t> values) = 0;
+  virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
+
+  /// Everybody gets everybody's elements, in rank order without gaps. `counts[r]` is what rank r
+  /// contributes, the same table on all ranks; mine.size() == counts[rank()]. `mine` may be its own
+  /// place inside `all`: then it is not copied.
+  virtual void all_gather_v(std::span<const float> mine, std::span<float> all,
+                            std::span<const std::int64_t> counts) = 0;
+  virtual void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                            std::span<const std::int64_t> counts) = 0;
+
+  /// Rank d gets send[send_to[d]] and puts it to receive[receive_from[r]], r being the sender.
+  /// Counts of a pair must agree; 0 sends nothing. Receive segments must not overlap.
+  virtual void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
+                            std::span<float> receive, std::span<const Segment> receive_from) = 0;
+
+  /// Memory that exists once per node, zero-filled. `bytes` must be equal on all ranks of a node.
+  virtual std::unique_ptr<NodeShared> allocate_node_shared(std::size_t bytes) = 0;
+
+  /// Ends all ranks at once with this exit status. Not collective: for a failure of one rank that
+  /// the others do not know of. Print the message first.
+  [[noreturn]] virtual void abort(ExitCode code) = 0;
+};
+
+}  // namespace quern

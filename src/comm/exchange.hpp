@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small exchanges outside the training step: values, strings, tables. Collective.
+#pragma once
+
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace quern {
+
+/// The value of `root`.
+template <class T>
+T broadcast_value(Communicator& comm, T value, int root = 0) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  comm.broadcast(std::as_writable_bytes(std::span(&value, 1)), root);
+  return value;
+}
+
+/// The text of `root`; the other ranks' texts are ignored.
+std::string broadcast_string(Communicator& comm, std::string text, int root = 0);
+
+/// The texts of all ranks, in rank order, on all ranks.
+std::vector<std::string> all_gather_strings(Communicator& comm, const std::string& text);
+
+/// The values of all ranks, in rank order, on all ranks.
+template <class T>
+std::vector<T> all_gather_value(Communicator& comm, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all(static_cast<std::size_t>(comm.size()));
+  const std::vector<std::int64_t> counts(all.size(), std::int64_t{sizeof(T)});
+  comm.all_gather_v(std::as_bytes(std::span(&value, 1)), std::as_writable_bytes(std::span(all)),
+                    counts);
+  return all;
+}
+
+}  // namespace quern

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/launch_checks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/sha256.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "comm/session.hpp"
+
+namespace quern {
+
+namespace {
+
+std::string count(int number, const std::string& noun) {
+  const char* plural = noun.ends_with("s") ? "es" : "s";
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : plural);
+}
+
+std::string launch_hint(const Launch& launch) {
+  if (!built_with_mpi()) {
+    return "this quern was built without MPI (QUERN_ENABLE_MPI=OFF): start one process, or build it"
+           " with MPI";
+  }
+  if (launch.size_variable == "SLURM_STEP_NUM_TASKS") {
+    return "start with 'srun --mpi=pmix' and check that 'srun --mpi=list' names pmix and that the "
+           "MPI library was built with PMIx, or start with mpirun inside the job";
+  }
+  return "the launcher belongs to another MPI library than the one quern was built with: check "
+         "'which mpirun', the loaded modules and 'quern info'";
+}
+
+std::string describe_difference(Communicator& comm, const std::string& label,
+                                const std::vector<std::string>& hashes) {
+  std::map<std::string, int> frequency;
+  for (const std::string& hash : hashes) ++frequency[hash];
+  std::string usual = hashes[0];
+  for (const auto& [hash, times] : frequency) {
+    if (times > frequency[usual]) usual = hash;
+  }
+  constexpr int kMaxNamed = 8;
+  std::string named;
+  int num_different = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const std::string& hash = hashes[static_cast<std::size_t>(rank)];
+    if (hash == usual || ++num_different > kMaxNamed) continue;
+    named += (named.empty() ? "rank " : ", rank ") + std::to_string(rank) + " on " +
+             comm.host(rank) + " has " + hash.substr(0, 12);
+  }
+  if (num_different > kMaxNamed) {
+    named += " and " + std::to_string(num_different - kMaxNamed) + " more differ";
+  }
+  return label + " is not the same on all ranks: " + named + " (" +
+         count(frequency[usual], "rank") + ", the first on " +
+         comm.host(
+             static_cast<int>(std::find(hashes.begin(), hashes.end(), usual) - hashes.begin())) +
+         ", have " + usual.substr(0, 12) + ")";
+}
+
+}  // namespace
+
+void check_launch(const Launch& launch, int num_ranks) {
+  if (!launch.size || *launch.size == num_ranks) return;
+  throw InputError(count(*launch.size, "process") + " started (" + launch.size_variable +
+                   "), but only " + count(num_ranks, "rank") +
+                   " found each other: each group would train on its own and overwrite the others' "
+                   "files; " +
+                   launch_hint(launch));
+}
+
+std::string launch_warning(const Launch& launch, int num_ranks) {
+  if (num_ranks != 1 || launch.job_tasks.value_or(1) <= 1) return "";
+  return "one process in a Slurm job of " + count(*launch.job_tasks, "task") +
+         " (SLURM_NTASKS): start with srun to use them all";
+}
+
+void check_same_everywhere(Communicator& comm, const std::string& label, const std::string& hash) {
+  const std::vector<std::string> hashes = all_gather_strings(comm, hash);
+  for (const std::string& other : hashes) {
+    if (other != hashes[0]) {
+      throw AgreedError(describe_difference(comm, label, hashes), ExitCode::bad_input);
+    }
+  }
+}
+
+void check_same_program(Communicator& comm) {
+  if (comm.size() == 1) return;
+  const std::string hash = agree(comm, [] { return sha256_of_file("/proc/self/exe"); });
+  check_same_everywhere(comm, "the program (quern's executable)", hash);
+}
+
+}  // namespace quern

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/mpi/communicator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+#include "comm/mpi/chunks.hpp"
+#include "comm/mpi/node_shared.hpp"
+#include "comm/segments.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+
+}  // namespace
+
+void MpiCommunicator::Table::resize(int size) {
+  counts.resize(static_cast<std::size_t>(size));
+  offsets.resize(static_cast<std::size_t>(size));
+}
+
+void MpiCommunicator::Table::fill(std::span<const Segment> segments) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].offset > kMaxInt || segments[i].count > kMaxInt) {
+      throw Error("an exchange of more than 2^31 floats from one buffer is beyond MPI's counts");
+    }
+    counts[i] = static_cast<int>(segments[i].count);
+    offsets[i] = static_cast<int>(segments[i].offset);
+  }
+}
+
+MpiCommunicator::MpiCommunicator(MPI_Comm parent) {
+  caller_.host = "start";
+  caller_.check(MPI_Comm_dup(parent, &world_), "MPI_Comm_dup");
+  caller_.check(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  caller_.check(MPI_Comm_rank(world_, &caller_.rank), "MPI_Comm_rank");
+  caller_.check(MPI_Comm_size(world_, &size_), "MPI_Comm_size");
+  gather_hosts();
+  caller_.check(
+      MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, caller_.rank, MPI_INFO_NULL, &node_),
+      "MPI_Comm_split_type");
+  caller_.check(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  caller_.check(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
+  caller_.check(MPI_Comm_size(node_, &node_size_), "MPI_Comm_size");
+  send_.resize(size_);
+  receive_.resize(size_);
+}
+
+void MpiCommunicator::gather_hosts() {
+  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME + 1>;
+  Name name{};
+  int length = 0;
+  caller_.check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+  caller_.host = name.data();
+  std::vector<Name> names(static_cast<std::size_t>(size_));
+  caller_.check(MPI_Allgather(name.data(), sizeof(Name), MPI_BYTE, names.data(), sizeof(Name),
+                              MPI_BYTE, world_),
+                "MPI_Allgather");
+  for (const Name& other : names) hosts_.emplace_back(other.data());
+}
+
+void MpiCommunicator::release() {
+  caller_.check_quietly(MPI_Comm_free(&node_), "MPI_Comm_free");
+  caller_.check_quietly(MPI_Comm_free(&world_), "MPI_Comm_free");
+}
+
+const std::string& MpiCommunicator::host(int rank) const {
+  expect(rank >= 0 && rank < size_, "a rank of this communicator");
+  return hosts_[static_cast<std::size_t>(rank)];
+}
+
+void MpiCommunicator::barrier() {
+  caller_.check(MPI_Barrier(world_), "MPI_Barrier");
+}
+
+void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  expect(root >= 0 && root < size_, "a root of this communicator");
+  for_each_chunk(bytes, [&](std::span<std::byte> chunk) {
+    caller_.check(MPI_Bcast(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, root, world_),
+                  "MPI_Bcast");
+  });
+}
+
+template <class T>
+void MpiCommunicator::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op) {
+  for_each_chunk(values, [&](std::span<T> chunk) {
+    caller_.check(
+        MPI_Allreduce(MPI_IN_PLACE, chunk.data(), static_cast<int>(chunk.size()), type, op, world_),
+        "MPI_Allreduce");
+  });
+}
+
+void MpiCommunicator::all_reduce_sum(std::span<float> values) {
+  all_reduce(values, MPI_FLOAT, MPI_SUM);
+}
+
+void MpiCommunicator::all_reduce_sum(std::span<double> values) {
+  all_reduce(values, MPI_DOUBLE, MPI_SUM);
+}
+
+void MpiCommunicator::all_reduce_sum(std::span<std::int64_t> values) {
+  all_reduce(values, MPI_INT64_T, MPI_SUM);
+}
+
+void MpiCommunicator::all_reduce_max(std::span<std::int64_t> values) {
+  all_reduce(values, MPI_INT64_T, MPI_MAX);
+}
+
+template <class T>
+void MpiCommunicator::gather_long(std::span<const T> mine, std::span<T> all,
+                                  std::span<const std::int64_t> counts) {
+  std::size_t begin = 0;
+  for (int root = 0; root < size_; ++root) {
+    const auto count = static_cast<std::size_t>(counts[static_cast<std::size_t>(root)]);
+    const std::span<T> part = all.subspan(begin, count);
+    if (root == rank() && mine.data() != part.data()) {
+      std::copy(mine.begin(), mine.end(), part.begin());
+    }
+    broadcast(std::as_writable_bytes(part), root);
+    begin += count;
+  }
+}
+
+template <class T>
+void MpiCommunicator::gather(std::span<const T> mine, std::span<T> all,
+                             std::span<const std::int64_t> counts, MPI_Datatype type) {
+  const std::int64_t total = check_gather(mine.size(), all.size(), counts, rank(), size_);
+  // The same decision everywhere, as all ranks have the same counts.
+  if (total > kMaxInt) return gather_long(mine, all, counts);
+  int offset = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    receive_.counts[i] = static_cast<int>(counts[i]);
+    receive_.offsets[i] = offset;
+    offset += receive_.counts[i];
+  }
+  const bool in_place =
+      mine.data() == all.data() + receive_.offsets[static_cast<std::size_t>(rank())];
+  caller_.check(
+      MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), static_cast<int>(mine.size()), type,
+                     all.data(), receive_.counts.data(), receive_.offsets.data(), type, world_),
+      "MPI_Allgatherv");
+}
+
+void MpiCommunicator::all_gather_v(std::span<const float> mine, std::span<float> all,
+                                   std::span<const std::int64_t> counts) {
+  gather(mine, all, counts, MPI_FLOAT);
+}
+
+void MpiCommunicator::all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                                   std::span<const std::int64_t> counts) {
+  gather(mine, all, counts, MPI_BYTE);
+}
+
+void MpiCommunicator::all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
+                                   std::span<float> receive,
+                                   std::span<const Segment> receive_from) {
+  check_segments(send_to, send.size(), size_);
+  check_segments(receive_from, receive.size(), size_);
+  send_.fill(send_to);
+  receive_.fill(receive_from);
+  caller_.check(MPI_Alltoallv(send.data(), send_.counts.data(), send_.offsets.data(), MPI_FLOAT,
+                              receive.data(), receive_.counts.data(), receive_.offsets.data(),
+                              MPI_FLOAT, world_),
+                "MPI_Alltoallv");
+}
+
+std::unique_ptr<NodeShared> MpiCommunicator::allocate_node_shared(std::size_t bytes) {
+  return std::make_unique<MpiNodeShared>(node_, caller_, bytes);
+}
+
+void MpiCommunicator::abort(ExitCode code) {
+  caller_.check_quietly(MPI_Abort(world_, static_cast<int>(code)), "MPI_Abort");
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace quern

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/serial/communicator.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "comm/segments.hpp"
+
+namespace quern {
+
+namespace {
+
+class SerialNodeShared final : public NodeShared {
+ public:
+  explicit SerialNodeShared(std::size_t bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes() const override { return bytes_; }
+  bool is_leader() const override { return true; }
+  void publish() override {}
+
+ private:
+  mutable std::vector<std::byte> bytes_;
+};
+
+template <class T>
+void copy_unless_in_place(std::span<const T> from, std::span<T> to) {
+  if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+}  // namespace
+
+SerialCommunicator::SerialCommunicator() : host_(host_name()) {}
+
+const std::string& SerialCommunicator::host(int rank) const {
+  expect(rank == 0, "a rank of this communicator");
+  return host_;
+}
+
+void SerialCommunicator::broadcast(std::span<std::byte>, int root) {
+  expect(root == 0, "a root of this communicator");
+}
+
+void SerialCommunicator::all_gather_v(std::span<const float> mine, std::span<float> all,
+                                      std::span<const std::int64_t> counts) {
+  check_gather(mine.size(), all.size(), counts, 0, 1);
+  copy_unless_in_place(mine, all);
+}
+
+void SerialCommunicator::all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                                      std::span<const std::int64_t> counts) {
+  check_gather(mine.size(), all.size(), counts, 0, 1);
+  copy_unless_in_place(mine, all);
+}
+
+void SerialCommunicator::all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
+                                      std::span<float> receive,
+                                      std::span<const Segment> receive_from) {
+  check_segments(send_to, send.size(), 1);
+  check_segments(receive_from, receive.size(), 1);
+  expect(send_to[0].count == receive_from[0].count, "equal counts at both ends");
+  const auto count = static_cast<std::size_t>(send_to[0].count);
+  copy_unless_in_place(send.subspan(static_cast<std::size_t>(send_to[0].offset), count),
+                       receive.subspan(static_cast<std::size_t>(receive_from[0].offset), count));
+}
+
+std::unique_ptr<NodeShared> SerialCommunicator::allocate_node_shared(std::size_t bytes) {
+  return std::make_unique<SerialNodeShared>(bytes);
+}
+
+void SerialCommunicator::abort(ExitCode code) {
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace quern

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/session.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/launch_checks.hpp"
+#include "comm/serial/session.hpp"
+#ifdef QUERN_HAVE_MPI
+#include "comm/mpi/session.hpp"
+#endif
+
+namespace quern {
+
+namespace {
+
+std::unique_ptr<CommSession> start(Transport transport, const Launch& launch) {
+#ifdef QUERN_HAVE_MPI
+  const bool wants_mpi =
+      transport == Transport::mpi || (transport == Transport::automatic && launch.under_launcher);
+  if (wants_mpi) return start_mpi();
+#else
+  if (transport == Transport::mpi) {
+    throw InputError(
+        "MPI was asked for, but this quern was built without it (QUERN_ENABLE_MPI=OFF)");
+  }
+#endif
+  if (transport == Transport::serial && launch.size.value_or(1) > 1) {
+    throw InputError("one rank was asked for (serial), but " + std::to_string(*launch.size) +
+                     " processes were started (" + launch.size_variable + ")");
+  }
+  return start_serial();
+}
+
+}  // namespace
+
+bool built_with_mpi() {
+#ifdef QUERN_HAVE_MPI
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::unique_ptr<CommSession> start_communication(Transport transport, const Launch& launch) {
+  std::unique_ptr<CommSession> session = start(transport, launch);
+  check_launch(launch, session->communicator().size());
+  return session;
+}
+
+}  // namespace quern

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting and ending communication.
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "comm/launch.hpp"
+
+namespace quern {
+
+enum class Transport {
+  automatic,  ///< MPI when built with it and started by a launcher, else serial
+  serial,
+  mpi,
+};
+
+/// Owns the transport for the life of the program; everything that holds a Communicator& must be
+/// gone before it. When it is destroyed by an exception the transport is not shut down in order,
+/// because other ranks may never come to do the same.
+class CommSession {
+ public:
+  CommSession() = default;
+  virtual ~CommSession() = default;
+  CommSession(const CommSession&) = delete;
+  CommSession& operator=(const CommSession&) = delete;
+
+  virtual Communicator& communicator() = 0;
+  /// "serial" or "mpi".
+  virtual const char* transport() const = 0;
+  /// The MPI library's own description, on one line; empty for serial.
+  virtual const std::string& library() const = 0;
+};
+
+/// Was this program built with MPI?
+bool built_with_mpi();
+
+/// Starts the transport and checks the launch (check_launch in comm/launch_checks.hpp). Throws
+/// InputError when MPI is asked for in a build without it or the number of ranks is not what the
+/// launcher started; that is the same on all ranks, so only launch.rank 0 should print it.
+std::unique_ptr<CommSession> start_communication(Transport transport,
+                                                 const Launch& launch = read_launch());
+
+}  // namespace quern

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "layers/conv2d_tiles.hpp"
+#include "layers/layer.hpp"
+
+namespace quern {
+
+/// Two-dimensional cross-correlation with square kernels: torch.nn.Conv2d.
+/// x [S, C, H, W], W [O, C, K, K], b [O], y [S, O, H_out, W_out] with
+/// H_out = floor((H + 2 padding - K) / stride) + 1; lanes.
+class Conv2d final : public Layer {
+ public:
+  /// The kernel must fit into the padded input (the network builder checks and names the layer).
+  Conv2d(std::string name, Shape input, int channels, int kernel, int stride, int padding);
+
+  Layout input_layout(Layout) const override { return Layout::lanes; }
+  std::int64_t macs() const override {
+    return std::int64_t{shape_.taps()} * Layer::output_shape().units();
+  }
+  void add_parameters(ParameterTable& table) override;
+  void allocate(int max_slots) override;
+  void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+               const Activation& y) override;
+  void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                const Activation& y, const Activation& dy, const Activation& dx) override;
+
+  static Shape output_shape(Shape input, int channels, int kernel, int stride, int padding);
+
+ private:
+  simd::ConvShape shape_;
+  int padding_;
+  std::int64_t weight_ = 0;  // offsets in the flat block
+  std::int64_t bias_ = 0;
+  FloatView weight_t_;  // [C K K, O padded], refreshed by forward
+  FloatView padded_x_;  // only with padding: x inside a border of zeros
+  FloatView padded_dx_;
+};
+
+}  // namespace quern

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Direct convolution on activations in Layout::lanes. Twins: layers/reference/conv2d.hpp.
+// x is already padded: in_height and in_width of the shape include the padding.
+#pragma once
+
+#include "layers/conv2d_tiles.hpp"
+#include "linalg/block_schedule.hpp"
+
+namespace quern {
+
+/// y = W * x + b. Overwrites y. x [S, C, H, W], weight_t [C K K, O padded to kLanes], bias [O],
+/// y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
+void conv2d_forward(const ExecSpace& exec, const simd::ConvShape& shape, int slots, const float* x,
+                    const float* weight_t, std::int64_t weight_row, const float* bias, float* y);
+
+/// dx = sum over outputs of W dy. Overwrites dx. weight in PyTorch's order [O, C, K, K].
+void conv2d_input_gradient(const ExecSpace& exec, const simd::ConvShape& shape, int slots,
+                           const float* dy, const float* weight, float* dx);
+
+/// Weight gradient of this rank's blocks by the block tree: partial p at
+/// partials.data[p * stride + offset], PyTorch's order. Overwrites.
+void conv2d_weight_gradient(const ExecSpace& exec, const simd::ConvShape& shape,
+                            const BlockSchedule& schedule, const float* x, const float* dy,
+                            const GradientPartials& partials, std::int64_t offset);
+
+/// Bias gradient: sum of dy over samples and pixels, by the block tree. Overwrites.
+void conv2d_bias_gradient(const ExecSpace& exec, const simd::ConvShape& shape,
+                          const BlockSchedule& schedule, const float* dy,
+                          const GradientPartials& partials, std::int64_t offset);
+
+/// Copies x [S, C, H, W] into the middle of padded [S, C, H + 2 p, W + 2 p]; the border is left
+/// alone (zero since allocation).
+void pad_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+               const float* x, float* padded);
+
+/// The inverse: cuts the border off. Overwrites x.
+void crop_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+                const float* padded, float* x);
+
+}  // namespace quern

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every loss does: per-sample values, their fixed-order sums, and the gradient that starts
+// the backward pass.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "linalg/block_schedule.hpp"
+#include "spec/training_spec.hpp"
+#include "tensor/activation.hpp"
+#include "tensor/step_scalars.hpp"
+
+namespace quern {
+
+/// What the prediction is compared with; each loss reads its own member.
+struct LossTarget {
+  View<const std::uint8_t> labels;  ///< cross entropy: class of every sample of the data set
+  Activation values;                ///< mse: wanted prediction of every slot, prediction's layout
+};
+
+/// Where a batch stands: the slots of this rank and the numbers of the step.
+struct LossContext {
+  BlockSchedule schedule;
+  StepScalarsView scalars;
+  View<const std::int64_t> sample_of_slot;  ///< -1 for an empty slot
+};
+
+class Loss {
+ public:
+  /// Columns of slot_values() and of the sums.
+  static constexpr int kLoss = 0;
+  static constexpr int kCorrect = 1;
+  static constexpr int kColumns = 2;
+
+  explicit Loss(const Shape& prediction) : shape_(prediction) {}
+  virtual ~Loss() = default;
+  Loss(const Loss&) = delete;
+  Loss& operator=(const Loss&) = delete;
+
+  const Shape& prediction_shape() const { return shape_; }
+
+  /// Layout the prediction must have, given the layout the network ends with.
+  virtual Layout input_layout(Layout incoming) const { return incoming; }
+
+  /// Allocates the per-slot values. Called once, before the first step.
+  void allocate(int max_slots);
+
+  /// Loss, correct answers and gradient of one batch. Overwrites
+  ///   d_prediction   gradient of the mean over the global batch (scalars().inverse_count), zero in
+  ///                  empty slots and in the padding of rows; skipped when empty (evaluation);
+  ///   slot_values()  see there;
+  ///   sums           for every partial p, floats p * stride + offset + {kLoss, kCorrect}: the sums
+  ///                  over the samples, added in the order of the fixed tree.
+  void compute(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+               const LossTarget& target, const Activation& d_prediction,
+               const GradientPartials& sums, std::int64_t offset) const;
+
+  /// Per slot of the last batch, [slots, kColumns]: the sample's own loss, not divided by the
+  /// batch, and 1 if its largest prediction is the labelled class (the first largest counts; always
+  /// 0 for mse). Zero in empty slots.
+  ConstFloatView slot_values() const { return slot_values_; }
+
+ protected:
+  /// Overwrites `values` (slot_values()) and, unless empty, d_prediction.
+  virtual void evaluate_slots(const ExecSpace& exec, const LossContext& step,
+                              const Activation& prediction, const LossTarget& target,
+                              const Activation& d_prediction, const FloatView& values) const = 0;
+
+ private:
+  Shape shape_;
+  FloatView slot_values_;
+};
+
+/// `prediction`: shape of what the network puts out.
+std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction);
+
+}  // namespace quern

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loss/mse.hpp"
+
+#include "base/assert.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern {
+
+namespace {
+
+struct MseArrays {
+  const float* prediction;
+  const float* target;
+  float* d_prediction;  ///< or null
+  float* values;        ///< [slots, Loss::kColumns]
+  View<const std::int64_t> sample_of_slot;
+  StepScalarsView scalars;
+  int units;
+
+  KOKKOS_INLINE_FUNCTION float slope_factor() const {
+    return 2 * scalars().inverse_count / static_cast<float>(units);
+  }
+  KOKKOS_INLINE_FUNCTION void set_value(std::int64_t slot, float sum) const {
+    const bool filled = sample_of_slot(slot) >= 0;
+    values[slot * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
+    values[slot * Loss::kColumns + Loss::kCorrect] = 0;
+  }
+};
+
+/// One slot in rows: lane l sums the units l, l + 16, ..., then the lanes are added as a tree.
+struct MseRow : MseArrays {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
+    const std::int64_t row_stride = round_up_to_lanes(units);
+    const float* x = prediction + slot * row_stride;
+    const float* t = target + slot * row_stride;
+    float* dx = d_prediction ? d_prediction + slot * row_stride : nullptr;
+    const float factor = sample_of_slot(slot) >= 0 ? slope_factor() : 0;
+    float lane[kLanes] = {};
+    const int whole = units / kLanes * kLanes;
+    for (int u = 0; u < whole; u += kLanes) add(x + u, t + u, dx ? dx + u : nullptr, factor, lane);
+    if (whole < units) {
+      float tail_x[kLanes] = {};
+      float tail_t[kLanes] = {};
+      for (int l = 0; l < units - whole; ++l) {
+        tail_x[l] = x[whole + l];
+        tail_t[l] = t[whole + l];
+      }
+      add(tail_x, tail_t, dx ? dx + whole : nullptr, factor, lane);
+    }
+    for (int width = kLanes / 2; width > 0; width /= 2)
+      for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
+    set_value(slot, lane[0]);
+  }
+
+  KOKKOS_INLINE_FUNCTION static void add(const float* x, const float* t, float* dx, float factor,
+                                         float* sum) {
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) {
+      const float error = x[l] - t[l];
+      sum[l] += error * error;
+    }
+    if (!dx) return;
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) dx[l] = factor == 0 ? 0 : factor * (x[l] - t[l]);
+  }
+};
+
+/// One group of 16 slots in lanes: every lane sums its own units in order.
+struct MseLanes : MseArrays {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t group) const {
+    const std::int64_t begin = group * units * kLanes;
+    float factor[kLanes];
+    float sum[kLanes] = {};
+    for (int l = 0; l < kLanes; ++l)
+      factor[l] = sample_of_slot(group * kLanes + l) >= 0 ? slope_factor() : 0;
+    for (std::int64_t i = begin; i < begin + std::int64_t{units} * kLanes; i += kLanes) {
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) {
+        const float error = prediction[i + l] - target[i + l];
+        sum[l] += error * error;
+      }
+      if (!d_prediction) continue;
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l)
+        d_prediction[i + l] = factor[l] == 0 ? 0 : factor[l] * (prediction[i + l] - target[i + l]);
+    }
+    for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
+  }
+};
+
+}  // namespace
+
+void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
+                         const Activation& prediction, const LossTarget& target,
+                         const Activation& d_prediction, const FloatView& values) const {
+  const Activation& wanted = target.values;
+  expect(wanted.shape == prediction.shape && wanted.layout == prediction.layout &&
+             wanted.slots == prediction.slots,
+         "a target shaped like the prediction");
+  const MseArrays arrays{prediction.data.data(),  wanted.data.data(),  d_prediction.data.data(),
+                         values.data(),           step.sample_of_slot, step.scalars,
+                         prediction.shape.units()};
+  if (prediction.layout == Layout::rows)
+    Kokkos::parallel_for("quern::loss::mse_rows", RangePolicy(exec, 0, prediction.slots),
+                         MseRow{arrays});
+  else
+    Kokkos::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.slots / kLanes),
+                         MseLanes{arrays});
+}
+
+}  // namespace quern

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mean squared error, the mean over all elements as torch.nn.MSELoss: with U units per sample,
+//   loss = sum_u (x_u - t_u)^2 / U      d_x_u = 2 (x_u - t_u) inverse_count / U
+#pragma once
+
+#include "loss/loss.hpp"
+
+namespace quern {
+
+/// Works in either layout. Reads target.values (same shape, layout and slots as the prediction).
+class Mse final : public Loss {
+ public:
+  using Loss::Loss;
+
+ protected:
+  void evaluate_slots(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                      const LossTarget& target, const Activation& d_prediction,
+                      const FloatView& values) const override;
+};
+
+}  // namespace quern

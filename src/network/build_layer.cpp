@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/build_layer.hpp"
+
+#include "base/error.hpp"
+#include "layers/avg_pool2d.hpp"
+#include "layers/conv2d.hpp"
+#include "layers/dropout.hpp"
+#include "layers/gelu.hpp"
+#include "layers/linear.hpp"
+#include "layers/max_pool2d.hpp"
+#include "layers/relu.hpp"
+#include "layers/sigmoid.hpp"
+#include "layers/tanh.hpp"
+
+namespace quern {
+
+namespace {
+
+[[noreturn]] void refuse(const LayerSpec& spec, const Shape& input, const std::string& why) {
+  throw InputError("network.layers: " + describe(spec) + " does not fit its input " +
+                   to_string(input) + ": " + why);
+}
+
+void check_window(const LayerSpec& spec, const Shape& input, int window, int padding) {
+  if (window > input.height + 2 * padding || window > input.width + 2 * padding) {
+    refuse(spec, input,
+           "a window of " + std::to_string(window) + " x " + std::to_string(window) +
+               " is larger than the image" + (padding > 0 ? " with its padding" : "") +
+               " (expected at least " + std::to_string(window - 2 * padding) + " pixels a side)");
+  }
+}
+
+}  // namespace
+
+std::string describe(const LayerSpec& spec) {
+  std::string text = "layer '" + spec.name + "' (" + to_string(spec.type);
+  if (spec.recipe_line > 0) text += ", recipe line " + std::to_string(spec.recipe_line);
+  return text + ")";
+}
+
+std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index) {
+  const std::string& name = spec.name;
+  switch (spec.type) {
+    case LayerType::linear:
+      if (!input.is_flat()) {
+        refuse(spec, input, "expected a flat input; put a flatten layer before it");
+      }
+      return std::make_unique<Linear>(name, input, spec.features);
+    case LayerType::conv2d:
+      check_window(spec, input, spec.kernel, spec.padding);
+      return std::make_unique<Conv2d>(name, input, spec.channels, spec.kernel, spec.stride,
+                                      spec.padding);
+    case LayerType::max_pool2d:
+      check_window(spec, input, spec.size, 0);
+      return std::make_unique<MaxPool2d>(name, input, spec.size, spec.stride);
+    case LayerType::avg_pool2d:
+      check_window(spec, input, spec.size, 0);
+      return std::make_unique<AvgPool2d>(name, input, spec.size, spec.stride);
+    case LayerType::relu:
+      return std::make_unique<Relu>(name, input);
+    case LayerType::tanh:
+      return std::make_unique<Tanh>(name, input);
+    case LayerType::sigmoid:
+      return std::make_unique<Sigmoid>(name, input);
+    case LayerType::gelu:
+      return std::make_unique<Gelu>(name, input);
+    case LayerType::dropout:
+      return std::make_unique<Dropout>(name, input, spec.probability, index);
+    case LayerType::flatten:
+      break;
+  }
+  throw Error("internal error: no layer for " + describe(spec));
+}
+
+}  // namespace quern

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "layers/layer.hpp"
+#include "spec/network_spec.hpp"
+
+namespace quern {
+
+/// The layer that `spec` describes, for inputs of shape `input`. `index` is its place in the
+/// network (the stream of its random numbers). InputError with layer and shapes when they do not
+/// fit. Not for flatten, which has no layer.
+std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index);
+
+/// "layer 'fc1' (linear, recipe line 12)"
+std::string describe(const LayerSpec& spec);
+
+}  // namespace quern

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/network.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+#include "layers/layout.hpp"
+#include "network/build_layer.hpp"
+
+namespace quern {
+
+Network::Network(const NetworkSpec& spec) {
+  Layout first = Layout::rows;
+  input_ = Activation{{}, spec.input, first, 0};
+  output_ = input_;
+  int index = 0;
+  for (const LayerSpec& layer : spec.layers) {
+    if (layer.type == LayerType::flatten) {
+      append_flatten();
+    } else {
+      append(build_layer(layer, output_.shape, index));
+    }
+    ++index;
+  }
+  if (stages_.empty()) throw InputError("network.layers: no layer that computes anything");
+  for (Stage& stage : stages_) {
+    if (stage.layer) stage.layer->add_parameters(table_);
+  }
+  if (table_.entries().empty()) {
+    throw InputError("network.layers: nothing to train (expected a linear or conv2d layer)");
+  }
+}
+
+void Network::append_conversion(Layout to) {
+  uses_lanes_ = true;  // one of the two is
+  if (stages_.empty()) {
+    // The batch is gathered in the layout that the first layer wants.
+    input_.layout = to;
+    output_.layout = to;
+    return;
+  }
+  Stage stage;
+  stage.x = output_;
+  stage.y = Activation{{}, output_.shape, to, 0};
+  output_ = stage.y;
+  owns_output_ = true;
+  stages_.push_back(std::move(stage));
+}
+
+void Network::append_flatten() {
+  if (output_.layout == Layout::lanes) append_conversion(Layout::rows);
+  // Rows hold the units in the same order whatever their shape is called.
+  output_.shape = Shape{output_.shape.units()};
+}
+
+void Network::append(std::unique_ptr<Layer> layer) {
+  const Layout wanted = layer->input_layout(output_.layout);
+  if (wanted != output_.layout) append_conversion(wanted);
+  if (wanted == Layout::lanes) uses_lanes_ = true;
+  Stage stage;
+  stage.in_place = layer->in_place() && owns_output_;
+  stage.x = output_;
+  stage.y = Activation{{}, layer->output_shape(), layer->output_layout(wanted), 0};
+  output_ = stage.y;
+  owns_output_ = true;
+  stage.layer = std::move(layer);
+  stages_.push_back(std::move(stage));
+}
+
+void Network::allocate(int max_slots) {
+  input_ = allocate_activation("quern::network::input", input_.shape, input_.layout, max_slots);
+  FloatView current = input_.data;
+  std::int64_t largest = 0;
+  for (Stage& stage : stages_) {
+    stage.x.data = current;
+    if (!stage.in_place) {
+      const std::string name = stage.layer ? stage.layer->name() : "layout";
+      current =
+          allocate_activation("quern::network::" + name, stage.y.shape, stage.y.layout, max_slots)
+              .data;
+    }
+    stage.y.data = current;
+    largest = std::max(largest, static_cast<std::int64_t>(current.extent(0)));
+    if (stage.layer) stage.layer->allocate(max_slots);
+  }
+  output_.data = current;
+
+  // Backward walks from buffer to buffer: the gradient of a stage's input never meets the gradient
+  // of its output, except in place.
+  const auto size = static_cast<std::size_t>(largest);
+  FloatView gradient[2] = {FloatView("quern::network::gradient_a", size),
+                           FloatView("quern::network::gradient_b", size)};
+  const auto trains = [](const Stage& stage) { return stage.layer && stage.layer->macs() > 0; };
+  const auto first_trained = std::find_if(stages_.begin(), stages_.end(), trains) - stages_.begin();
+  int buffer = 0;
+  d_output_ = output_;
+  d_output_.data = gradient[buffer];
+  for (auto i = static_cast<std::ptrdiff_t>(stages_.size()) - 1; i >= 0; --i) {
+    Stage& stage = stages_[static_cast<std::size_t>(i)];
+    if (i < first_trained) continue;
+    stage.dy = stage.y;
+    stage.dy.data = gradient[buffer];
+    if (i == first_trained) continue;
+    stage.dx = stage.x;
+    if (!stage.in_place) buffer = 1 - buffer;
+    stage.dx.data = gradient[buffer];
+  }
+}
+
+template <class F>
+void Network::for_each_activation(F&& f) {
+  for (Stage& stage : stages_) {
+    f(stage.x);
+    f(stage.y);
+    f(stage.dy);
+    f(stage.dx);
+  }
+  f(input_);
+  f(output_);
+  f(d_output_);
+}
+
+void Network::set_slots(int slots) {
+  expect(slots % slot_multiple() == 0, "whole lane groups");
+  for_each_activation([slots](Activation& activation) { activation.slots = slots; });
+}
+
+void Network::forward(const ExecSpace& exec, const StepContext& step) {
+  for (Stage& stage : stages_) {
+    if (stage.layer) {
+      stage.layer->forward(exec, step, stage.x, stage.y);
+    } else {
+      convert_layout(exec, stage.x, stage.y);
+    }
+  }
+}
+
+void Network::backward(const ExecSpace& exec, const StepContext& step) {
+  for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
+    if (stage->dy.empty()) return;  // nothing below has parameters
+    if (stage->layer) {
+      stage->layer->backward(exec, step, stage->x, stage->y, stage->dy, stage->dx);
+    } else {
+      convert_layout(exec, stage->dy, stage->dx);
+    }
+  }
+}
+
+std::vector<const Layer*> Network::layers() const {
+  std::vector<const Layer*> layers;
+  for (const Stage& stage : stages_) {
+    if (stage.layer) layers.push_back(stage.layer.get());
+  }
+  return layers;
+}
+
+std::int64_t Network::forward_macs() const {
+  std::int64_t total = 0;
+  for (const Stage& stage : stages_) {
+    if (stage.layer) total += stage.layer->macs();
+  }
+  return total;
+}
+
+std::int64_t Network::training_macs() const {
+  std::int64_t total = 0;
+  bool first = true;
+  for (const Stage& stage : stages_) {
+    const std::int64_t macs = stage.layer ? stage.layer->macs() : 0;
+    if (macs == 0) continue;
+    total += (first ? 2 : 3) * macs;
+    first = false;
+  }
+  return total;
+}
+
+std::string Network::first_non_finite_layer(const StepContext& step) const {
+  const auto samples =
+      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_slot);
+  for (const Stage& stage : stages_) {
+    if (!stage.layer) continue;
+    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), stage.y.data);
+    const ActivationIndex at(stage.y);
+    for (int slot = 0; slot < stage.y.slots; ++slot) {
+      if (samples(slot) < 0) continue;
+      for (int unit = 0; unit < stage.y.shape.units(); ++unit) {
+        if (!Kokkos::isfinite(values(at(slot, unit)))) return stage.layer->name();
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace quern

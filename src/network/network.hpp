@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network: layers in a row with the buffers between them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layers/layer.hpp"
+#include "spec/network_spec.hpp"
+
+namespace quern {
+
+/// Owns layers, activations and the parameter table; the parameters themselves and their gradients
+/// live in flat blocks that the caller owns and hands over in StepContext.
+class Network {
+ public:
+  /// Builds the layers and checks that their shapes fit: otherwise InputError with the layer named
+  /// and the shapes shown.
+  explicit Network(const NetworkSpec& spec);
+
+  /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
+  void allocate(int max_slots);
+
+  /// Slots of the coming batch, at most max_slots, a multiple of slot_multiple().
+  void set_slots(int slots);
+  /// Slots of a micro-block must be a multiple of this: kLanes as soon as one layer uses lanes.
+  int slot_multiple() const { return uses_lanes_ ? kLanes : 1; }
+
+  const ParameterTable& table() const { return table_; }
+  /// The layers that compute something, in order (flatten only renames).
+  std::vector<const Layer*> layers() const;
+
+  const Shape& input_shape() const { return input_.shape; }
+  const Shape& output_shape() const { return output_.shape; }
+  Layout input_layout() const { return input_.layout; }
+  Layout output_layout() const { return output_.layout; }
+
+  const Activation& input() const { return input_; }        ///< write the batch here
+  const Activation& output() const { return output_; }      ///< prediction, after forward
+  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
+
+  /// output() = f(input()).
+  void forward(const ExecSpace& exec, const StepContext& step);
+  /// From d_output() to step.gradients. Overwrites the gradients of all parameters.
+  void backward(const ExecSpace& exec, const StepContext& step);
+
+  /// Name of the first layer (in forward order) whose output holds a value that is not finite in
+  /// a used slot, or "" when there is none. Copies to the host: for reports only.
+  std::string first_non_finite_layer(const StepContext& step) const;
+
+  /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
+  /// first layer with parameters).
+  std::int64_t forward_macs() const;
+  std::int64_t training_macs() const;
+
+ private:
+  // One computation: a layer, or a change of layout where `layer` is null.
+  struct Stage {
+    std::unique_ptr<Layer> layer;
+    Activation x, y, dy, dx;
+    bool in_place = false;
+  };
+
+  void append(std::unique_ptr<Layer> layer);
+  void append_conversion(Layout to);
+  void append_flatten();
+  template <class F>
+  void for_each_activation(F&& f);
+
+  ParameterTable table_;
+  std::vector<Stage> stages_;
+  Activation input_;
+  Activation output_;
+  Activation d_output_;
+  bool uses_lanes_ = false;
+  bool owns_output_ = false;  // output_ is not (a view of) input_: it may be overwritten in place
+};
+
+}  // namespace quern

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/adam.hpp"
+
+#include "base/assert.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern {
+
+namespace {
+
+void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
+                     const AdamSettings& settings, const ScalarView<AdamFactors>& factors) {
+  Kokkos::parallel_for(
+      "quern::optim::adam_factors", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        const double t = static_cast<double>(scalars().step + 1);
+        const double lr = scalars().learning_rate;
+        const double decay = settings.decoupled ? 1 - lr * settings.weight_decay : 1;
+        AdamFactors result;
+        result.gradient_scale = scalars().gradient_scale;
+        result.decay = static_cast<float>(decay);
+        result.step_size = static_cast<float>(lr / (1 - Kokkos::pow(settings.beta1, t)));
+        result.inverse_correction =
+            static_cast<float>(1 / Kokkos::sqrt(1 - Kokkos::pow(settings.beta2, t)));
+        factors() = result;
+      });
+}
+
+void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
+                  const AdamSettings& settings, const FloatView& parameters,
+                  const ConstFloatView& gradient, const FloatView& exp_avg,
+                  const FloatView& exp_avg_sq) {
+  float* p = parameters.data();
+  float* m = exp_avg.data();
+  float* v = exp_avg_sq.data();
+  const float* g = gradient.data();
+  const float new_part = static_cast<float>(1 - settings.beta1);
+  const float beta2 = static_cast<float>(settings.beta2);
+  const float new_part_sq = static_cast<float>(1 - settings.beta2);
+  const float l2 = settings.decoupled ? 0.0f : settings.weight_decay;
+  const float eps = settings.eps;
+  for_each_chunk(
+      exec, "quern::optim::adam", parameters.extent(0),
+      KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
+        const AdamFactors step = factors();
+        QUERN_VECTORIZE
+        for (std::int64_t i = begin; i < end; ++i) {
+          const float old = p[i] * step.decay;
+          const float slope = g[i] * step.gradient_scale + l2 * old;
+          const float mean = m[i] + new_part * (slope - m[i]);
+          const float square = beta2 * v[i] + new_part_sq * slope * slope;
+          const float spread = Kokkos::sqrt(square) * step.inverse_correction + eps;
+          m[i] = mean;
+          v[i] = square;
+          p[i] = old - step.step_size * mean / spread;
+        }
+      });
+}
+
+}  // namespace
+
+Adam::Adam(const OptimizerSpec& spec, std::int64_t block_size)
+    : factors_("quern::optim::adam_factors"),
+      exp_avg_(add_state("exp_avg", block_size)),
+      exp_avg_sq_(add_state("exp_avg_sq", block_size)) {
+  settings_.beta1 = spec.beta1;
+  settings_.beta2 = spec.beta2;
+  settings_.eps = static_cast<float>(spec.eps);
+  settings_.weight_decay = static_cast<float>(spec.weight_decay);
+  settings_.decoupled = spec.type == OptimizerType::adamw;
+}
+
+void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
+                  const FloatView& parameters, const ConstFloatView& gradient) {
+  expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
+  expect(exp_avg_.extent(0) == parameters.extent(0), "state shaped like the parameters");
+  compute_factors(exec, scalars, settings_, factors_);
+  update_block(exec, factors_, settings_, parameters, gradient, exp_avg_, exp_avg_sq_);
+}
+
+}  // namespace quern

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/optimizer.hpp"
+
+#include "base/assert.hpp"
+#include "optim/adam.hpp"
+#include "optim/sgd.hpp"
+
+namespace quern {
+
+FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size) {
+  state_.push_back(
+      {name, FloatView("quern::optim::" + name, static_cast<std::size_t>(block_size))});
+  return state_.back().values;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size) {
+  expect(block_size % kLanes == 0, "a parameter block of whole lane groups");
+  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, block_size);
+  return std::make_unique<Adam>(spec, block_size);
+}
+
+}  // namespace quern

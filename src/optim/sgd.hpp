@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stochastic gradient descent as torch.optim.SGD (dampening 0):
+//   g += weight_decay p;  b = momentum b + g (b = 0 before the first step);
+//   g = b, or g + momentum b with Nesterov;  p -= lr g
+#pragma once
+
+#include "optim/optimizer.hpp"
+
+namespace quern {
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerSpec& spec, std::int64_t block_size);
+  void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
+              const ConstFloatView& gradient) override;
+
+ private:
+  float momentum_;
+  float weight_decay_;
+  bool nesterov_;
+  FloatView momentum_buffer_;  ///< empty without momentum
+};
+
+}  // namespace quern

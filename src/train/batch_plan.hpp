@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything about one size of batch that can be worked out before the loop.
+#pragma once
+
+#include "linalg/block_schedule.hpp"
+#include "parallel/batch_partition.hpp"
+#include "parallel/gradient_reducer.hpp"
+#include "spec/training_spec.hpp"
+#include "tensor/step_scalars.hpp"
+
+namespace quern {
+
+/// A global batch of `samples` and this rank's part of it: which micro-blocks, in how many slots.
+/// An epoch has at most two of them: the full batch, and the short last one.
+struct BatchPlan {
+  BatchPartition partition{1, 1, 1};
+  BlockSchedule schedule;
+  int first_sample = 0;  ///< of this rank, within the batch
+  int num_samples = 0;   ///< of this rank
+
+  int samples() const { return partition.samples(); }
+  int slots() const { return schedule.slots(); }
+};
+
+/// How batches are cut, whatever their size.
+struct BatchCut {
+  int block_samples = 1;  ///< samples of a micro-block
+  int slot_multiple = 1;  ///< what the network's layouts need: slots of a micro-block
+  Determinism determinism = Determinism::rank_invariant;
+};
+
+BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks);
+
+/// Overwrites sample_of_slot[0 .. plan.slots()) with the samples of the batch that starts at
+/// scalars().cursor: sample i of the batch is number cursor + i of the epoch's order, which is the
+/// shuffle of (seed, epoch) or plain counting. Empty slots get -1.
+void assign_slots(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
+                  bool shuffle, const StepScalarsView& scalars,
+                  const View<std::int64_t>& sample_of_slot);
+
+}  // namespace quern

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss and accuracy over a whole data set: every sample exactly once, whatever the number of ranks.
+#pragma once
+
+#include <algorithm>
+
+#include "parallel/tree_reducer.hpp"
+#include "train/model.hpp"
+
+namespace quern {
+
+struct Evaluation {
+  std::int64_t samples = 0;
+  double loss = 0;           ///< mean over the samples
+  std::int64_t correct = 0;  ///< 0 without labels
+  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
+};
+
+class Evaluator {
+ public:
+  /// Batches of `global_batch` samples, cut like training batches; their slots must not be more
+  /// than what `model` was allocated for (see max_slots). `model` and `samples` must outlive it.
+  Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchCut& cut,
+            int global_batch);
+
+  /// Slots this rank needs.
+  int max_slots() const { return std::max(full_.slots(), last_.slots()); }
+
+  /// Collective; equal on all ranks, and for any number of ranks.
+  Evaluation run(const ExecSpace& exec);
+
+ private:
+  Model& model_;
+  const Samples& samples_;
+  BatchPlan full_;
+  BatchPlan last_;
+  TreeReducer reducer_;
+  ReductionPlan full_reduction_{};
+  ReductionPlan last_reduction_{};
+  StepScalarsView scalars_;
+  GradientPartials sums_;
+};
+
+}  // namespace quern

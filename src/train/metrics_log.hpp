@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// metrics.jsonl: one JSON object a line, appended and flushed, by rank 0.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace quern {
+
+struct MetricsRecord {
+  std::string kind;        ///< "step", "epoch" or "eval"
+  std::int64_t epoch = 0;  ///< from 1
+  std::int64_t step = 0;   ///< steps done
+  double loss = 0;         ///< step: of the batch; epoch, eval: mean over its samples
+  std::optional<double> accuracy;
+  std::optional<double> learning_rate;
+  std::optional<double> samples_per_s;
+  std::int64_t samples = 0;  ///< that loss and accuracy are over
+  int ranks = 1;
+  double time_s = 0;  ///< since the start of this process's training
+};
+
+class MetricsLog {
+ public:
+  /// Appends to `file`; InputError when it cannot be opened.
+  explicit MetricsLog(const std::filesystem::path& file);
+  /// Throws Error when the line cannot be written.
+  void write(const MetricsRecord& record);
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream stream_;
+};
+
+}  // namespace quern

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/model.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "layers/gather.hpp"
+#include "layers/initialize.hpp"
+#include "layers/layout.hpp"
+
+namespace quern {
+
+Model::Model(const Recipe& recipe)
+    : seed_(recipe.seed),
+      init_(recipe.network.init),
+      target_type_(recipe.data.target),
+      network_(recipe.network),
+      loss_(make_loss(recipe.loss, network_.output_shape())) {
+  if (target_type_ == TargetType::input &&
+      network_.output_shape().units() != network_.input_shape().units()) {
+    throw InputError(
+        "data.target = \"input\": the network puts out " + to_string(network_.output_shape()) +
+        ", expected as many values as its input " + to_string(network_.input_shape()) + " has");
+  }
+}
+
+void Model::allocate(int max_slots) {
+  network_.allocate(max_slots);
+  loss_->allocate(max_slots);
+  // Kernels read whole vectors: slack behind the last tensor.
+  constexpr std::int64_t slack = 8 * kLanes;
+  const auto size = static_cast<std::size_t>(network_.table().block_size());
+  const FloatView padded("quern::train::parameters", size + slack);
+  parameters_ = Kokkos::subview(padded, std::pair(std::size_t{0}, size));
+  initialize_parameters(network_.table(), init_, seed_, parameters_);
+  sample_of_slot_ =
+      View<std::int64_t>("quern::train::sample_of_slot", static_cast<std::size_t>(max_slots));
+  if (target_type_ == TargetType::label) return;
+  if (target_is_input()) {
+    target_ = network_.input();
+    target_.shape = network_.output_shape();
+  } else {
+    target_ = allocate_activation("quern::train::target", network_.output_shape(),
+                                  network_.output_layout(), max_slots);
+  }
+}
+
+bool Model::target_is_input() const {
+  return target_type_ == TargetType::input && network_.input_layout() == network_.output_layout();
+}
+
+void Model::check_samples(const Samples& samples) const {
+  if (!(samples.shape == network_.input_shape())) {
+    throw InputError("network.input is " + to_string(network_.input_shape()) +
+                     ", but a sample of the data is " + to_string(samples.shape));
+  }
+  if (target_type_ == TargetType::label && samples.classes > network_.output_shape().units()) {
+    throw InputError("the network puts out " + to_string(network_.output_shape()) +
+                     ", but the data has " + std::to_string(samples.classes) +
+                     " classes (expected at least one output per class)");
+  }
+}
+
+StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
+                           const GradientPartials& gradients) const {
+  return {mode, plan.schedule, scalars, sample_of_slot_, parameters_, gradients};
+}
+
+void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
+                       bool shuffle, const StepScalarsView& scalars) {
+  network_.set_slots(plan.slots());
+  target_.slots = plan.slots();
+  assign_slots(exec, plan, samples.count, shuffle, scalars, sample_of_slot_);
+  const Activation& input = network_.input();
+  if (samples.images.extent(0) > 0) {
+    gather_images(exec, samples.images, sample_of_slot_, input);
+  } else {
+    gather_values(exec, samples.values, sample_of_slot_, input);
+  }
+  if (target_type_ == TargetType::values) {
+    gather_values(exec, samples.targets, sample_of_slot_, target_);
+  } else if (target_type_ == TargetType::input && !target_is_input()) {
+    Activation from = input;
+    from.shape = target_.shape;  // the same units, perhaps under another shape
+    convert_layout(exec, from, target_);
+  }
+}
+
+void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
+                         const GradientPartials& sums, std::int64_t offset) const {
+  const Activation d_output = step.mode == Mode::train ? network_.d_output() : Activation{};
+  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_slot}, network_.output(),
+                 {samples.labels, target_}, d_output, sums, offset);
+}
+
+}  // namespace quern

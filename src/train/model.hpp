@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network with its parameters, its loss and the batch it is working on.
+#pragma once
+
+#include <memory>
+
+#include "loss/loss.hpp"
+#include "network/network.hpp"
+#include "spec/recipe.hpp"
+#include "train/batch_plan.hpp"
+#include "train/samples.hpp"
+
+namespace quern {
+
+class Model {
+ public:
+  /// InputError when layers, loss and target do not fit together.
+  explicit Model(const Recipe& recipe);
+
+  /// Allocates for batches of at most `max_slots` slots and draws the initial parameters.
+  void allocate(int max_slots);
+
+  Network& network() { return network_; }
+  const Network& network() const { return network_; }
+  const Loss& loss() const { return *loss_; }
+  /// The flat block; the name table is network().table().
+  const FloatView& parameters() const { return parameters_; }
+
+  /// InputError unless these samples can be put in and compared with what comes out.
+  void check_samples(const Samples& samples) const;
+
+  /// The step's surroundings for layers and loss. `gradients` may be empty in evaluation.
+  StepContext context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
+                      const GradientPartials& gradients) const;
+
+  /// Puts the batch at scalars().cursor into the network's input, and its target aside.
+  void load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
+                  bool shuffle, const StepScalarsView& scalars);
+
+  /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
+  /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites network().d_output()
+  /// when training.
+  void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
+                    const GradientPartials& sums, std::int64_t offset) const;
+
+ private:
+  // The auto-encoder's target needs no copy where input and output have the same layout.
+  bool target_is_input() const;
+
+  std::uint64_t seed_;
+  InitSpec init_;
+  TargetType target_type_;
+  Network network_;
+  std::unique_ptr<Loss> loss_;
+  FloatView parameters_;
+  View<std::int64_t> sample_of_slot_;
+  Activation target_;  // mse: what the prediction should be, in its layout
+};
+
+}  // namespace quern

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/report_text.hpp"
+
+#include <fmt/format.h>
+
+namespace quern {
+
+namespace {
+
+std::string accuracy_text(std::optional<double> accuracy) {
+  return accuracy ? fmt::format("  accuracy {:5.2f} %", 100 * *accuracy) : "";
+}
+
+}  // namespace
+
+std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
+                       std::optional<double> accuracy, double seconds, double samples_per_s) {
+  return fmt::format("epoch {}/{}  loss {:.4f}{}  {:.2f} s  {:.0f} samples/s", epoch, epochs, loss,
+                     accuracy_text(accuracy), seconds, samples_per_s);
+}
+
+std::string evaluation_text(double loss, std::optional<double> accuracy, std::int64_t samples) {
+  return fmt::format("           test loss {:.4f}{}  ({} samples)", loss, accuracy_text(accuracy),
+                     samples);
+}
+
+std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {
+  return fmt::format("epoch {}/{}  loss {:.4f}", epoch, epochs, loss);
+}
+
+std::string rank_losses_text(const std::vector<double>& losses) {
+  std::string text;
+  for (std::size_t rank = 0; rank < losses.size(); ++rank) {
+    text += fmt::format("{}  rank {}: sum of batch losses {:.4f}", rank > 0 ? "\n" : "", rank,
+                        losses[rank]);
+  }
+  return text;
+}
+
+std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
+                            const std::string& layer, std::int64_t last_checkpoint) {
+  const std::string where =
+      layer.empty() ? "the loss itself overflows"
+                    : fmt::format("layer '{}' is the first to put out such values", layer);
+  const std::string checkpoint =
+      last_checkpoint < 0 ? "no checkpoint was written yet"
+                          : fmt::format("the checkpoint of step {} is untouched", last_checkpoint);
+  return fmt::format(
+      "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
+      "A smaller optimizer.lr or optimizer.clip_norm may help",
+      step, epoch, loss, where, checkpoint);
+}
+
+}  // namespace quern

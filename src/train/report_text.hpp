@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sentences about a run, for people. (Apart from the trainer, because fmt and Kokkos do not mix.)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace quern {
+
+/// "epoch 2/10  loss 0.3971  accuracy 85.32 %  3.2 s  18750 samples/s"
+std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
+                       std::optional<double> accuracy, double seconds, double samples_per_s);
+
+/// "           test loss 0.4410  accuracy 84.10 %  (10000 samples)"
+std::string evaluation_text(double loss, std::optional<double> accuracy, std::int64_t samples);
+
+/// "epoch 2/10  loss 0.3971"
+std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);
+
+/// "  rank 0: sum of batch losses 71.62" per rank, a line each.
+std::string rank_losses_text(const std::vector<double>& losses);
+
+/// "diverged at step 12 ..."; `layer` may be empty.
+std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
+                            const std::string& layer, std::int64_t last_checkpoint);
+
+}  // namespace quern

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/samples.hpp"
+
+#include <span>
+
+#include "base/sha256.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "dataset/dataset.hpp"
+#include "dataset/memory.hpp"
+#include "dataset/random_dataset.hpp"
+
+namespace quern {
+
+namespace {
+
+// What rank 0 read of the shards, for everybody: a thousand ranks do not open every file.
+DatasetInfo inspect_once(Communicator& comm, const std::string& folder, const std::string& split) {
+  DatasetInfo info =
+      agree(comm, [&] { return comm.rank() == 0 ? inspect_shards(folder, split) : DatasetInfo{}; });
+  info.folder = folder;
+  info.name = broadcast_string(comm, info.name);
+  info.split = broadcast_string(comm, info.split);
+  info.count = broadcast_value(comm, info.count);
+  info.shape = broadcast_value(comm, info.shape);
+  info.classes = broadcast_value(comm, info.classes);
+  info.num_shards = broadcast_value(comm, info.num_shards);
+  info.image_bytes = broadcast_value(comm, info.image_bytes);
+  info.label_bytes = broadcast_value(comm, info.label_bytes);
+  info.content_hash = broadcast_string(comm, info.content_hash);
+  return info;
+}
+
+View<const std::uint8_t> to_memory_space(std::span<const std::uint8_t> bytes) {
+  if constexpr (kHostExecution) {
+    return View<const std::uint8_t>(bytes.data(), bytes.size());
+  } else {
+    View<std::uint8_t> copy("quern::train::samples", bytes.size());
+    Kokkos::deep_copy(
+        copy, Kokkos::View<const std::uint8_t*, Kokkos::HostSpace,
+                           Kokkos::MemoryTraits<Kokkos::Unmanaged>>(bytes.data(), bytes.size()));
+    return copy;
+  }
+}
+
+}  // namespace
+
+Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
+  const DatasetInfo info = inspect_once(comm, folder, split);
+  const std::int64_t total = info.image_bytes + info.label_bytes;
+  agree(comm, [&] {
+    if (comm.node_rank() == 0) check_memory(total, "the data set '" + folder + "'");
+  });
+  Samples samples;
+  samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(total));
+  auto* bytes = reinterpret_cast<std::uint8_t*>(samples.storage->bytes().data());
+  const std::span<std::uint8_t> images(bytes, static_cast<std::size_t>(info.image_bytes));
+  const std::span<std::uint8_t> labels(bytes + info.image_bytes,
+                                       static_cast<std::size_t>(info.label_bytes));
+  agree(comm,
+        [&] { read_share_of_shards(info, comm.node_rank(), comm.node_size(), images, labels); });
+  samples.storage->publish();
+  samples.count = info.count;
+  samples.shape = info.shape;
+  samples.classes = info.classes;
+  samples.data_hash = info.content_hash;
+  samples.images = to_memory_space(images);
+  samples.labels = to_memory_space(labels);
+  return samples;
+}
+
+Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
+                            int target_units) {
+  const auto size = static_cast<std::size_t>(count);
+  FloatView values("quern::train::random_values", size * static_cast<std::size_t>(shape.units()));
+  FloatView targets("quern::train::random_targets", size * static_cast<std::size_t>(target_units));
+  const auto host_values = Kokkos::create_mirror_view(values);
+  const auto host_targets = Kokkos::create_mirror_view(targets);
+  fill_random_samples(seed, {host_values.data(), host_values.size()},
+                      {host_targets.data(), host_targets.size()});
+  Kokkos::deep_copy(values, host_values);
+  Kokkos::deep_copy(targets, host_targets);
+
+  Samples samples;
+  samples.count = count;
+  samples.shape = shape;
+  samples.values = values;
+  samples.targets = targets;
+  samples.data_hash = sha256(std::as_bytes(std::span(host_values.data(), host_values.size())));
+  return samples;
+}
+
+Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
+  if (recipe.data.source == DataSource::shards)
+    return load_shards(comm, recipe.data.train, "train");
+  return make_random_samples(recipe.seed, recipe.data.samples, recipe.network.input,
+                             output.units());
+}
+
+}  // namespace quern

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between a running training and its checkpoints.
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/checkpoint_state.hpp"
+#include "comm/communicator.hpp"
+#include "optim/optimizer.hpp"
+#include "tensor/parameter_block.hpp"
+
+namespace quern {
+
+/// Host copies of the parameters and the optimizer's state, and a CheckpointState that points into
+/// them. Waits for the device.
+class Snapshot {
+ public:
+  Snapshot(const ParameterTable& table, const FloatView& parameters, const Optimizer* optimizer);
+
+  /// Progress and origin are the caller's to fill in.
+  CheckpointState state;
+
+  /// Is every number finite? A model that is not is never written.
+  bool is_finite() const;
+
+ private:
+  std::vector<std::vector<float>> blocks_;
+};
+
+/// Collective. Puts the model, and with `optimizer` its state, of rank 0's `state` (the other
+/// ranks pass nullptr) into the blocks of all ranks. AgreedError (exit 2) naming the tensor when
+/// the checkpoint is of another network or another optimizer.
+void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
+             const FloatView& parameters, const Optimizer* optimizer);
+
+}  // namespace quern

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/stop_request.hpp"
+
+#include <csignal>
+
+namespace quern {
+
+namespace {
+
+volatile std::sig_atomic_t g_signal = 0;
+
+extern "C" void remember_signal(int signal) {
+  g_signal = signal;
+}
+
+void install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // system calls of MPI and HDF5 go on
+  sigaction(SIGUSR1, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move(stop_file)) {
+  g_signal = 0;
+  install(remember_signal);
+}
+
+StopRequest::~StopRequest() {
+  install(SIG_DFL);
+}
+
+bool StopRequest::is_set() {
+  if (g_signal != 0 || file_seen_) return true;
+  if (stop_file_.empty() || (looked_ && since_look_.seconds() < 1.0)) return false;
+  looked_ = true;
+  since_look_.restart();
+  std::error_code ignored;
+  file_seen_ = std::filesystem::exists(stop_file_, ignored);
+  return file_seen_;
+}
+
+std::string StopRequest::reason() const {
+  if (g_signal == SIGUSR1) return "SIGUSR1";
+  if (g_signal == SIGTERM) return "SIGTERM";
+  return file_seen_ ? "the file " + stop_file_.string() : "another rank";
+}
+
+}  // namespace quern

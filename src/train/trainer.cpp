@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/version.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "config/write_recipe.hpp"
+#include "train/report_text.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern {
+
+namespace {
+
+BatchCut cut_of(const Recipe& recipe, const Model& model, int global_batch) {
+  return {micro_block_size(recipe.train.micro_block, global_batch), model.network().slot_multiple(),
+          recipe.train.determinism};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
+                 const Samples& train, const Samples* test)
+    : recipe_(recipe),
+      comm_(comm),
+      folder_(folder),
+      model_(model),
+      train_(train),
+      step_(recipe, comm, model, train),
+      has_accuracy_(recipe.data.target == TargetType::label) {
+  if (!test) return;
+  const int batch = step_.full_batch().samples();
+  evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch);
+}
+
+ExitCode Trainer::run() {
+  open_outputs();
+  StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
+  while (progress_.epoch < recipe_.train.epochs) {
+    step_.set_position(progress_.step, progress_.epoch, progress_.cursor);
+    since_epoch_.restart();
+    while (progress_.cursor < train_.count) {
+      const BatchSums sums = step_.run(exec_, stop.is_set());
+      if (!std::isfinite(sums.loss)) report_divergence(sums);
+      count_batch(sums);
+      if (sums.stop) return stop_early(stop.reason());
+      write_checkpoint_if_due();
+    }
+    finish_epoch();
+  }
+  if (checkpointed_step_ != progress_.step) write_checkpoint();
+  bar_->finish();
+  if (comm_.rank() == 0) folder_.mark_done();
+  return ExitCode::done;
+}
+
+void Trainer::open_outputs() {
+  bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
+  agree(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    folder_.create(to_toml(recipe_));
+    metrics_.emplace(folder_.metrics_file());
+    checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
+  });
+  since_start_.restart();
+}
+
+void Trainer::count_batch(const BatchSums& sums) {
+  const int samples = step_.batch().samples();
+  progress_.step += 1;
+  progress_.cursor += samples;
+  progress_.epoch_loss_sum += sums.loss;
+  progress_.epoch_correct += std::llround(sums.correct);
+  progress_.epoch_samples += samples;
+  epoch_samples_here_ += samples;
+  samples_since_log_ += samples;
+  if (recipe_.train.per_rank_loss && step_.batch().num_samples > 0) {
+    rank_loss_ += step_.local_loss_sum() / step_.batch().num_samples;
+  }
+  log_step(sums);
+}
+
+void Trainer::log_step(const BatchSums& sums) {
+  const int samples = step_.batch().samples();
+  bar_->step(progress_.step, [&] {
+    return bar_text(progress_.epoch + 1, recipe_.train.epochs, sums.loss / samples);
+  });
+  const int every = recipe_.train.log_every_steps;
+  if (!metrics_ || every == 0 || progress_.step % every != 0) return;
+  MetricsRecord line =
+      record("step", progress_.epoch + 1, sums.loss / samples, sums.correct, samples);
+  line.learning_rate = step_.learning_rate();
+  line.samples_per_s = static_cast<double>(samples_since_log_) / since_log_.seconds();
+  metrics_->write(line);
+  samples_since_log_ = 0;
+  since_log_.restart();
+}
+
+void Trainer::finish_epoch() {
+  const double seconds = since_epoch_.seconds();
+  const double rate = static_cast<double>(epoch_samples_here_) / seconds;
+  const double loss = progress_.epoch_loss_sum / static_cast<double>(progress_.epoch_samples);
+  progress_.epoch += 1;
+  MetricsRecord line =
+      record("epoch", progress_.epoch, loss, static_cast<double>(progress_.epoch_correct),
+             progress_.epoch_samples);
+  line.learning_rate = step_.learning_rate();
+  line.samples_per_s = rate;
+  if (comm_.rank() == 0) {
+    metrics_->write(line);
+    bar_->line(
+        epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
+  }
+  if (recipe_.train.per_rank_loss) print_rank_losses();
+  if (evaluator_) evaluate();
+
+  progress_.cursor = 0;
+  progress_.epoch_loss_sum = 0;
+  progress_.epoch_correct = 0;
+  progress_.epoch_samples = 0;
+  epoch_samples_here_ = 0;
+  rank_loss_ = 0;
+  const int every = recipe_.checkpoint.every_epochs;
+  if (every > 0 && progress_.epoch % every == 0) write_checkpoint();
+}
+
+void Trainer::evaluate() {
+  const Evaluation result = evaluator_->run(exec_);
+  if (comm_.rank() != 0) return;
+  const MetricsRecord line = record("eval", progress_.epoch, result.loss,
+                                    static_cast<double>(result.correct), result.samples);
+  metrics_->write(line);
+  bar_->line(evaluation_text(result.loss, line.accuracy, result.samples));
+}
+
+MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,
+                              std::int64_t samples) const {
+  MetricsRecord line;
+  line.kind = kind;
+  line.epoch = epoch;
+  line.step = progress_.step;
+  line.loss = loss;
+  if (has_accuracy_) line.accuracy = correct / static_cast<double>(samples);
+  line.samples = samples;
+  line.ranks = comm_.size();
+  line.time_s = since_start_.seconds();
+  return line;
+}
+
+void Trainer::print_rank_losses() {
+  const std::vector<double> losses = all_gather_value(comm_, rank_loss_);
+  if (comm_.rank() == 0) bar_->line(rank_losses_text(losses));
+}
+
+void Trainer::write_checkpoint_if_due() {
+  const CheckpointSpec& when = recipe_.checkpoint;
+  const bool steps_due = when.every_steps > 0 && progress_.step % when.every_steps == 0;
+  // The clock is rank 0's alone: nobody else takes part in writing.
+  const bool time_due = when.every_seconds > 0 && since_checkpoint_.seconds() >= when.every_seconds;
+  if (steps_due || time_due) write_checkpoint();
+}
+
+void Trainer::write_checkpoint() {
+  checkpointed_step_ = progress_.step;
+  since_checkpoint_.restart();
+  if (comm_.rank() != 0) return;
+  Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
+  if (!snapshot.is_finite()) {
+    throw UnusableError(divergence_text(progress_.step, progress_.epoch + 1, NAN, "", -1));
+  }
+  snapshot.state.progress = progress_;
+  snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
+                           comm_.size(),     to_toml(recipe_),
+                           git_commit(),     version(),
+                           train_.data_hash, utc_timestamp()};
+  checkpoints_->write(snapshot.state);
+}
+
+ExitCode Trainer::stop_early(const std::string& reason) {
+  write_checkpoint();
+  if (comm_.rank() == 0) {
+    bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" + reason +
+               "); a checkpoint is written, the same command continues");
+  }
+  return ExitCode::requeue;
+}
+
+void Trainer::report_divergence(const BatchSums& sums) {
+  bar_->finish();
+  // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
+  const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer());
+  std::string culprit;
+  for (const Layer* layer : model_.network().layers()) {
+    if (std::find(names.begin(), names.end(), layer->name()) == names.end()) continue;
+    culprit = layer->name();
+    break;
+  }
+  throw AgreedError(divergence_text(progress_.step + 1, progress_.epoch + 1, sums.loss, culprit,
+                                    checkpointed_step_),
+                    ExitCode::do_not_requeue);
+}
+
+void Trainer::resume(const CheckpointState* state) {
+  progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
+  restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer());
+  checkpointed_step_ = progress_.step;
+}
+
+}  // namespace quern

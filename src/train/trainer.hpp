@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole training run: epochs, evaluation, metrics, checkpoints, stopping and resuming.
+#pragma once
+
+#include <optional>
+
+#include "checkpoint/checkpoint_state.hpp"
+#include "checkpoint/writer.hpp"
+#include "train/evaluator.hpp"
+#include "train/metrics_log.hpp"
+#include "train/progress.hpp"
+#include "train/run_folder.hpp"
+#include "train/stop_request.hpp"
+#include "train/training_step.hpp"
+
+namespace quern {
+
+class Trainer {
+ public:
+  /// `test` may be null. All arguments must outlive the trainer. Collective; writes nothing.
+  Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
+          const Samples& train, const Samples* test);
+
+  const TrainingStep& training_step() const { return step_; }
+  std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
+
+  /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
+  /// (exit 2) when it does not fit.
+  void resume(const CheckpointState* state);
+
+  /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
+  /// with exit 93 when the loss is no longer finite; the last checkpoint stays.
+  ExitCode run();
+
+ private:
+  void open_outputs();
+  void count_batch(const BatchSums& sums);
+  void log_step(const BatchSums& sums);
+  void finish_epoch();
+  void evaluate();
+  void write_checkpoint_if_due();
+  void write_checkpoint();
+  ExitCode stop_early(const std::string& reason);
+  [[noreturn]] void report_divergence(const BatchSums& sums);
+  void print_rank_losses();
+  MetricsRecord record(const char* kind, std::int64_t epoch, double loss, double correct,
+                       std::int64_t samples) const;
+
+  const Recipe& recipe_;
+  Communicator& comm_;
+  const RunFolder& folder_;
+  Model& model_;
+  const Samples& train_;
+  TrainingStep step_;
+  std::optional<Evaluator> evaluator_;
+  ExecSpace exec_;
+  bool has_accuracy_;
+
+  TrainingProgress progress_;
+  std::int64_t checkpointed_step_ = -1;
+  double rank_loss_ = 0;                 // this epoch's sum of this rank's own batch losses
+  std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part
+  Stopwatch since_epoch_;
+  Stopwatch since_log_;
+  std::int64_t samples_since_log_ = 0;
+  Stopwatch since_checkpoint_;
+  Stopwatch since_start_;
+
+  // Rank 0's.
+  std::optional<MetricsLog> metrics_;
+  std::optional<CheckpointWriter> checkpoints_;
+  std::optional<Progress> bar_;
+};
+
+}  // namespace quern

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel/plain_reducer.hpp"
+#include "parallel/tree_reducer.hpp"
+#include "train/step_kernels.hpp"
+
+namespace quern {
+
+BatchSums TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
+  is_last_ = samples_.count - cursor_ < full_.samples();
+  const BatchPlan& plan = batch();
+  const StepContext step = model_.context(plan, Mode::train, scalars_, gradients_);
+  Network& network = model_.network();
+
+  set_learning_rate(exec, scalars_, schedule_);
+  begin_batch(exec, scalars_, plan.samples());
+  model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
+  network.forward(exec, step);
+  model_.compute_loss(exec, step, samples_, gradients_, sums_offset());
+  network.backward(exec, step);
+  const ReducedGradient gradient =
+      reducer_->reduce(exec, reduction(), gradients_, vote_to_stop ? 1.0f : 0.0f);
+
+  const auto sums = read_floats<Loss::kColumns>(exec, gradient.total, sums_offset());
+  const BatchSums result{sums[Loss::kLoss], sums[Loss::kCorrect], gradient.votes > 0};
+  if (!std::isfinite(result.loss)) return result;
+
+  clip_.set_scale(exec, scalars_, gradient.total);
+  optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
+  end_batch(exec, scalars_, plan.samples());
+  cursor_ += plan.samples();
+  return result;
+}
+
+namespace {
+
+std::unique_ptr<GradientReducer> make_reducer(Determinism determinism, Communicator& comm,
+                                              std::int64_t num_floats) {
+  if (determinism == Determinism::fast) return std::make_unique<PlainReducer>(comm, num_floats);
+  return std::make_unique<TreeReducer>(comm, num_floats);
+}
+
+int samples_of_last_batch(std::int64_t count, int global_batch) {
+  const auto rest = static_cast<int>(count % global_batch);
+  return rest > 0 ? rest : global_batch;
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& model,
+                           const Samples& samples)
+    : model_(model),
+      samples_(samples),
+      seed_(recipe.seed),
+      shuffle_(recipe.data.shuffle),
+      clip_(recipe.optimizer.clip_norm, model.network().table().block_size()),
+      optimizer_(make_optimizer(recipe.optimizer, model.network().table().block_size())),
+      reducer_(make_reducer(recipe.train.determinism, comm, sums_offset() + Loss::kColumns)),
+      scalars_("quern::train::step_scalars") {
+  const int full_samples =
+      static_cast<int>(std::min<std::int64_t>(recipe.global_batch(comm.size()), samples.count));
+  const int last_samples = samples_of_last_batch(samples.count, full_samples);
+  const BatchCut cut{micro_block_size(recipe.train.micro_block, full_samples),
+                     model.network().slot_multiple(), recipe.train.determinism};
+  full_ = make_batch_plan(cut, full_samples, comm.rank(), comm.size());
+  last_ = make_batch_plan(cut, last_samples, comm.rank(), comm.size());
+  full_reduction_ = reducer_->add_plan(full_.partition);
+  last_reduction_ = reducer_->add_plan(last_.partition);
+
+  steps_per_epoch_ = (samples.count + full_samples - 1) / full_samples;
+  schedule_ =
+      make_schedule(recipe.optimizer, steps_per_epoch_, steps_per_epoch_ * recipe.train.epochs);
+  const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
+  gradients_ = {FloatView("quern::train::gradients",
+                          static_cast<std::size_t>(partials * reducer_->partial_stride())),
+                reducer_->partial_stride()};
+  model_.allocate(full_.slots());
+  set_position(0, 0, 0);
+}
+
+void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor) {
+  quern::set_position(scalars_, seed_, step, epoch, cursor);
+  cursor_ = cursor;
+}
+
+double TrainingStep::learning_rate() const {
+  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scalars_)().learning_rate;
+}
+
+std::string TrainingStep::non_finite_layer() const {
+  return model_.network().first_non_finite_layer(
+      model_.context(batch(), Mode::train, scalars_, gradients_));
+}
+
+double TrainingStep::local_loss_sum() const {
+  const auto values =
+      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), model_.loss().slot_values());
+  double sum = 0;
+  for (int slot = 0; slot < batch().slots(); ++slot) {
+    sum += values(static_cast<std::size_t>(slot * Loss::kColumns + Loss::kLoss));
+  }
+  return sum;
+}
+
+}  // namespace quern

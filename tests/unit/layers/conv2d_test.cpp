@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/conv2d.hpp"
+
+#include <gtest/gtest.h>
+
+#include "layers/reference/conv2d.hpp"
+#include "support/layer_run.hpp"
+#include "support/random_values.hpp"
+
+namespace quern {
+namespace {
+
+using testing::random_values;
+using testing::relative_difference;
+
+struct Case {
+  reference::Conv2dShape shape;
+  int block;
+};
+
+class Conv2dLayer : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Conv2dLayer, AgreesWithItsTwin) {
+  const auto& [d, block] = GetParam();
+  const auto x = random_values(d.x_size(), 1);
+  const auto dy = random_values(d.y_size(), 2);
+  const auto weight = random_values(d.weight_size(), 3);
+  const auto bias = random_values(static_cast<std::size_t>(d.O), 4);
+  Conv2d layer("conv", Shape{d.C, d.H, d.W}, d.O, d.K, d.stride, d.padding);
+  ASSERT_EQ(layer.Layer::output_shape(), (Shape{d.O, d.out_height(), d.out_width()}));
+
+  const auto run =
+      testing::run_layer(layer, d.S, block, x, dy, {{"conv.weight", weight}, {"conv.bias", bias}});
+
+  const auto expected = reference::conv2d_backward(d, x, weight, dy);
+  EXPECT_LT(relative_difference(reference::conv2d_forward(d, x, weight, bias), run.y), 3e-6);
+  EXPECT_LT(relative_difference(expected.dx, run.dx), 3e-6);
+  EXPECT_LT(relative_difference(expected.weight, run.gradients.at("conv.weight")), 3e-6);
+  EXPECT_LT(relative_difference(expected.bias, run.gradients.at("conv.bias")), 3e-6);
+}
+
+// S, C, H, W, O, K, stride, padding; samples per micro-block.
+INSTANTIATE_TEST_SUITE_P(
+    OddSizes, Conv2dLayer,
+    ::testing::Values(Case{{1, 1, 1, 1, 1, 1, 1, 0}, 1}, Case{{3, 2, 5, 7, 3, 3, 1, 0}, 2},
+                      Case{{17, 3, 11, 9, 5, 3, 2, 1}, 16}, Case{{5, 1, 28, 28, 20, 3, 1, 0}, 4},
+                      Case{{18, 20, 13, 13, 50, 5, 1, 0}, 32}, Case{{2, 3, 9, 8, 17, 4, 3, 2}, 1},
+                      Case{{3, 2, 12, 12, 9, 7, 1, 3}, 2}, Case{{2, 1, 10, 10, 3, 6, 2, 0}, 2},
+                      Case{{33, 2, 4, 4, 2, 2, 2, 0}, 8}, Case{{2, 2, 3, 33, 3, 1, 1, 1}, 2}));
+
+// A block's sum must not depend on which other blocks the rank computes with it.
+TEST(Conv2dBlocks, SamplesDoNotDependOnTheirNeighbours) {
+  const reference::Conv2dShape d{8, 3, 9, 9, 7, 3, 1, 1};
+  const auto x = random_values(d.x_size(), 1);
+  const auto dy = random_values(d.y_size(), 2);
+  const std::map<std::string, std::vector<float>> parameters{
+      {"conv.weight", random_values(d.weight_size(), 3)}, {"conv.bias", random_values(7, 4)}};
+  Conv2d together("conv", Shape{3, 9, 9}, 7, 3, 1, 1);
+  const auto whole = testing::run_layer(together, 8, 4, x, dy, parameters);
+
+  const std::size_t x_half = x.size() / 2;
+  const std::size_t y_half = dy.size() / 2;
+  std::map<std::string, std::vector<float>> sum;
+  std::vector<float> dx;
+  for (int half = 0; half < 2; ++half) {
+    Conv2d alone("conv", Shape{3, 9, 9}, 7, 3, 1, 1);
+    const std::vector<float> x_part(x.begin() + half * x_half, x.begin() + (half + 1) * x_half);
+    const std::vector<float> dy_part(dy.begin() + half * y_half, dy.begin() + (half + 1) * y_half);
+    const auto part = testing::run_layer(alone, 4, 4, x_part, dy_part, parameters);
+    dx.insert(dx.end(), part.dx.begin(), part.dx.end());
+    for (const auto& [name, values] : part.gradients) {
+      std::vector<float>& total = sum[name];
+      total.resize(values.size(), 0.0f);
+      for (std::size_t i = 0; i < values.size(); ++i) total[i] += values[i];
+    }
+  }
+
+  EXPECT_EQ(whole.dx, dx);
+  EXPECT_EQ(whole.gradients, sum);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linalg/gemm.hpp"
+
+#include <gtest/gtest.h>
+
+#include "linalg/reference/gemm.hpp"
+#include "linalg/transpose.hpp"
+#include "support/activation_io.hpp"
+#include "support/random_values.hpp"
+
+namespace quern {
+namespace {
+
+using testing::make_view;
+using testing::random_values;
+using testing::read;
+
+void expect_close(const std::vector<double>& expected, const std::vector<float>& actual, int k) {
+  ASSERT_EQ(expected.size(), actual.size());
+  const double tolerance = 1e-7 * (k + 4);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(expected[i], actual[i], tolerance) << "element " << i;
+  }
+}
+
+struct Size {
+  int m, n, k;
+};
+
+class Gemm : public ::testing::TestWithParam<Size> {};
+
+TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
+  const auto [m, n, k] = GetParam();
+  const auto a = random_values(static_cast<std::size_t>(m) * k, 1);
+  const auto b = random_values(static_cast<std::size_t>(k) * n, 2);
+  const auto bias = random_values(static_cast<std::size_t>(n), 3);
+  const int row = n + 5;
+  const FloatView a_view = make_view(a);
+  const FloatView b_view = make_view(b);
+  const FloatView bias_view = make_view(bias);
+  const FloatView c_view = make_view(std::vector<float>(static_cast<std::size_t>(m) * row, 7.0f));
+
+  multiply(ExecSpace(), "quern::test::multiply", {c_view.data(), m, n, row},
+           {a_view.data(), m, k, k}, {b_view.data(), k, n, n}, bias_view.data());
+
+  const auto spread = read(c_view, 0, static_cast<std::size_t>(m) * row);
+  std::vector<float> c;
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < row; ++j) {
+      if (j < n) {
+        c.push_back(spread[i * row + j]);
+      } else {
+        ASSERT_EQ(spread[i * row + j], 7.0f) << "padding of row " << i;
+      }
+    }
+  }
+  expect_close(reference::multiply(m, n, k, a, b, bias), c, k);
+}
+
+TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
+  const auto [m, n, k] = GetParam();
+  const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
+  const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
+  const std::size_t size = static_cast<std::size_t>(m) * n;
+  const FloatView whole = make_view(std::vector<float>(size));
+  const FloatView rows = make_view(std::vector<float>(size));
+
+  multiply(ExecSpace(), "quern::test::multiply", {whole.data(), m, n, n}, {a.data(), m, k, k},
+           {b.data(), k, n, n}, nullptr);
+  for (int i = 0; i < m; ++i) {
+    multiply(ExecSpace(), "quern::test::multiply", {rows.data() + i * n, 1, n, n},
+             {a.data() + i * k, 1, k, k}, {b.data(), k, n, n}, nullptr);
+  }
+
+  EXPECT_EQ(read(whole, 0, size), read(rows, 0, size));
+}
+
+TEST_P(Gemm, BlockSumsFollowTheTree) {
+  const auto [m, n, k] = GetParam();
+  const int block_slots = 3;
+  const int blocks = (k + block_slots - 1) / block_slots;
+  const int slots = blocks * block_slots;
+  const auto a = random_values(static_cast<std::size_t>(slots) * m, 4);
+  const auto b = random_values(static_cast<std::size_t>(slots) * n, 5);
+  const FloatView a_view = make_view(a);
+  const FloatView b_view = make_view(b);
+  const std::size_t size = static_cast<std::size_t>(m) * n;
+
+  // One rank owns everything; or the tree is cut behind the first third.
+  const auto run = [&](int first, int last, std::vector<std::vector<float>>* partials) {
+    const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_slots);
+    const std::int64_t stride = static_cast<std::int64_t>(size) + 16;
+    const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partials + 1)));
+    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16,
+                    {a_view.data() + first * block_slots * m, schedule.slots(), m, m},
+                    {b_view.data() + first * block_slots * n, schedule.slots(), n, n});
+    for (int p = 0; p < schedule.num_partials; ++p) {
+      partials->push_back(read(out, 16 + p * stride, size));
+    }
+  };
+  std::vector<std::vector<float>> whole;
+  run(0, blocks, &whole);
+  std::vector<std::vector<float>> pieces;
+  const int cut = blocks / 3;
+  run(0, cut, &pieces);
+  run(cut, blocks, &pieces);
+
+  ASSERT_EQ(whole.size(), 1u);
+  std::vector<float> a_t(static_cast<std::size_t>(m) * slots);
+  for (int s = 0; s < slots; ++s) {
+    for (int i = 0; i < m; ++i) a_t[i * slots + s] = a[s * m + i];
+  }
+  expect_close(reference::multiply(m, n, slots, a_t, b, {}), whole[0], slots);
+
+  const BlockTree tree(blocks);
+  std::vector<TreeNode> nodes = tree.walk_blocks(0, cut).remain;
+  for (const TreeNode& node : tree.walk_blocks(cut, blocks).remain) nodes.push_back(node);
+  const auto merges = tree.walk_nodes(nodes).merges;
+  std::vector<std::vector<float>> stack;
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    stack.push_back(pieces[p]);
+    for (int merge = 0; merge < merges[p]; ++merge) {
+      const std::vector<float> right = stack.back();
+      stack.pop_back();
+      for (std::size_t i = 0; i < size; ++i) stack.back()[i] = stack.back()[i] + right[i];
+    }
+  }
+  EXPECT_EQ(stack.front(), whole[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(OddSizes, Gemm,
+                         ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 3, 33},
+                                           Size{33, 65, 17}, Size{7, 257, 3}, Size{257, 10, 33},
+                                           Size{13, 100, 257}, Size{6, 64, 16}));
+
+TEST(Transpose, AgreesWithItsDefinition) {
+  for (const auto& [m, n] : {std::pair(1, 1), {3, 17}, {16, 16}, {33, 65}, {257, 10}}) {
+    const auto a = random_values(static_cast<std::size_t>(m) * n, 6);
+    const int row = m + 3;
+    const FloatView a_view = make_view(a);
+    const FloatView b_view = make_view(std::vector<float>(static_cast<std::size_t>(n) * row, 7.0f));
+
+    transpose(ExecSpace(), "quern::test::transpose", {b_view.data(), n, m, row},
+              {a_view.data(), m, n, n});
+
+    const auto b = read(b_view, 0, static_cast<std::size_t>(n) * row);
+    for (int j = 0; j < n; ++j) {
+      for (int i = 0; i < row; ++i) {
+        ASSERT_EQ(b[j * row + i], i < m ? a[i * n + j] : 7.0f) << m << " x " << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern
