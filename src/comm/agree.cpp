@@ -32,6 +32,22 @@ Failure describe(const std::exception_ptr& error) {
 
 }  // namespace
 
+void run_on_root(Communicator& comm, const std::function<void()>& work) {
+  Failure failure;
+  bool failed = false;
+  if (comm.rank() == 0) {
+    try {
+      work();
+    } catch (...) {
+      failed = true;
+      failure = describe(std::current_exception());
+    }
+  }
+  if (!broadcast_value(comm, failed)) return;
+  const ExitCode code = broadcast_value(comm, failure.code);
+  throw AgreedError(broadcast_string(comm, failure.message), code);
+}
+
 void agree_on_error(Communicator& comm, const std::exception_ptr& error) {
   // The largest distance from the end belongs to the lowest failing rank; 0 when nobody failed.
   std::int64_t distance = error ? comm.size() - comm.rank() : 0;

@@ -6,22 +6,27 @@
 
 namespace quern {
 
-Shape Conv2d::output_shape(Shape input, int channels, int kernel, int stride, int padding) {
-  return {channels, (input.height + 2 * padding - kernel) / stride + 1,
-          (input.width + 2 * padding - kernel) / stride + 1};
+namespace {
+
+Shape output_of(const LayerSpec& spec, const Shape& input) {
+  const int border = 2 * spec.padding - spec.kernel;
+  return {spec.channels, (input.height + border) / spec.stride + 1,
+          (input.width + border) / spec.stride + 1};
 }
 
-Conv2d::Conv2d(std::string name, Shape input, int channels, int kernel, int stride, int padding)
-    : Layer(std::move(name), input, output_shape(input, channels, kernel, stride, padding)),
+}  // namespace
+
+Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
+    : Layer(spec.name, input, output_of(spec, input)),
       shape_{input.channels,
-             input.height + 2 * padding,
-             input.width + 2 * padding,
-             channels,
-             Layer::output_shape().height,
-             Layer::output_shape().width,
-             kernel,
-             stride},
-      padding_(padding) {}
+             input.height + 2 * spec.padding,
+             input.width + 2 * spec.padding,
+             spec.channels,
+             output_shape().height,
+             output_shape().width,
+             spec.kernel,
+             spec.stride},
+      padding_(spec.padding) {}
 
 void Conv2d::add_parameters(ParameterTable& table) {
   const int kernel = shape_.kernel;

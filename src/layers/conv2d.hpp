@@ -3,6 +3,7 @@
 
 #include "layers/conv2d_tiles.hpp"
 #include "layers/layer.hpp"
+#include "spec/network_spec.hpp"
 
 namespace quern {
 
@@ -11,12 +12,12 @@ namespace quern {
 /// H_out = floor((H + 2 padding - K) / stride) + 1; lanes.
 class Conv2d final : public Layer {
  public:
-  /// The kernel must fit into the padded input (the network builder checks and names the layer).
-  Conv2d(std::string name, Shape input, int channels, int kernel, int stride, int padding);
+  /// Uses spec.channels, kernel, stride and padding. The kernel must fit into the padded input.
+  Conv2d(const LayerSpec& spec, const Shape& input);
 
   Layout input_layout(Layout) const override { return Layout::lanes; }
   std::int64_t macs() const override {
-    return std::int64_t{shape_.taps()} * Layer::output_shape().units();
+    return std::int64_t{shape_.taps()} * output_shape().units();
   }
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
@@ -24,8 +25,6 @@ class Conv2d final : public Layer {
                const Activation& y) override;
   void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                 const Activation& y, const Activation& dy, const Activation& dx) override;
-
-  static Shape output_shape(Shape input, int channels, int kernel, int stride, int padding);
 
  private:
   simd::ConvShape shape_;

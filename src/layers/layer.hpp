@@ -42,8 +42,10 @@ class Layer {
   virtual Layout input_layout(Layout incoming) const { return incoming; }
   virtual Layout output_layout(Layout input) const { return input; }
 
-  /// Elementwise layers whose backward needs y only may run in place: y = x, dx = dy.
+  /// May forward overwrite its input (y = x) and backward its dy (dx = dy)?
   virtual bool in_place() const { return false; }
+  /// Does backward read y? Then the next layer must not overwrite it.
+  virtual bool needs_output() const { return false; }
 
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }

@@ -15,10 +15,10 @@ ConstMatrix rows_of(const Activation& a) {
 
 }  // namespace
 
-Linear::Linear(std::string name, Shape input, int features)
-    : Layer(std::move(name), input, Shape{features}),
+Linear::Linear(const LayerSpec& spec, const Shape& input)
+    : Layer(spec.name, input, Shape{spec.features}),
       in_features_(input.units()),
-      out_features_(features) {}
+      out_features_(spec.features) {}
 
 void Linear::add_parameters(ParameterTable& table) {
   weight_ = table.add(name() + ".weight", {out_features_, in_features_}, in_features_, false);

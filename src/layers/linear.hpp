@@ -2,13 +2,15 @@
 #pragma once
 
 #include "layers/layer.hpp"
+#include "spec/network_spec.hpp"
 
 namespace quern {
 
 /// y = x W^T + b for every slot: torch.nn.Linear. x [S, I], W [O, I], b [O], y [S, O], rows.
 class Linear final : public Layer {
  public:
-  Linear(std::string name, Shape input, int features);
+  /// Uses spec.features. `input` must be flat.
+  Linear(const LayerSpec& spec, const Shape& input);
 
   Layout input_layout(Layout) const override { return Layout::rows; }
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }

@@ -5,12 +5,9 @@
 #include "layers/avg_pool2d.hpp"
 #include "layers/conv2d.hpp"
 #include "layers/dropout.hpp"
-#include "layers/gelu.hpp"
+#include "layers/elementwise.hpp"
 #include "layers/linear.hpp"
 #include "layers/max_pool2d.hpp"
-#include "layers/relu.hpp"
-#include "layers/sigmoid.hpp"
-#include "layers/tanh.hpp"
 
 namespace quern {
 
@@ -39,33 +36,28 @@ std::string describe(const LayerSpec& spec) {
 }
 
 std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index) {
-  const std::string& name = spec.name;
   switch (spec.type) {
     case LayerType::linear:
       if (!input.is_flat()) {
         refuse(spec, input, "expected a flat input; put a flatten layer before it");
       }
-      return std::make_unique<Linear>(name, input, spec.features);
+      return std::make_unique<Linear>(spec, input);
     case LayerType::conv2d:
       check_window(spec, input, spec.kernel, spec.padding);
-      return std::make_unique<Conv2d>(name, input, spec.channels, spec.kernel, spec.stride,
-                                      spec.padding);
+      return std::make_unique<Conv2d>(spec, input);
     case LayerType::max_pool2d:
       check_window(spec, input, spec.size, 0);
-      return std::make_unique<MaxPool2d>(name, input, spec.size, spec.stride);
+      return std::make_unique<MaxPool2d>(spec, input);
     case LayerType::avg_pool2d:
       check_window(spec, input, spec.size, 0);
-      return std::make_unique<AvgPool2d>(name, input, spec.size, spec.stride);
+      return std::make_unique<AvgPool2d>(spec, input);
     case LayerType::relu:
-      return std::make_unique<Relu>(name, input);
     case LayerType::tanh:
-      return std::make_unique<Tanh>(name, input);
     case LayerType::sigmoid:
-      return std::make_unique<Sigmoid>(name, input);
     case LayerType::gelu:
-      return std::make_unique<Gelu>(name, input);
+      return make_elementwise(spec, input);
     case LayerType::dropout:
-      return std::make_unique<Dropout>(name, input, spec.probability, index);
+      return std::make_unique<Dropout>(spec, input, index);
     case LayerType::flatten:
       break;
   }

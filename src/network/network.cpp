@@ -44,7 +44,6 @@ void Network::append_conversion(Layout to) {
   stage.x = output_;
   stage.y = Activation{{}, output_.shape, to, 0};
   output_ = stage.y;
-  owns_output_ = true;
   stages_.push_back(std::move(stage));
 }
 
@@ -54,16 +53,20 @@ void Network::append_flatten() {
   output_.shape = Shape{output_.shape.units()};
 }
 
+bool Network::may_overwrite_output() const {
+  // Not the batch itself, which may be the target; not what a backward pass wants to see again.
+  return !stages_.empty() && !(stages_.back().layer && stages_.back().layer->needs_output());
+}
+
 void Network::append(std::unique_ptr<Layer> layer) {
   const Layout wanted = layer->input_layout(output_.layout);
   if (wanted != output_.layout) append_conversion(wanted);
   if (wanted == Layout::lanes) uses_lanes_ = true;
   Stage stage;
-  stage.in_place = layer->in_place() && owns_output_;
+  stage.in_place = layer->in_place() && may_overwrite_output();
   stage.x = output_;
   stage.y = Activation{{}, layer->output_shape(), layer->output_layout(wanted), 0};
   output_ = stage.y;
-  owns_output_ = true;
   stage.layer = std::move(layer);
   stages_.push_back(std::move(stage));
 }

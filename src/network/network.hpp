@@ -65,6 +65,7 @@ class Network {
   void append(std::unique_ptr<Layer> layer);
   void append_conversion(Layout to);
   void append_flatten();
+  bool may_overwrite_output() const;
   template <class F>
   void for_each_activation(F&& f);
 
@@ -74,7 +75,6 @@ class Network {
   Activation output_;
   Activation d_output_;
   bool uses_lanes_ = false;
-  bool owns_output_ = false;  // output_ is not (a view of) input_: it may be overwritten in place
 };
 
 }  // namespace quern

@@ -30,20 +30,19 @@ class GradientReducer {
 
   std::int64_t num_floats() const { return num_floats_; }
 
-  /// Floats from one partial to the next that reduce() needs (at least): the block, and behind it
-  /// one float that carries the vote with the last parameters' message.
+  /// Floats from one partial to the next: the block, and behind it room for the vote, which
+  /// travels with the last slice.
   std::int64_t partial_stride() const { return round_up_to_lanes(num_floats_ + 1); }
 
-  /// Partials this rank has to hand over under a partition: allocate
-  /// max(1, partials) * partial_stride() floats, also on ranks without blocks.
+  /// Partials this rank hands over under a partition, each of partial_stride() floats; 0 on ranks
+  /// without blocks.
   virtual int num_partials(const BatchPartition& partition) const = 0;
 
   /// Makes a plan and all the buffers it needs. Not to be called after the first reduce().
   virtual ReductionPlan add_plan(const BatchPartition& partition) = 0;
 
-  /// Adds up all ranks' partials and votes (0 or 1: one message less to agree on stopping).
-  /// Overwrites `partials` (data and the vote's place behind each). Waits for `exec` and, in the
-  /// end, leaves work on it that later kernels on `exec` are ordered behind. No allocation.
+  /// Adds up all ranks' partials and votes (0 or 1: one message less to agree on stopping). May
+  /// overwrite `partials`. Waits for `exec`; the total is complete on return. No allocation.
   virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan,
                                  const GradientPartials& partials, float vote) = 0;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/shape.hpp"
@@ -35,6 +36,13 @@ struct LayerSpec {
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
   int recipe_line = 0;     ///< where the recipe states it, 0 when it does not
+
+  /// The same layer, wherever it is stated.
+  friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
+    return std::tie(a.type, a.name, a.features, a.channels, a.kernel, a.stride, a.padding, a.size,
+                    a.probability) == std::tie(b.type, b.name, b.features, b.channels, b.kernel,
+                                               b.stride, b.padding, b.size, b.probability);
+  }
 };
 
 enum class InitType {
@@ -45,12 +53,14 @@ enum class InitType {
 struct InitSpec {
   InitType type = InitType::pytorch;
   double std = 0.01;
+  friend bool operator==(const InitSpec&, const InitSpec&) = default;
 };
 
 struct NetworkSpec {
   Shape input;
   std::vector<LayerSpec> layers;
   InitSpec init;
+  friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
 
 /// The recipe's word for a layer type ("conv2d").

@@ -30,6 +30,7 @@ struct DataSpec {
   bool shuffle = true;
   TargetType target = TargetType::label;
   std::int64_t samples = 0;  ///< random: how many
+  friend bool operator==(const DataSpec&, const DataSpec&) = default;
 };
 
 enum class CommBackend { automatic, serial, mpi, nccl };
@@ -40,6 +41,7 @@ struct ParallelSpec {
   int pipeline = 1;
   int micro_batches = 1;
   bool shard_optimizer = false;
+  friend bool operator==(const ParallelSpec&, const ParallelSpec&) = default;
 };
 
 /// When checkpoints are written; 0 switches a clause off. The last step always writes one.
@@ -48,7 +50,11 @@ struct CheckpointSpec {
   int every_steps = 0;
   double every_seconds = 0;
   int keep = 3;  ///< how many are kept
+  friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
 };
+
+/// More samples per step than anyone needs; small enough that products with it fit into 64 bits.
+inline constexpr int kMaxGlobalBatch = 1 << 24;
 
 struct Recipe {
   std::string name;
@@ -61,10 +67,10 @@ struct Recipe {
   ParallelSpec parallel;
   CheckpointSpec checkpoint;
 
-  /// Samples per step over all ranks.
-  int global_batch(int num_ranks) const {
-    return data.global_batch > 0 ? data.global_batch : data.batch_per_rank * num_ranks;
-  }
+  /// Samples per step over all ranks; InputError above kMaxGlobalBatch.
+  int global_batch(int num_ranks) const;
+
+  friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
 }  // namespace quern

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "spec/network_spec.hpp"
-#include "spec/training_spec.hpp"
+#include "base/error.hpp"
+#include "spec/recipe.hpp"
 
 namespace quern {
 
@@ -37,6 +37,18 @@ int micro_block_size(int requested, int global_batch) {
   int size = 1;
   while (size < 32 && 2 * size <= global_batch / 8) size *= 2;
   return size;
+}
+
+int Recipe::global_batch(int num_ranks) const {
+  const std::int64_t batch = data.global_batch > 0 ? std::int64_t{data.global_batch}
+                                                   : std::int64_t{data.batch_per_rank} * num_ranks;
+  if (batch > kMaxGlobalBatch) {
+    throw InputError("data.batch_per_rank = " + std::to_string(data.batch_per_rank) + " on " +
+                     std::to_string(num_ranks) + " ranks makes a global batch of " +
+                     std::to_string(batch) + " samples, expected at most " +
+                     std::to_string(kMaxGlobalBatch));
+  }
+  return static_cast<int>(batch);
 }
 
 }  // namespace quern

@@ -8,6 +8,7 @@ enum class LossType { cross_entropy, mse };
 
 struct LossSpec {
   LossType type = LossType::cross_entropy;
+  friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 
 enum class OptimizerType { sgd, adam, adamw };
@@ -20,6 +21,7 @@ struct ScheduleSpec {
   int every_epochs = 1;  ///< step: the rate is multiplied by gamma every so many epochs
   double gamma = 0.1;    ///< step
   double min_lr = 0;     ///< cosine: where the half wave ends
+  friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 
 struct OptimizerSpec {
@@ -33,6 +35,7 @@ struct OptimizerSpec {
   double eps = 1e-8;        ///< adam, adamw
   double clip_norm = 0;     ///< gradients are scaled to at most this L2 norm; 0: no clipping
   ScheduleSpec schedule;
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
 enum class Determinism {
@@ -48,6 +51,7 @@ struct TrainSpec {
   int micro_block = 0;
   int log_every_steps = 50;    ///< a "step" line in metrics.jsonl every so many steps; 0: never
   bool per_rank_loss = false;  ///< print every rank's own sum of batch losses after each epoch
+  friend bool operator==(const TrainSpec&, const TrainSpec&) = default;
 };
 
 /// The micro-block size in force: `requested`, or the default for this global batch.

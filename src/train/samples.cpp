@@ -16,8 +16,8 @@ namespace {
 
 // What rank 0 read of the shards, for everybody: a thousand ranks do not open every file.
 DatasetInfo inspect_once(Communicator& comm, const std::string& folder, const std::string& split) {
-  DatasetInfo info =
-      agree(comm, [&] { return comm.rank() == 0 ? inspect_shards(folder, split) : DatasetInfo{}; });
+  DatasetInfo info;
+  run_on_root(comm, [&] { info = inspect_shards(folder, split); });
   info.folder = folder;
   info.name = broadcast_string(comm, info.name);
   info.split = broadcast_string(comm, info.split);

@@ -60,8 +60,7 @@ ExitCode Trainer::run() {
 
 void Trainer::open_outputs() {
   bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
-  agree(comm_, [&] {
-    if (comm_.rank() != 0) return;
+  run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
     metrics_.emplace(folder_.metrics_file());
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);

@@ -7,7 +7,7 @@
 
 #include "tensor/activation.hpp"
 
-namespace quern::testing {
+namespace quern::test {
 
 /// Writes values [slots, units]; what is padding in the layout stays as it is.
 inline void fill(const Activation& a, const std::vector<float>& values) {
@@ -50,4 +50,4 @@ inline std::vector<float> read(const FloatView& view, std::size_t begin, std::si
   return {host.data() + begin, host.data() + begin + count};
 }
 
-}  // namespace quern::testing
+}  // namespace quern::test

@@ -9,7 +9,7 @@
 #include "layers/layer.hpp"
 #include "support/activation_io.hpp"
 
-namespace quern::testing {
+namespace quern::test {
 
 struct LayerRun {
   std::vector<float> y;                                 ///< [samples, units of y]
@@ -98,4 +98,4 @@ inline double relative_difference(const std::vector<double>& expected,
   return difference / largest;
 }
 
-}  // namespace quern::testing
+}  // namespace quern::test

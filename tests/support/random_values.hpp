@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reproducible test values that are not symmetric, not integers and not all positive.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/philox.hpp"
 
-namespace quern::testing {
+namespace quern::test {
 
-/// `count` values uniform in [-1, 1).
-inline std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t word = random_block(seed, RandomUse::samples, 99, i / 4).word[i % 4];
-    values[i] = 2.0f * uniform01(word) - 1.0f;
-  }
+/// `count` floats, uniform in [low, high).
+inline std::vector<float> random_values(std::size_t count, std::uint64_t seed, float low = -1,
+                                        float high = 1) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(low + (high - low) *
+                               uniform01(random_block(seed, RandomUse::samples, 0, i).word[0]));
   return values;
 }
 
-}  // namespace quern::testing
+}  // namespace quern::test

@@ -4,14 +4,26 @@
 #include <gtest/gtest.h>
 
 #include "layers/reference/conv2d.hpp"
+#include "support/gradient_check.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
 
 namespace quern {
 namespace {
 
-using testing::random_values;
-using testing::relative_difference;
+using test::random_values;
+using test::relative_difference;
+
+LayerSpec conv_spec(int channels, int kernel, int stride, int padding) {
+  LayerSpec spec;
+  spec.type = LayerType::conv2d;
+  spec.name = "conv";
+  spec.channels = channels;
+  spec.kernel = kernel;
+  spec.stride = stride;
+  spec.padding = padding;
+  return spec;
+}
 
 struct Case {
   reference::Conv2dShape shape;
@@ -26,11 +38,11 @@ TEST_P(Conv2dLayer, AgreesWithItsTwin) {
   const auto dy = random_values(d.y_size(), 2);
   const auto weight = random_values(d.weight_size(), 3);
   const auto bias = random_values(static_cast<std::size_t>(d.O), 4);
-  Conv2d layer("conv", Shape{d.C, d.H, d.W}, d.O, d.K, d.stride, d.padding);
-  ASSERT_EQ(layer.Layer::output_shape(), (Shape{d.O, d.out_height(), d.out_width()}));
+  Conv2d layer(conv_spec(d.O, d.K, d.stride, d.padding), Shape{d.C, d.H, d.W});
+  ASSERT_EQ(layer.output_shape(), (Shape{d.O, d.out_height(), d.out_width()}));
 
   const auto run =
-      testing::run_layer(layer, d.S, block, x, dy, {{"conv.weight", weight}, {"conv.bias", bias}});
+      test::run_layer(layer, d.S, block, x, dy, {{"conv.weight", weight}, {"conv.bias", bias}});
 
   const auto expected = reference::conv2d_backward(d, x, weight, dy);
   EXPECT_LT(relative_difference(reference::conv2d_forward(d, x, weight, bias), run.y), 3e-6);
@@ -55,18 +67,18 @@ TEST(Conv2dBlocks, SamplesDoNotDependOnTheirNeighbours) {
   const auto dy = random_values(d.y_size(), 2);
   const std::map<std::string, std::vector<float>> parameters{
       {"conv.weight", random_values(d.weight_size(), 3)}, {"conv.bias", random_values(7, 4)}};
-  Conv2d together("conv", Shape{3, 9, 9}, 7, 3, 1, 1);
-  const auto whole = testing::run_layer(together, 8, 4, x, dy, parameters);
+  Conv2d together(conv_spec(7, 3, 1, 1), Shape{3, 9, 9});
+  const auto whole = test::run_layer(together, 8, 4, x, dy, parameters);
 
   const std::size_t x_half = x.size() / 2;
   const std::size_t y_half = dy.size() / 2;
   std::map<std::string, std::vector<float>> sum;
   std::vector<float> dx;
   for (int half = 0; half < 2; ++half) {
-    Conv2d alone("conv", Shape{3, 9, 9}, 7, 3, 1, 1);
+    Conv2d alone(conv_spec(7, 3, 1, 1), Shape{3, 9, 9});
     const std::vector<float> x_part(x.begin() + half * x_half, x.begin() + (half + 1) * x_half);
     const std::vector<float> dy_part(dy.begin() + half * y_half, dy.begin() + (half + 1) * y_half);
-    const auto part = testing::run_layer(alone, 4, 4, x_part, dy_part, parameters);
+    const auto part = test::run_layer(alone, 4, 4, x_part, dy_part, parameters);
     dx.insert(dx.end(), part.dx.begin(), part.dx.end());
     for (const auto& [name, values] : part.gradients) {
       std::vector<float>& total = sum[name];
@@ -77,6 +89,13 @@ TEST(Conv2dBlocks, SamplesDoNotDependOnTheirNeighbours) {
 
   EXPECT_EQ(whole.dx, dx);
   EXPECT_EQ(whole.gradients, sum);
+}
+
+TEST(Conv2dGradients, AgreeWithCentralDifferences) {
+  Conv2d plain(conv_spec(3, 3, 1, 0), Shape{2, 5, 6});
+  test::check_layer_gradients(plain);
+  Conv2d strided(conv_spec(2, 2, 2, 1), Shape{2, 5, 4});
+  test::check_layer_gradients(strided);
 }
 
 }  // namespace

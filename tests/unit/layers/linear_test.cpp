@@ -4,14 +4,22 @@
 #include <gtest/gtest.h>
 
 #include "layers/reference/linear.hpp"
+#include "support/gradient_check.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
 
 namespace quern {
 namespace {
 
-using testing::random_values;
-using testing::relative_difference;
+using test::random_values;
+using test::relative_difference;
+
+LayerSpec linear_spec(int out) {
+  LayerSpec spec;
+  spec.name = "fc";
+  spec.features = out;
+  return spec;
+}
 
 struct Size {
   int samples, in, out, block;
@@ -25,10 +33,10 @@ TEST_P(LinearLayer, AgreesWithItsTwin) {
   const auto dy = random_values(static_cast<std::size_t>(samples) * out, 2);
   const auto weight = random_values(static_cast<std::size_t>(in) * out, 3);
   const auto bias = random_values(static_cast<std::size_t>(out), 4);
-  Linear layer("fc", Shape{in}, out);
+  Linear layer(linear_spec(out), Shape{in});
 
   const auto run =
-      testing::run_layer(layer, samples, block, x, dy, {{"fc.weight", weight}, {"fc.bias", bias}});
+      test::run_layer(layer, samples, block, x, dy, {{"fc.weight", weight}, {"fc.bias", bias}});
 
   const auto expected = reference::linear_backward(samples, in, out, x, weight, dy);
   EXPECT_LT(
@@ -43,6 +51,11 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, LinearLayer,
                          ::testing::Values(Size{1, 1, 1, 1}, Size{3, 17, 33, 2}, Size{17, 33, 3, 4},
                                            Size{33, 3, 17, 32}, Size{30, 257, 10, 8},
                                            Size{40, 10, 257, 16}));
+
+TEST(LinearLayerGradients, AgreeWithCentralDifferences) {
+  Linear layer(linear_spec(5), Shape{7});
+  test::check_layer_gradients(layer);
+}
 
 }  // namespace
 }  // namespace quern

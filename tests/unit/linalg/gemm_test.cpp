@@ -11,9 +11,9 @@
 namespace quern {
 namespace {
 
-using testing::make_view;
-using testing::random_values;
-using testing::read;
+using test::make_view;
+using test::random_values;
+using test::read;
 
 void expect_close(const std::vector<double>& expected, const std::vector<float>& actual, int k) {
   ASSERT_EQ(expected.size(), actual.size());

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run folder: recipe.toml, metrics.jsonl, the checkpoints and DONE.
+
+metrics.jsonl is written while a run trains and is appended to when it resumes. So the last line may
+be cut off, a killed run may leave half a line in the middle, and a step may be there twice: lines
+that are no JSON object are left out and counted, and the last record of a step or epoch counts.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+try:
+    import tomllib
+except ImportError:  # Python before 3.11
+    import tomli as tomllib
+
+
+class RunError(Exception):
+    """The folder is not a run, or a file in it cannot be read."""
+
+
+@dataclass
+class Run:
+    path: Path
+    recipe: dict
+    steps: list = field(default_factory=list)  # records of kind "step", by step
+    epochs: list = field(default_factory=list)  # records of kind "epoch", by epoch
+    evals: list = field(default_factory=list)  # records of kind "eval", by epoch
+    checkpoints: list = field(default_factory=list)  # file names
+    done: bool = False
+    model_hash: str = ""
+    bad_lines: list = field(default_factory=list)  # line numbers left out
+
+    @property
+    def name(self):
+        return self.recipe.get("name", self.path.name)
+
+    @property
+    def last_step(self):
+        return max((number(r, "step") or 0 for r in [*self.steps, *self.epochs, *self.evals]),
+                   default=0)
+
+    @property
+    def ranks(self):
+        """All rank counts the run was trained with, in order of appearance."""
+        counts = [r["ranks"] for r in [*self.steps, *self.epochs] if "ranks" in r]
+        return list(dict.fromkeys(counts))
+
+    def rows(self):
+        """One dictionary per epoch: training and test figures; None where there is none."""
+        tests = {r["epoch"]: r for r in self.evals}
+        seconds = self._epoch_seconds()
+        rows = []
+        for record in self.epochs:
+            test = tests.get(record["epoch"], {})
+            rows.append({"epoch": record["epoch"], "step": number(record, "step"),
+                         "train_loss": number(record, "loss"),
+                         "train_accuracy": number(record, "accuracy"),
+                         "test_loss": number(test, "loss"),
+                         "test_accuracy": number(test, "accuracy"),
+                         "seconds": seconds.get(record["epoch"]),
+                         "samples_per_s": number(record, "samples_per_s")})
+        return rows
+
+    def _epoch_seconds(self):
+        """Training time by epoch: `seconds` of the record, or else from the clock `time_s`.
+
+        The clock starts anew when a run is resumed, and evaluation between epochs does not count.
+        """
+        seconds, total, epoch_start, clock = {}, 0.0, 0.0, 0.0
+        timed = [r for r in [*self.steps, *self.epochs, *self.evals]
+                 if number(r, "time_s") is not None and number(r, "step") is not None]
+        for record in sorted(timed, key=lambda r: r["step"]):
+            time = record["time_s"]
+            total += time - clock if time >= clock else time
+            clock = time
+            if record["kind"] == "epoch":
+                seconds[record["epoch"]] = total - epoch_start
+            if record["kind"] != "step":
+                epoch_start = total
+        seconds.update({r["epoch"]: r["seconds"] for r in self.epochs
+                        if number(r, "seconds") is not None})
+        return seconds
+
+
+def number(record, key):
+    """The finite number at `key`, or None."""
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return value
+
+
+def read_recipe(path):
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RunError(f"cannot read {path}: {error}") from error
+
+
+def read_records(path):
+    """(records in order, numbers of the lines that were left out)."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError as error:
+        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    records, bad = [], []
+    for line_number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            records.append(record)
+        else:
+            bad.append(line_number)
+    return records, bad
+
+
+def last_of_each(records, kind, key):
+    """The last record of each value of `key`, in order of `key`."""
+    chosen = {number(r, key): r for r in records if r.get("kind") == kind}
+    chosen.pop(None, None)
+    return [chosen[value] for value in sorted(chosen)]
+
+
+def find_model_hash(records, done_path):
+    for record in reversed(records):
+        if isinstance(record.get("model_hash"), str):
+            return record["model_hash"]
+    try:
+        text = done_path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r"\b[0-9a-f]{64}\b", text)
+    return found.group() if found else ""
+
+
+def read_run(folder):
+    """Reads the run in `folder`. Raises RunError when it is none."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise RunError(f"{path} is not a folder" if path.exists() else f"{path} does not exist")
+    recipe = read_recipe(path / "recipe.toml")
+    records, bad = read_records(path / "metrics.jsonl")
+    return Run(path=path, recipe=recipe,
+               steps=last_of_each(records, "step", "step"),
+               epochs=last_of_each(records, "epoch", "epoch"),
+               evals=last_of_each(records, "eval", "epoch"),
+               checkpoints=sorted(p.name for p in path.glob("checkpoints/ckpt-*.h5")),
+               done=(path / "DONE").exists(),
+               model_hash=find_model_hash(records, path / "DONE"), bad_lines=bad)

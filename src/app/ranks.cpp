@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/ranks.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <new>
+#include <string>
+
+#include "app/threads.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/agree.hpp"
+#include "comm/launch_checks.hpp"
+#include "comm/session.hpp"
+
+namespace quern {
+
+namespace {
+
+ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode code) {
+  if (comm.size() == 1) {
+    log::error(message);
+    return code;
+  }
+  log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) + ": " +
+             message);
+  comm.abort(code);
+}
+
+ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
+  try {
+    check_same_program(comm);
+    Kokkos::InitializationSettings settings;
+    // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
+    settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
+    Kokkos::ScopeGuard kokkos(settings);
+    return body(comm);
+  } catch (const AgreedError& error) {
+    if (comm.rank() == 0) log::error(error.what());
+    return error.code();
+  } catch (const Error& error) {
+    return fail_alone(comm, error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    return fail_alone(comm, "out of memory", ExitCode::failure);
+  } catch (const std::exception& error) {
+    return fail_alone(comm, error.what(), ExitCode::failure);
+  }
+}
+
+}  // namespace
+
+ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body) {
+  const Launch launch = read_launch();
+  log::set_rank(launch.rank);
+  try {
+    const auto session = start_communication(Transport::automatic, launch);
+    Communicator& comm = session->communicator();
+    log::set_rank(comm.rank());
+    const std::string warning = launch_warning(launch, comm.size());
+    if (!warning.empty()) log::warn(warning);
+    return run_body(comm, body);
+  } catch (const Error& error) {  // of the launch itself: the same on all ranks
+    if (launch.rank == 0) log::error(error.what());
+    return error.code();
+  }
+}
+
+}  // namespace quern

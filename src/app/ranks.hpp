@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that run on several ranks: communication, Kokkos and errors around their body.
+#pragma once
+
+#include <functional>
+
+#include "base/exit_code.hpp"
+#include "comm/communicator.hpp"
+
+namespace quern {
+
+/// Starts communication and Kokkos, runs `body`, and turns exceptions into one message and an exit
+/// status on every rank: an AgreedError is printed by rank 0; any other error is printed by the rank
+/// it happened on, which then ends all ranks.
+ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body);
+
+}  // namespace quern

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_folder.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kPrefix = "ckpt-";
+constexpr std::string_view kSuffix = ".h5";
+constexpr std::string_view kTemporary = ".h5.tmp.";
+constexpr std::size_t kStepDigits = 10;
+
+/// The number that makes up all of `digits`: no sign, no blank.
+std::optional<std::int64_t> parse_digits(std::string_view digits) {
+  std::int64_t value = 0;
+  if (digits.empty() || digits[0] < '0' || digits[0] > '9') return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+/// The process number at the end of a temporary name.
+std::optional<pid_t> writer_of_temporary(const std::string& name) {
+  const std::size_t at = name.find(kTemporary);
+  if (at == std::string::npos) return std::nullopt;
+  if (!step_of_name(name.substr(0, at) + std::string(kSuffix))) return std::nullopt;
+  const auto pid = parse_digits(std::string_view(name).substr(at + kTemporary.size()));
+  if (!pid || *pid <= 0 || *pid != static_cast<pid_t>(*pid)) return std::nullopt;
+  return static_cast<pid_t>(*pid);
+}
+
+bool is_alive(pid_t pid) {
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+/// The regular files of a folder.
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  if (!fs::exists(folder, error) && !error) return files;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    if (entry->symlink_status(gone).type() == fs::file_type::regular) files.push_back(*entry);
+  }
+  if (error) {
+    throw InputError(
+        fmt::format("cannot list the folder '{}': {}", folder.string(), error.message()));
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string checkpoint_name(std::int64_t step) {
+  expect(step >= 0, "a step is not negative");
+  return fmt::format("{}{:0{}}{}", kPrefix, step, kStepDigits, kSuffix);
+}
+
+std::optional<std::int64_t> step_of_name(const std::string& name) {
+  const std::string_view text = name;
+  if (!text.starts_with(kPrefix) || !text.ends_with(kSuffix)) return std::nullopt;
+  if (text.size() < kPrefix.size() + kStepDigits + kSuffix.size()) return std::nullopt;
+  const auto step =
+      parse_digits(text.substr(kPrefix.size(), text.size() - kPrefix.size() - kSuffix.size()));
+  if (!step || checkpoint_name(*step) != name) return std::nullopt;
+  return step;
+}
+
+std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
+  std::vector<CheckpointFile> checkpoints;
+  for (const fs::path& file : files_of(folder)) {
+    const auto step = step_of_name(file.filename().string());
+    if (step) checkpoints.push_back({*step, file});
+  }
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [](const CheckpointFile& a, const CheckpointFile& b) { return a.step < b.step; });
+  return checkpoints;
+}
+
+std::vector<fs::path> remove_stale_temporaries(const fs::path& folder) {
+  std::vector<fs::path> removed;
+  for (const fs::path& file : files_of(folder)) {
+    const auto pid = writer_of_temporary(file.filename().string());
+    if (!pid || (*pid != getpid() && is_alive(*pid))) continue;
+    std::error_code error;
+    if (fs::remove(file, error)) removed.push_back(file);
+  }
+  std::sort(removed.begin(), removed.end());
+  return removed;
+}
+
+std::optional<fs::path> checkpoint_folder_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    throw InputError(fmt::format("there is no checkpoint or folder '{}'", path.string()));
+  }
+  if (!fs::is_directory(status)) return std::nullopt;
+  return fs::is_directory(path / "checkpoints", error) ? path / "checkpoints" : path;
+}
+
+fs::path checkpoint_file_of(const fs::path& path) {
+  const auto folder = checkpoint_folder_of(path);
+  if (!folder) return path;
+  const std::vector<CheckpointFile> checkpoints = list_checkpoints(*folder);
+  if (checkpoints.empty()) {
+    throw InputError(fmt::format("no checkpoint in '{}': expected files named like {}",
+                                 folder->string(), checkpoint_name(0)));
+  }
+  return checkpoints.back().path;
+}
+
+}  // namespace quern

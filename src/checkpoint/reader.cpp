@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "checkpoint/canonical_bytes.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/dataset_path.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/seal.hpp"
+#include "checkpoint/train_attributes.hpp"
+#include "io/h5_file.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whatever could be read, and what is wrong with the rest.
+struct Examination {
+  CheckpointState state;
+  std::vector<std::vector<float>> storage;
+  std::vector<std::string> damage;
+};
+
+void check_format(const H5File& file) {
+  if (!file.has_attribute("/", "format")) {
+    throw Error(
+        fmt::format("it is no checkpoint: the root attribute 'format' is missing, expected "
+                    "'{}'",
+                    kCheckpointFormat));
+  }
+  const std::string format = file.read_string("/", "format");
+  if (format != kCheckpointFormat) {
+    throw Error(fmt::format("it is no checkpoint: its format is '{}', expected '{}'", format,
+                            kCheckpointFormat));
+  }
+  const std::int64_t version = file.read_int64("/", "format_version");
+  if (version != kCheckpointVersion) {
+    throw Error(fmt::format("its format_version is {}, this Quern reads {}{}", version,
+                            kCheckpointVersion,
+                            version > kCheckpointVersion ? " (it comes from a newer Quern)" : ""));
+  }
+}
+
+Manifest read_manifest(const H5File& file) {
+  const std::string json = file.read_string("/", "manifest");
+  const std::string expected = file.read_string("/", "manifest_sha256");
+  if (sha256(json) != expected) {
+    throw Error(fmt::format("the manifest is damaged: expected SHA-256 {}, found {}", expected,
+                            sha256(json)));
+  }
+  return parse_manifest(json);
+}
+
+void read_attribute(const H5File& file, const std::string& name, std::int64_t& value) {
+  value = file.read_int64("/train", name);
+}
+void read_attribute(const H5File& file, const std::string& name, std::uint64_t& value) {
+  value = file.read_uint64("/train", name);
+}
+void read_attribute(const H5File& file, const std::string& name, double& value) {
+  value = file.read_double("/train", name);
+}
+void read_attribute(const H5File& file, const std::string& name, std::string& value) {
+  value = file.read_string("/train", name);
+}
+
+void read_train(const H5File& file, const Manifest& manifest, CheckpointState& state) {
+  std::vector<TrainAttribute> attributes = train_attributes(state);
+  for (TrainAttribute& attribute : attributes) {
+    std::visit([&](auto& value) { read_attribute(file, attribute.name, value); }, attribute.value);
+  }
+  const std::string found = train_attributes_sha256(attributes);
+  if (found != manifest.train_sha256) {
+    throw Error(fmt::format("the attributes of '/train' are damaged: expected SHA-256 {}, found {}",
+                            manifest.train_sha256, found));
+  }
+  set_train_attributes(attributes, state);
+}
+
+void require_equal(const std::string& path, const char* what, const std::string& expected,
+                   const std::string& found) {
+  if (found == expected) return;
+  throw Error(fmt::format("dataset '{}' is damaged: expected {} {}, found {}", path, what, expected,
+                          found));
+}
+
+/// `bytes_left` counts down from the size of the file: however a file lies, reading it never takes
+/// more memory than its size.
+std::vector<float> read_values(const H5File& file, const ManifestEntry& entry,
+                               std::int64_t& bytes_left) {
+  const H5DatasetInfo info = file.dataset_info(entry.path);
+  require_equal(entry.path, "type", to_string(H5Type::float32), to_string(info.type));
+  require_equal(entry.path, "shape", shape_text(entry.shape), shape_text(info.shape));
+  bytes_left -= info.bytes;
+  if (bytes_left < 0) {
+    throw Error(fmt::format("dataset '{}' does not fit into the file", entry.path));
+  }
+  std::vector<float> values(static_cast<std::size_t>(info.elements));
+  file.read_dataset(entry.path, values);
+  require_equal(entry.path, "SHA-256", entry.sha256, sha256_of_values(values));
+  require_equal(entry.path, "attribute sha256", entry.sha256,
+                file.read_string(entry.path, "sha256"));
+  return values;
+}
+
+std::vector<NamedTensor>& tensors_of_slot(CheckpointState& state, const std::string& slot) {
+  if (slot.empty()) return state.model;
+  const auto found = std::find_if(state.optimizer.begin(), state.optimizer.end(),
+                                  [&](const OptimizerSlot& known) { return known.name == slot; });
+  if (found != state.optimizer.end()) return found->tensors;
+  return state.optimizer.emplace_back(OptimizerSlot{slot, {}}).tensors;
+}
+
+void read_dataset(const H5File& file, const ManifestEntry& entry, std::int64_t& bytes_left,
+                  Examination& result) {
+  const auto owner = owner_of_dataset(entry.path);
+  if (!owner) {
+    throw Error(fmt::format("the manifest lists '{}', expected a path below /model or /optimizer",
+                            entry.path));
+  }
+  result.storage.push_back(read_values(file, entry, bytes_left));
+  tensors_of_slot(result.state, owner->slot)
+      .push_back({owner->tensor, entry.shape, result.storage.back()});
+}
+
+/// Runs `read`; a problem becomes a line of damage instead of an exception.
+template <class Read>
+void collect_damage(const fs::path& path, Examination& result, const Read& read) {
+  try {
+    read();
+  } catch (const std::exception& problem) {
+    // Messages of io/ begin with the file already.
+    const std::string message = problem.what();
+    const std::string place = fmt::format("'{}'", path.string());
+    result.damage.push_back(message.starts_with(place) ? message
+                                                       : fmt::format("{}: {}", place, message));
+  }
+}
+
+/// What to do with a file without a seal. HDF5 may crash on a damaged one.
+enum class Unsealed { leave_closed, look_inside };
+
+Examination examine(const fs::path& path, Unsealed unsealed) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    throw InputError(fmt::format("there is no checkpoint '{}'", path.string()));
+  }
+  Examination result;
+  bool sealed = true;
+  collect_damage(path, result, [&] {
+    sealed = has_seal(path);
+    check_seal(path);
+  });
+  if (!result.damage.empty() && (sealed || unsealed == Unsealed::leave_closed)) return result;
+  collect_damage(path, result, [&] {
+    const H5File file = H5File::open_read(path);
+    check_format(file);
+    const Manifest manifest = read_manifest(file);
+    collect_damage(path, result, [&] { read_train(file, manifest, result.state); });
+    auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
+    for (const ManifestEntry& entry : manifest.datasets) {
+      collect_damage(path, result, [&] { read_dataset(file, entry, bytes_left, result); });
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+LoadedCheckpoint read_checkpoint(const fs::path& path) {
+  Examination result = examine(path, Unsealed::leave_closed);
+  if (!result.damage.empty()) {
+    const std::size_t others = result.damage.size() - 1;
+    throw UnusableError(result.damage[0] +
+                        (others > 0 ? fmt::format(" (and {} more)", others) : ""));
+  }
+  return {path, std::move(result.state), std::move(result.storage)};
+}
+
+std::vector<std::string> find_damage(const fs::path& path) {
+  return examine(path, Unsealed::look_inside).damage;
+}
+
+std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
+                                                 const DamageReport& report) {
+  const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder);
+  for (auto file = checkpoints.rbegin(); file != checkpoints.rend(); ++file) {
+    try {
+      return read_checkpoint(file->path);
+    } catch (const Error& problem) {
+      report(file->path, problem.what());
+    }
+  }
+  if (checkpoints.empty()) return std::nullopt;
+  throw UnusableError(fmt::format("none of the {} checkpoints in '{}' can be used",
+                                  checkpoints.size(), folder.string()));
+}
+
+}  // namespace quern

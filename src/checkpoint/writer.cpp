@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/writer.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+#include "checkpoint/canonical_bytes.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/dataset_path.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/retention.hpp"
+#include "checkpoint/seal.hpp"
+#include "checkpoint/train_attributes.hpp"
+#include "io/h5_file.hpp"
+#include "io/pending_file.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error)) {
+    throw Error(fmt::format("cannot make the checkpoint folder '{}': {}", folder.string(),
+                            error ? error.message() : "it is no folder"));
+  }
+}
+
+/// Calls visit(path in the file, tensor) for the model, then the optimizer.
+template <class Visitor>
+void for_each_dataset(const CheckpointState& state, const Visitor& visit) {
+  for (const NamedTensor& tensor : state.model) visit(model_dataset_path(tensor.name), tensor);
+  for (const OptimizerSlot& slot : state.optimizer) {
+    for (const NamedTensor& tensor : slot.tensors) {
+      visit(optimizer_dataset_path(slot.name, tensor.name), tensor);
+    }
+  }
+}
+
+/// What the file needs on disk, generously.
+std::uintmax_t estimated_bytes(const CheckpointState& state) {
+  std::uintmax_t bytes = 64 * 1024 + state.origin.recipe.size();
+  for_each_dataset(state, [&](const std::string&, const NamedTensor& tensor) {
+    bytes += tensor.values.size_bytes() + 2048;
+  });
+  return bytes;
+}
+
+void require_free_space(const fs::path& folder, std::uintmax_t bytes) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error || space.available >= bytes) return;
+  throw Error(fmt::format("it needs {:.1f} MB and the file system has {:.1f} MB free",
+                          static_cast<double>(bytes) * 1e-6,
+                          static_cast<double>(space.available) * 1e-6));
+}
+
+void write_attribute(H5File& file, const TrainAttribute& attribute) {
+  const char* group = "/train";
+  if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+    file.write_string(group, attribute.name, *text);
+  } else if (const auto* real = std::get_if<double>(&attribute.value)) {
+    file.write_double(group, attribute.name, *real);
+  } else if (const auto* natural = std::get_if<std::uint64_t>(&attribute.value)) {
+    file.write_uint64(group, attribute.name, *natural);
+  } else {
+    file.write_int64(group, attribute.name, std::get<std::int64_t>(attribute.value));
+  }
+}
+
+Manifest write_datasets(H5File& file, const CheckpointState& state) {
+  Manifest manifest;
+  for_each_dataset(state, [&](const std::string& path, const NamedTensor& tensor) {
+    expect(num_elements(tensor.shape) == std::ssize(tensor.values),
+           "a tensor has as many values as its shape says");
+    manifest.datasets.push_back({path, tensor.shape, sha256_of_values(tensor.values)});
+    file.write_dataset(path, tensor.values, tensor.shape);
+    file.write_string(path, "sha256", manifest.datasets.back().sha256);
+  });
+  return manifest;
+}
+
+std::vector<ByteRange> places_of_tensors(const H5File& file, const Manifest& manifest) {
+  std::vector<ByteRange> places;
+  for (const ManifestEntry& entry : manifest.datasets) {
+    const H5DatasetInfo info = file.dataset_info(entry.path);
+    places.push_back({info.offset, info.bytes});
+  }
+  return places;
+}
+
+void write_content(const fs::path& path, const CheckpointState& state) {
+  H5File file = H5File::create(path);
+  file.write_string("/", "format", kCheckpointFormat);
+  file.write_int64("/", "format_version", kCheckpointVersion);
+  Manifest manifest = write_datasets(file, state);
+
+  const std::vector<TrainAttribute> attributes = train_attributes(state);
+  for (const TrainAttribute& attribute : attributes) write_attribute(file, attribute);
+  manifest.train_sha256 = train_attributes_sha256(attributes);
+
+  const std::string json = manifest_json(manifest);
+  file.write_string("/", "manifest", json);
+  file.write_string("/", "manifest_sha256", sha256(json));
+  file.flush_and_sync();
+  const std::vector<ByteRange> places = places_of_tensors(file, manifest);
+  file.close();
+  append_seal(path, places);
+}
+
+}  // namespace
+
+fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state) {
+  const fs::path path = folder / checkpoint_name(state.progress.step);
+  try {
+    make_folder(folder);
+    require_free_space(folder, estimated_bytes(state));
+    PendingFile pending(path);
+    write_content(pending.temporary(), state);
+    pending.commit();
+  } catch (const std::exception& problem) {
+    throw Error(fmt::format("cannot write the checkpoint '{}': {} (older checkpoints are intact)",
+                            path.string(), problem.what()));
+  }
+  return path;
+}
+
+CheckpointWriter::CheckpointWriter(fs::path folder, int keep)
+    : folder_(std::move(folder)), keep_(keep) {
+  expect(keep >= 1, "at least one checkpoint is kept");
+  make_folder(folder_);
+  remove_stale_temporaries(folder_);
+}
+
+fs::path CheckpointWriter::write(const CheckpointState& state) const {
+  fs::path path = write_checkpoint(folder_, state);
+  keep_newest(path, keep_);
+  return path;
+}
+
+}  // namespace quern

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOML text as a tree of nodes that know their line.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <string>
+#include <string_view>
+
+#include "config/problems.hpp"
+
+namespace quern {
+
+/// Name that nodes of a --set option carry as their source.
+inline constexpr std::string_view kOverrideSource = "--set";
+
+/// Parses a document; InputError "<source>:<line>:<column>: ..." on a syntax error.
+toml::table parse_document(std::string_view text, std::string_view source_name);
+
+/// Where a node stands. Nodes without a source were made by --set.
+Place place_of(const toml::node& node);
+
+/// "an integer", "a table", ...
+std::string describe_type(const toml::node& node);
+
+}  // namespace quern

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/problems.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+namespace {
+constexpr std::size_t kMaxReported = 30;
+}
+
+void Problems::add(const Place& place, const std::string& key, const std::string& text) {
+  std::string message = place.is_override ? "--set" : source_name_;
+  if (!place.is_override && place.line > 0) message += ":" + std::to_string(place.line);
+  message += ": ";
+  if (!key.empty()) message += key + ": ";
+  entries_.push_back({place, message + text});
+  keys_.insert(key);
+}
+
+bool Problems::concerns(const std::string& key) const {
+  for (std::size_t end = key.size(); end != std::string::npos && end > 0;
+       end = key.rfind('.', end - 1)) {
+    if (keys_.count(key.substr(0, end)) > 0) return true;
+  }
+  return false;
+}
+
+void Problems::throw_if_any() const {
+  if (entries_.empty()) return;
+  std::vector<Entry> sorted = entries_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
+    if (a.place.is_override != b.place.is_override) return b.place.is_override;
+    return a.place.line < b.place.line;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kMaxReported); ++i) {
+    text += (i > 0 ? "\n" : "") + sorted[i].message;
+  }
+  if (sorted.size() > kMaxReported) {
+    text += "\n... and " + std::to_string(sorted.size() - kMaxReported) + " more problems";
+  }
+  throw InputError(text);
+}
+
+}  // namespace quern

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/read_recipe.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "config/document.hpp"
+#include "config/overrides.hpp"
+#include "config/recipe_keys.hpp"
+#include "config/rules.hpp"
+#include "config/table_reader.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+
+[[noreturn]] void fail_size(const std::string& source_name) {
+  throw InputError(source_name + ": is larger than 1 MiB, expected a recipe (a short TOML file)");
+}
+
+/// Reads at most kMaxBytes, so a pipe or an endless device is as good as a file.
+std::string read_text(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  std::error_code status_error;
+  if (std::filesystem::is_directory(path, status_error)) {
+    throw InputError(name + ": is a directory, expected a recipe file");
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
+    throw InputError(name + ": cannot be opened (" + reason + "), expected a recipe file");
+  }
+  std::string text(kMaxBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw InputError(name + ": cannot be read, expected a recipe file");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMaxBytes) fail_size(name);
+  return text;
+}
+
+}  // namespace
+
+Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides) {
+  return parse_recipe(read_text(path), path.string(), overrides);
+}
+
+Recipe parse_recipe(std::string_view text, const std::string& source_name,
+                    std::span<const std::string> overrides) {
+  if (text.size() > kMaxBytes) fail_size(source_name);
+  toml::table document = parse_document(text, source_name);
+  Problems problems(source_name);
+  for (const std::string& assignment : overrides) apply_override(document, assignment, problems);
+  Recipe recipe;
+  TableReader<Recipe> reader(recipe_keys(), recipe, problems);
+  reader.read(document);
+  check_rules(recipe, reader, problems);
+  problems.throw_if_any();
+  return recipe;
+}
+
+}  // namespace quern

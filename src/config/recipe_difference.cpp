@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/recipe_difference.hpp"
+
+#include "config/layer_keys.hpp"
+#include "config/recipe_keys.hpp"
+
+namespace quern {
+
+namespace {
+
+/// What counts of a key, as text; "" when nothing does.
+std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int global_batch) {
+  if (key.path == "data.global_batch") return std::to_string(global_batch);
+  if (key.path == "data.batch_per_rank") return "";
+  if (key.path == "train.micro_block") {
+    return std::to_string(micro_block_size(recipe.train.micro_block, global_batch));
+  }
+  const bool is_cosine = recipe.optimizer.schedule.type == ScheduleType::cosine;
+  if (key.may_change && !(key.path == "train.epochs" && is_cosine)) return "";
+  return applies(key, recipe_keys(), recipe) ? key.write(recipe) : "(not stated)";
+}
+
+std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSpec>& ours,
+                                                       const std::vector<LayerSpec>& theirs) {
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    if (ours[i] == theirs[i]) continue;
+    for (const Key<LayerSpec>& key : layer_keys()) {
+      const std::string our_text = key.write(ours[i]);
+      const std::string their_text = key.write(theirs[i]);
+      if (our_text == their_text) continue;
+      return RecipeDifference{"network.layers[" + std::to_string(i) + "]." + key.path, our_text,
+                              their_text};
+    }
+  }
+  if (ours.size() == theirs.size()) return std::nullopt;
+  return RecipeDifference{"network.layers", std::to_string(ours.size()) + " layers",
+                          std::to_string(theirs.size()) + " layers"};
+}
+
+}  // namespace
+
+std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_global_batch,
+                                                 const Recipe& theirs, int their_global_batch) {
+  for (const Key<Recipe>& key : recipe_keys()) {
+    if (key.path == "network.layers") {
+      auto difference = first_layer_difference(ours.network.layers, theirs.network.layers);
+      if (difference) return difference;
+      continue;
+    }
+    const std::string our_text = comparable_text(key, ours, our_global_batch);
+    const std::string their_text = comparable_text(key, theirs, their_global_batch);
+    if (our_text != their_text) return RecipeDifference{key.path, our_text, their_text};
+  }
+  return std::nullopt;
+}
+
+}  // namespace quern

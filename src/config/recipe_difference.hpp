@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// May a run with this recipe go on from a checkpoint of that one?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "spec/recipe.hpp"
+
+namespace quern {
+
+struct RecipeDifference {
+  std::string key;     ///< "network.layers[2].channels"
+  std::string ours;    ///< as TOML, or "(not stated)"
+  std::string theirs;  ///< the checkpoint's
+};
+
+/// The first key, in the order of docs/recipes.md, that would make the resumed run another one.
+///
+/// Compared are data (but not its folders), network, loss, optimizer, seed, determinism and
+/// micro-block size. Not compared: name, folders, epochs (except under a cosine schedule, whose
+/// length they are), logging, parallel and checkpoint settings. Batches count as global batches at
+/// the ranks of each run, reported as data.global_batch; micro_block as the size in force.
+std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_global_batch,
+                                                 const Recipe& theirs, int their_global_batch);
+
+}  // namespace quern

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/recipe_keys.hpp"
+
+#include <string>
+
+#include "config/layer_keys.hpp"
+#include "config/table_keys.hpp"
+
+namespace quern {
+
+namespace {
+
+using Keys = std::vector<Key<Recipe>>;
+
+void add_top(Keys& list) {
+  TableKeys keys(
+      list, "", [](auto& recipe) -> auto& { return recipe; });
+  keys.string("name", &Recipe::name, "Name of the run, for people and reports")
+      .required()
+      .free_to_change();
+  keys.integer("seed", &Recipe::seed, at_least(0),
+               "Start of every random number: weights, shuffle, dropout, random data");
+}
+
+void add_data(Keys& list) {
+  using D = DataSpec;
+  TableKeys keys(
+      list, "data", [](auto& recipe) -> auto& { return recipe.data; });
+  keys.choice<DataSource>(
+      "source", &D::source, {{"shards", DataSource::shards}, {"random", DataSource::random}},
+      "HDF5 shards made by `quern shard`, or samples uniform in [0, 1) for trying things out");
+  keys.string("train", &D::train, "Folder of the training shards")
+      .only_with("data.source", {"shards"})
+      .required()
+      .free_to_change();
+  keys.string("test", &D::test, "Folder of the test shards, `\"\"` for no evaluation")
+      .only_with("data.source", {"shards"})
+      .free_to_change();
+  keys.integer("samples", &D::samples, at_least(1), "How many samples are generated")
+      .only_with("data.source", {"random"})
+      .required();
+  keys.integer("global_batch", &D::global_batch, from_to(1, kMaxGlobalBatch),
+               "Samples per step over all ranks. Exactly one of this and `batch_per_rank`")
+      .left_out_when_zero();
+  keys.integer("batch_per_rank", &D::batch_per_rank, from_to(1, kMaxGlobalBatch),
+               "Samples per step and rank: the global batch grows with the ranks")
+      .left_out_when_zero();
+  keys.boolean("shuffle", &D::shuffle, "A new order of the samples every epoch");
+  keys.choice<TargetType>(
+      "target", &D::target,
+      {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
+      "What the output is compared with: the class, the input itself "
+      "(auto-encoder), or random numbers (random data only)");
+}
+
+void add_network(Keys& list) {
+  TableKeys keys(
+      list, "network", [](auto& recipe) -> auto& { return recipe.network; });
+  Key<Recipe>& input =
+      keys.add("input", "[channels, height, width] or [features]", "Shape of one sample");
+  input.required();
+  input.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    read_shape(node, context, recipe.network.input);
+  };
+  input.write = [](const Recipe& recipe) { return to_string(recipe.network.input); };
+  Key<Recipe>& layers =
+      keys.add("layers", "array of tables", "The layers in order, see below for their keys");
+  layers.required();
+  layers.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    read_layers(node, context, recipe.network.layers);
+  };
+  layers.write = [](const Recipe& recipe) { return write_layers(recipe.network.layers); };
+
+  TableKeys init(
+      list, "network.init", [](auto& recipe) -> auto& { return recipe.network.init; });
+  init.choice<InitType>("type", &InitSpec::type,
+                        {{"default", InitType::pytorch}, {"normal", InitType::normal}},
+                        "Initial weights: PyTorch's default of each layer, uniform in "
+                        "+-1/sqrt(fan_in), or normal with biases 0");
+  init.number("std", &InitSpec::std, above_zero(), "Standard deviation of the weights")
+      .only_with("network.init.type", {"normal"});
+}
+
+void add_loss(Keys& list) {
+  TableKeys keys(
+      list, "loss", [](auto& recipe) -> auto& { return recipe.loss; });
+  keys.choice<LossType>(
+          "type", &LossSpec::type,
+          {{"cross_entropy", LossType::cross_entropy}, {"mse", LossType::mse}},
+          "Cross entropy of the softmax for classes, or the mean squared error over all units")
+      .required();
+}
+
+void add_optimizer(Keys& list) {
+  using O = OptimizerSpec;
+  TableKeys keys(
+      list, "optimizer", [](auto& recipe) -> auto& { return recipe.optimizer; });
+  keys.choice<OptimizerType>("type", &O::type,
+                             {{"sgd", OptimizerType::sgd},
+                              {"adam", OptimizerType::adam},
+                              {"adamw", OptimizerType::adamw}},
+                             "How gradients move the weights")
+      .required();
+  keys.number("lr", &O::lr, above_zero(), "Learning rate").required();
+  keys.number("momentum", &O::momentum, from_zero_below_one(), "Share of the last step kept")
+      .only_with("optimizer.type", {"sgd"});
+  keys.boolean("nesterov", &O::nesterov, "Nesterov's form of momentum")
+      .only_with("optimizer.type", {"sgd"});
+  keys.number(
+      "weight_decay", &O::weight_decay, at_least(0),
+      "Pull of the weights towards 0: an L2 term in the gradient; adamw: decoupled from it");
+  Key<Recipe>& betas = keys.add("betas", "[number in [0, 1), number in [0, 1)]",
+                                "Decay of the running mean and of the running square");
+  betas.only_with("optimizer.type", {"adam", "adamw"});
+  betas.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    read_number_pair(node, context, from_zero_below_one(), recipe.optimizer.beta1,
+                     recipe.optimizer.beta2);
+  };
+  betas.write = [](const Recipe& recipe) {
+    return "[" + to_toml_text(recipe.optimizer.beta1) + ", " +
+           to_toml_text(recipe.optimizer.beta2) + "]";
+  };
+  keys.number("eps", &O::eps, above_zero(), "Keeps the division by the running square finite")
+      .only_with("optimizer.type", {"adam", "adamw"});
+  keys.number("clip_norm", &O::clip_norm, at_least(0),
+              "Gradients are scaled down to at most this L2 norm; 0: never");
+}
+
+void add_schedule(Keys& list) {
+  using S = ScheduleSpec;
+  TableKeys keys(
+      list, "optimizer.schedule", [](auto& recipe) -> auto& { return recipe.optimizer.schedule; });
+  keys.choice<ScheduleType>("type", &S::type,
+                            {{"constant", ScheduleType::constant},
+                             {"step", ScheduleType::step},
+                             {"cosine", ScheduleType::cosine}},
+                            "How the learning rate changes");
+  keys.integer("warmup_steps", &S::warmup_steps, at_least(0),
+               "The rate rises linearly from 0 to `lr` over so many steps");
+  keys.integer("every_epochs", &S::every_epochs, at_least(1),
+               "The rate is multiplied by `gamma` every so many epochs")
+      .only_with("optimizer.schedule.type", {"step"});
+  keys.number("gamma", &S::gamma, above_zero_to_one(), "See `every_epochs`")
+      .only_with("optimizer.schedule.type", {"step"});
+  keys.number("min_lr", &S::min_lr, at_least(0), "The rate after the last epoch")
+      .only_with("optimizer.schedule.type", {"cosine"});
+}
+
+void add_train(Keys& list) {
+  using T = TrainSpec;
+  TableKeys keys(
+      list, "train", [](auto& recipe) -> auto& { return recipe.train; });
+  keys.integer("epochs", &T::epochs, at_least(1), "Passes over the training data").free_to_change();
+  keys.choice<Determinism>(
+      "determinism", &T::determinism,
+      {{"rank-invariant", Determinism::rank_invariant}, {"fast", Determinism::fast}},
+      "The same bits for any number of ranks and threads, or plain sums");
+  keys.integer("micro_block", &T::micro_block, at_least(0),
+               "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch");
+  keys.integer("log_every_steps", &T::log_every_steps, at_least(0),
+               "A line in metrics.jsonl every so many steps; 0: only epochs")
+      .free_to_change();
+  keys.boolean("per_rank_loss", &T::per_rank_loss,
+               "Print every rank's own sum of batch losses after each epoch")
+      .free_to_change();
+}
+
+void add_parallel(Keys& list) {
+  using P = ParallelSpec;
+  TableKeys keys(
+      list, "parallel", [](auto& recipe) -> auto& { return recipe.parallel; });
+  keys.choice<CommBackend>("backend", &P::backend,
+                           {{"auto", CommBackend::automatic},
+                            {"serial", CommBackend::serial},
+                            {"mpi", CommBackend::mpi},
+                            {"nccl", CommBackend::nccl}},
+                           "How ranks talk; `\"nccl\"` is not available in this version")
+      .free_to_change();
+  const std::string only_one = "; only 1 is available in this version";
+  keys.integer("tensor", &P::tensor, at_least(1), "Ranks that share each layer" + only_one)
+      .free_to_change();
+  keys.integer("pipeline", &P::pipeline, at_least(1), "Stages the network is cut into" + only_one)
+      .free_to_change();
+  keys.integer("micro_batches", &P::micro_batches, at_least(1),
+               "Pieces of a batch that follow each other through the stages" + only_one)
+      .free_to_change();
+  keys.boolean("shard_optimizer", &P::shard_optimizer,
+               "Spread the optimizer's state over the ranks; not available in this version")
+      .free_to_change();
+}
+
+void add_checkpoint(Keys& list) {
+  using C = CheckpointSpec;
+  TableKeys keys(
+      list, "checkpoint", [](auto& recipe) -> auto& { return recipe.checkpoint; });
+  keys.integer("every_epochs", &C::every_epochs, at_least(0),
+               "A checkpoint every so many epochs; 0: none. The last step always writes one")
+      .free_to_change();
+  keys.integer("every_steps", &C::every_steps, at_least(0), "The same, in steps").free_to_change();
+  keys.number("every_seconds", &C::every_seconds, at_least(0), "The same, in seconds")
+      .free_to_change();
+  keys.integer("keep", &C::keep, at_least(1), "How many checkpoints are kept, the newest")
+      .free_to_change();
+}
+
+}  // namespace
+
+const std::vector<Key<Recipe>>& recipe_keys() {
+  static const std::vector<Key<Recipe>> keys = [] {
+    Keys list;
+    add_top(list);
+    add_data(list);
+    add_network(list);
+    add_loss(list);
+    add_optimizer(list);
+    add_schedule(list);
+    add_train(list);
+    add_parallel(list);
+    add_checkpoint(list);
+    return list;
+  }();
+  return keys;
+}
+
+}  // namespace quern

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/rules.hpp"
+
+#include <initializer_list>
+#include <string>
+
+#include "config/recipe_keys.hpp"
+
+namespace quern {
+
+namespace {
+
+struct Checker {
+  const Recipe& recipe;
+  const TableReader<Recipe>& reader;
+  Problems& problems;
+
+  bool is_stated(const std::string& key) const { return reader.place_of_key(key).has_value(); }
+
+  /// False when a value is known to be bad, so that what follows from it would only confuse.
+  bool are_sound(std::initializer_list<const char*> keys) const {
+    for (const std::string key : keys) {
+      if (problems.concerns(key)) return false;
+    }
+    return true;
+  }
+
+  std::string text_of(const std::string& key) const {
+    return find_key(recipe_keys(), key).write(recipe);
+  }
+
+  void report(const std::string& key, const std::string& text) const {
+    const Place table = reader.place_of_key(key.substr(0, key.rfind('.'))).value_or(Place{});
+    problems.add(reader.place_of_key(key).value_or(table), key, text);
+  }
+};
+
+void check_batch(const Checker& check) {
+  if (!check.are_sound({"data.global_batch", "data.batch_per_rank"})) return;
+  const bool has_global = check.is_stated("data.global_batch");
+  const bool has_per_rank = check.is_stated("data.batch_per_rank");
+  if (has_global && has_per_rank) {
+    check.report("data.batch_per_rank",
+                 "contradicts data.global_batch, expected only one of the two");
+  }
+  if (!has_global && !has_per_rank) {
+    check.report("data.global_batch", "missing, expected this or data.batch_per_rank");
+  }
+}
+
+void check_target(const Checker& check) {
+  if (!check.are_sound({"data.source", "data.target", "loss.type"})) return;
+  const DataSpec& data = check.recipe.data;
+  const bool is_cross_entropy = check.recipe.loss.type == LossType::cross_entropy;
+  const std::string target = check.text_of("data.target");
+  if (is_cross_entropy && data.target != TargetType::label) {
+    check.report("data.target",
+                 target + " contradicts loss.type = \"cross_entropy\", expected " + "\"label\"");
+  } else if (!is_cross_entropy && data.target == TargetType::label) {
+    const bool is_stated = check.is_stated("data.target");
+    check.report(is_stated ? "data.target" : "loss.type",
+                 is_stated ? target + " contradicts loss.type = \"mse\", expected \"input\" or " +
+                                 "\"values\""
+                           : "\"mse\" compares numbers, expected with it data.target = \"input\" " +
+                                 std::string("or \"values\" (the default is \"label\")"));
+  } else if (data.target == TargetType::values && data.source != DataSource::random) {
+    check.report("data.target",
+                 target + " contradicts data.source = " + check.text_of("data.source") +
+                     ", expected \"label\" or " + "\"input\" (only random data have values)");
+  }
+}
+
+void check_optimizer(const Checker& check) {
+  const OptimizerSpec& optimizer = check.recipe.optimizer;
+  const bool is_momentum_known =
+      check.are_sound({"optimizer.type", "optimizer.momentum", "optimizer.nesterov"});
+  if (is_momentum_known && optimizer.nesterov && optimizer.momentum == 0) {
+    check.report("optimizer.nesterov", "true without momentum, expected optimizer.momentum > 0");
+  }
+  const bool are_rates_known =
+      check.are_sound({"optimizer.lr", "optimizer.schedule", "optimizer.schedule.type",
+                       "optimizer.schedule.min_lr"});
+  if (are_rates_known && check.is_stated("optimizer.lr") &&
+      optimizer.schedule.min_lr > optimizer.lr) {
+    check.report("optimizer.schedule.min_lr",
+                 check.text_of("optimizer.schedule.min_lr") + " is above optimizer.lr = " +
+                     check.text_of("optimizer.lr") + ", expected at most that");
+  }
+}
+
+void check_available(const Checker& check) {
+  const auto refuse = [&](const std::string& key, const std::string& expected) {
+    if (!check.are_sound({key.c_str()})) return;
+    check.report(
+        key, check.text_of(key) + " is not available in this version (expected " + expected + ")");
+  };
+  const ParallelSpec& parallel = check.recipe.parallel;
+  if (parallel.backend == CommBackend::nccl) {
+    refuse("parallel.backend", "\"auto\", \"serial\" or \"mpi\"");
+  }
+  if (parallel.tensor != 1) refuse("parallel.tensor", "1");
+  if (parallel.pipeline != 1) refuse("parallel.pipeline", "1");
+  if (parallel.micro_batches != 1) refuse("parallel.micro_batches", "1");
+  if (parallel.shard_optimizer) refuse("parallel.shard_optimizer", "false");
+}
+
+}  // namespace
+
+void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Problems& problems) {
+  const Checker check{recipe, reader, problems};
+  check_batch(check);
+  check_target(check);
+  check_optimizer(check);
+  check_available(check);
+}
+
+}  // namespace quern

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/toml_text.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace quern {
+
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+std::string escape(char c) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto code = static_cast<unsigned char>(c);
+  return std::string("\\u00") + kDigits[code >> 4] + kDigits[code & 15];
+}
+
+}  // namespace
+
+std::string to_toml_text(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string to_toml_text(std::int64_t value) {
+  return std::to_string(value);
+}
+
+std::string to_toml_text(double value) {
+  std::array<char, 40> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  std::string text(buffer.data(), result.ptr);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string to_toml_text(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (is_control(c)) {
+      text += escape(c);
+    } else {
+      text += c;
+    }
+  }
+  return text + "\"";
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMaxShown = 60;
+  std::string shown;
+  for (const char c : text) {
+    const bool starts_character = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    if (shown.size() >= kMaxShown && starts_character) return shown + "...";
+    shown += is_control(c) ? escape(c) : std::string(1, c);
+  }
+  return shown;
+}
+
+std::string join(const std::vector<std::string>& words, const std::string& separator) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) text += (i > 0 ? separator : "") + words[i];
+  return text;
+}
+
+std::string list_choices(const std::vector<std::string>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += i + 1 == values.size() ? " or " : ", ";
+    text += to_toml_text(std::string_view(values[i]));
+  }
+  return text;
+}
+
+}  // namespace quern

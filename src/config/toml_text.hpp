@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as TOML text, exact and the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quern {
+
+std::string to_toml_text(bool value);
+std::string to_toml_text(std::int64_t value);
+/// The shortest decimal that reads back as the same double, always recognisable as a float.
+std::string to_toml_text(double value);
+/// A basic string in double quotes; quotes, backslashes and control characters are escaped.
+std::string to_toml_text(std::string_view value);
+
+/// `text` fit for a message: control characters escaped, at most about 60 characters.
+std::string printable(std::string_view text);
+
+std::string join(const std::vector<std::string>& words, const std::string& separator);
+
+/// "a", "b" or "c".
+std::string list_choices(const std::vector<std::string>& values);
+
+}  // namespace quern

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/value_readers.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "config/document.hpp"
+#include "config/nearest_name.hpp"
+#include "config/toml_text.hpp"
+
+namespace quern {
+
+namespace {
+
+std::string describe_size(const toml::node& node) {
+  if (!node.is_array()) return describe_type(node);
+  return "an array of " + std::to_string(node.as_array()->size()) + " entries";
+}
+
+/// The context of an array's entry.
+ValueContext entry_of(const ValueContext& context, std::size_t index) {
+  return {context.key + "[" + std::to_string(index) + "]", context.place, context.problems};
+}
+
+}  // namespace
+
+void report_type(const toml::node& node, const ValueContext& context, const std::string& expected) {
+  context.fail("found " + describe_type(node) + ", expected " + expected);
+}
+
+bool read_integer(const toml::node& node, const ValueContext& context, const Range& range,
+                  std::int64_t highest, std::int64_t& value) {
+  if (!node.is_integer()) {
+    report_type(node, context, "an integer " + range.words);
+    return false;
+  }
+  value = node.as_integer()->get();
+  const bool is_good = range.contains(static_cast<double>(value)) && value <= highest;
+  if (!is_good) {
+    const bool is_limit_named = range.high <= static_cast<double>(highest);
+    const std::string limit =
+        value > highest && !is_limit_named ? " and at most " + std::to_string(highest) : "";
+    context.fail(std::to_string(value) + " is out of range, expected an integer " + range.words +
+                 limit);
+  }
+  return is_good;
+}
+
+bool read_number(const toml::node& node, const ValueContext& context, const Range& range,
+                 double& value) {
+  if (!node.is_number()) {
+    report_type(node, context, "a number " + range.words);
+    return false;
+  }
+  value = *node.value<double>();
+  const bool is_good = range.contains(value);
+  if (!is_good) {
+    context.fail(to_toml_text(value) + " is out of range, expected a number " + range.words +
+                 " (as a 32-bit float)");
+  }
+  return is_good;
+}
+
+bool read_boolean(const toml::node& node, const ValueContext& context, bool& value) {
+  if (!node.is_boolean()) {
+    report_type(node, context, "true or false");
+    return false;
+  }
+  value = node.as_boolean()->get();
+  return true;
+}
+
+bool read_string(const toml::node& node, const ValueContext& context, std::string& value) {
+  if (!node.is_string()) {
+    report_type(node, context, "a string");
+    return false;
+  }
+  value = node.as_string()->get();
+  const bool is_good = std::none_of(value.begin(), value.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (!is_good) {
+    context.fail("\"" + printable(value) + "\" holds a control character, expected plain text");
+  }
+  return is_good;
+}
+
+bool read_choice(const toml::node& node, const ValueContext& context,
+                 const std::vector<std::string>& choices, std::size_t& index) {
+  if (!node.is_string()) {
+    report_type(node, context, list_choices(choices));
+    return false;
+  }
+  const std::string& value = node.as_string()->get();
+  const auto found = std::find(choices.begin(), choices.end(), value);
+  index = static_cast<std::size_t>(found - choices.begin());
+  if (found != choices.end()) return true;
+  const std::string nearest = nearest_name(value, choices);
+  const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
+  context.fail("\"" + printable(value) + "\" is unknown, expected " + list_choices(choices) + hint);
+  return false;
+}
+
+bool read_number_pair(const toml::node& node, const ValueContext& context, const Range& range,
+                      double& first, double& second) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->size() != 2) {
+    context.fail("found " + describe_size(node) + ", expected an array of two numbers " +
+                 range.words);
+    return false;
+  }
+  double values[2] = {};
+  const bool first_is_good = read_number((*array)[0], entry_of(context, 0), range, values[0]);
+  const bool second_is_good = read_number((*array)[1], entry_of(context, 1), range, values[1]);
+  if (!first_is_good || !second_is_good) return false;
+  first = values[0];
+  second = values[1];
+  return true;
+}
+
+bool read_shape(const toml::node& node, const ValueContext& context, Shape& shape) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr || (array->size() != 1 && array->size() != 3)) {
+    context.fail("found " + describe_size(node) +
+                 ", expected [channels, height, width] or [features]");
+    return false;
+  }
+  std::int64_t extents[3] = {1, 1, 1};
+  std::int64_t units = 1;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    if (!read_integer((*array)[i], entry_of(context, i), from_to(1, 1 << 24), 1 << 24, extents[i]))
+      return false;
+    units = std::min<std::int64_t>(units * extents[i], std::int64_t{1} << 32);
+  }
+  if (units > std::numeric_limits<int>::max()) {
+    context.fail("has too many units, expected at most " +
+                 std::to_string(std::numeric_limits<int>::max()));
+    return false;
+  }
+  shape = {static_cast<int>(extents[0]), static_cast<int>(extents[1]),
+           static_cast<int>(extents[2])};
+  return true;
+}
+
+}  // namespace quern

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "io/h5_file.hpp"
+#include "io/h5_lookup.hpp"
+#include "io/h5_raw.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr int kMaxRank = 8;
+
+// H5T_STD_* are expressions that start the library, so this cannot be a constant.
+hid_t file_type(H5Type type) {
+  switch (type) {
+    case H5Type::uint8:
+      return H5T_STD_U8LE;
+    case H5Type::float32:
+      return H5T_IEEE_F32LE;
+    case H5Type::int64:
+      return H5T_STD_I64LE;
+    case H5Type::other:
+      break;
+  }
+  return H5I_INVALID_HID;
+}
+
+hid_t memory_type(H5Type type) {
+  switch (type) {
+    case H5Type::uint8:
+      return H5T_NATIVE_UINT8;
+    case H5Type::float32:
+      return H5T_NATIVE_FLOAT;
+    case H5Type::int64:
+      return H5T_NATIVE_INT64;
+    case H5Type::other:
+      break;
+  }
+  return H5I_INVALID_HID;
+}
+
+H5Type classify(hid_t type) {
+  const auto is = [&](hid_t other) { return H5Tequal(type, other) > 0; };
+  if (is(H5T_STD_U8LE) || is(H5T_STD_U8BE)) return H5Type::uint8;
+  if (is(H5T_IEEE_F32LE) || is(H5T_IEEE_F32BE)) return H5Type::float32;
+  if (is(H5T_STD_I64LE) || is(H5T_STD_I64BE)) return H5Type::int64;
+  return H5Type::other;
+}
+
+// -> a complaint, or nothing when every element has its place inside this file.
+std::string complain_about_storage(hid_t dataset, H5DatasetInfo& info,
+                                   std::uintmax_t file_bytes) {
+  const H5Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  if (!properties.valid()) return h5_reason();
+  if (H5Pget_layout(properties.get()) != H5D_CONTIGUOUS) {
+    return "it is not stored contiguously (h5repack -l CONTI makes it so)";
+  }
+  if (H5Pget_external_count(properties.get()) != 0) return "its data is in another file";
+  if (info.bytes == 0) return "";
+  const auto bytes = static_cast<std::uintmax_t>(info.bytes);
+  const haddr_t offset = H5Dget_offset(dataset);
+  if (offset == HADDR_UNDEF) return "it has no data";
+  if (H5Dget_storage_size(dataset) != bytes || offset > file_bytes || bytes > file_bytes - offset) {
+    return fmt::format("its {} bytes do not fit into the {} bytes of the file", bytes, file_bytes);
+  }
+  info.offset = static_cast<std::int64_t>(offset);
+  return "";
+}
+
+// -> a complaint, or nothing and `info` filled in.
+std::string inspect(hid_t dataset, H5DatasetInfo& info) {
+  const H5Handle type(H5Dget_type(dataset), H5Tclose);
+  const H5Handle space(H5Dget_space(dataset), H5Sclose);
+  if (!type.valid() || !space.valid()) return h5_reason();
+  const H5S_class_t space_class = H5Sget_simple_extent_type(space.get());
+  if (space_class != H5S_SIMPLE && space_class != H5S_SCALAR) return "it has no shape";
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  if (rank < 0 || rank > kMaxRank) {
+    return fmt::format("it has {} dimensions, expected at most {}", rank, kMaxRank);
+  }
+  std::array<hsize_t, kMaxRank> extents{};
+  if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) return h5_reason();
+
+  info.type = classify(type.get());
+  info.bytes = static_cast<std::int64_t>(H5Tget_size(type.get()));
+  for (int axis = 0; axis < rank; ++axis) {
+    const hsize_t extent = extents[static_cast<std::size_t>(axis)];
+    if (__builtin_mul_overflow(info.elements, extent, &info.elements) ||
+        __builtin_mul_overflow(info.bytes, extent, &info.bytes)) {
+      return "its shape overflows";
+    }
+    info.shape.push_back(static_cast<std::int64_t>(extent));
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* to_string(H5Type type) {
+  switch (type) {
+    case H5Type::uint8:
+      return "uint8";
+    case H5Type::float32:
+      return "float32";
+    case H5Type::int64:
+      return "int64";
+    case H5Type::other:
+      break;
+  }
+  return "another type";
+}
+
+H5DatasetInfo H5File::dataset_info(const std::string& path) const {
+  if (!has_dataset(path)) fail_reading(fmt::format("no dataset '{}'", path));
+  const H5Handle dataset(H5Dopen2(id_, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.valid()) {
+    fail_reading(fmt::format("cannot open dataset '{}': {}", path, h5_reason()));
+  }
+  H5DatasetInfo info;
+  std::string complaint = inspect(dataset.get(), info);
+  if (complaint.empty()) {
+    std::error_code error;
+    const std::uintmax_t file_bytes = std::filesystem::file_size(path_, error);
+    complaint = error ? error.message() : complain_about_storage(dataset.get(), info, file_bytes);
+  }
+  if (!complaint.empty()) fail_reading(fmt::format("cannot use dataset '{}': {}", path, complaint));
+  return info;
+}
+
+void H5File::write_values(const std::string& path, H5Type type, const void* values,
+                          std::size_t count, std::span<const std::int64_t> shape) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) elements *= extent;
+  expect(elements == static_cast<std::int64_t>(count), "as many values as the shape says");
+  expect(shape.size() <= kMaxRank, "at most 8 dimensions");
+
+  const std::vector<std::string> prefixes = h5_prefixes(path);
+  if (prefixes.size() > 1) create_group(prefixes[prefixes.size() - 2]);
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const H5Handle space(
+      shape.empty() ? H5Screate(H5S_SCALAR)
+                    : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
+      H5Sclose);
+  H5Handle dataset(H5Dcreate2(id_, path.c_str(), file_type(type), space.get(), H5P_DEFAULT,
+                              H5P_DEFAULT, H5P_DEFAULT),
+                   H5Dclose);
+  const bool good = dataset.valid() &&
+                    (count == 0 || H5Dwrite(dataset.get(), memory_type(type), H5S_ALL, H5S_ALL,
+                                            H5P_DEFAULT, values) >= 0) &&
+                    dataset.close();
+  if (!good) fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+}
+
+void H5File::read_values(const std::string& path, H5Type type, void* values,
+                         std::size_t count) const {
+  const H5DatasetInfo info = dataset_info(path);
+  if (info.type != type) {
+    fail_reading(fmt::format("dataset '{}' is of {}, expected {}", path, to_string(info.type),
+                             to_string(type)));
+  }
+  if (info.elements != static_cast<std::int64_t>(count)) {
+    fail_reading(fmt::format("dataset '{}' has {} elements (shape [{}]), expected {}", path,
+                             info.elements, fmt::join(info.shape, ", "), count));
+  }
+  if (count == 0) return;
+  const H5Handle dataset(H5Dopen2(id_, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.valid() ||
+      H5Dread(dataset.get(), memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+    fail_reading(fmt::format("cannot read dataset '{}': {}", path, h5_reason()));
+  }
+}
+
+void H5File::write_dataset(const std::string& path, std::span<const std::uint8_t> values,
+                           std::span<const std::int64_t> shape) {
+  write_values(path, H5Type::uint8, values.data(), values.size(), shape);
+}
+
+void H5File::write_dataset(const std::string& path, std::span<const float> values,
+                           std::span<const std::int64_t> shape) {
+  write_values(path, H5Type::float32, values.data(), values.size(), shape);
+}
+
+void H5File::write_dataset(const std::string& path, std::span<const std::int64_t> values,
+                           std::span<const std::int64_t> shape) {
+  write_values(path, H5Type::int64, values.data(), values.size(), shape);
+}
+
+void H5File::read_dataset(const std::string& path, std::span<std::uint8_t> values) const {
+  read_values(path, H5Type::uint8, values.data(), values.size());
+}
+
+void H5File::read_dataset(const std::string& path, std::span<float> values) const {
+  read_values(path, H5Type::float32, values.data(), values.size());
+}
+
+void H5File::read_dataset(const std::string& path, std::span<std::int64_t> values) const {
+  read_values(path, H5Type::int64, values.data(), values.size());
+}
+
+}  // namespace quern

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/h5_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "io/h5_lookup.hpp"
+#include "io/h5_raw.hpp"
+
+namespace quern {
+
+static_assert(std::is_same_v<hid_t, std::int64_t>, "H5File keeps its identifier as int64_t");
+
+namespace {
+
+enum class Locking { off, best_effort };
+
+// Locks fail on some parallel file systems. Readers do not need them: files are complete when they
+// get their name.
+H5Handle access_properties(Locking locking) {
+  H5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  bool good = access.valid() &&
+              H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
+              H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0;
+#if H5_VERSION_GE(1, 10, 7)
+  good = good && H5Pset_file_locking(access.get(), locking == Locking::best_effort, true) >= 0;
+#else
+  static_cast<void>(locking);
+#endif
+  if (!good) throw Error("cannot set up HDF5 file access: " + h5_reason());
+  return access;
+}
+
+}  // namespace
+
+H5File H5File::create(const std::filesystem::path& path) {
+  h5_silence();
+  const H5Handle access = access_properties(Locking::best_effort);
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
+  if (id < 0) throw InputError(fmt::format("cannot create '{}': {}", path.string(), h5_reason()));
+  return H5File(path, id);
+}
+
+H5File H5File::open_read(const std::filesystem::path& path) {
+  h5_silence();
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    throw InputError(fmt::format("no file '{}'", path.string()));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw InputError(fmt::format("'{}' is not a file", path.string()));
+  }
+  if (::access(path.c_str(), R_OK) != 0) {
+    throw InputError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+  }
+  const H5Handle access = access_properties(Locking::off);
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
+  if (id < 0) {
+    throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), h5_reason()));
+  }
+  return H5File(path, id);
+}
+
+H5File::H5File(H5File&& other) noexcept
+    : path_(std::move(other.path_)), id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+
+H5File::~H5File() {
+  if (id_ >= 0) H5Fclose(id_);
+}
+
+bool H5File::has_group(const std::string& path) const {
+  return h5_find(id_, path) == H5ObjectKind::group;
+}
+
+bool H5File::has_dataset(const std::string& path) const {
+  return h5_find(id_, path) == H5ObjectKind::dataset;
+}
+
+std::vector<std::string> H5File::list_members(const std::string& group) const {
+  if (!has_group(group)) fail_reading(fmt::format("no group '{}'", group));
+  const H5Handle handle(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);
+  H5G_info_t info{};
+  if (!handle.valid() || H5Gget_info(handle.get(), &info) < 0) {
+    fail_reading(fmt::format("cannot list group '{}': {}", group, h5_reason()));
+  }
+  std::vector<std::string> names;
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    const auto get_name = [&](char* buffer, std::size_t size) {
+      return H5Lget_name_by_idx(handle.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, buffer, size,
+                                H5P_DEFAULT);
+    };
+    const ssize_t length = get_name(nullptr, 0);
+    if (length < 0) fail_reading(fmt::format("cannot list group '{}': {}", group, h5_reason()));
+    std::string name(static_cast<std::size_t>(length), '\0');
+    if (get_name(name.data(), name.size() + 1) < 0) {
+      fail_reading(fmt::format("cannot list group '{}': {}", group, h5_reason()));
+    }
+    names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void H5File::create_group(const std::string& path) {
+  for (const std::string& prefix : h5_prefixes(path)) {
+    const H5ObjectKind kind = h5_find(id_, prefix);
+    if (kind == H5ObjectKind::group) continue;
+    if (kind != H5ObjectKind::missing) {
+      fail_writing(fmt::format("cannot make group '{}': '{}' is not a group", path, prefix));
+    }
+    H5Handle group(H5Gcreate2(id_, prefix.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                   H5Gclose);
+    if (!group.valid() || !group.close()) {
+      fail_writing(fmt::format("cannot make group '{}': {}", prefix, h5_reason()));
+    }
+  }
+}
+
+void H5File::ensure_object(const std::string& path) {
+  if (h5_find(id_, path) == H5ObjectKind::missing) create_group(path);
+}
+
+void H5File::flush_and_sync() {
+  if (H5Fflush(id_, H5F_SCOPE_LOCAL) < 0) fail_writing("cannot flush: " + h5_reason());
+  void* handle = nullptr;
+  if (H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) < 0 || handle == nullptr) {
+    fail_writing("cannot sync: " + h5_reason());
+  }
+  // The default driver keeps a plain file descriptor.
+  if (::fsync(*static_cast<const int*>(handle)) != 0) {
+    fail_writing(std::string("cannot sync: ") + std::strerror(errno));
+  }
+}
+
+void H5File::close() {
+  if (id_ < 0) return;
+  if (H5Fclose(std::exchange(id_, H5I_INVALID_HID)) < 0) {
+    fail_writing("cannot close: " + h5_reason());
+  }
+}
+
+void H5File::fail_reading(const std::string& what) const {
+  throw InputError(fmt::format("'{}': {}", path_.string(), what));
+}
+
+void H5File::fail_writing(const std::string& what) const {
+  throw Error(fmt::format("'{}': {}", path_.string(), what));
+}
+
+}  // namespace quern

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HDF5 file, through std types only. Not for several threads at once (HDF5 is not).
+//
+// Written files have library version bounds 1.8, so that everything from HDF5 1.8 on reads them,
+// and their object headers carry checksums. Files are read with suspicion: type, rank and extents
+// of a dataset are checked against the size of the file before anybody allocates for it; only
+// contiguous data inside the file itself is read; links to other files are not followed.
+//
+// Reading problems are InputError, writing problems Error; both name the file and the object.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace quern {
+
+enum class H5Type { uint8, float32, int64, other };
+
+/// "uint8", "float32", "int64" or "another type".
+const char* to_string(H5Type type);
+
+struct H5DatasetInfo {
+  H5Type type = H5Type::other;
+  std::vector<std::int64_t> shape;  ///< empty for a scalar
+  std::int64_t elements = 1;        ///< product of the shape
+  std::int64_t bytes = 0;           ///< of the elements as stored
+  std::int64_t offset = 0;          ///< of the first byte in the file; 0 when there are none
+};
+
+class H5File {
+ public:
+  /// Creates the file, or empties an existing one. InputError when that is not possible.
+  static H5File create(const std::filesystem::path& path);
+  static H5File open_read(const std::filesystem::path& path);
+
+  H5File(H5File&& other) noexcept;
+  H5File& operator=(H5File&&) = delete;
+  /// Closes without reporting problems: call close() after writing.
+  ~H5File();
+
+  const std::filesystem::path& path() const { return path_; }
+
+  bool has_group(const std::string& path) const;
+  bool has_dataset(const std::string& path) const;
+  /// Names of the datasets and groups in a group ("/" is the root), sorted by their bytes.
+  std::vector<std::string> list_members(const std::string& group) const;
+  /// Makes the group and all groups above it, as far as they do not exist.
+  void create_group(const std::string& path);
+
+  /// Contiguous, little-endian, row-major; groups above are created. The product of `shape` must
+  /// be the number of values.
+  void write_dataset(const std::string& path, std::span<const std::uint8_t> values,
+                     std::span<const std::int64_t> shape);
+  void write_dataset(const std::string& path, std::span<const float> values,
+                     std::span<const std::int64_t> shape);
+  void write_dataset(const std::string& path, std::span<const std::int64_t> values,
+                     std::span<const std::int64_t> shape);
+
+  /// Throws unless the dataset exists and all its elements are stored inside this file, so
+  /// `bytes` is at most the size of the file.
+  H5DatasetInfo dataset_info(const std::string& path) const;
+
+  /// Overwrites `values` with the whole dataset, whose type and number of elements must be those
+  /// of `values`.
+  void read_dataset(const std::string& path, std::span<std::uint8_t> values) const;
+  void read_dataset(const std::string& path, std::span<float> values) const;
+  void read_dataset(const std::string& path, std::span<std::int64_t> values) const;
+
+  /// Scalar attributes of a group or dataset ("/" is the root). Writing to an object that does not
+  /// exist makes a group of that name; an attribute can be written once.
+  void write_int64(const std::string& object, const std::string& name, std::int64_t value);
+  void write_uint64(const std::string& object, const std::string& name, std::uint64_t value);
+  void write_double(const std::string& object, const std::string& name, double value);
+  /// Variable-length UTF-8 (h5py reads a str). `value` must not contain a zero byte.
+  void write_string(const std::string& object, const std::string& name, const std::string& value);
+
+  bool has_attribute(const std::string& object, const std::string& name) const;
+  /// Integers of any width and sign are accepted when the value fits.
+  std::int64_t read_int64(const std::string& object, const std::string& name) const;
+  std::uint64_t read_uint64(const std::string& object, const std::string& name) const;
+  double read_double(const std::string& object, const std::string& name) const;
+  std::string read_string(const std::string& object, const std::string& name) const;
+
+  /// Everything written so far is on the disk when this returns (H5Fflush alone ends in the
+  /// kernel's cache).
+  void flush_and_sync();
+  /// Throws when the last bytes could not be written. Nothing else may be called afterwards.
+  void close();
+
+ private:
+  H5File(std::filesystem::path path, std::int64_t id) : path_(std::move(path)), id_(id) {}
+
+  [[noreturn]] void fail_reading(const std::string& what) const;
+  [[noreturn]] void fail_writing(const std::string& what) const;
+  [[noreturn]] void fail_attribute(const std::string& object, const std::string& name,
+                                   const std::string& complaint) const;
+  void confirm_written(const std::string& object, const std::string& name,
+                       const std::string& complaint) const;
+  void ensure_object(const std::string& path);
+  void expect_attribute(const std::string& object, const std::string& name) const;
+  void write_values(const std::string& path, H5Type type, const void* values, std::size_t count,
+                    std::span<const std::int64_t> shape);
+  void read_values(const std::string& path, H5Type type, void* values, std::size_t count) const;
+
+  std::filesystem::path path_;
+  std::int64_t id_;  // hid_t, which io/h5_raw.hpp alone knows
+};
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to io/: the only header that includes hdf5.h.
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+#include <utility>
+
+namespace quern {
+
+/// An HDF5 identifier and the function that closes it.
+class H5Handle {
+ public:
+  using Closer = herr_t (*)(hid_t);
+
+  H5Handle(hid_t id, Closer closer) : id_(id), closer_(closer) {}
+  H5Handle(H5Handle&& other) noexcept
+      : id_(std::exchange(other.id_, H5I_INVALID_HID)), closer_(other.closer_) {}
+  H5Handle& operator=(H5Handle&&) = delete;
+  ~H5Handle() {
+    if (valid()) closer_(id_);
+  }
+
+  bool valid() const { return id_ >= 0; }
+  hid_t get() const { return id_; }
+  /// Closes now; false when HDF5 reports a failure.
+  [[nodiscard]] bool close() { return closer_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
+
+ private:
+  hid_t id_;
+  Closer closer_;
+};
+
+/// Stops HDF5 from printing its errors on standard error: they go into our messages instead.
+void h5_silence();
+
+/// What HDF5 says about the call that just failed, from the general to the particular.
+std::string h5_reason();
+
+}  // namespace quern

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/idx_reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+
+#include "base/error.hpp"
+#include "io/byte_source.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::size_t kFirstGrowth = 1 << 24;
+
+enum class Content { images, labels };
+
+struct IdxArray {
+  std::vector<std::uint32_t> extents;
+  std::vector<std::uint8_t> values;
+  Sha256Match sha256 = Sha256Match::not_asked;
+};
+
+[[noreturn]] void fail(const ByteSource& source, const std::string& what) {
+  throw InputError(fmt::format("'{}': {}", source.path().string(), what));
+}
+
+std::vector<std::uint32_t> read_extents(ByteSource& source, Content content) {
+  const char* const expected = content == Content::images
+                                   ? "00000803 or 00000804 (uint8 images in 3 or 4 dimensions)"
+                                   : "00000801 (uint8 labels in 1 dimension)";
+  std::array<std::uint8_t, 4> magic{};
+  if (source.read(magic) < magic.size()) fail(source, "too short for an IDX file");
+  const int rank = magic[3];
+  const bool right_rank = content == Content::images ? rank == 3 || rank == 4 : rank == 1;
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] != 8 || !right_rank) {
+    fail(source,
+         fmt::format("wrong IDX magic number {:02x}, expected {}", fmt::join(magic, ""), expected));
+  }
+  std::vector<std::uint32_t> extents;
+  for (int axis = 0; axis < rank; ++axis) {
+    std::array<std::uint8_t, 4> b{};
+    if (source.read(b) < b.size()) fail(source, "truncated in the IDX header");
+    extents.push_back(std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 |
+                      std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]});
+  }
+  return extents;
+}
+
+std::uint64_t checked_size(const ByteSource& source, const std::vector<std::uint32_t>& extents) {
+  const std::uint64_t header_bytes = 4 + 4 * extents.size();
+  std::uint64_t size = 1;
+  bool overflow = false;
+  for (const std::uint32_t extent : extents) {
+    if (extent == 0)
+      fail(source, fmt::format("empty: its shape is [{}]", fmt::join(extents, ", ")));
+    overflow = overflow || __builtin_mul_overflow(size, extent, &size);
+  }
+  if (overflow || size > source.longest_content() ||
+      size + header_bytes > source.longest_content()) {
+    fail(source, fmt::format("truncated: its shape is [{}], which is more than a file of its size "
+                             "can hold",
+                             fmt::join(extents, ", ")));
+  }
+  return size;
+}
+
+// Memory grows with what is really there, so a hostile gzip header cannot claim it all at once.
+std::vector<std::uint8_t> read_values(ByteSource& source, std::uint64_t size) {
+  std::vector<std::uint8_t> values;
+  while (values.size() < size) {
+    const std::size_t have = values.size();
+    values.resize(std::min<std::uint64_t>(size, std::max(2 * have, kFirstGrowth)));
+    const std::size_t got = source.read(std::span(values).subspan(have));
+    if (have + got < values.size()) {
+      fail(source, fmt::format("truncated: {} bytes of values, expected {}", have + got, size));
+    }
+  }
+  std::array<std::uint8_t, 1> beyond{};
+  if (source.read(beyond) != 0) {
+    fail(source, fmt::format("trailing bytes after the {} bytes of values", size));
+  }
+  return values;
+}
+
+Sha256Match check_sha256(ByteSource& source, std::string expected) {
+  if (expected.empty()) return Sha256Match::not_asked;
+  std::transform(expected.begin(), expected.end(), expected.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string of_file = source.file_sha256();
+  if (of_file == expected) return Sha256Match::file;
+  const std::string of_content = source.content_sha256();
+  if (of_content == expected) return Sha256Match::content;
+  fail(source, source.is_gzip() ? fmt::format("SHA-256 is {} (unpacked {}), expected {}", of_file,
+                                              of_content, expected)
+                                : fmt::format("SHA-256 is {}, expected {}", of_file, expected));
+}
+
+void check_is_sha256(const std::string& text) {
+  const bool hexadecimal =
+      std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+  if (!text.empty() && (text.size() != 64 || !hexadecimal)) {
+    throw InputError(fmt::format("'{}' is not a SHA-256, expected 64 hexadecimal digits", text));
+  }
+}
+
+IdxArray read_idx(const std::filesystem::path& path, Content content,
+                  const std::string& expected_sha256) {
+  check_is_sha256(expected_sha256);
+  ByteSource source(path);
+  IdxArray array;
+  array.extents = read_extents(source, content);
+  array.values = read_values(source, checked_size(source, array.extents));
+  array.sha256 = check_sha256(source, expected_sha256);
+  return array;
+}
+
+Shape image_shape(const std::filesystem::path& path, const std::vector<std::uint32_t>& extents) {
+  std::uint64_t units = 1;  // the values are in memory, so this product cannot overflow
+  for (std::size_t axis = 1; axis < extents.size(); ++axis) units *= extents[axis];
+  if (units > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    throw InputError(fmt::format("'{}': images of {} values are too large", path.string(), units));
+  }
+  const auto extent = [&](std::size_t axis) { return static_cast<int>(extents[axis]); };
+  if (extents.size() == 3) return {1, extent(1), extent(2)};
+  return {extent(1), extent(2), extent(3)};
+}
+
+}  // namespace
+
+IdxImages read_idx_images(const std::filesystem::path& path, const std::string& expected_sha256) {
+  IdxArray array = read_idx(path, Content::images, expected_sha256);
+  return {array.extents[0], image_shape(path, array.extents), std::move(array.values),
+          array.sha256};
+}
+
+IdxLabels read_idx_labels(const std::filesystem::path& path, const std::string& expected_sha256) {
+  IdxArray array = read_idx(path, Content::labels, expected_sha256);
+  return {std::move(array.values), array.sha256};
+}
+
+}  // namespace quern

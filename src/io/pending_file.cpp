@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/pending_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+PendingFile::PendingFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(path_.string() + ".tmp." + std::to_string(getpid())) {}
+
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+
+PendingFile::~PendingFile() {
+  std::error_code ignored;
+  if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
+}
+
+void PendingFile::commit() {
+  sync_path(temporary_);
+  std::error_code error;
+  std::filesystem::rename(temporary_, path_, error);
+  if (error) {
+    throw Error("cannot rename '" + temporary_.string() + "' to '" + path_.string() +
+                "': " + error.message());
+  }
+  temporary_.clear();
+  const std::filesystem::path folder = path_.parent_path();
+  sync_path(folder.empty() ? "." : folder);
+}
+
+void sync_path(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    throw Error("cannot open '" + path.string() + "' to sync it: " + std::strerror(errno));
+  }
+  const int status = ::fsync(descriptor);
+  const int reason = errno;
+  ::close(descriptor);
+  // Some file systems cannot sync a folder and say EINVAL; there is nothing better to do there.
+  if (status != 0 && reason != EINVAL) {
+    throw Error("cannot sync '" + path.string() + "' to disk: " + std::strerror(reason));
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace quern {
+
+/// A file that appears under its name only when it is complete: write to temporary(), which is in
+/// the same folder, then commit(). Without commit() the temporary file is removed.
+class PendingFile {
+ public:
+  explicit PendingFile(std::filesystem::path path);
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile& operator=(PendingFile&&) = delete;
+  ~PendingFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& temporary() const { return temporary_; }
+
+  /// Syncs the temporary file, gives it its name (replacing a file of that name in one step), and
+  /// syncs the folder. Throws Error; the temporary file is removed then.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // empty when there is nothing to remove
+};
+
+/// fsync of a file or a folder. Throws Error naming it.
+void sync_path(const std::filesystem::path& path);
+
+}  // namespace quern

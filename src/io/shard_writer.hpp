@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/shape.hpp"
+
+namespace quern {
+
+struct ShardSetSpec {
+  std::string name;   ///< letters, digits, '.', '_' and '-'
+  std::string split;  ///< "train" or "test"
+  Shape shape;        ///< of one image
+  int classes = 0;    ///< every label is below it
+  int num_shards = 1;
+};
+
+struct WrittenShard {
+  std::filesystem::path path;
+  std::int64_t first_index = 0;
+  std::int64_t count = 0;
+  std::string sha256_images;
+  std::string sha256_labels;
+};
+
+enum class Overwrite { no, yes };
+
+/// Writes images [n, channels, height, width] and labels [n] as shards of nearly equal size into
+/// `folder`, which is made when missing. All files get their names only after all are complete and
+/// on the disk. Shards of the same name and split that are there already: InputError, or with
+/// Overwrite::yes they are all removed just before, so an interrupted run never leaves a mix of
+/// old and new (the reader sees a missing shard). InputError, before anything is written, when the
+/// arguments do not fit together or the folder holds another data set of this split.
+std::vector<WrittenShard> write_shards(const std::filesystem::path& folder,
+                                       const ShardSetSpec& spec,
+                                       std::span<const std::uint8_t> images,
+                                       std::span<const std::uint8_t> labels, Overwrite overwrite);
+
+}  // namespace quern

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/dropout.hpp"
+
+#include "base/assert.hpp"
+#include "base/philox.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern {
+
+namespace {
+
+// A work item is 16 quads of units, of one slot (rows) or of 16 slots (lanes).
+constexpr int kQuadUnits = 4;
+constexpr int kItemUnits = kQuadUnits * kLanes;
+
+struct Mask {
+  const float* from;
+  float* to;
+  StepScalarsView scalars;
+  View<const std::int64_t> sample_of_slot;
+  std::uint32_t layer;
+  float probability;
+  float scale;
+  int units;
+
+  std::int64_t num_items(std::int64_t rows) const {
+    return rows * ((units + kItemUnits - 1) / kItemUnits);
+  }
+
+  /// Factors of four units of a sample: scale or 0.
+  KOKKOS_INLINE_FUNCTION void draw(std::int64_t sample, std::int64_t quad, float* factor,
+                                   int factor_stride) const {
+    const PhiloxBlock block = random_block(scalars().seed, RandomUse::dropout,
+                                           DropoutCounter::stream(scalars().epoch, layer),
+                                           DropoutCounter::index(sample, quad));
+    for (int w = 0; w < kQuadUnits; ++w)
+      factor[w * factor_stride] = uniform01(block.word[w]) >= probability ? scale : 0;
+  }
+};
+
+KOKKOS_INLINE_FUNCTION float masked(float value, float factor) {
+  return factor == 0 ? 0 : value * factor;
+}
+
+struct RowsMask : Mask {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const std::int64_t items_per_slot = (units + kItemUnits - 1) / kItemUnits;
+    const std::int64_t slot = item / items_per_slot;
+    const int first = static_cast<int>(item % items_per_slot) * kItemUnits;
+    const int padded = static_cast<int>(round_up_to_lanes(units));
+    const int width = padded - first < kItemUnits ? padded - first : kItemUnits;
+    const float* x = from + slot * padded + first;
+    float* y = to + slot * padded + first;
+    const std::int64_t sample = sample_of_slot(slot);
+    float factor[kItemUnits] = {};
+    if (sample >= 0)
+      for (int q = 0; q < kLanes; ++q)
+        draw(sample, first / kQuadUnits + q, factor + q * kQuadUnits, 1);
+    for (int u = units - first; u < width; ++u) factor[u] = 0;
+    QUERN_VECTORIZE
+    for (int u = 0; u < width; ++u) y[u] = masked(x[u], factor[u]);
+  }
+};
+
+struct LanesMask : Mask {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const std::int64_t items_per_group = (units + kItemUnits - 1) / kItemUnits;
+    const std::int64_t group = item / items_per_group;
+    const int first = static_cast<int>(item % items_per_group) * kItemUnits;
+    const int last = first + kItemUnits < units ? first + kItemUnits : units;
+    for (int u = first; u < last; u += kQuadUnits) {
+      float factor[kQuadUnits * kLanes] = {};
+      for (int l = 0; l < kLanes; ++l) {
+        const std::int64_t sample = sample_of_slot(group * kLanes + l);
+        if (sample >= 0) draw(sample, u / kQuadUnits, factor + l, kLanes);
+      }
+      const std::int64_t begin = (group * units + u) * kLanes;
+      const int count = (last - u < kQuadUnits ? last - u : kQuadUnits) * kLanes;
+      QUERN_VECTORIZE
+      for (int i = 0; i < count; ++i) to[begin + i] = masked(from[begin + i], factor[i]);
+    }
+  }
+};
+
+void apply_mask(const ExecSpace& exec, const std::string& label, const StepContext& step,
+                std::uint32_t layer, float probability, const Activation& from,
+                const Activation& to) {
+  expect(from.size() == to.size() && from.layout == to.layout, "an output shaped like the input");
+  expect(step.sample_of_slot.extent_int(0) >= from.slots, "a sample for every slot");
+  const float scale = probability < 1 ? 1 / (1 - probability) : 0;
+  const Mask mask{from.data.data(), to.data.data(), step.scalars,      step.sample_of_slot, layer,
+                  probability,      scale,          from.shape.units()};
+  if (from.layout == Layout::rows)
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)), RowsMask{mask});
+  else
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots / kLanes)),
+                         LanesMask{mask});
+}
+
+void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
+  const float* x = from.data.data();
+  float* y = to.data.data();
+  for_each_chunk(
+      exec, "quern::layers::dropout_copy", from.size(),
+      KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
+        QUERN_VECTORIZE
+        for (std::int64_t i = begin; i < end; ++i) y[i] = x[i];
+      });
+}
+
+}  // namespace
+
+Dropout::Dropout(const LayerSpec& spec, const Shape& input, int layer_number)
+    : Layer(spec.name, input, input),
+      probability_(static_cast<float>(spec.probability)),
+      layer_number_(static_cast<std::uint32_t>(layer_number)) {
+  expect(layer_number >= 0 && layer_number < DropoutCounter::kMaxLayers, "at most 1024 layers");
+}
+
+void Dropout::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                      const Activation& y) {
+  if (step.mode == Mode::evaluate)
+    copy(exec, x, y);
+  else
+    apply_mask(exec, "quern::layers::dropout", step, layer_number_, probability_, x, y);
+}
+
+void Dropout::backward(const ExecSpace& exec, const StepContext& step, const Activation&,
+                       const Activation&, const Activation& dy, const Activation& dx) {
+  if (dx.empty()) return;
+  if (step.mode == Mode::evaluate)
+    copy(exec, dy, dx);
+  else
+    apply_mask(exec, "quern::layers::dropout_backward", step, layer_number_, probability_, dy, dx);
+}
+
+}  // namespace quern

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/gather.hpp"
+
+#include "base/assert.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern {
+
+namespace {
+
+KOKKOS_INLINE_FUNCTION float to_float(std::uint8_t pixel) {
+  return static_cast<float>(pixel) / 255.0f;
+}
+KOKKOS_INLINE_FUNCTION float to_float(float value) {
+  return value;
+}
+
+/// One slot in rows.
+template <class T>
+struct GatherRow {
+  const T* data;
+  View<const std::int64_t> sample_of_slot;
+  float* y;
+  std::int64_t units;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
+    const std::int64_t sample = sample_of_slot(slot);
+    const std::int64_t filled = sample >= 0 ? units : 0;
+    const std::int64_t row_stride = round_up_to_lanes(units);
+    const T* in = data + sample * filled;
+    float* out = y + slot * row_stride;
+    QUERN_VECTORIZE
+    for (std::int64_t u = 0; u < filled; ++u) out[u] = to_float(in[u]);
+    for (std::int64_t u = filled; u < row_stride; ++u) out[u] = 0;
+  }
+};
+
+/// 16 units of 16 slots in lanes.
+template <class T>
+struct GatherTile {
+  const T* data;
+  View<const std::int64_t> sample_of_slot;
+  float* y;
+  std::int64_t units;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const std::int64_t tiles_per_group = round_up_to_lanes(units) / kLanes;
+    const std::int64_t group = item / tiles_per_group;
+    const std::int64_t first = item % tiles_per_group * kLanes;
+    const int width = static_cast<int>(units - first < kLanes ? units - first : kLanes);
+    T tile[kLanes * kLanes] = {};
+    for (int l = 0; l < kLanes; ++l) {
+      const std::int64_t sample = sample_of_slot(group * kLanes + l);
+      if (sample < 0) continue;
+      const T* in = data + sample * units + first;
+      for (int u = 0; u < width; ++u) tile[u * kLanes + l] = in[u];
+    }
+    float* out = y + (group * units + first) * kLanes;
+    QUERN_VECTORIZE
+    for (int i = 0; i < width * kLanes; ++i) out[i] = to_float(tile[i]);
+  }
+};
+
+template <class T>
+void gather(const ExecSpace& exec, const std::string& label, const View<const T>& data,
+            const View<const std::int64_t>& sample_of_slot, const Activation& y) {
+  expect(sample_of_slot.extent_int(0) >= y.slots, "a sample for every slot");
+  const std::int64_t units = y.shape.units();
+  expect(data.extent(0) % static_cast<std::size_t>(units) == 0, "whole samples of y's shape");
+  if (y.layout == Layout::rows) {
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.slots),
+                         GatherRow<T>{data.data(), sample_of_slot, y.data.data(), units});
+  } else {
+    const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),
+                         GatherTile<T>{data.data(), sample_of_slot, y.data.data(), units});
+  }
+}
+
+}  // namespace
+
+void gather_images(const ExecSpace& exec, const View<const std::uint8_t>& images,
+                   const View<const std::int64_t>& sample_of_slot, const Activation& y) {
+  gather(exec, "quern::layers::gather_images", images, sample_of_slot, y);
+}
+
+void gather_values(const ExecSpace& exec, const ConstFloatView& values,
+                   const View<const std::int64_t>& sample_of_slot, const Activation& y) {
+  gather(exec, "quern::layers::gather_values", values, sample_of_slot, y);
+}
+
+}  // namespace quern

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the data set in memory to the activation of a batch.
+#pragma once
+
+#include "tensor/activation.hpp"
+
+namespace quern {
+
+/// y(slot) = images(sample_of_slot(slot)) / 255, the division rounded as in float. `images`: bytes
+/// [N, units], units as y has. Slots with sample -1, and the padding of rows, become zero.
+/// Overwrites y, in either layout. Samples must be below N.
+void gather_images(const ExecSpace& exec, const View<const std::uint8_t>& images,
+                   const View<const std::int64_t>& sample_of_slot, const Activation& y);
+
+/// The same for floats [N, units], taken as they are.
+void gather_values(const ExecSpace& exec, const ConstFloatView& values,
+                   const View<const std::int64_t>& sample_of_slot, const Activation& y);
+
+}  // namespace quern

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/initialize.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "base/assert.hpp"
+#include "base/philox.hpp"
+
+namespace quern {
+
+namespace {
+
+PhiloxBlock draw(std::uint64_t seed, std::size_t tensor, std::int64_t element) {
+  return random_block(seed, RandomUse::weights, static_cast<std::uint32_t>(tensor),
+                      static_cast<std::uint64_t>(element / 4));
+}
+
+float uniform(const PhiloxBlock& block, std::int64_t element, float bound) {
+  return bound * (2 * uniform01(block.word[element % 4]) - 1);
+}
+
+/// Words 0 and 1 give the elements 0 and 1 of a block of four, words 2 and 3 the elements 2 and 3.
+/// Box, Muller: "A note on the generation of random normal deviates", 1958.
+double normal(const PhiloxBlock& block, std::int64_t element) {
+  const std::int64_t pair = element % 4 / 2 * 2;
+  const double u = (block.word[pair] + 1.0) * 0x1.0p-32;
+  const double angle = 2 * std::numbers::pi * (block.word[pair + 1] * 0x1.0p-32);
+  return std::sqrt(-2 * std::log(u)) * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
+}
+
+}  // namespace
+
+void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,
+                           const FloatView& parameters) {
+  expect(static_cast<std::int64_t>(parameters.extent(0)) >= table.block_size(),
+         "room for all parameters");
+  // Not a mirror view, which would be `parameters` itself on a CPU: the gaps start as zeros here.
+  Kokkos::View<float*, Kokkos::HostSpace> host("quern::layers::initial_parameters",
+                                               parameters.extent(0));
+  for (std::size_t t = 0; t < table.entries().size(); ++t) {
+    const ParameterEntry& entry = table.entries()[t];
+    expect(entry.fan_in >= 1, "a fan-in of at least 1");
+    const float bound = static_cast<float>(1 / std::sqrt(static_cast<double>(entry.fan_in)));
+    for (std::int64_t i = 0; i < entry.count; ++i) {
+      const PhiloxBlock block = draw(seed, t, i);
+      float& value = host(entry.offset + i);
+      if (init.type == InitType::pytorch)
+        value = uniform(block, i, bound);
+      else
+        value = entry.is_bias ? 0 : static_cast<float>(init.std * normal(block, i));
+    }
+  }
+  Kokkos::deep_copy(parameters, host);
+}
+
+}  // namespace quern

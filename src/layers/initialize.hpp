@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initial parameters, from counters: every rank computes the same ones without communication.
+#pragma once
+
+#include <cstdint>
+
+#include "spec/network_spec.hpp"
+#include "tensor/parameter_block.hpp"
+
+namespace quern {
+
+/// Overwrites the whole block, gaps with zeros.
+///   pytorch  weights and biases U(-b, b), b = 1 / sqrt(fan_in): what the defaults of
+///            torch.nn.Linear and Conv2d come to (kaiming_uniform_ with a = sqrt(5));
+///   normal   weights N(0, std) by Box and Muller, biases 0.
+/// Element i of tensor t draws from the Philox block (seed, weights, t, i / 4). The numbers are
+/// computed on the host whatever the device, so that all devices start alike.
+void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,
+                           const FloatView& parameters);
+
+}  // namespace quern

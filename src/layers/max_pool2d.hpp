@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maximum pooling: y = maximum of the window, as torch.nn.MaxPool2d: NaN wins, and the gradient
+// goes to the first maximum in scan order (to the last NaN if there is one).
+#pragma once
+
+#include "layers/layer.hpp"
+#include "layers/pool_window.hpp"
+
+namespace quern {
+
+/// Square windows, no padding, sizes rounded down; works in lanes. Input that no window covers has
+/// a gradient of zero.
+class MaxPool2d final : public Layer {
+ public:
+  /// Throws InputError when the window does not fit into the input.
+  MaxPool2d(const LayerSpec& spec, const Shape& input);
+
+  Layout input_layout(Layout) const override { return Layout::lanes; }
+  Layout output_layout(Layout) const override { return Layout::lanes; }
+
+  void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+               const Activation& y) override;
+  void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                const Activation& y, const Activation& dy, const Activation& dx) override;
+
+ private:
+  PoolWindow window_;
+};
+
+}  // namespace quern

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The geometry of pooling: square windows without padding, output sizes rounded down.
+#pragma once
+
+#include "spec/network_spec.hpp"
+#include "tensor/types.hpp"
+
+namespace quern {
+
+/// Output (oh, ow) of a plane looks at the input rows [oh stride, oh stride + size), columns alike.
+struct PoolWindow {
+  int height = 0;
+  int width = 0;
+  int out_height = 0;
+  int out_width = 0;
+  int size = 0;
+  int stride = 0;
+
+  /// Floats of one plane of 16 lanes.
+  KOKKOS_INLINE_FUNCTION std::int64_t plane() const {
+    return std::int64_t{height} * width * kLanes;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t out_plane() const {
+    return std::int64_t{out_height} * out_width * kLanes;
+  }
+  /// Position of the window of output (oh, ow) in the input plane, in floats.
+  KOKKOS_INLINE_FUNCTION std::int64_t begin(int oh, int ow) const {
+    return (std::int64_t{oh} * stride * width + std::int64_t{ow} * stride) * kLanes;
+  }
+  KOKKOS_INLINE_FUNCTION bool windows_overlap() const { return stride < size; }
+  /// Does every input element lie in exactly one window?
+  KOKKOS_INLINE_FUNCTION bool tiles_the_plane() const {
+    return stride == size && height % size == 0 && width % size == 0;
+  }
+};
+
+/// [C, (H - size) / stride + 1, (W - size) / stride + 1]. Throws InputError, naming the layer, when
+/// the window does not fit.
+Shape pooled_shape(const LayerSpec& spec, const Shape& input);
+
+PoolWindow make_pool_window(const LayerSpec& spec, const Shape& input);
+
+}  // namespace quern

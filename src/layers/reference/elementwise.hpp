@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The obvious twins of layers/elementwise.hpp, for one unit: f(x) and f'(x).
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "spec/network_spec.hpp"
+
+namespace quern::reference {
+
+template <class T>
+T elementwise(LayerType type, T x) {
+  switch (type) {
+    case LayerType::relu:
+      return x > 0 ? x : (x <= 0 ? 0 : x);
+    case LayerType::tanh:
+      return std::tanh(x);
+    case LayerType::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:  // gelu
+      return x * (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
+  }
+}
+
+template <class T>
+T elementwise_slope(LayerType type, T x) {
+  const T y = elementwise(type, x);
+  switch (type) {
+    case LayerType::relu:
+      return x > 0 ? 1 : 0;
+    case LayerType::tanh:
+      return 1 - y * y;
+    case LayerType::sigmoid:
+      return y * (1 - y);
+    default: {  // gelu
+      const T density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi_v<T>);
+      return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2 + x * density;
+    }
+  }
+}
+
+}  // namespace quern::reference

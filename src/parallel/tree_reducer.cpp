@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/tree_reducer.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/assert.hpp"
+#include "parallel/host_span.hpp"
+
+namespace quern {
+
+namespace {
+
+std::vector<TreeNode> partials_of(const BatchPartition& partition, int rank) {
+  const BlockTree tree(partition.num_blocks());
+  return tree.walk_blocks(partition.first_block(rank), partition.last_block(rank)).remain;
+}
+
+std::int64_t extent(const std::vector<Segment>& segments) {
+  std::int64_t end = 0;
+  for (const Segment& segment : segments) end = std::max(end, segment.offset + segment.count);
+  return end;
+}
+
+void grow(FloatView& view, const std::string& label, std::int64_t count) {
+  if (static_cast<std::int64_t>(view.extent(0)) >= count) return;
+  view = FloatView(label, static_cast<std::size_t>(count));
+}
+
+}  // namespace
+
+TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats)
+    : GradientReducer(comm, num_floats), slices_(num_floats, comm.size()) {
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    gather_counts_.push_back(slices_.count(rank) + slices_.num_votes(rank));
+  }
+}
+
+int TreeReducer::num_partials(const BatchPartition& partition) const {
+  return static_cast<int>(partials_of(partition, comm().rank()).size());
+}
+
+ReductionPlan TreeReducer::add_plan(const BatchPartition& partition) {
+  expect(partition.num_ranks() == comm().size(), "a partition for this communicator's ranks");
+  plans_.push_back(make_plan(partition));
+  const Plan& plan = plans_.back();
+  if (comm().size() > 1) {
+    grow(total_, "quern::parallel::total", num_floats() + 1);
+    grow(received_, "quern::parallel::received", extent(plan.receive_from));
+    if (plan.num_partials != 1) grow(packed_, "quern::parallel::packed", extent(plan.send_to));
+  }
+  return ReductionPlan{static_cast<int>(plans_.size()) - 1};
+}
+
+// Slice d of P partials takes P * count(d) floats from P * begin(d) on, whether they lie in the
+// only partial (P = 1) or packed; the vote is behind the last slice, at P * num_floats.
+TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
+  const int own = comm().rank();
+  Plan plan;
+  plan.num_partials = num_partials(partition);
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  std::int64_t received = 0;
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    const std::vector<TreeNode> partials = partials_of(partition, rank);
+    const auto num_partials = static_cast<std::int64_t>(partials.size());
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+    for (std::int64_t p = 0; p < num_partials; ++p) {
+      leaves.push_back(rank == own ? ~(p * partial_stride() + slices_.begin(own))
+                                   : received + p * slices_.count(own));
+    }
+    Segment send{plan.num_partials * slices_.begin(rank), 0};
+    Segment receive{received, 0};
+    if (rank != own) {
+      send.count = plan.num_partials * slices_.count(rank) + slices_.num_votes(rank);
+      receive.count = num_partials * slices_.count(own) + slices_.num_votes(own);
+      received += receive.count;
+      if (slices_.num_votes(own) == 1) plan.votes.push_back(received - 1);
+    }
+    plan.send_to.push_back(send);
+    plan.receive_from.push_back(receive);
+  }
+  plan.sum = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  return plan;
+}
+
+ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id,
+                                    const GradientPartials& partials, float vote) {
+  const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
+  check_partials(partials, plan.num_partials);
+  const auto block = Kokkos::make_pair(std::int64_t{0}, num_floats());
+  if (comm().size() == 1) return {Kokkos::subview(partials.data, block), vote};
+  send_partials(exec, plan, partials, vote);
+  add_own_slice(exec, plan, partials, vote);
+  gather_slices();
+  return {Kokkos::subview(total_, block), host_span(total_).back()};
+}
+
+void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan,
+                                const GradientPartials& partials, float vote) {
+  const bool packs = plan.num_partials != 1;
+  if (packs) pack_slices(exec, partials, plan.num_partials, slices_, comm().rank(), packed_);
+  exec.fence("quern::parallel: partials are complete");
+  const std::span<float> send = host_span(packs ? packed_ : partials.data);
+  const std::int64_t vote_place = plan.num_partials * num_floats();
+  if (slices_.num_votes(comm().rank()) == 0) send[static_cast<std::size_t>(vote_place)] = vote;
+  comm().all_to_all_v(send, plan.send_to, host_span(received_), plan.receive_from);
+}
+
+void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan,
+                                const GradientPartials& partials, float vote) {
+  const int own = comm().rank();
+  const auto own_slice = Kokkos::make_pair(slices_.begin(own), slices_.end(own));
+  tree_sum(exec, plan.sum, received_, partials.data, Kokkos::subview(total_, own_slice),
+           slices_.count(own));
+  exec.fence("quern::parallel: own slice is complete");
+  if (slices_.num_votes(own) == 0) return;
+  const std::span<float> received = host_span(received_);
+  for (const std::int64_t place : plan.votes) vote += received[static_cast<std::size_t>(place)];
+  host_span(total_).back() = vote;
+}
+
+void TreeReducer::gather_slices() {
+  const int own = comm().rank();
+  const std::span<float> total = host_span(total_);
+  const std::span<const float> mine =
+      total.subspan(static_cast<std::size_t>(slices_.begin(own)),
+                    static_cast<std::size_t>(gather_counts_[static_cast<std::size_t>(own)]));
+  comm().all_gather_v(mine, total, gather_counts_);
+}
+
+}  // namespace quern

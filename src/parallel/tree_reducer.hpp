@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "parallel/gradient_reducer.hpp"
+#include "parallel/gradient_slices.hpp"
+#include "parallel/tree_sum.hpp"
+
+namespace quern {
+
+/// determinism = "rank-invariant": the same bits for any number of ranks. Each rank owns a slice of
+/// the gradient. (1) Every rank sends each owner that slice of its partials, (2) the owner adds the
+/// partials of all ranks in the order of the fixed tree, (3) the sums go to everybody. MPI moves
+/// bytes only. The vote travels behind the last slice. One rank: `total` is the partial, nothing
+/// moves.
+class TreeReducer final : public GradientReducer {
+ public:
+  TreeReducer(Communicator& comm, std::int64_t num_floats);
+
+  int num_partials(const BatchPartition& partition) const override;
+  ReductionPlan add_plan(const BatchPartition& partition) override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan,
+                         const GradientPartials& partials, float vote) override;
+
+ private:
+  struct Plan {
+    int num_partials = 0;               ///< of this rank
+    std::vector<Segment> send_to;       ///< in the only partial, else in packed_
+    std::vector<Segment> receive_from;  ///< in received_
+    std::vector<std::int64_t> votes;    ///< places in received_, where this rank adds the votes
+    TreeSumPlan sum;
+  };
+
+  Plan make_plan(const BatchPartition& partition) const;
+  void send_partials(const ExecSpace& exec, const Plan& plan, const GradientPartials& partials,
+                     float vote);
+  void add_own_slice(const ExecSpace& exec, const Plan& plan, const GradientPartials& partials,
+                     float vote);
+  void gather_slices();
+
+  GradientSlices slices_;
+  std::vector<std::int64_t>
+      gather_counts_;  ///< floats of each slice, and the votes behind the last
+  std::vector<Plan> plans_;
+  FloatView packed_;    ///< slices of several partials, in the order of sending
+  FloatView received_;  ///< the other ranks' partials of this rank's slice
+  FloatView total_;     ///< num_floats, and the sum of the votes
+};
+
+}  // namespace quern

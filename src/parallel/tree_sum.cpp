@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/tree_sum.hpp"
+
+#include <string>
+#include <type_traits>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+namespace {
+
+// Floats that one work item adds side by side: a vector register on a CPU, one on a device.
+constexpr int kTile = kHostExecution ? kLanes : 1;
+
+template <class T>
+View<const T> to_kernel(const std::string& label, const std::vector<T>& values) {
+  View<T> view(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), values.size());
+  Kokkos::deep_copy(view, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                              values.data(), values.size()));
+  return view;
+}
+
+// Adds `width` neighbouring elements; with a constant width the inner loops become vector code.
+template <class Width>
+KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* received,
+                                     const float* own, std::int64_t begin, float* sum,
+                                     Width width) {
+  float stack[BlockSchedule::kMaxDepth][kTile];
+  int top = -1;
+  for (int leaf = 0; leaf < plan.num_leaves; ++leaf) {
+    const std::int64_t offset = plan.leaves(leaf);
+    const float* from = offset >= 0 ? received + (offset + begin) : own + (~offset + begin);
+    ++top;
+    for (int i = 0; i < width; ++i) stack[top][i] = from[i];
+    for (int merge = plan.merges(leaf); merge > 0; --merge) {
+      --top;
+      for (int i = 0; i < width; ++i) stack[top][i] += stack[top + 1][i];
+    }
+  }
+  for (int i = 0; i < width; ++i) sum[begin + i] = stack[0][i];
+}
+
+}  // namespace
+
+TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
+                               const BlockTree::Walk& walk) {
+  expect(walk.merges.size() == leaves.size(), "one leaf for each node of the walk");
+  expect(walk.remain.size() == 1, "nodes that cover the whole tree");
+  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^19 blocks");
+  return {static_cast<int>(leaves.size()), to_kernel("quern::parallel::leaves", leaves),
+          to_kernel("quern::parallel::merges", walk.merges)};
+}
+
+void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
+              const ConstFloatView& own, const FloatView& sum, std::int64_t count) {
+  if (count == 0) return;
+  const std::int64_t num_tiles = (count + kTile - 1) / kTile;
+  Kokkos::parallel_for(
+      "quern::parallel::tree_sum", RangePolicy(exec, 0, num_tiles),
+      KOKKOS_LAMBDA(const std::int64_t tile) {
+        const std::int64_t begin = tile * kTile;
+        const std::int64_t left = count - begin;
+        if (left >= kTile) {
+          constexpr std::integral_constant<int, kTile> whole;
+          sum_tile(plan, received.data(), own.data(), begin, sum.data(), whole);
+        } else {
+          sum_tile(plan, received.data(), own.data(), begin, sum.data(), static_cast<int>(left));
+        }
+      });
+}
+
+void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int num_partials,
+                 const GradientSlices& slices, int own, const FloatView& packed) {
+  const std::int64_t num_floats = slices.num_floats();
+  const std::int64_t slice_size = slices.slice_size();  // whole tiles: none lies in two slices
+  const std::int64_t num_tiles = (num_floats + kTile - 1) / kTile;
+  Kokkos::parallel_for(
+      "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partials * num_tiles),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        const std::int64_t partial = i / num_tiles;
+        const std::int64_t begin = i % num_tiles * kTile;
+        const std::int64_t slice = begin / slice_size;
+        if (slice == own) return;
+        const std::int64_t slice_begin = slice * slice_size;
+        const std::int64_t count = Kokkos::min(slice_size, num_floats - slice_begin);
+        const float* from = partials.data.data() + partial * partials.stride + begin;
+        float* to =
+            packed.data() + num_partials * slice_begin + partial * count + (begin - slice_begin);
+        const std::int64_t width = Kokkos::min<std::int64_t>(kTile, num_floats - begin);
+        for (std::int64_t j = 0; j < width; ++j) to[j] = from[j];
+      });
+}
+
+}  // namespace quern

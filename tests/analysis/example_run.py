@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes small run folders as quern train does, and makes analysis/ importable."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
+sys.path.insert(0, str(ANALYSIS))
+
+RECIPE = """\
+name = "{name}"
+seed = {seed}
+
+[data]
+global_batch = 100
+
+[optimizer]
+type = "sgd"
+lr = 0.2
+"""
+
+STEPS_PER_EPOCH = 20
+
+
+def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True):
+    """The lines of metrics.jsonl of an uninterrupted run, as dictionaries."""
+    records = []
+    for step in range(1, epochs * STEPS_PER_EPOCH + 1):
+        epoch = (step - 1) // STEPS_PER_EPOCH + 1
+        loss = 2.3 * math.exp(-step / 30) + 0.3 + 0.05 * math.sin(step + seed)
+        common = {"epoch": epoch, "step": step, "ranks": ranks, "time_s": 0.5 * step}
+        records.append({"kind": "step", **common, "loss": loss, "lr": 0.2,
+                        "samples_per_s": 5000.0 + 100 * math.cos(step)})
+        if step % STEPS_PER_EPOCH == 0:
+            accuracy = {"accuracy": 1 - loss / 3} if with_accuracy else {}
+            records.append({"kind": "epoch", **common, "loss": loss, **accuracy, "lr": 0.2,
+                            "samples_per_s": 5000.0})
+            accuracy = {"accuracy": 1 - loss / 2.8} if with_accuracy else {}
+            records.append({"kind": "eval", **common, "loss": loss + 0.1, **accuracy})
+    return records
+
+
+def write_run(folder, records=None, name="example", seed=0, tail="", done=""):
+    """A run folder; `tail` is appended to metrics.jsonl as it is, `done` is the text of DONE."""
+    folder = Path(folder)
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "recipe.toml").write_text(RECIPE.format(name=name, seed=seed))
+    lines = "".join(json.dumps(record) + "\n" for record in
+                    (make_records(seed=seed) if records is None else records))
+    (folder / "metrics.jsonl").write_text(lines + tail)
+    for step in (40, 60):
+        (folder / "checkpoints" / f"ckpt-{step:010}.h5").touch()
+    if done:
+        (folder / "DONE").write_text(done)
+    return folder

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+import tempfile
+import unittest
+from pathlib import Path
+
+from example_run import make_records, write_run
+
+from runlog import RunError, read_run
+
+
+class RunLogTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name) / "run"
+
+    def test_reads_a_finished_run(self):
+        write_run(self.folder, done="hash " + "ab" * 32 + "\n")
+        run = read_run(self.folder)
+        self.assertEqual(run.name, "example")
+        self.assertEqual([r["epoch"] for r in run.epochs], [1, 2, 3])
+        self.assertEqual(len(run.steps), 60)
+        self.assertEqual(run.last_step, 60)
+        self.assertEqual(run.ranks, [2])
+        self.assertEqual(run.checkpoints, ["ckpt-0000000040.h5", "ckpt-0000000060.h5"])
+        self.assertTrue(run.done)
+        self.assertEqual(run.model_hash, "ab" * 32)
+        self.assertEqual(run.bad_lines, [])
+
+    def test_rows_join_training_and_test_figures(self):
+        records = make_records()
+        write_run(self.folder, records)
+        rows = read_run(self.folder).rows()
+        tests = [r for r in records if r["kind"] == "eval"]
+        self.assertEqual([row["test_accuracy"] for row in rows], [r["accuracy"] for r in tests])
+        self.assertEqual([row["seconds"] for row in rows], [10.0, 10.0, 10.0])
+
+    def test_a_cut_off_last_line_is_left_out(self):
+        write_run(self.folder, tail='{"kind": "epoch", "epoch": 4, "lo')
+        run = read_run(self.folder)
+        self.assertEqual(len(run.epochs), 3)
+        self.assertEqual(run.bad_lines, [67])
+
+    def test_half_a_line_in_the_middle_costs_that_line_only(self):
+        write_run(self.folder, tail='{"kind": "st{"kind": "step", "step": 61}\n'
+                                    '{"kind": "step", "step": 62, "epoch": 4, "loss": 1.0}\n')
+        run = read_run(self.folder)
+        self.assertEqual([r["step"] for r in run.steps][-2:], [60, 62])
+        self.assertEqual(len(run.bad_lines), 1)
+
+    def test_lines_that_are_json_but_no_record_are_left_out(self):
+        write_run(self.folder, tail='7\n[]\nnull\n\n"text"\n' + "[" * 100000 + "\n")
+        run = read_run(self.folder)
+        self.assertEqual(len(run.bad_lines), 5)
+        self.assertEqual(len(run.steps), 60)
+
+    def test_the_last_record_of_a_repeated_step_counts(self):
+        records = make_records(epochs=2)
+        again = [dict(r, loss=9.0, ranks=3, time_s=r["time_s"] - 10) for r in records
+                 if r["step"] > 25]
+        write_run(self.folder, [*records[:40], *again])
+        run = read_run(self.folder)
+        self.assertEqual([r["step"] for r in run.steps], list(range(1, 41)))
+        self.assertNotEqual(run.steps[24]["loss"], 9.0)
+        self.assertTrue(all(r["loss"] == 9.0 for r in run.steps[25:]))
+        self.assertEqual(run.ranks, [2, 3])
+
+    def test_the_clock_may_start_anew_on_resuming(self):
+        records = make_records(epochs=2)
+        write_run(self.folder, [dict(r, time_s=r["time_s"] - 10) if r["step"] > 20 else r
+                                for r in records])
+        self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [10.0, 10.0])
+
+    def test_time_of_evaluation_is_not_time_of_training(self):
+        records = [dict(r, time_s=r["time_s"] + 3 * (r["step"] > 20) + 3 * (r["kind"] == "eval"))
+                   for r in make_records(epochs=2)]
+        write_run(self.folder, records)
+        self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [10.0, 10.0])
+
+    def test_stated_seconds_win_over_the_clock(self):
+        records = [dict(r, seconds=7.5) if r["kind"] == "epoch" else r for r in make_records()]
+        write_run(self.folder, records)
+        self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [7.5] * 3)
+
+    def test_loss_may_be_null_or_not_finite_and_accuracy_absent(self):
+        records = make_records(epochs=1, with_accuracy=False)
+        records[-2]["loss"] = None
+        records[-1]["loss"] = float("nan")
+        write_run(self.folder, records)
+        row = read_run(self.folder).rows()[0]
+        self.assertIsNone(row["train_loss"])
+        self.assertIsNone(row["test_loss"])
+        self.assertIsNone(row["train_accuracy"])
+
+    def test_an_empty_log_is_a_run_without_figures(self):
+        write_run(self.folder, [])
+        run = read_run(self.folder)
+        self.assertEqual((run.rows(), run.last_step, run.ranks), ([], 0, []))
+
+    def test_what_is_no_run_is_refused(self):
+        with self.assertRaisesRegex(RunError, "does not exist"):
+            read_run(self.folder)
+        self.folder.mkdir()
+        with self.assertRaisesRegex(RunError, "no recipe.toml"):
+            read_run(self.folder)
+        (self.folder / "recipe.toml").write_text('name = "x"\n')
+        with self.assertRaisesRegex(RunError, "no metrics.jsonl"):
+            read_run(self.folder)
+        (self.folder / "metrics.jsonl").touch()
+        (self.folder / "recipe.toml").write_text("name = \n")
+        with self.assertRaisesRegex(RunError, "cannot read .*recipe.toml.*line 1"):
+            read_run(self.folder)
+        with self.assertRaisesRegex(RunError, "is not a folder"):
+            read_run(self.folder / "recipe.toml")
+
+
+if __name__ == "__main__":
+    unittest.main()

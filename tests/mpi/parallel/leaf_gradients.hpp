@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up block gradients that every rank can compute for any block.
+#pragma once
+
+#include <vector>
+
+#include "base/block_tree.hpp"
+#include "base/philox.hpp"
+#include "parallel/gradient_reducer.hpp"
+
+namespace quern::testing {
+
+/// Gradient of one block: numbers of very different size, so that another order of addition gives
+/// other bits.
+inline std::vector<float> leaf_gradient(std::int64_t num_floats, int block) {
+  std::vector<float> leaf;
+  for (std::int64_t i = 0; i < num_floats; ++i) {
+    const PhiloxBlock random = random_block(
+        7, RandomUse::samples, static_cast<std::uint32_t>(block), static_cast<std::uint64_t>(i));
+    leaf.push_back((uniform01(random.word[0]) - 0.5f) *
+                   static_cast<float>(1 << (random.word[1] % 16)));
+  }
+  return leaf;
+}
+
+inline std::vector<std::vector<float>> leaf_gradients(std::int64_t num_floats, int first,
+                                                      int last) {
+  std::vector<std::vector<float>> leaves;
+  for (int block = first; block < last; ++block) leaves.push_back(leaf_gradient(num_floats, block));
+  return leaves;
+}
+
+/// What a rank's kernels hand on: the walk over its own leaves, as in BlockSchedule. Floats between
+/// the partials are junk.
+inline GradientPartials make_partials(const std::vector<std::vector<float>>& leaves,
+                                      const BlockTree::Walk& walk, std::int64_t stride) {
+  std::vector<std::vector<float>> stack;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    stack.push_back(leaves[leaf]);
+    for (int merge = 0; merge < walk.merges[leaf]; ++merge) {
+      const std::vector<float> right = stack.back();
+      stack.pop_back();
+      for (std::size_t i = 0; i < right.size(); ++i) stack.back()[i] += right[i];
+    }
+  }
+  GradientPartials partials{FloatView("partials", stack.size() * static_cast<std::size_t>(stride)),
+                            stride};
+  for (std::size_t i = 0; i < partials.data.extent(0); ++i) partials.data(i) = -123.0f;
+  for (std::size_t p = 0; p < stack.size(); ++p) {
+    std::copy(stack[p].begin(), stack[p].end(),
+              partials.data.data() + p * static_cast<std::size_t>(stride));
+  }
+  return partials;
+}
+
+}  // namespace quern::testing

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reduced gradient has the bits of the tree's definition, however many ranks computed it.
+#include "parallel/tree_reducer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "mpi/parallel/leaf_gradients.hpp"
+#include "parallel/reference/tree_sum.hpp"
+#include "support/world.hpp"
+
+namespace quern {
+namespace {
+
+using testing::leaf_gradients;
+using testing::make_partials;
+using testing::world;
+
+GradientPartials own_partials(const BatchPartition& partition, const TreeReducer& reducer) {
+  const int first = partition.first_block(world().rank());
+  const int last = partition.last_block(world().rank());
+  return make_partials(leaf_gradients(reducer.num_floats(), first, last),
+                       BlockTree(partition.num_blocks()).walk_blocks(first, last),
+                       reducer.partial_stride());
+}
+
+std::vector<float> expected_total(const BatchPartition& partition, std::int64_t num_floats) {
+  return reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
+}
+
+void expect_bits(const FloatView& total, const std::vector<float>& expected,
+                 const std::string& what) {
+  ASSERT_EQ(total.extent(0), expected.size());
+  EXPECT_EQ(std::memcmp(total.data(), expected.data(), expected.size() * sizeof(float)), 0) << what;
+}
+
+TEST(TreeReducer, HasTheBitsOfTheTree) {
+  for (const std::int64_t num_floats : {1, 3, 17, 1000, 4099}) {
+    for (int num_blocks = 1; num_blocks <= 40; num_blocks += num_floats > 1000 ? 13 : 1) {
+      const BatchPartition partition(num_blocks * 4 - 1, 4, world().size());
+      TreeReducer reducer(world(), num_floats);
+      const ReductionPlan plan = reducer.add_plan(partition);
+      const GradientPartials partials = own_partials(partition, reducer);
+      const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan, partials, 0.0f);
+      expect_bits(
+          reduced.total, expected_total(partition, num_floats),
+          std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) + " floats");
+      EXPECT_EQ(reduced.votes, 0.0f);
+    }
+  }
+}
+
+TEST(TreeReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
+  for (const std::int64_t num_floats : {1, 16, 40, 1000}) {
+    for (const int num_blocks : {1, 2, 3, 5, 12, 13}) {
+      const BatchPartition partition(num_blocks, 1, world().size());
+      TreeReducer reducer(world(), num_floats);
+      const ReductionPlan plan = reducer.add_plan(partition);
+      for (int voters = 0; voters <= world().size(); ++voters) {
+        const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
+        const GradientPartials partials = own_partials(partition, reducer);
+        const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan, partials, vote);
+        EXPECT_EQ(reduced.votes, static_cast<float>(voters)) << num_blocks << " blocks";
+        expect_bits(reduced.total, expected_total(partition, num_floats), "beside votes");
+      }
+    }
+  }
+}
+
+TEST(TreeReducer, TakesTurnsBetweenFullAndShortBatches) {
+  const std::int64_t num_floats = 333;
+  const BatchPartition full(64, 3, world().size());
+  const BatchPartition last(7, 3, world().size());
+  TreeReducer reducer(world(), num_floats);
+  const ReductionPlan full_plan = reducer.add_plan(full);
+  const ReductionPlan last_plan = reducer.add_plan(last);
+  for (int round = 0; round < 3; ++round) {
+    expect_bits(reducer.reduce(ExecSpace(), full_plan, own_partials(full, reducer), 0).total,
+                expected_total(full, num_floats), "full");
+    expect_bits(reducer.reduce(ExecSpace(), last_plan, own_partials(last, reducer), 0).total,
+                expected_total(last, num_floats), "last");
+  }
+}
+
+TEST(TreeReducer, CopiesNothingWhenAlone) {
+  if (world().size() > 1) GTEST_SKIP() << "one rank only";
+  const BatchPartition partition(5, 1, 1);
+  TreeReducer reducer(world(), 100);
+  const ReductionPlan plan = reducer.add_plan(partition);
+  EXPECT_EQ(reducer.num_partials(partition), 1);
+  const GradientPartials partials = own_partials(partition, reducer);
+  EXPECT_EQ(reducer.reduce(ExecSpace(), plan, partials, 1.0f).total.data(), partials.data.data());
+}
+
+// A wrong order must not slip through: rank by rank is not the order of the tree.
+TEST(TreeReducer, RankOrderWouldBeSeen) {
+  const BatchPartition partition(7, 1, world().size());
+  std::vector<float> naive(1000, 0.0f);
+  for (const std::vector<float>& leaf : leaf_gradients(1000, 0, 7)) {
+    for (std::size_t i = 0; i < naive.size(); ++i) naive[i] += leaf[i];
+  }
+  EXPECT_NE(naive, expected_total(partition, 1000));
+}
+
+TEST(TreeReducer, RefusesPartialsThatDoNotFit) {
+  const BatchPartition partition(8 * world().size(), 1, world().size());
+  TreeReducer reducer(world(), 32);
+  const ReductionPlan plan = reducer.add_plan(partition);
+  const FloatView data("partials", 48);
+  EXPECT_THROW(reducer.reduce(ExecSpace(), plan, {data, 32}, 0.0f), Error);
+  const FloatView short_data("partials", 47);
+  EXPECT_THROW(reducer.reduce(ExecSpace(), plan, {short_data, 48}, 0.0f), Error);
+  EXPECT_THROW(reducer.add_plan(BatchPartition(8, 1, world().size() + 1)), Error);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/gradient_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/random_values.hpp"
+#include "support/views.hpp"
+
+namespace quern::test {
+
+namespace {
+
+/// Everything one check needs; vectors are in the order [slots, units].
+struct Bench {
+  Layer& layer;
+  const GradientCheck& check;
+  StepContext step;
+  ParameterTable table;
+  Activation x;
+  Activation y;
+  std::vector<float> inputs;
+  std::vector<float> parameters;
+  std::vector<float> weights;  ///< r, zero in empty slots
+};
+
+std::vector<float> distinct_inputs(int slots, int units) {
+  constexpr float spacing = 0.05f;
+  std::vector<float> values;
+  for (int s = 0; s < slots; ++s)
+    for (int u = 0; u < units; ++u) {
+      const int place = (u * 7919 + s * 31) % units;
+      values.push_back((static_cast<float>(place - units / 2) + 0.5f) * spacing);
+    }
+  return values;
+}
+
+Bench make_bench(Layer& layer, const GradientCheck& check, Layout layout,
+                 const ParameterTable& table) {
+  const int slots = check.batch.slots();
+  const Shape in = layer.input_shape();
+  const Shape out = layer.output_shape();
+  Bench bench{layer, check, make_test_step(check.batch, table.block_size()), table, {}, {}, {},
+              {},    {}};
+  bench.inputs = distinct_inputs(slots, in.units());
+  bench.x = make_activation(in, layout, slots, bench.inputs, 0.5f);
+  bench.y = filled_activation(out, layer.output_layout(layout), slots, 777);
+  bench.parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
+  for (const ParameterEntry& entry : table.entries()) {
+    const auto values = random_values(static_cast<std::size_t>(entry.count), 11, -0.5f, 0.5f);
+    std::copy(values.begin(), values.end(), bench.parameters.begin() + entry.offset);
+  }
+  bench.weights = random_values(static_cast<std::size_t>(slots * out.units()), 12);
+  const std::vector<std::int64_t> samples = sample_of_slot(check.batch);
+  for (int s = 0; s < slots; ++s)
+    if (samples[static_cast<std::size_t>(s)] < 0)
+      std::fill_n(bench.weights.begin() + std::ptrdiff_t{s} * out.units(), out.units(), 0.0f);
+  return bench;
+}
+
+double objective(const Bench& bench) {
+  const ExecSpace exec;
+  set_values(bench.x, bench.inputs, 0.5f);
+  Kokkos::deep_copy(bench.step.parameters, to_view(bench.parameters));
+  bench.layer.forward(exec, bench.step, bench.x, bench.y);
+  exec.fence("test: read y");
+  const std::vector<float> y = values_of(bench.y);
+  double sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (bench.weights[i] != 0) sum += double{bench.weights[i]} * double{y[i]};
+  return sum;
+}
+
+/// Varies some of the elements `where` of `values` (inputs or parameters of the bench).
+void compare(const Bench& bench, std::vector<float>& values, const std::vector<float>& derivative,
+             const std::vector<std::size_t>& where, const std::string& what) {
+  const std::size_t limit = static_cast<std::size_t>(bench.check.max_elements);
+  const std::size_t stride = where.size() <= limit ? 1 : where.size() / limit | 1;
+  for (std::size_t k = 0; k < where.size(); k += stride) {
+    const std::size_t i = where[k];
+    const float saved = values[i];
+    values[i] = static_cast<float>(saved + bench.check.step);
+    const double right = values[i];
+    const double high = objective(bench);
+    values[i] = static_cast<float>(saved - bench.check.step);
+    const double numeric = (high - objective(bench)) / (right - values[i]);
+    values[i] = saved;
+    EXPECT_NEAR(derivative[i], numeric, bench.check.tolerance * (1 + std::abs(numeric)))
+        << what << ", element " << k;
+  }
+}
+
+void compare_inputs(Bench& bench, const Activation& dx) {
+  const std::vector<float> slopes = values_of(dx);
+  const std::vector<std::int64_t> samples = sample_of_slot(bench.check.batch);
+  const std::size_t units = slopes.size() / samples.size();
+  std::vector<std::size_t> filled;
+  for (std::size_t i = 0; i < slopes.size(); ++i)
+    if (samples[i / units] >= 0)
+      filled.push_back(i);
+    else
+      EXPECT_EQ(slopes[i], 0) << bench.layer.name() << " dx of empty slot " << i / units;
+  compare(bench, bench.inputs, slopes, filled, bench.layer.name() + " dx");
+}
+
+void compare_parameters(Bench& bench) {
+  std::vector<float> gradient(bench.parameters.size());
+  const std::vector<float> partials = to_vector(bench.step.gradients.data);
+  for (std::size_t i = 0; i < partials.size(); ++i) gradient[i % gradient.size()] += partials[i];
+  for (const ParameterEntry& entry : bench.table.entries()) {
+    std::vector<std::size_t> where(static_cast<std::size_t>(entry.count));
+    std::iota(where.begin(), where.end(), static_cast<std::size_t>(entry.offset));
+    compare(bench, bench.parameters, gradient, where, entry.name);
+  }
+}
+
+void check_in_layout(Layer& layer, const GradientCheck& check, Layout layout,
+                     const ParameterTable& table) {
+  Bench bench = make_bench(layer, check, layout, table);
+  const ExecSpace exec;
+  const int slots = check.batch.slots();
+  objective(bench);
+  const Activation dy =
+      make_activation(layer.output_shape(), bench.y.layout, slots, bench.weights, 0);
+  const Activation dx = filled_activation(layer.input_shape(), layout, slots, 777);
+  layer.backward(exec, bench.step, bench.x, bench.y, dy, dx);
+  exec.fence("test: read gradients");
+  compare_inputs(bench, dx);
+  compare_parameters(bench);
+}
+
+}  // namespace
+
+void check_layer_gradients(Layer& layer, const GradientCheck& check) {
+  ParameterTable table;
+  layer.add_parameters(table);
+  layer.allocate(check.batch.slots());
+  const Layout first = layer.input_layout(Layout::rows);
+  const Layout second = layer.input_layout(Layout::lanes);
+  check_in_layout(layer, check, first, table);
+  if (second != first) check_in_layout(layer, check, second, table);
+}
+
+std::vector<double> central_differences(const std::function<double(const std::vector<double>&)>& f,
+                                        std::vector<double> x, double step) {
+  std::vector<double> derivative;
+  for (double& value : x) {
+    const double saved = value;
+    value = saved + step;
+    const double high = f(x);
+    value = saved - step;
+    derivative.push_back((high - f(x)) / (2 * step));
+    value = saved;
+  }
+  return derivative;
+}
+
+}  // namespace quern::test

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between host vectors and what kernels read and write.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tensor/activation.hpp"
+
+namespace quern::test {
+
+template <class T>
+View<T> to_view(const std::vector<T>& values) {
+  View<T> view("test::view", values.size());
+  Kokkos::deep_copy(view, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                              values.data(), values.size()));
+  return view;
+}
+
+template <class T>
+std::vector<std::remove_const_t<T>> to_vector(const View<T>& view) {
+  std::vector<std::remove_const_t<T>> values(view.extent(0));
+  Kokkos::View<std::remove_const_t<T>*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(
+      values.data(), values.size());
+  Kokkos::deep_copy(host, view);
+  return values;
+}
+
+/// Values in the order [slots, units], whatever the layout.
+inline std::vector<float> values_of(const Activation& activation) {
+  const std::vector<float> raw = to_vector(activation.data);
+  const ActivationIndex index(activation);
+  std::vector<float> values;
+  for (int s = 0; s < activation.slots; ++s)
+    for (int u = 0; u < activation.shape.units(); ++u)
+      values.push_back(raw[static_cast<std::size_t>(index(s, u))]);
+  return values;
+}
+
+/// Writes values [slots, units]; `rest` goes everywhere else (padding and slack).
+inline void set_values(const Activation& activation, const std::vector<float>& values,
+                       float rest = 0) {
+  std::vector<float> raw(activation.data.extent(0), rest);
+  const ActivationIndex index(activation);
+  std::size_t next = 0;
+  for (int s = 0; s < activation.slots; ++s)
+    for (int u = 0; u < activation.shape.units(); ++u)
+      raw[static_cast<std::size_t>(index(s, u))] = values.at(next++);
+  Kokkos::deep_copy(activation.data, to_view(raw));
+}
+
+/// An activation full of `value`, padding and slack included: what a kernel has to overwrite.
+inline Activation filled_activation(const Shape& shape, Layout layout, int slots, float value) {
+  const Activation activation = allocate_activation("test::activation", shape, layout, slots);
+  Kokkos::deep_copy(activation.data, value);
+  return activation;
+}
+
+inline Activation make_activation(const Shape& shape, Layout layout, int slots,
+                                  const std::vector<float>& values, float rest = 0) {
+  const Activation activation = filled_activation(shape, layout, slots, rest);
+  set_values(activation, values, rest);
+  return activation;
+}
+
+/// Largest magnitude in the padding of rows (0 for lanes): must be 0 after gather and conversion.
+inline float padding_of(const Activation& activation) {
+  if (activation.layout == Layout::lanes) return 0;
+  const std::vector<float> raw = to_vector(activation.data);
+  float largest = 0;
+  for (int s = 0; s < activation.slots; ++s)
+    for (int u = activation.shape.units(); u < activation.row_stride(); ++u)
+      largest = std::max(largest,
+                         std::abs(raw[static_cast<std::size_t>(s * activation.row_stride() + u)]));
+  return largest;
+}
+
+/// The values of one sample of [count, units].
+inline std::vector<float> sample_of(const std::vector<float>& values, int units, int slot) {
+  return {values.begin() + std::ptrdiff_t{slot} * units,
+          values.begin() + std::ptrdiff_t{slot + 1} * units};
+}
+
+}  // namespace quern::test

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that is no recipe, or wants to do harm: an InputError, never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "small_recipe.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string repeated(const std::string& text, int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+TEST(HostileToml, SyntaxErrorsHaveLineAndColumn) {
+  EXPECT_THAT(error_of("name = \"x\"\nseed = = 3\n"), StartsWith("r.toml:2:8: "));
+  EXPECT_THAT(error_of("name = \"x"), StartsWith("r.toml:1:"));
+  EXPECT_THAT(error_of("a = 1\na = 2\n"), HasSubstr("cannot redefine"));
+  EXPECT_THAT(error_of("[data]\n[data]\n"), StartsWith("r.toml:2:"));
+}
+
+TEST(HostileToml, BytesThatAreNotText) {
+  EXPECT_THAT(error_of(std::string("seed = 1\0name = 2", 17)), StartsWith("r.toml:1:9: "));
+  EXPECT_THAT(error_of("name = \"\xff\xfe\""), HasSubstr("utf-8"));
+  EXPECT_THAT(error_of(std::string("\x89HDF\r\n\x1a\n", 8)), StartsWith("r.toml:1:1: "));
+  EXPECT_NE(error_of(std::string(100, '\0')), "");
+}
+
+TEST(HostileToml, HugeNumbers) {
+  EXPECT_THAT(error_of("seed = 99999999999999999999999"), StartsWith("r.toml:1:"));
+  EXPECT_THAT(error_of("seed = -9223372036854775808"), HasSubstr("seed: -9223372036854775808 is"));
+  EXPECT_LT(error_of("seed = " + repeated("9", 1000000)).size(), 1000u);
+}
+
+TEST(HostileToml, DeepNesting) {
+  EXPECT_THAT(error_of("a = " + repeated("[", 100000)), HasSubstr("nested"));
+  EXPECT_THAT(error_of("a = " + repeated("{a=", 100000)), HasSubstr("nested"));
+}
+
+TEST(HostileToml, DeepDottedKeys) {
+  const std::string deep = repeated("a.", 500000) + "a";
+  const std::string expected = "a key of more than 16 dotted parts";
+  EXPECT_EQ(error_of("\n" + deep + " = 1"), "r.toml:2:1: " + expected);
+  EXPECT_THAT(error_of("[" + deep + "]"), HasSubstr(expected));
+  EXPECT_THAT(error_of("x = {" + deep + " = 1}"), HasSubstr(expected));
+  EXPECT_THAT(error_of(repeated("\"a\" . ", 100000) + "a = 1"), HasSubstr(expected));
+  for (const std::string hidden : {"x = \"\\\"\"\n", "x = '\\'\n", "x = \"\"\"\"a\"\"\"\"\"\n",
+                                   "x = '''a''''\n", "# \" '\n", "x = \"\"\n", "x = \"a # b\"\n"}) {
+    EXPECT_THAT(error_of(hidden + deep + " = 1"), HasSubstr(expected)) << hidden;
+  }
+  EXPECT_THAT(error_of("x = ['''a'''', {" + deep + " = 1}]"), HasSubstr(expected));
+}
+
+TEST(HostileToml, DotsInStringsAndCommentsAreNoKeys) {
+  const std::string dots(1000, '.');
+  EXPECT_EQ(error_of("# " + dots + "\n" + small_recipe("\"shards\"", "\"" + dots + "\"")), "");
+  EXPECT_EQ(error_of(small_recipe("\"shards\"", "'" + dots + "'")), "");
+  EXPECT_EQ(error_of(small_recipe("\"shards\"", "\"\"\"" + dots + "\"\"\" # '")), "");
+}
+
+TEST(HostileToml, DeepestTreeThatIsReadIsFreed) {
+  const std::string key = repeated("a.", 15) + "a";
+  std::string text = key + " = ";
+  for (int i = 0; i < 250; ++i) text += "{" + key + " = ";
+  text += "1" + std::string(250, '}');
+  EXPECT_NE(error_of(text), "");
+}
+
+TEST(HostileToml, MixedArraysAndTablesInTheWrongPlace) {
+  EXPECT_EQ(error_of(small_recipe("{type = \"relu\"}", "[1, \"a\", {}], 1979-05-27T07:32:00Z")),
+            "r.toml:11: network.layers[1]: found an array, expected a table such as {type = "
+            "\"relu\"}\n"
+            "r.toml:11: network.layers[2]: found a date-time, expected a table such as {type = "
+            "\"relu\"}");
+  EXPECT_THAT(error_of("[[optimizer]]\nlr = 1\n"), HasSubstr("optimizer: found an array"));
+  EXPECT_THAT(error_of("network.layers = []\n"), HasSubstr("network.layers: is empty"));
+  EXPECT_THAT(error_of("network.layers.x = 1\n"), HasSubstr("network.layers: found a table"));
+}
+
+TEST(HostileToml, ALongListOfProblemsIsCutShort) {
+  std::string text;
+  for (int i = 0; i < 60000; ++i) text += "key" + std::to_string(i) + " = 1\n";
+  const std::string error = error_of(text);
+  EXPECT_EQ(lines_of(error), 30);
+  EXPECT_THAT(error, HasSubstr("more problems"));
+  EXPECT_LT(error_of("\"" + repeated("\\u001B", 10000) + "\" = 1").size(), 2000u);
+}
+
+TEST(HostileToml, MoreThanAMebibyteIsRefused) {
+  EXPECT_EQ(error_of(kSmallRecipe + "#" + std::string((1 << 20) - kSmallRecipe.size() - 1, ' ')),
+            "");
+  EXPECT_THAT(error_of(std::string((1 << 20) + 1, ' ')), HasSubstr("larger than 1 MiB"));
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "huge.toml";
+  std::ofstream(path).close();
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40);
+  try {
+    read_recipe(path);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(),
+              path.string() + ": is larger than 1 MiB, expected a recipe (a short TOML file)");
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace quern

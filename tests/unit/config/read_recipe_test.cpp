@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/read_recipe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "small_recipe.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ReadRecipe, FillsInDefaults) {
+  const Recipe recipe = parse_recipe(kSmallRecipe, "r.toml");
+  Recipe expected;
+  expected.name = "small";
+  expected.data.train = "shards";
+  expected.data.global_batch = 32;
+  expected.network.input = {1, 28, 28};
+  expected.network.layers = {
+      {.type = LayerType::conv2d, .name = "conv1", .channels = 4, .kernel = 3},
+      {.type = LayerType::relu, .name = "relu1"},
+      {.type = LayerType::max_pool2d, .name = "max_pool2d1", .stride = 2, .size = 2},
+      {.type = LayerType::flatten, .name = "flatten1"},
+      {.type = LayerType::linear, .name = "fc1", .features = 10}};
+  expected.optimizer.lr = 0.1;
+  EXPECT_EQ(recipe, expected);
+  EXPECT_EQ(recipe.network.layers[2].recipe_line, 12);
+}
+
+TEST(ReadRecipe, ReadsEveryKeyOfAnSgdRecipe) {
+  const Recipe recipe = parse_recipe(R"(
+name = "full"
+seed = 9223372036854775807
+[data]
+source = "shards"
+train = "a"
+test = "b"
+batch_per_rank = 8
+shuffle = false
+target = "input"
+[network]
+input = [3, 5, 7]
+init = {type = "normal", std = 1}
+[[network.layers]]
+type = "conv2d"
+name = "stem"
+channels = 2
+kernel = 5
+stride = 3
+padding = 4
+[[network.layers]]
+type = "dropout"
+p = 0.25
+[[network.layers]]
+type = "avg_pool2d"
+size = 3
+stride = 1
+[loss]
+type = "mse"
+[optimizer]
+type = "sgd"
+lr = 1
+momentum = 0.9
+nesterov = true
+weight_decay = 1e-4
+clip_norm = 5
+schedule = {type = "step", warmup_steps = 10, every_epochs = 3, gamma = 0.5}
+[train]
+epochs = 7
+determinism = "fast"
+micro_block = 4
+log_every_steps = 0
+per_rank_loss = true
+[parallel]
+backend = "mpi"
+[checkpoint]
+every_epochs = 0
+every_steps = 100
+every_seconds = 60.5
+keep = 1
+)",
+                                     "r.toml");
+  Recipe expected;
+  expected.name = "full";
+  expected.seed = 9223372036854775807u;
+  expected.data = {.train = "a",
+                   .test = "b",
+                   .batch_per_rank = 8,
+                   .shuffle = false,
+                   .target = TargetType::input};
+  expected.network.input = {3, 5, 7};
+  expected.network.init = {.type = InitType::normal, .std = 1};
+  expected.network.layers = {
+      {.type = LayerType::conv2d,
+       .name = "stem",
+       .channels = 2,
+       .kernel = 5,
+       .stride = 3,
+       .padding = 4},
+      {.type = LayerType::dropout, .name = "dropout1", .probability = 0.25},
+      {.type = LayerType::avg_pool2d, .name = "avg_pool2d1", .stride = 1, .size = 3}};
+  expected.loss.type = LossType::mse;
+  expected.optimizer.lr = 1;
+  expected.optimizer.momentum = 0.9;
+  expected.optimizer.nesterov = true;
+  expected.optimizer.weight_decay = 1e-4;
+  expected.optimizer.clip_norm = 5;
+  expected.optimizer.schedule = {
+      .type = ScheduleType::step, .warmup_steps = 10, .every_epochs = 3, .gamma = 0.5};
+  expected.train = {.epochs = 7,
+                    .determinism = Determinism::fast,
+                    .micro_block = 4,
+                    .log_every_steps = 0,
+                    .per_rank_loss = true};
+  expected.parallel.backend = CommBackend::mpi;
+  expected.checkpoint = {.every_epochs = 0, .every_steps = 100, .every_seconds = 60.5, .keep = 1};
+  EXPECT_EQ(recipe, expected);
+}
+
+TEST(ReadRecipe, ReadsTheKeysOfAdamWithCosine) {
+  const Recipe recipe = parse_recipe(small_recipe("\"sgd\"", R"("adamw"
+betas = [0.8, 0.99]
+eps = 1e-6
+schedule = {type = "cosine", min_lr = 0.01})"),
+                                     "r.toml");
+  EXPECT_EQ(recipe.optimizer.type, OptimizerType::adamw);
+  EXPECT_EQ(recipe.optimizer.beta1, 0.8);
+  EXPECT_EQ(recipe.optimizer.beta2, 0.99);
+  EXPECT_EQ(recipe.optimizer.eps, 1e-6);
+  EXPECT_EQ(recipe.optimizer.schedule.min_lr, 0.01);
+}
+
+TEST(ReadRecipe, AStringIsShortForATableWithAType) {
+  const std::string text = kSmallRecipe + "schedule = \"cosine\"\n";
+  const Recipe recipe =
+      parse_recipe(replaced(text, "[network]", "[network]\ninit = \"normal\""), "r.toml");
+  EXPECT_EQ(recipe.optimizer.schedule.type, ScheduleType::cosine);
+  EXPECT_EQ(recipe.network.init.type, InitType::normal);
+  EXPECT_EQ(recipe.network.init.std, 0.01);
+}
+
+TEST(ReadRecipe, NamesCountPerType) {
+  const Recipe recipe = parse_recipe(
+      small_recipe("{type = \"relu\"}", R"({type = "relu"}, {type = "relu", name = "act"},
+    {type = "relu"}, {type = "linear", name = "hidden", features = 3})"),
+      "r.toml");
+  std::vector<std::string> names;
+  for (const LayerSpec& layer : recipe.network.layers) names.push_back(layer.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"conv1", "relu1", "act", "relu3", "hidden",
+                                             "max_pool2d1", "flatten1", "fc2"}));
+}
+
+TEST(ReadRecipe, FlatInputIsOneNumber) {
+  const Recipe recipe = parse_recipe(small_recipe("[1, 28, 28]", "[784]"), "r.toml");
+  EXPECT_EQ(recipe.network.input, (Shape{784, 1, 1}));
+}
+
+TEST(ReadRecipe, MissingFileAndDirectory) {
+  const std::filesystem::path missing = std::filesystem::path(testing::TempDir()) / "no.toml";
+  try {
+    read_recipe(missing);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), StartsWith(missing.string() + ": cannot be opened (No such file"));
+    EXPECT_EQ(error.code(), ExitCode::bad_input);
+  }
+  try {
+    read_recipe(testing::TempDir());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is a directory"));
+  }
+}
+
+TEST(ReadRecipe, ReadsAFile) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "good.toml";
+  std::ofstream(path) << kSmallRecipe;
+  EXPECT_EQ(read_recipe(path), parse_recipe(kSmallRecipe, "r.toml"));
+  std::filesystem::remove(path);
+}
+
+TEST(ReadRecipe, GlobalBatchThatOverflowsIsRefused) {
+  Recipe recipe;
+  recipe.data.batch_per_rank = kMaxGlobalBatch;
+  EXPECT_EQ(recipe.global_batch(1), kMaxGlobalBatch);
+  EXPECT_THROW(recipe.global_batch(1024), InputError);
+}
+
+}  // namespace
+}  // namespace quern

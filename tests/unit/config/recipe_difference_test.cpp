@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/recipe_difference.hpp"
+
+#include <gtest/gtest.h>
+
+#include "small_recipe.hpp"
+
+namespace quern {
+namespace {
+
+Recipe with(const std::vector<std::string>& overrides) {
+  return parse_recipe(kSmallRecipe, "r.toml", overrides);
+}
+
+std::string key_of(const std::optional<RecipeDifference>& difference) {
+  return difference ? difference->key : "";
+}
+
+/// The key that keeps a run with these overrides from going on from the small recipe's checkpoint.
+std::string difference_of(const std::vector<std::string>& overrides) {
+  const Recipe ours = with(overrides);
+  const Recipe theirs = with({});
+  return key_of(first_difference(ours, ours.global_batch(1), theirs, theirs.global_batch(1)));
+}
+
+TEST(RecipeDifference, WhatMattersIsNamed) {
+  EXPECT_EQ(difference_of({"seed=1"}), "seed");
+  EXPECT_EQ(difference_of({"data.global_batch=33"}), "data.global_batch");
+  EXPECT_EQ(difference_of({"data.shuffle=false"}), "data.shuffle");
+  EXPECT_EQ(difference_of({"data.target=input", "loss.type=mse"}), "data.target");
+  EXPECT_EQ(difference_of({"network.input=[2, 28, 28]"}), "network.input");
+  EXPECT_EQ(difference_of({"network.init=normal"}), "network.init.type");
+  EXPECT_EQ(difference_of({"optimizer.lr=0.2"}), "optimizer.lr");
+  EXPECT_EQ(difference_of({"optimizer.momentum=0.5"}), "optimizer.momentum");
+  EXPECT_EQ(difference_of({"optimizer.type=adam"}), "optimizer.type");
+  EXPECT_EQ(difference_of({"optimizer.clip_norm=1"}), "optimizer.clip_norm");
+  EXPECT_EQ(difference_of({"optimizer.schedule=step"}), "optimizer.schedule.type");
+  EXPECT_EQ(difference_of({"optimizer.schedule.warmup_steps=3"}),
+            "optimizer.schedule.warmup_steps");
+  EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
+  EXPECT_EQ(difference_of({"train.micro_block=8"}), "train.micro_block");
+  EXPECT_EQ(difference_of({"data={source=\"random\", samples=5, global_batch=32}"}), "data.source");
+}
+
+TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
+  EXPECT_EQ(difference_of({"network.layers.fc1.features=11"}), "network.layers[4].features");
+  EXPECT_EQ(difference_of({"network.layers.conv1.name=stem"}), "network.layers[0].name");
+  EXPECT_EQ(difference_of({"network.layers.1.type=tanh"}), "network.layers[1].type");
+  EXPECT_EQ(difference_of({"network.layers.2.stride=1"}), "network.layers[2].stride");
+}
+
+TEST(RecipeDifference, ValuesOfBothAreShown) {
+  const Recipe ours = with({"network.layers=[{type=\"conv2d\", channels=4, kernel=3}]"});
+  const auto layers = first_difference(ours, 32, with({}), 32);
+  ASSERT_TRUE(layers);
+  EXPECT_EQ(layers->key, "network.layers");
+  EXPECT_EQ(layers->ours, "1 layers");
+  EXPECT_EQ(layers->theirs, "5 layers");
+  const auto rate = first_difference(with({"optimizer.lr=0.5"}), 32, with({}), 32);
+  ASSERT_TRUE(rate);
+  EXPECT_EQ(rate->ours, "0.5");
+  EXPECT_EQ(rate->theirs, "0.1");
+}
+
+TEST(RecipeDifference, WhatMayChangeIsNotNamed) {
+  EXPECT_EQ(difference_of({}), "");
+  EXPECT_EQ(difference_of({"name=other", "data.train=x", "data.test=y", "train.epochs=100",
+                           "train.log_every_steps=1", "train.per_rank_loss=true",
+                           "parallel.backend=serial", "checkpoint.every_epochs=0",
+                           "checkpoint.every_steps=5", "checkpoint.every_seconds=1",
+                           "checkpoint.keep=9"}),
+            "");
+}
+
+TEST(RecipeDifference, GlobalBatchesCountNotHowTheyAreStated) {
+  const Recipe per_rank = with({"data.batch_per_rank=8"});
+  EXPECT_EQ(key_of(first_difference(per_rank, per_rank.global_batch(4), with({}), 32)), "");
+  EXPECT_EQ(key_of(first_difference(per_rank, per_rank.global_batch(3), with({}), 32)),
+            "data.global_batch");
+  EXPECT_EQ(key_of(first_difference(per_rank, 24, per_rank, 32)), "data.global_batch");
+}
+
+TEST(RecipeDifference, MicroBlockInForceCounts) {
+  EXPECT_EQ(difference_of({"train.micro_block=4"}), "");  // the default of a batch of 32
+}
+
+TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {
+  const Recipe ours = with({"optimizer.schedule=cosine", "train.epochs=5"});
+  const Recipe theirs = with({"optimizer.schedule=cosine", "train.epochs=4"});
+  EXPECT_EQ(key_of(first_difference(ours, 32, theirs, 32)), "train.epochs");
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a wrong recipe is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "small_recipe.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(UnknownKeys, GetLineAndNearestName) {
+  EXPECT_EQ(error_of(small_recipe("channels", "chanels")),
+            "r.toml:10: network.layers[0].chanels: unknown key (did you mean 'channels'?)");
+  EXPECT_EQ(error_of(kSmallRecipe + "momentun = 0.9\n"),
+            "r.toml:23: optimizer.momentun: unknown key (did you mean 'momentum'?)");
+  EXPECT_EQ(error_of(kSmallRecipe + "[trian]\nepochs = 2\n"),
+            "r.toml:23: trian: unknown key (did you mean 'train'?)");
+  EXPECT_EQ(error_of(kSmallRecipe + "[optimizer.schedule]\nwarmup = 1\nwarmup_step = 1\n"),
+            "r.toml:24: optimizer.schedule.warmup: unknown key (known: type, warmup_steps, "
+            "every_epochs, gamma, min_lr)\n"
+            "r.toml:25: optimizer.schedule.warmup_step: unknown key (did you mean "
+            "'warmup_steps'?)");
+}
+
+TEST(UnknownKeys, WithoutANearNameListTheKnown) {
+  EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
+            "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
+            "global_batch, batch_per_rank, shuffle, target)");
+}
+
+TEST(UnknownKeys, AreLookedForInOtherTables) {
+  EXPECT_EQ(error_of("epochs = 3\n" + kSmallRecipe),
+            "r.toml:1: epochs: unknown key (did you mean 'train.epochs'?)");
+}
+
+TEST(UnknownKeys, AQuotedDotDoesNotMakeAPath) {
+  EXPECT_THAT(error_of("\"optimizer.lr\" = 3\n" + kSmallRecipe),
+              StartsWith("r.toml:1: optimizer.lr: unknown key"));
+}
+
+TEST(MissingKeys, AreAllNamed) {
+  EXPECT_EQ(error_of(""),
+            "r.toml: name: missing, expected string\n"
+            "r.toml: data.train: missing, expected string\n"
+            "r.toml: network.input: missing, expected [channels, height, width] or [features]\n"
+            "r.toml: network.layers: missing, expected array of tables\n"
+            "r.toml: loss.type: missing, expected \"cross_entropy\" or \"mse\"\n"
+            "r.toml: optimizer.type: missing, expected \"sgd\", \"adam\" or \"adamw\"\n"
+            "r.toml: optimizer.lr: missing, expected number > 0\n"
+            "r.toml: data.global_batch: missing, expected this or data.batch_per_rank");
+}
+
+TEST(MissingKeys, PointToTheirTable) {
+  EXPECT_EQ(error_of(small_recipe("lr = 0.1\n", "")),
+            "r.toml:20: optimizer.lr: missing, expected number > 0");
+  EXPECT_EQ(error_of(small_recipe("lr = 0.1\n", "[optimizer.schedule]\n")),
+            "r.toml:20: optimizer.lr: missing, expected number > 0");
+  EXPECT_EQ(error_of(small_recipe(", kernel = 3", "")),
+            "r.toml:10: network.layers[0].kernel: missing, expected integer from 1 to 4096");
+  EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
+            "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
+            "\"max_pool2d\", \"avg_pool2d\", \"relu\", \"tanh\", \"sigmoid\", \"gelu\", "
+            "\"dropout\" or \"flatten\"");
+}
+
+struct BadValue {
+  std::string before, after, message;
+};
+
+class BadValues : public testing::TestWithParam<BadValue> {};
+
+TEST_P(BadValues, AreRefusedWithWhatWasExpected) {
+  EXPECT_EQ(error_of(small_recipe(GetParam().before, GetParam().after)), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, BadValues,
+    testing::Values(
+        BadValue{"\"small\"", "3", "r.toml:1: name: found an integer, expected a string"},
+        BadValue{"32", "3.0",
+                 "r.toml:5: data.global_batch: found a float, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"32", "1979-05-27",
+                 "r.toml:5: data.global_batch: found a date, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"0.1", "\"0.1\"",
+                 "r.toml:22: optimizer.lr: found a string, expected a number > 0"},
+        BadValue{"0.1", "07:32:00", "r.toml:22: optimizer.lr: found a time, expected a number > 0"},
+        BadValue{"0.1", "0.1\nnesterov = 1",
+                 "r.toml:23: optimizer.nesterov: found an integer, expected true or false"},
+        BadValue{"[1, 28, 28]", "[28, 28]",
+                 "r.toml:8: network.input: found an array of 2 entries, expected [channels, "
+                 "height, width] or [features]"},
+        BadValue{"[1, 28, 28]", "784",
+                 "r.toml:8: network.input: found an integer, expected [channels, height, width] "
+                 "or [features]"},
+        BadValue{"[1, 28, 28]", "[1, \"28\", 28]",
+                 "r.toml:8: network.input[1]: found a string, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = [0.9, true]",
+                 "r.toml:22: optimizer.betas[1]: found a boolean, expected a number in [0, 1)"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = 0.9",
+                 "r.toml:22: optimizer.betas: found a float, expected an array of two numbers in "
+                 "[0, 1)"},
+        BadValue{"{type = \"relu\"}", "\"relu\"",
+                 "r.toml:11: network.layers[1]: found a string, expected a table such as {type = "
+                 "\"relu\"}"},
+        BadValue{"\"sgd\"", "\"sdg\"",
+                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected \"sgd\", \"adam\" or "
+                 "\"adamw\" (did you mean \"sgd\"?)"},
+        BadValue{"[data]\n", "[train]\nepochs = \"many\"\n[data]\n",
+                 "r.toml:4: train.epochs: found a string, expected an integer >= 1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranges, BadValues,
+    testing::Values(
+        BadValue{"0.1", "0",
+                 "r.toml:22: optimizer.lr: 0.0 is out of range, expected a number > 0 (as a 32-bit "
+                 "float)"},
+        BadValue{"0.1", "-1e-3",
+                 "r.toml:22: optimizer.lr: -0.001 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "nan",
+                 "r.toml:22: optimizer.lr: nan is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "inf",
+                 "r.toml:22: optimizer.lr: inf is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "1e-60",
+                 "r.toml:22: optimizer.lr: 1e-60 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "1e300",
+                 "r.toml:22: optimizer.lr: 1e+300 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = [0.9, 0.99999999999]",
+                 "r.toml:22: optimizer.betas[1]: 0.99999999999 is out of range, expected a number "
+                 "in [0, 1) (as a 32-bit float)"},
+        BadValue{"0.1", "0.1\nmomentum = 1",
+                 "r.toml:23: optimizer.momentum: 1.0 is out of range, expected a number in [0, 1) "
+                 "(as a 32-bit float)"},
+        BadValue{"0.1", "0.1\nweight_decay = -1",
+                 "r.toml:23: optimizer.weight_decay: -1.0 is out of range, expected a number >= 0 "
+                 "(as a 32-bit float)"},
+        BadValue{"32", "0",
+                 "r.toml:5: data.global_batch: 0 is out of range, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"32", "9223372036854775807",
+                 "r.toml:5: data.global_batch: 9223372036854775807 is out of range, expected an "
+                 "integer from 1 to 16777216"},
+        BadValue{"[data]\n", "[train]\nepochs = 0\n[data]\n",
+                 "r.toml:4: train.epochs: 0 is out of range, expected an integer >= 1"},
+        BadValue{"[data]\n", "[train]\nepochs = 2147483648\n[data]\n",
+                 "r.toml:4: train.epochs: 2147483648 is out of range, expected an integer >= 1 and "
+                 "at most 2147483647"},
+        BadValue{"[data]\n", "[checkpoint]\nkeep = 0\n[data]\n",
+                 "r.toml:4: checkpoint.keep: 0 is out of range, expected an integer >= 1"},
+        BadValue{"\"small\"", "\"small\"\nseed = -1",
+                 "r.toml:2: seed: -1 is out of range, expected an integer >= 0"},
+        BadValue{"kernel = 3", "kernel = 0",
+                 "r.toml:10: network.layers[0].kernel: 0 is out of range, expected an integer from "
+                 "1 to 4096"},
+        BadValue{"\"relu\"", "\"dropout\", p = 1.0",
+                 "r.toml:11: network.layers[1].p: 1.0 is out of range, expected a number in [0, 1) "
+                 "(as a 32-bit float)"},
+        BadValue{"[1, 28, 28]", "[1, 0, 28]",
+                 "r.toml:8: network.input[1]: 0 is out of range, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"[1, 28, 28]", "[65536, 65536, 65536]",
+                 "r.toml:8: network.input: has too many units, expected at most 2147483647"},
+        BadValue{"\"small\"", "\"a\\u0000b\"",
+                 "r.toml:1: name: \"a\\u0000b\" holds a control character, expected plain text"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Contradictions, BadValues,
+    testing::Values(
+        BadValue{"32", "32\nbatch_per_rank = 4",
+                 "r.toml:6: data.batch_per_rank: contradicts data.global_batch, expected only one "
+                 "of the two"},
+        BadValue{"global_batch = 32\n", "",
+                 "r.toml:3: data.global_batch: missing, expected this or data.batch_per_rank"},
+        BadValue{"0.1", "0.1\nnesterov = true",
+                 "r.toml:23: optimizer.nesterov: true without momentum, expected "
+                 "optimizer.momentum > 0"},
+        BadValue{"\"sgd\"", "\"adam\"\nmomentum = 0.9",
+                 "r.toml:22: optimizer.momentum: applies only to optimizer.type = \"sgd\"; here it "
+                 "is \"adam\" (known: type, lr, weight_decay, betas, eps, clip_norm, schedule)"},
+        BadValue{"\"cross_entropy\"", "\"mse\"",
+                 "r.toml:18: loss.type: \"mse\" compares numbers, expected with it data.target = "
+                 "\"input\" or \"values\" (the default is \"label\")"},
+        BadValue{"[data]\n", "[data]\ntarget = \"input\"\n",
+                 "r.toml:4: data.target: \"input\" contradicts loss.type = \"cross_entropy\", "
+                 "expected \"label\""},
+        BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
+                 "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
+                 "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "
+                 "target)"},
+        BadValue{"train = \"shards\"\n", "", "r.toml:3: data.train: missing, expected string"},
+        BadValue{"[loss]\n", "[network.init]\ntype = \"default\"\nstd = 0.1\n[loss]\n",
+                 "r.toml:19: network.init.std: applies only to network.init.type = \"normal\"; "
+                 "here it is \"default\" (known: type)"},
+        BadValue{"features = 10", "features = 10, kernel = 3",
+                 "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
+                 "is \"linear\" (known: type, name, features)"},
+        BadValue{"0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.2}",
+                 "r.toml:23: optimizer.schedule.min_lr: 0.2 is above optimizer.lr = 0.1, expected "
+                 "at most that"},
+        BadValue{"0.1", "0.1\nschedule = {gamma = 0.2}",
+                 "r.toml:23: optimizer.schedule.gamma: applies only to optimizer.schedule.type = "
+                 "\"step\"; here it is \"constant\" (known: type, warmup_steps)"},
+        BadValue{"size = 2", "size = 2, name = \"conv1\"",
+                 "r.toml:12: network.layers[2].name: \"conv1\" is already the name of "
+                 "network.layers[0], expected a new name"},
+        BadValue{"size = 2", "size = 2, name = \"a/b\"",
+                 "r.toml:12: network.layers[2].name: \"a/b\" is no layer name, expected a letter, "
+                 "then letters, digits, '_' or '-', at most 64 in all"}));
+
+TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
+  const std::string mse = small_recipe("\"cross_entropy\"", "\"mse\"");
+  EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"label\"\n")),
+            "r.toml:4: data.target: \"label\" contradicts loss.type = \"mse\", expected \"input\" "
+            "or \"values\"");
+  EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"values\"\n")),
+            "r.toml:4: data.target: \"values\" contradicts data.source = \"shards\", expected "
+            "\"label\" or \"input\" (only random data have values)");
+}
+
+TEST(Availability, WhatThisVersionCannotDoIsRefused) {
+  EXPECT_EQ(error_of(kSmallRecipe + R"([parallel]
+backend = "nccl"
+tensor = 2
+pipeline = 3
+micro_batches = 4
+shard_optimizer = true
+)"),
+            "r.toml:24: parallel.backend: \"nccl\" is not available in this version (expected "
+            "\"auto\", \"serial\" or \"mpi\")\n"
+            "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)\n"
+            "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)\n"
+            "r.toml:27: parallel.micro_batches: 4 is not available in this version (expected 1)\n"
+            "r.toml:28: parallel.shard_optimizer: true is not available in this version (expected "
+            "false)");
+}
+
+TEST(Problems, AreListedInTheOrderOfTheFile) {
+  std::string text = small_recipe("0.1", "-1");
+  text = replaced(text, "channels = 4", "chanels = 4");
+  text = replaced(text, "\"small\"", "7");
+  EXPECT_EQ(error_of(text),
+            "r.toml:1: name: found an integer, expected a string\n"
+            "r.toml:10: network.layers[0].chanels: unknown key (did you mean 'channels'?)\n"
+            "r.toml:22: optimizer.lr: -1.0 is out of range, expected a number > 0 (as a 32-bit "
+            "float)");
+}
+
+TEST(Problems, OfAWrongTypeDoNotSpread) {
+  EXPECT_EQ(lines_of(error_of(small_recipe("\"sgd\"", "\"adm\"\nbetas = [0.9, 0.9]"))), 0);
+  EXPECT_EQ(
+      error_of("data = 3\n" + replaced(replaced(kSmallRecipe, "[data]\ntrain = \"shards\"\n", ""),
+                                       "global_batch = 32\n", "")),
+      "r.toml:1: data: found an integer, expected a table");
+}
+
+}  // namespace
+}  // namespace quern

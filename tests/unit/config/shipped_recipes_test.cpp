@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file of recipes/ is good, and the workloads are what the tutorials ran.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "config/read_recipe.hpp"
+#include "config/write_recipe.hpp"
+
+namespace quern {
+namespace {
+
+const std::filesystem::path kRecipes = std::filesystem::path(QUERN_SOURCE_DIR) / "recipes";
+
+Recipe shipped(const std::string& name) {
+  return read_recipe(kRecipes / (name + ".toml"));
+}
+
+std::vector<int> features_of(const Recipe& recipe) {
+  std::vector<int> features;
+  for (const LayerSpec& layer : recipe.network.layers) {
+    if (layer.type == LayerType::linear) features.push_back(layer.features);
+  }
+  return features;
+}
+
+TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRecipes)) {
+    if (entry.path().extension() != ".toml") continue;
+    const Recipe recipe = read_recipe(entry.path());
+    EXPECT_EQ(recipe.name, entry.path().stem());
+    EXPECT_EQ(parse_recipe(to_toml(recipe), "resolved"), recipe) << entry.path();
+    names.insert(recipe.name);
+  }
+  for (const char* name : {"mlp-mnist", "lenet-fashion", "autoencoder-mnist", "ddp-toy",
+                           "scatter-toy", "trainer-series"}) {
+    EXPECT_EQ(names.count(name), 1u) << name;
+  }
+}
+
+TEST(ShippedRecipes, MlpMnist) {
+  const Recipe recipe = shipped("mlp-mnist");
+  EXPECT_EQ(recipe.global_batch(6), 768);
+  EXPECT_EQ(recipe.train.epochs, 2);
+  EXPECT_EQ(recipe.optimizer.type, OptimizerType::adam);
+  EXPECT_EQ(recipe.optimizer.lr, 1e-3);
+  EXPECT_EQ(features_of(recipe), (std::vector<int>{128, 128, 128, 10}));
+}
+
+TEST(ShippedRecipes, LenetFashion) {
+  const Recipe recipe = shipped("lenet-fashion");
+  EXPECT_EQ(recipe.global_batch(3), 256);
+  EXPECT_EQ(recipe.train.epochs, 10);
+  EXPECT_EQ(recipe.optimizer.lr, 0.2);
+  EXPECT_EQ(recipe.network.init, (InitSpec{InitType::normal, 0.01}));
+  EXPECT_EQ(features_of(recipe), (std::vector<int>{128, 10}));
+}
+
+TEST(ShippedRecipes, AutoencoderMnistEndsInReluAndAimsAtItsInput) {
+  const Recipe recipe = shipped("autoencoder-mnist");
+  EXPECT_EQ(recipe.network.layers.back().type, LayerType::relu);
+  EXPECT_EQ(recipe.data.target, TargetType::input);
+  EXPECT_EQ(recipe.loss.type, LossType::mse);
+  EXPECT_EQ(features_of(recipe), (std::vector<int>{128, 128, 128, 784}));
+}
+
+TEST(ShippedRecipes, ToysNeedNoFiles) {
+  const Recipe ddp = shipped("ddp-toy");
+  EXPECT_EQ(ddp.data.samples, ddp.global_batch(2));
+  const Recipe scatter = shipped("scatter-toy");
+  EXPECT_EQ(scatter.global_batch(4), 30);
+  EXPECT_EQ(micro_block_size(scatter.train.micro_block, 30), 1);
+  const Recipe series = shipped("trainer-series");
+  EXPECT_EQ(series.data.samples, 2048);
+  for (const Recipe& recipe : {ddp, scatter, series}) {
+    EXPECT_EQ(recipe.data.source, DataSource::random) << recipe.name;
+    EXPECT_EQ(recipe.data.target, TargetType::values) << recipe.name;
+  }
+}
+
+}  // namespace
+}  // namespace quern

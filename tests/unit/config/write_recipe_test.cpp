@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/write_recipe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "config/toml_text.hpp"
+#include "small_recipe.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(WriteRecipe, StatesEveryKeyThatApplies) {
+  const std::string text = to_toml(parse_recipe(kSmallRecipe, "r.toml"));
+  EXPECT_EQ(text, R"(name = "small"
+seed = 0
+
+[data]
+source = "shards"
+train = "shards"
+test = ""
+global_batch = 32
+shuffle = true
+target = "label"
+
+[network]
+input = [1, 28, 28]
+layers = [
+  {type = "conv2d", name = "conv1", channels = 4, kernel = 3, stride = 1, padding = 0},
+  {type = "relu", name = "relu1"},
+  {type = "max_pool2d", name = "max_pool2d1", size = 2, stride = 2},
+  {type = "flatten", name = "flatten1"},
+  {type = "linear", name = "fc1", features = 10},
+]
+
+[network.init]
+type = "default"
+
+[loss]
+type = "cross_entropy"
+
+[optimizer]
+type = "sgd"
+lr = 0.1
+momentum = 0.0
+nesterov = false
+weight_decay = 0.0
+clip_norm = 0.0
+
+[optimizer.schedule]
+type = "constant"
+warmup_steps = 0
+
+[train]
+epochs = 1
+determinism = "rank-invariant"
+micro_block = 0
+log_every_steps = 50
+per_rank_loss = false
+
+[parallel]
+backend = "auto"
+tensor = 1
+pipeline = 1
+micro_batches = 1
+shard_optimizer = false
+
+[checkpoint]
+every_epochs = 1
+every_steps = 0
+every_seconds = 0.0
+keep = 3
+)");
+}
+
+TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"data.batch_per_rank=7", "data.shuffle=false", "data.test=elsewhere"},
+      {"optimizer={type=\"adam\", lr=1e-3, betas=[0.1, 0.2], eps=1e-30}"},
+      {"optimizer={type=\"adamw\", lr=3e-4, schedule={type=\"cosine\", min_lr=1e-9}}"},
+      {"optimizer.schedule={type=\"step\", gamma=0.3, every_epochs=2}", "optimizer.momentum=0.1"},
+      {"data={source=\"random\", samples=9007199254740993, global_batch=3, target=\"values\"}",
+       "loss.type=mse", "network.init={type=\"normal\", std=0.1}"},
+      {"name='quotes \" and \\ back'", "data.train=ünï/ко́д", "network.input=[5]"},
+      {"network.layers.fc1={type=\"dropout\", p=0.3}", "seed=9223372036854775807"},
+  };
+  for (const auto& variant : variants) {
+    const Recipe recipe = parse_recipe(kSmallRecipe, "r.toml", variant);
+    const std::string text = to_toml(recipe);
+    const Recipe again = parse_recipe(text, "resolved");
+    EXPECT_EQ(again, recipe) << text;
+    EXPECT_EQ(to_toml(again), text);
+  }
+}
+
+TEST(WriteRecipe, LeavesOutTheOtherWayToStateTheBatch) {
+  Recipe recipe = parse_recipe(kSmallRecipe, "r.toml");
+  EXPECT_THAT(to_toml(recipe), Not(HasSubstr("batch_per_rank")));
+  recipe.data.global_batch = 0;
+  recipe.data.batch_per_rank = 5;
+  EXPECT_THAT(to_toml(recipe), Not(HasSubstr("global_batch")));
+}
+
+TEST(TomlText, DoublesAreShortAndExact) {
+  EXPECT_EQ(to_toml_text(0.1), "0.1");
+  EXPECT_EQ(to_toml_text(1.0), "1.0");
+  EXPECT_EQ(to_toml_text(1e-8), "1e-08");
+  EXPECT_EQ(to_toml_text(0.0), "0.0");
+  std::mt19937_64 random(0);
+  for (int i = 0; i < 200; ++i) {
+    const double lr =
+        std::ldexp(static_cast<double>(random() | 1), -64 - static_cast<int>(random() % 60));
+    const Recipe recipe =
+        parse_recipe(kSmallRecipe, "r.toml", std::vector{"optimizer.lr=" + to_toml_text(lr)});
+    EXPECT_EQ(recipe.optimizer.lr, lr);
+  }
+}
+
+TEST(TomlText, StringsAreEscaped) {
+  EXPECT_EQ(to_toml_text(std::string_view("a\"b\\c\n\x7f")), R"("a\"b\\c\u000A\u007F")");
+}
+
+TEST(TomlText, PrintableIsShortAndKeepsCharactersWhole) {
+  EXPECT_EQ(printable("a\x1b[31m"), "a\\u001B[31m");
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "ü";
+  EXPECT_EQ(printable(umlauts), umlauts.substr(0, 60) + "...");
+  EXPECT_EQ(printable("x" + umlauts), "x" + umlauts.substr(0, 60) + "...");
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/pending_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(PendingFile, AppearsOnCommitAndReplaces) {
+  const test::TempDir folder;
+  std::ofstream(folder / "a") << "old";
+  {
+    PendingFile pending(folder / "a");
+    std::ofstream(pending.temporary()) << "new";
+    EXPECT_EQ(pending.temporary().parent_path(), folder.path());
+    EXPECT_EQ(contents(folder / "a"), "old");
+    pending.commit();
+  }
+  EXPECT_EQ(contents(folder / "a"), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(PendingFile, LeavesNothingWithoutCommit) {
+  const test::TempDir folder;
+  {
+    PendingFile first(folder / "a");
+    std::ofstream(first.temporary()) << "half";
+    const PendingFile second = std::move(first);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(PendingFile, ReportsWhatIsMissing) {
+  const test::TempDir folder;
+  PendingFile pending(folder / "a");
+  test::expect_error([&] { pending.commit(); }, ExitCode::failure, {"a.tmp."});
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/avg_pool2d.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "layers/reference/pool2d.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+#include "unit/layers/pool_cases.hpp"
+
+namespace quern {
+namespace {
+
+constexpr int kSlots = 48;
+
+std::vector<float> random_for(const Shape& shape, std::uint64_t seed) {
+  return test::random_values(static_cast<std::size_t>(kSlots * shape.units()), seed);
+}
+
+TEST(AvgPool2d, MatchesTheTwin) {
+  for (const test::PoolCase& pool : test::kPoolCases) {
+    SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
+    AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+    const Shape out = layer.output_shape();
+    const std::vector<float> inputs = random_for(pool.input, 1);
+    const std::vector<float> slopes = random_for(out, 2);
+    const Activation x = test::make_activation(pool.input, Layout::lanes, kSlots, inputs);
+    const Activation dy = test::make_activation(out, Layout::lanes, kSlots, slopes);
+    const Activation y = test::filled_activation(out, Layout::lanes, kSlots, 777);
+    const Activation dx = test::filled_activation(pool.input, Layout::lanes, kSlots, 777);
+    const ExecSpace exec;
+    layer.forward(exec, {}, x, y);
+    layer.backward(exec, {}, x, y, dy, dx);
+    exec.fence("test: read results");
+    for (int s = 0; s < kSlots; ++s) {
+      const auto expected = reference::avg_pool2d(pool.input, pool.size, pool.stride,
+                                                  test::sample_of(inputs, pool.input.units(), s));
+      EXPECT_THAT(test::sample_of(test::values_of(y), out.units(), s),
+                  testing::Pointwise(testing::FloatNear(1e-6f), expected));
+      const auto slope = reference::avg_pool2d_backward(pool.input, pool.size, pool.stride,
+                                                        test::sample_of(slopes, out.units(), s));
+      EXPECT_THAT(test::sample_of(test::values_of(dx), pool.input.units(), s),
+                  testing::Pointwise(testing::FloatNear(1e-6f), slope));
+    }
+  }
+}
+
+TEST(AvgPool2d, DerivativesMatchDifferences) {
+  for (const test::PoolCase& pool : test::kPoolCases) {
+    AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+    test::check_layer_gradients(layer);
+  }
+}
+
+TEST(AvgPool2d, AWindowLargerThanTheInputIsRefusedByName) {
+  LayerSpec spec = test::pool_spec(LayerType::avg_pool2d, {{20, 2, 8}, 3, 3});
+  spec.recipe_line = 12;
+  try {
+    AvgPool2d layer(spec, {20, 2, 8});
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "layer 'pool1' (line 12): a 3 x 3 window does not fit into its input [20, 2, 8] "
+                 "(channels, height, width)");
+  }
+}
+
+}  // namespace
+}  // namespace quern

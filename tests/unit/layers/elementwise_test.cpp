@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/elementwise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "layers/reference/elementwise.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+
+namespace quern {
+namespace {
+
+constexpr LayerType kTypes[] = {LayerType::relu, LayerType::tanh, LayerType::sigmoid,
+                                LayerType::gelu};
+constexpr Layout kLayouts[] = {Layout::rows, Layout::lanes};
+
+LayerSpec spec_of(LayerType type) {
+  LayerSpec spec;
+  spec.type = type;
+  spec.name = to_string(type);
+  return spec;
+}
+
+double tolerance_of(LayerType type, double expected) {
+  return type == LayerType::relu ? 0 : 1e-6 * (1 + std::abs(expected));
+}
+
+void expect_twin(LayerType type, Layout layout, int slots, const Shape& shape) {
+  SCOPED_TRACE(std::string(to_string(type)) + " " + to_string(shape));
+  const auto layer = make_elementwise(spec_of(type), shape);
+  const auto count = static_cast<std::size_t>(slots * shape.units());
+  const std::vector<float> inputs = test::random_values(count, 1, -4, 4);
+  const std::vector<float> slopes = test::random_values(count, 2);
+  const Activation x = test::make_activation(shape, layout, slots, inputs);
+  const Activation dy = test::make_activation(shape, layout, slots, slopes);
+  const Activation y = test::filled_activation(shape, layout, slots, 777);
+  const Activation dx = test::filled_activation(shape, layout, slots, 777);
+  const ExecSpace exec;
+  layer->forward(exec, {}, x, y);
+  layer->backward(exec, {}, x, y, dy, dx);
+  exec.fence("test: read results");
+  const std::vector<float> outputs = test::values_of(y);
+  const std::vector<float> derivatives = test::values_of(dx);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = reference::elementwise<double>(type, inputs[i]);
+    const double slope = slopes[i] * reference::elementwise_slope<double>(type, inputs[i]);
+    ASSERT_NEAR(outputs[i], value, tolerance_of(type, value)) << i;
+    ASSERT_NEAR(derivatives[i], slope, tolerance_of(type, slope)) << i;
+  }
+}
+
+TEST(Elementwise, MatchesTheTwinOnOddSizes) {
+  for (const LayerType type : kTypes) {
+    for (const int slots : {1, 3, 17, 33})
+      for (const int units : {1, 3, 17, 33, 257}) expect_twin(type, Layout::rows, slots, {units});
+    for (const int slots : {16, 48}) expect_twin(type, Layout::lanes, slots, {3, 5, 7});
+  }
+}
+
+TEST(Elementwise, DerivativesMatchDifferences) {
+  for (const LayerType type : kTypes) {
+    const auto layer = make_elementwise(spec_of(type), {2, 3, 5});
+    test::check_layer_gradients(*layer);
+  }
+}
+
+TEST(Elementwise, TwinDerivativesMatchDifferences) {
+  for (const LayerType type : kTypes)
+    for (const double x : {-3.1, -0.7, 0.2, 2.5}) {
+      const auto f = [&](const std::vector<double>& at) {
+        return reference::elementwise(type, at[0]);
+      };
+      EXPECT_NEAR(reference::elementwise_slope(type, x), test::central_differences(f, {x})[0],
+                  1e-8);
+    }
+}
+
+// Python: torch.nn.functional.gelu(torch.tensor([-3.0, -0.5, 0.0, 1.0, 4.0]))
+TEST(Elementwise, GeluIsPyTorchsExactOne) {
+  const std::vector<float> expected = {-0.00404951f, -0.15426877f, 0.0f, 0.84134471f, 3.99987316f};
+  const Activation x =
+      test::make_activation({5}, Layout::rows, 1, {-3.0f, -0.5f, 0.0f, 1.0f, 4.0f});
+  const Activation y = test::filled_activation({5}, Layout::rows, 1, 777);
+  const ExecSpace exec;
+  make_elementwise(spec_of(LayerType::gelu), {5})->forward(exec, {}, x, y);
+  exec.fence("test: read y");
+  const std::vector<float> values = test::values_of(y);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-7);
+}
+
+TEST(Elementwise, NanStaysNanAndSaturationStaysFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const LayerType type : kTypes) {
+    const Activation x = test::make_activation({3}, Layout::rows, 1, {nan, -200.0f, 200.0f});
+    const Activation y = test::filled_activation({3}, Layout::rows, 1, 777);
+    const ExecSpace exec;
+    make_elementwise(spec_of(type), {3})->forward(exec, {}, x, y);
+    exec.fence("test: read y");
+    const std::vector<float> values = test::values_of(y);
+    EXPECT_TRUE(std::isnan(values[0])) << to_string(type);
+    EXPECT_TRUE(std::isfinite(values[1]) && std::isfinite(values[2])) << to_string(type);
+  }
+}
+
+TEST(Elementwise, EveryFloatInUseIsWrittenPaddingIncluded) {
+  for (const Layout layout : kLayouts) {
+    const Activation x = test::filled_activation({3}, layout, 16, 0.5f);
+    const Activation y = test::filled_activation({3}, layout, 16, 777);
+    const ExecSpace exec;
+    make_elementwise(spec_of(LayerType::relu), {3})->forward(exec, {}, x, y);
+    exec.fence("test: read y");
+    const std::vector<float> raw = test::to_vector(y.data);
+    for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(raw[static_cast<std::size_t>(i)], 0.5f);
+    EXPECT_EQ(raw[static_cast<std::size_t>(y.size())], 777.0f) << "and nothing behind them";
+  }
+}
+
+TEST(Elementwise, ReluWorksInPlace) {
+  const std::vector<float> inputs = test::random_values(4000, 5);
+  const Activation x = test::make_activation({4000}, Layout::rows, 1, inputs);
+  const ExecSpace exec;
+  make_elementwise(spec_of(LayerType::relu), {4000})->forward(exec, {}, x, x);
+  exec.fence("test: read x");
+  const std::vector<float> values = test::values_of(x);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(values[i], std::max(inputs[i], 0.0f)) << i;
+}
+
+}  // namespace
+}  // namespace quern

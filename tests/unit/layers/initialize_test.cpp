@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/initialize.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/philox.hpp"
+#include "support/views.hpp"
+
+namespace quern {
+namespace {
+
+ParameterTable make_table() {
+  ParameterTable table;
+  table.add("fc1.weight", {129, 257}, 257, false);
+  table.add("fc1.bias", {129}, 257, true);
+  table.add("conv1.weight", {20, 7, 3, 3}, 63, false);
+  return table;
+}
+
+std::vector<float> initialize(const ParameterTable& table, const InitSpec& init,
+                              std::uint64_t seed) {
+  const FloatView block("test::parameters", static_cast<std::size_t>(table.block_size()));
+  Kokkos::deep_copy(block, 777.0f);
+  initialize_parameters(table, init, seed, block);
+  return test::to_vector(block);
+}
+
+std::vector<float> tensor(const ParameterTable& table, const std::vector<float>& block,
+                          std::size_t entry) {
+  const auto begin = block.begin() + table.entries()[entry].offset;
+  return {begin, begin + table.entries()[entry].count};
+}
+
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+  double largest = 0;
+};
+
+Moments moments(const std::vector<float>& values) {
+  const auto count = static_cast<double>(values.size());
+  Moments m;
+  for (const float value : values) {
+    m.mean += value / count;
+    m.largest = std::max(m.largest, std::abs(double{value}));
+  }
+  for (const float value : values) m.variance += (value - m.mean) * (value - m.mean) / count;
+  return m;
+}
+
+TEST(Initialize, PyTorchDefaultIsUniformInTheFanInBound) {
+  const ParameterTable table = make_table();
+  const std::vector<float> block = initialize(table, {}, 1);
+  for (std::size_t entry = 0; entry < 3; ++entry) {
+    const double bound = 1 / std::sqrt(static_cast<double>(table.entries()[entry].fan_in));
+    const Moments m = moments(tensor(table, block, entry));
+    const auto count = static_cast<double>(table.entries()[entry].count);
+    EXPECT_LE(m.largest, bound);
+    EXPECT_GT(m.largest, 0.95 * bound);
+    EXPECT_NEAR(m.mean, 0, 5 * bound / std::sqrt(3 * count));
+    EXPECT_NEAR(m.variance, bound * bound / 3, 5 * bound * bound / std::sqrt(count));
+  }
+}
+
+TEST(Initialize, NormalHasTheStandardDeviationAndZeroBiases) {
+  const ParameterTable table = make_table();
+  const std::vector<float> block = initialize(table, {InitType::normal, 0.01}, 1);
+  const Moments m = moments(tensor(table, block, 0));
+  const auto count = static_cast<double>(table.entries()[0].count);
+  EXPECT_NEAR(m.mean, 0, 5 * 0.01 / std::sqrt(count));
+  EXPECT_NEAR(std::sqrt(m.variance), 0.01, 5 * 0.01 / std::sqrt(2 * count));
+  EXPECT_GT(m.largest, 0.03);
+  EXPECT_LT(m.largest, 0.07);
+  EXPECT_EQ(moments(tensor(table, block, 1)).largest, 0);
+}
+
+TEST(Initialize, GapsAreZero) {
+  const ParameterTable table = make_table();
+  const std::vector<float> block = initialize(table, {}, 1);
+  const ParameterEntry& bias = table.entries()[1];
+  ASSERT_LT(bias.count, table.entries()[2].offset - bias.offset) << "a gap to look at";
+  for (auto i = bias.offset + bias.count; i < table.entries()[2].offset; ++i)
+    EXPECT_EQ(block[static_cast<std::size_t>(i)], 0);
+}
+
+TEST(Initialize, SeedAndTensorChangeTheNumbers) {
+  const ParameterTable table = make_table();
+  const std::vector<float> block = initialize(table, {}, 1);
+  EXPECT_EQ(block, initialize(table, {}, 1));
+  EXPECT_NE(block, initialize(table, {}, 2));
+  EXPECT_NE(block[0], block[static_cast<std::size_t>(table.entries()[1].offset)]);
+}
+
+TEST(Initialize, NumbersFollowTheDocumentedCounter) {
+  ParameterTable table;
+  table.add("w", {5}, 4, false);
+  const std::vector<float> block = initialize(table, {}, 9);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const PhiloxBlock numbers = philox(9, {{static_cast<std::uint32_t>(i / 4), 0, 0, 1}});
+    EXPECT_EQ(block[i], 0.5f * (2 * uniform01(numbers.word[i % 4]) - 1));
+  }
+}
+
+}  // namespace
+}  // namespace quern

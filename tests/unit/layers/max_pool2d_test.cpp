@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/max_pool2d.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "layers/reference/pool2d.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+#include "unit/layers/pool_cases.hpp"
+
+namespace quern {
+namespace {
+
+constexpr int kSlots = 48;
+
+// Few different values, so that windows have ties.
+std::vector<float> inputs_with_ties(const Shape& shape) {
+  auto values = test::random_values(static_cast<std::size_t>(kSlots * shape.units()), 1, -3, 3);
+  for (float& value : values) value = std::floor(value);
+  return values;
+}
+
+struct Result {
+  std::vector<float> y;
+  std::vector<float> dx;
+};
+
+Result run(MaxPool2d& layer, int slots, const std::vector<float>& inputs,
+           const std::vector<float>& slopes) {
+  const Shape in = layer.input_shape();
+  const Shape out = layer.output_shape();
+  const Activation x = test::make_activation(in, Layout::lanes, slots, inputs);
+  const Activation dy = test::make_activation(out, Layout::lanes, slots, slopes);
+  const Activation y = test::filled_activation(out, Layout::lanes, slots, 777);
+  const Activation dx = test::filled_activation(in, Layout::lanes, slots, 777);
+  const ExecSpace exec;
+  layer.forward(exec, {}, x, y);
+  layer.backward(exec, {}, x, y, dy, dx);
+  exec.fence("test: read results");
+  return {test::values_of(y), test::values_of(dx)};
+}
+
+TEST(MaxPool2d, MatchesTheTwinTiesIncluded) {
+  for (const test::PoolCase& pool : test::kPoolCases) {
+    SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
+    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    const int units = pool.input.units();
+    const int out_units = layer.output_shape().units();
+    const std::vector<float> inputs = inputs_with_ties(pool.input);
+    const std::vector<float> slopes =
+        test::random_values(static_cast<std::size_t>(kSlots * out_units), 2);
+    const Result result = run(layer, kSlots, inputs, slopes);
+    for (int s = 0; s < kSlots; ++s) {
+      const std::vector<float> x = test::sample_of(inputs, units, s);
+      EXPECT_EQ(test::sample_of(result.y, out_units, s),
+                reference::max_pool2d(pool.input, pool.size, pool.stride, x));
+      EXPECT_EQ(test::sample_of(result.dx, units, s),
+                reference::max_pool2d_backward(pool.input, pool.size, pool.stride, x,
+                                               test::sample_of(slopes, out_units, s)));
+    }
+  }
+}
+
+TEST(MaxPool2d, DerivativesMatchDifferences) {
+  for (const test::PoolCase& pool : test::kPoolCases) {
+    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    test::check_layer_gradients(layer);
+  }
+}
+
+// Python: the same inputs through torch.nn.MaxPool2d(2), backward of the sum.
+TEST(MaxPool2d, FirstMaximumAndLastNanWinAsInPyTorch) {
+  const test::PoolCase pool{{1, 2, 2}, 2, 2};
+  MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> inputs(16 * 4, 0.0f);
+  std::copy_n(std::vector<float>{1, 3, 3, 2}.begin(), 4, inputs.begin());
+  std::copy_n(std::vector<float>{nan, 5, nan, 9}.begin(), 4, inputs.begin() + 4);
+  std::fill_n(inputs.begin() + 8, 4, -infinity);
+  const Result result = run(layer, 16, inputs, std::vector<float>(16, 1.0f));
+  EXPECT_EQ(result.y[0], 3);
+  EXPECT_TRUE(std::isnan(result.y[1]));
+  EXPECT_EQ(result.y[2], -infinity);
+  EXPECT_EQ(test::sample_of(result.dx, 4, 0), (std::vector<float>{0, 1, 0, 0}));
+  EXPECT_EQ(test::sample_of(result.dx, 4, 1), (std::vector<float>{0, 0, 1, 0}));
+  EXPECT_EQ(test::sample_of(result.dx, 4, 2), (std::vector<float>{1, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace quern

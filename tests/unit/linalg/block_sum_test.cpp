@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linalg/block_sum.hpp"
+
+#include <gtest/gtest.h>
+
+#include "linalg/reference/block_sum.hpp"
+#include "support/random_values.hpp"
+#include "support/views.hpp"
+
+namespace quern {
+namespace {
+
+struct Case {
+  int first, last, total, block_slots, columns, slot_stride;
+};
+
+// Values of very different size, so that another order of additions gives other bits.
+std::vector<float> uneven_values(std::size_t count) {
+  std::vector<float> values = test::random_values(count, 3);
+  for (std::size_t i = 0; i < count; ++i) values[i] *= static_cast<float>(1 << (i * 7 % 23));
+  return values;
+}
+
+class BlockSum : public testing::TestWithParam<Case> {};
+
+TEST_P(BlockSum, HasTheBitsOfTheTwin) {
+  const Case c = GetParam();
+  const BlockSchedule schedule = make_block_schedule(c.first, c.last, c.total, c.block_slots);
+  const BlockTree::Walk walk = BlockTree(c.total).walk_blocks(c.first, c.last);
+  const std::vector<float> values =
+      uneven_values(static_cast<std::size_t>(schedule.slots() * c.slot_stride));
+  constexpr int offset = 5;
+  const std::int64_t stride = c.columns + offset + 3;
+  GradientPartials partials{
+      FloatView("test::partials", static_cast<std::size_t>(stride * schedule.num_partials)),
+      stride};
+  Kokkos::deep_copy(partials.data, 777.0f);
+
+  const ExecSpace exec;
+  block_tree_sum(exec, "quern::linalg::test_sum", schedule, test::to_view(values), c.slot_stride,
+                 c.columns, partials, offset);
+  exec.fence("test: read sums");
+
+  const std::vector<float> sums = test::to_vector(partials.data);
+  std::vector<float> expected(sums.size(), 777.0f);
+  for (int column = 0; column < c.columns; ++column) {
+    std::vector<float> slots;
+    for (int s = 0; s < schedule.slots(); ++s)
+      slots.push_back(values[static_cast<std::size_t>(s * c.slot_stride + column)]);
+    const auto roots =
+        reference::block_tree_sum(walk, static_cast<std::size_t>(c.block_slots), slots);
+    ASSERT_EQ(roots.size(), static_cast<std::size_t>(schedule.num_partials));
+    for (std::size_t p = 0; p < roots.size(); ++p)
+      expected[p * static_cast<std::size_t>(stride) + offset + static_cast<std::size_t>(column)] =
+          roots[p];
+  }
+  EXPECT_EQ(sums, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(OddSizes, BlockSum,
+                         testing::Values(Case{0, 1, 1, 1, 1, 1}, Case{0, 8, 8, 3, 2, 2},
+                                         Case{1, 7, 9, 16, 17, 32}, Case{0, 7, 7, 5, 64, 64},
+                                         Case{3, 6, 26, 4, 257, 272}, Case{5, 26, 26, 2, 33, 33},
+                                         Case{4, 4, 8, 16, 3, 16}));
+
+TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
+  // ((1e8 + 1) + (-1e8 + 1)) in float is 0; from left to right it would be 1.
+  const BlockSchedule schedule = make_block_schedule(0, 4, 4, 1);
+  const GradientPartials partials{FloatView("test::partials", 1), 1};
+  const ExecSpace exec;
+  block_tree_sum(exec, "quern::linalg::test_sum", schedule,
+                 test::to_view<float>({1e8f, 1, -1e8f, 1}), 1, 1, partials, 0);
+  exec.fence("test: read sum");
+  EXPECT_EQ(test::to_vector(partials.data)[0], 0.0f);
+}
+
+TEST(BlockSum, TooFewValuesAreRefused) {
+  const BlockSchedule schedule = make_block_schedule(0, 4, 4, 2);
+  const GradientPartials partials{FloatView("test::partials", 4), 4};
+  EXPECT_THROW(block_tree_sum(ExecSpace(), "quern::linalg::test_sum", schedule,
+                              FloatView("test::values", 7), 1, 1, partials, 0),
+               std::exception);
+}
+
+}  // namespace
+}  // namespace quern
