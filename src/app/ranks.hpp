@@ -10,8 +10,8 @@
 namespace quern {
 
 /// Starts communication and Kokkos, runs `body`, and turns exceptions into one message and an exit
-/// status on every rank: an AgreedError is printed by rank 0; any other error is printed by the rank
-/// it happened on, which then ends all ranks.
+/// status on every rank: an AgreedError is printed by rank 0; any other error is printed by the
+/// rank it happened on, which then ends all ranks.
 ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body);
 
 }  // namespace quern

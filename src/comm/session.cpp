@@ -42,6 +42,14 @@ bool built_with_mpi() {
 #endif
 }
 
+std::string mpi_library_version() {
+#ifdef QUERN_HAVE_MPI
+  return mpi_version();
+#else
+  return "";
+#endif
+}
+
 std::unique_ptr<CommSession> start_communication(Transport transport, const Launch& launch) {
   std::unique_ptr<CommSession> session = start(transport, launch);
   check_launch(launch, session->communicator().size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "comm/communicator.hpp"
 #include "comm/launch.hpp"
@@ -34,6 +35,9 @@ class CommSession {
 
 /// Was this program built with MPI?
 bool built_with_mpi();
+
+/// The MPI library's name and version on one line; "" without MPI. Works before MPI starts.
+std::string mpi_library_version();
 
 /// Starts the transport and checks the launch (check_launch in comm/launch_checks.hpp). Throws
 /// InputError when MPI is asked for in a build without it or the number of ranks is not what the

@@ -2,8 +2,6 @@
 #include "config/layer_keys.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
 
 #include "config/document.hpp"
@@ -31,7 +29,7 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
 
 /// Names become groups in checkpoints and parts of --set paths.
 bool is_layer_name(const std::string& name) {
-  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return !name.empty() && name.size() <= kMaxNameLength && (is_letter(name[0]) || name[0] == '_') &&
          std::all_of(name.begin(), name.end(), [&](char c) {
            return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -124,10 +122,7 @@ std::vector<std::string> layer_names(const toml::array& layers) {
 
 void read_layers(const toml::node& node, const ValueContext& context,
                  std::vector<LayerSpec>& layers) {
-  const std::string expected = "an array of tables, one per layer";
-  if (!node.is_array()) {
-    return context.fail("found " + describe_type(node) + ", expected " + expected);
-  }
+  if (!node.is_array()) return report_type(node, context, "an array of tables, one per layer");
   const toml::array& array = *node.as_array();
   if (array.empty()) return context.fail("is empty, expected at least one layer");
   const std::vector<std::string> names = layer_names(array);
@@ -137,8 +132,7 @@ void read_layers(const toml::node& node, const ValueContext& context,
     const std::string key = context.key + "[" + std::to_string(i) + "]";
     const ValueContext entry_context{key, place_of(entry), context.problems};
     if (!entry.is_table()) {
-      entry_context.fail("found " + describe_type(entry) + ", expected a table such as " +
-                         "{type = \"relu\"}");
+      report_type(entry, entry_context, "a table such as {type = \"relu\"}");
       continue;
     }
     layers.push_back(read_layer(*entry.as_table(), entry_context));

@@ -23,8 +23,10 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   throw InputError(source_name + ": is larger than 1 MiB, expected a recipe (a short TOML file)");
 }
 
-/// Reads at most kMaxBytes, so a pipe or an endless device is as good as a file.
-std::string read_text(const std::filesystem::path& path) {
+}  // namespace
+
+// Reads at most kMaxBytes, so a pipe or an endless device is as good as a file.
+std::string read_recipe_text(const std::filesystem::path& path) {
   const std::string name = path.string();
   std::error_code status_error;
   if (std::filesystem::is_directory(path, status_error)) {
@@ -44,10 +46,8 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
-}  // namespace
-
 Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides) {
-  return parse_recipe(read_text(path), path.string(), overrides);
+  return parse_recipe(read_recipe_text(path), path.string(), overrides);
 }
 
 Recipe parse_recipe(std::string_view text, const std::string& source_name,

@@ -19,6 +19,9 @@ namespace quern {
 /// Throws one InputError with a line for every problem found: "<file>:<line>: <key>: <what>".
 Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides = {});
 
+/// The text of a recipe file; InputError when it cannot be read or is too large to be one.
+std::string read_recipe_text(const std::filesystem::path& path);
+
 /// The same from text that is already in memory; messages call it `source_name`.
 Recipe parse_recipe(std::string_view text, const std::string& source_name,
                     std::span<const std::string> overrides = {});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/recipe_difference.hpp"
 
+#include <algorithm>
+
 #include "config/layer_keys.hpp"
 #include "config/recipe_keys.hpp"
 
@@ -33,8 +35,10 @@ std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSp
     }
   }
   if (ours.size() == theirs.size()) return std::nullopt;
-  return RecipeDifference{"network.layers", std::to_string(ours.size()) + " layers",
-                          std::to_string(theirs.size()) + " layers"};
+  const auto count = [](const auto& layers) {
+    return std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers");
+  };
+  return RecipeDifference{"network.layers", count(ours), count(theirs)};
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void add_data(Keys& list) {
       .only_with("data.source", {"shards"})
       .required()
       .free_to_change();
-  keys.string("test", &D::test, "Folder of the test shards, `\"\"` for no evaluation")
+  keys.string("test", &D::test, "Folder of the test shards, `\"\"` for no evaluation", true)
       .only_with("data.source", {"shards"})
       .free_to_change();
   keys.integer("samples", &D::samples, at_least(1), "How many samples are generated")

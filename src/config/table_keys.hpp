@@ -75,12 +75,14 @@ class TableKeys {
   }
 
   Key<Target>& string(const std::string& name, std::string Table::*member,
-                      const std::string& meaning) {
+                      const std::string& meaning, bool may_be_empty = false) {
     Key<Target>& key = add(name, "string", meaning);
-    key.read = [member, get = get_](const toml::node& node, const ValueContext& context,
-                                    Target& target) {
+    key.read = [member, may_be_empty, get = get_](const toml::node& node,
+                                                  const ValueContext& context, Target& target) {
       std::string value;
-      if (read_string(node, context, value)) get(target).*member = value;
+      if (!read_string(node, context, value)) return;
+      if (value.empty() && !may_be_empty) return context.fail("is empty, expected some text");
+      get(target).*member = value;
     };
     key.write = [member, get = get_](const Target& target) {
       return to_toml_text(std::string_view(get(target).*member));

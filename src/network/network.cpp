@@ -74,6 +74,7 @@ void Network::append(std::unique_ptr<Layer> layer) {
 void Network::allocate(int max_slots) {
   input_ = allocate_activation("quern::network::input", input_.shape, input_.layout, max_slots);
   FloatView current = input_.data;
+  allocated_floats_ = static_cast<std::int64_t>(current.extent(0));
   std::int64_t largest = 0;
   for (Stage& stage : stages_) {
     stage.x.data = current;
@@ -96,6 +97,7 @@ void Network::allocate(int max_slots) {
                            FloatView("quern::network::gradient_b", size)};
   const auto trains = [](const Stage& stage) { return stage.layer && stage.layer->macs() > 0; };
   const auto first_trained = std::find_if(stages_.begin(), stages_.end(), trains) - stages_.begin();
+  allocated_floats_ += 2 * largest;
   int buffer = 0;
   d_output_ = output_;
   d_output_.data = gradient[buffer];

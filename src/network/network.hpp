@@ -49,6 +49,9 @@ class Network {
   /// a used slot, or "" when there is none. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
+  /// Bytes of the activations and their gradients.
+  std::int64_t memory_bytes() const { return allocated_floats_ * std::int64_t{sizeof(float)}; }
+
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
   /// first layer with parameters).
   std::int64_t forward_macs() const;
@@ -75,6 +78,7 @@ class Network {
   Activation output_;
   Activation d_output_;
   bool uses_lanes_ = false;
+  std::int64_t allocated_floats_ = 0;
 };
 
 }  // namespace quern

@@ -37,6 +37,13 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
   evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch);
 }
 
+std::int64_t Trainer::memory_bytes() const {
+  const auto blocks = static_cast<std::int64_t>(1 + step_.optimizer().state().size());
+  const std::int64_t block_bytes =
+      model_.network().table().block_size() * std::int64_t{sizeof(float)};
+  return model_.network().memory_bytes() + blocks * block_bytes + step_.gradient_bytes();
+}
+
 ExitCode Trainer::run() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");

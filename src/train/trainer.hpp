@@ -24,6 +24,9 @@ class Trainer {
   const TrainingStep& training_step() const { return step_; }
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
 
+  /// Bytes that this rank's model, gradients and optimizer take; the data set is not counted.
+  std::int64_t memory_bytes() const;
+
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
   /// (exit 2) when it does not fit.
   void resume(const CheckpointState* state);

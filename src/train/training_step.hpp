@@ -28,6 +28,9 @@ class TrainingStep {
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+  std::int64_t gradient_bytes() const {
+    return static_cast<std::int64_t>(gradients_.data.size() * sizeof(float));
+  }
 
   /// Where the next step stands: steps done, epoch from 0, samples of the epoch consumed.
   void set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor);

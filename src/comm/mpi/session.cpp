@@ -32,19 +32,9 @@ void initialise_mpi() {
                "MPI_Comm_set_errhandler");
 }
 
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
-  int length = 0;
-  MpiCaller{0, "start"}.check(MPI_Get_library_version(text.data(), &length),
-                              "MPI_Get_library_version");
-  std::string version(text.data());
-  version.erase(std::min(version.find_first_of("\n,"), version.size()));
-  return version;
-}
-
 class MpiSession final : public CommSession {
  public:
-  MpiSession() : communicator_(MPI_COMM_WORLD), library_(library_version()) {}
+  MpiSession() : communicator_(MPI_COMM_WORLD), library_(mpi_version()) {}
 
   ~MpiSession() override {
     // One rank that fails must not wait for the others in collective calls.
@@ -64,6 +54,16 @@ class MpiSession final : public CommSession {
 };
 
 }  // namespace
+
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  MpiCaller{0, "start"}.check(MPI_Get_library_version(text.data(), &length),
+                              "MPI_Get_library_version");
+  std::string version(text.data());
+  version.erase(std::min(version.find_first_of("\n,"), version.size()));
+  return version;
+}
 
 std::unique_ptr<CommSession> start_mpi() {
   initialise_mpi();

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
+#include "config/write_recipe.hpp"
 #include "small_recipe.hpp"
 
 namespace quern {
@@ -56,6 +58,7 @@ TEST(HostileToml, DeepDottedKeys) {
                                    "x = '''a''''\n", "# \" '\n", "x = \"\"\n", "x = \"a # b\"\n"}) {
     EXPECT_THAT(error_of(hidden + deep + " = 1"), HasSubstr(expected)) << hidden;
   }
+  EXPECT_THAT(error_of("x = [\"\\\"\", {" + deep + " = 1}]"), HasSubstr(expected));
   EXPECT_THAT(error_of("x = ['''a'''', {" + deep + " = 1}]"), HasSubstr(expected));
 }
 
@@ -92,6 +95,32 @@ TEST(HostileToml, ALongListOfProblemsIsCutShort) {
   EXPECT_EQ(lines_of(error), 30);
   EXPECT_THAT(error, HasSubstr("more problems"));
   EXPECT_LT(error_of("\"" + repeated("\\u001B", 10000) + "\" = 1").size(), 2000u);
+}
+
+TEST(HostileToml, MutatedRecipesAreReadOrRefused) {
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t limit) { return random() % limit; };
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = kSmallRecipe;
+    for (std::size_t edits = 1 + below(3); edits > 0; --edits) {
+      const std::size_t at = below(text.size());
+      const std::size_t length = std::min(below(12), text.size() - at);
+      if (below(2) == 0) {
+        text.insert(at, kSmallRecipe, below(kSmallRecipe.size()), length);
+      } else {
+        text.replace(at, length, 1, static_cast<char>(below(256)));
+      }
+    }
+    try {
+      const Recipe recipe = parse_recipe(text, "r.toml");
+      EXPECT_EQ(parse_recipe(to_toml(recipe), "resolved"), recipe) << text;
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_LT(refused, 3000);
 }
 
 TEST(HostileToml, MoreThanAMebibyteIsRefused) {

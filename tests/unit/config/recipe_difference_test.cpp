@@ -54,7 +54,7 @@ TEST(RecipeDifference, ValuesOfBothAreShown) {
   const auto layers = first_difference(ours, 32, with({}), 32);
   ASSERT_TRUE(layers);
   EXPECT_EQ(layers->key, "network.layers");
-  EXPECT_EQ(layers->ours, "1 layers");
+  EXPECT_EQ(layers->ours, "1 layer");
   EXPECT_EQ(layers->theirs, "5 layers");
   const auto rate = first_difference(with({"optimizer.lr=0.5"}), 32, with({}), 32);
   ASSERT_TRUE(rate);

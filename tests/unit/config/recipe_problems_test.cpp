@@ -170,6 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "16777216"},
         BadValue{"[1, 28, 28]", "[65536, 65536, 65536]",
                  "r.toml:8: network.input: has too many units, expected at most 2147483647"},
+        BadValue{"\"small\"", "\"\"", "r.toml:1: name: is empty, expected some text"},
+        BadValue{"\"shards\"", "\"\"", "r.toml:4: data.train: is empty, expected some text"},
         BadValue{"\"small\"", "\"a\\u0000b\"",
                  "r.toml:1: name: \"a\\u0000b\" holds a control character, expected plain text"}));
 

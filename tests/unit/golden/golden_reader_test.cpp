@@ -104,6 +104,19 @@ TEST(GoldenCompare, SeesAStoredElementExchangedWithANeighbour) {
   EXPECT_FALSE(is_close(strided_tensor(), actual, 1e-3));
 }
 
+TEST(GoldenCompare, NormSeesWhatTheSumCannot) {
+  std::vector<float> actual = whole_tensor();
+  actual[4] += 0.1f;
+  actual[1] -= 0.1f;
+  EXPECT_FALSE(is_close(strided_tensor(), actual, 1e-3));
+}
+
+TEST(GoldenCompare, SumSeesWhatTheNormCannot) {
+  std::vector<float> actual = whole_tensor();
+  actual[4] = -4;
+  EXPECT_FALSE(is_close(strided_tensor(), actual, 1e-3));
+}
+
 TEST(GoldenCompare, SeesNotANumberAndWrongSize) {
   std::vector<float> actual = whole_tensor();
   actual[1] = std::numeric_limits<float>::quiet_NaN();

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/build_facts.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/version.hpp"
+#include "comm/session.hpp"
+#include "io/h5_version.hpp"
+
+namespace quern {
+
+namespace {
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+const char* vector_instructions() {
+#if defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#elif defined(__ARM_NEON)
+  return "NEON";
+#else
+  return "baseline";
+#endif
+}
+
+std::vector<std::pair<std::string, std::string>> all_facts(const BuildFacts& facts) {
+  auto all = facts.rest;
+  all.insert(all.begin() + 2,
+             {{"kokkos", facts.kokkos_version}, {"backend", facts.kokkos_backend}});
+  return all;
+}
+
+}  // namespace
+
+BuildFacts build_facts() {
+  BuildFacts facts;
+  facts.rest = {{"version", version()},
+                {"commit", git_commit()},
+                {"mpi", built_with_mpi() ? mpi_library_version() : "not built in"},
+                {"nccl", "not built in"},
+                {"hdf5", hdf5_version()},
+                {"compiler", QUERN_COMPILER},
+                {"build", QUERN_BUILD_TYPE},
+                {"vectors", vector_instructions()},
+                {"processor", processor()},
+                {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
+  return facts;
+}
+
+std::string info_text(const BuildFacts& facts) {
+  std::string text;
+  for (const auto& [name, value] : all_facts(facts)) text += fmt::format("{:<12}{}\n", name, value);
+  text.pop_back();
+  return text;
+}
+
+std::string info_json(const BuildFacts& facts) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : all_facts(facts)) json[name] = value;
+  return json.dump(2);
+}
+
+}  // namespace quern

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/evaluate_command.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/load_checkpoint.hpp"
+#include "app/ranks.hpp"
+#include "app/results_text.hpp"
+#include "base/log.hpp"
+#include "comm/agree.hpp"
+#include "train/evaluator.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern {
+
+namespace {
+
+struct EvaluateOptions {
+  std::string checkpoint;
+  std::string data;
+  std::string split;
+  bool json = false;
+};
+
+ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
+  const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
+  const Recipe& recipe = checkpoint.recipe;
+  Model model = agree(comm, [&] { return Model(recipe); });
+  const Samples samples = load_shards(comm, options.data, options.split);
+  agree(comm, [&] { model.check_samples(samples); });
+
+  const int batch = checkpoint.global_batch;
+  const BatchCut cut{micro_block_size(recipe.train.micro_block, batch),
+                     model.network().slot_multiple(), Determinism::rank_invariant};
+  Evaluator evaluator(comm, model, samples, cut, batch);
+  model.allocate(evaluator.max_slots());
+  restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
+  const Evaluation result = evaluator.run(ExecSpace());
+
+  EvaluationFacts facts;
+  facts.checkpoint = checkpoint.loaded ? checkpoint.loaded->path().string() : "";
+  facts.data = options.data;
+  facts.step = checkpoint.loaded ? checkpoint.state()->progress.step : 0;
+  facts.samples = result.samples;
+  facts.loss = result.loss;
+  if (recipe.data.target == TargetType::label) facts.correct = result.correct;
+  facts.ranks = comm.size();
+  log::print(options.json ? evaluation_json(facts) : evaluation_report(facts));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command add_evaluate_command(CLI::App& app) {
+  const auto options = std::make_shared<EvaluateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Loss and accuracy over a whole data set, exact for any number of ranks");
+  command
+      ->add_option("checkpoint", options->checkpoint,
+                   "Run folder (its newest good checkpoint) or checkpoint file")
+      ->required();
+  command->add_option("--data", options->data, "Folder of HDF5 shards")->required();
+  command->add_option("--split", options->split,
+                      "train or test, where the folder holds both (default: the one it holds)");
+  command->add_flag("--json", options->json, "One JSON object instead of a sentence");
+  return {command, [options] {
+            return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });
+          }};
+}
+
+}  // namespace quern

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/info_command.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <memory>
+
+#include "app/build_facts.hpp"
+#include "base/log.hpp"
+
+namespace quern {
+
+Command add_info_command(CLI::App& app) {
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("info", "Version, libraries, compilers and devices of this program");
+  command->add_flag("--json", *json, "One JSON object");
+  return {command, [json] {
+            BuildFacts facts = build_facts();
+            facts.kokkos_version = std::to_string(KOKKOS_VERSION / 10000) + "." +
+                                   std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
+                                   std::to_string(KOKKOS_VERSION % 100);
+            facts.kokkos_backend = Kokkos::DefaultExecutionSpace::name();
+            log::print(*json ? info_json(facts) : info_text(facts));
+            return ExitCode::done;
+          }};
+}
+
+}  // namespace quern

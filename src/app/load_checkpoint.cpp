@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/load_checkpoint.hpp"
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "config/read_recipe.hpp"
+
+namespace quern {
+
+std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder) {
+  return load_newest_good(folder, [](const std::filesystem::path&, const std::string& problem) {
+    log::warn(problem + "; the next older checkpoint is used");
+  });
+}
+
+SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path& path) {
+  SharedCheckpoint checkpoint;
+  run_on_root(comm, [&] {
+    const auto folder = checkpoint_folder_of(path);
+    if (!folder) {
+      checkpoint.loaded.emplace(read_checkpoint(path));
+      return;
+    }
+    checkpoint.loaded = load_newest(*folder);
+    if (!checkpoint.loaded) {
+      throw InputError("'" + path.string() +
+                       "' holds no checkpoint (expected a run folder or a file"
+                       " ckpt-<step>.h5)");
+    }
+  });
+  const RunOrigin origin = checkpoint.loaded ? checkpoint.state()->origin : RunOrigin{};
+  checkpoint.global_batch = static_cast<int>(broadcast_value(comm, origin.global_batch));
+  const std::string text = broadcast_string(comm, origin.recipe);
+  checkpoint.recipe =
+      agree(comm, [&] { return parse_recipe(text, "the recipe inside '" + path.string() + "'"); });
+  return checkpoint;
+}
+
+}  // namespace quern

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plan_text.hpp"
+
+#include <fmt/format.h>
+
+namespace quern {
+
+namespace {
+
+std::string bytes_text(std::int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (bytes < 1 << 20) return fmt::format("{:.1f} KiB", value / (1 << 10));
+  if (bytes < std::int64_t{1} << 30) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  return fmt::format("{:.2f} GiB", value / (1 << 30));
+}
+
+// "8, 8, 8, 6", runs of equal shares shortened: "32 x 60, 0 x 4".
+std::string shares_text(const std::vector<int>& shares) {
+  std::string text;
+  for (std::size_t i = 0; i < shares.size();) {
+    std::size_t same = 1;
+    while (i + same < shares.size() && shares[i + same] == shares[i]) ++same;
+    if (!text.empty()) text += ", ";
+    if (same > 4) {
+      text += fmt::format("{} on each of {} ranks", shares[i], same);
+    } else {
+      for (std::size_t k = 0; k < same; ++k) text += fmt::format("{}{}", k ? ", " : "", shares[i]);
+    }
+    i += same;
+  }
+  return text;
+}
+
+const char* determinism_text(Determinism determinism) {
+  return determinism == Determinism::fast ? "fast (bits depend on the ranks)"
+                                          : "rank-invariant (same bits for any number of ranks)";
+}
+
+}  // namespace
+
+std::string plan_text(const PlanFacts& facts) {
+  std::string text = "# Plan\n";
+  const auto line = [&](const char* key, const std::string& value) {
+    text += fmt::format("{:<18} {}\n", key, value);
+  };
+  line("ranks", fmt::format("{} (each {} thread{} on {})", facts.ranks, facts.threads,
+                            facts.threads == 1 ? "" : "s", facts.device));
+  line("sums", determinism_text(facts.determinism));
+  line("samples", fmt::format("{} ({} per node)", facts.samples, bytes_text(facts.data_bytes)));
+  line("parameters", fmt::format("{}", facts.parameters));
+  line("memory", fmt::format("{} per rank, and the data", bytes_text(facts.memory_bytes)));
+  line("work",
+       fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", facts.training_flop * 1e-6,
+                   facts.training_flop * 1e-9 * facts.batches.front().samples));
+  line("steps", fmt::format("{} ({} epochs of {})", facts.epochs * facts.steps_per_epoch,
+                            facts.epochs, facts.steps_per_epoch));
+  const char* names[] = {"full batch", "last batch"};
+  for (std::size_t i = 0; i < facts.batches.size(); ++i) {
+    const PlanFacts::Batch& batch = facts.batches[i];
+    line(names[i], fmt::format("{} samples in micro-blocks of {}; per rank {}", batch.samples,
+                               batch.block_samples, shares_text(batch.samples_of_rank)));
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string summary_text(const std::string& name, const PlanFacts& facts) {
+  return fmt::format("{}: {} parameters, {} samples, batch {}, {} rank{} x {} thread{}, {} steps",
+                     name, facts.parameters, facts.samples, facts.batches.front().samples,
+                     facts.ranks, facts.ranks == 1 ? "" : "s", facts.threads,
+                     facts.threads == 1 ? "" : "s", facts.epochs * facts.steps_per_epoch);
+}
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run is going to do, for people. (Apart from the command, because fmt and Kokkos do not
+// mix.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/training_spec.hpp"
+
+namespace quern {
+
+struct PlanFacts {
+  /// One size of batch and its samples per rank.
+  struct Batch {
+    int samples = 0;
+    int block_samples = 0;
+    std::vector<int> samples_of_rank;
+  };
+  int ranks = 1;
+  int threads = 1;     ///< per rank
+  std::string device;  ///< Kokkos' name of the execution space
+  std::int64_t samples = 0;
+  std::int64_t data_bytes = 0;    ///< per node
+  std::int64_t memory_bytes = 0;  ///< activations, parameters, gradients, optimizer; per rank
+  std::int64_t parameters = 0;
+  double training_flop = 0;  ///< of one sample, forward and backward
+  int epochs = 0;
+  std::int64_t steps_per_epoch = 0;
+  Determinism determinism = Determinism::rank_invariant;
+  std::vector<Batch> batches;  ///< full, last
+};
+
+/// The table of --dry-run.
+std::string plan_text(const PlanFacts& facts);
+
+/// One line for the start of a run.
+std::string summary_text(const std::string& name, const PlanFacts& facts);
+
+}  // namespace quern

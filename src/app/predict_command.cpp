@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/predict_command.hpp"
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "app/load_checkpoint.hpp"
+#include "app/ranks.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "io/idx_reader.hpp"
+#include "train/predictor.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern {
+
+namespace {
+
+struct PredictOptions {
+  std::string checkpoint;
+  std::string images;
+  std::string out;
+};
+
+Samples samples_of(const IdxImages& images) {
+  Samples samples;
+  samples.count = images.count;
+  samples.shape = images.shape;
+  View<std::uint8_t> pixels("quern::app::images", images.pixels.size());
+  const auto host = Kokkos::create_mirror_view(pixels);
+  std::copy(images.pixels.begin(), images.pixels.end(), host.data());
+  Kokkos::deep_copy(pixels, host);
+  samples.images = pixels;
+  return samples;
+}
+
+void write_csv(const std::string& out, const std::vector<int>& classes) {
+  std::ostringstream csv;
+  csv << "index,class\n";
+  for (std::size_t i = 0; i < classes.size(); ++i) csv << i << ',' << classes[i] << '\n';
+  std::string text = csv.str();
+  if (out.empty()) {
+    text.pop_back();
+    return log::print(text);
+  }
+  std::ofstream file(out, std::ios::trunc);
+  file << text << std::flush;
+  if (!file) throw InputError("cannot write '" + out + "'");
+}
+
+ExitCode predict(Communicator& comm, const PredictOptions& options) {
+  if (comm.size() > 1) throw InputError("predict runs on one rank, not on several");
+  const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
+  const Recipe& recipe = checkpoint.recipe;
+  if (recipe.loss.type != LossType::cross_entropy) {
+    throw InputError("'" + options.checkpoint +
+                     "' is no classifier: predict expects a network trained with cross_entropy");
+  }
+  const Samples samples = samples_of(read_idx_images(options.images, ""));
+  Model model(recipe);
+  model.check_samples(samples);
+  constexpr int kBatch = 256;
+  model.allocate(predictor_slots(model, kBatch));
+  restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
+  write_csv(options.out, predict_classes(model, samples, kBatch));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command add_predict_command(CLI::App& app) {
+  const auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = app.add_subcommand("predict", "Class of every image of an IDX file, as CSV");
+  command->add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
+      ->required();
+  command->add_option("--images", options->images, "IDX file of uint8 images, plain or gzip")
+      ->required();
+  command->add_option("--out", options->out, "CSV file (default: standard output)");
+  return {command, [options] {
+            return run_on_ranks([&](Communicator& comm) { return predict(comm, *options); });
+          }};
+}
+
+}  // namespace quern

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "train/model.hpp"
+
+namespace quern {
+
+/// The class of every sample: the index of the network's largest output (the first one of equals).
+/// One rank. `samples` need no labels; `model` must be allocated for `batch` samples (see
+/// predictor_slots).
+std::vector<int> predict_classes(Model& model, const Samples& samples, int batch);
+
+/// Slots that predict_classes needs for batches of this many samples.
+int predictor_slots(const Model& model, int batch);
+
+}  // namespace quern
