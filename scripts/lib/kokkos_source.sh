@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Kokkos built from source into a prefix of the user's own: no root, any system.
+
+kKokkosRelease=4.7.04
+kKokkosReleaseSha256=4213b248c39e112299fa94ee08817e51126fc02996ed6e2ab56aec4cdb80ee1f
+kKokkosReleaseAddress="https://github.com/kokkos/kokkos/releases/download/$kKokkosRelease/kokkos-$kKokkosRelease.tar.gz"
+
+own_kokkos_prefix() { printf '%s\n' "${XDG_DATA_HOME:-$HOME/.local/share}/quern/kokkos"; }
+
+# The version of the Kokkos source tree in folder $1.
+kokkos_source_version() {
+  sed -nE 's/^ *set\(Kokkos_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)\).*/\2/Ip' "$1/CMakeLists.txt" |
+    head -n 3 | paste -sd.
+}
+
+# download ADDRESS FILE: fails within seconds when the host cannot be reached.
+download() {
+  if has curl; then
+    curl --fail --location --silent --show-error --connect-timeout 8 --max-time 600 \
+      --output "$2" "$1"
+  elif has wget; then
+    wget --quiet --connect-timeout=8 --tries=1 --output-document="$2" "$1"
+  else
+    warn "neither curl nor wget is installed"
+    return 1
+  fi
+}
+
+# fetch_kokkos_release FOLDER: leaves the unpacked source tree in FOLDER/source.
+fetch_kokkos_release() {
+  say "downloading Kokkos $kKokkosRelease from $kKokkosReleaseAddress"
+  download "$kKokkosReleaseAddress" "$1/kokkos.tar.gz" ||
+    fail "cannot download Kokkos $kKokkosRelease. $(other_ways)"
+  printf '%s  %s\n' "$kKokkosReleaseSha256" "$1/kokkos.tar.gz" | sha256sum --check --status ||
+    fail "the downloaded $kKokkosReleaseAddress has not the SHA-256 $kKokkosReleaseSha256: refused"
+  mkdir "$1/source"
+  tar -xzf "$1/kokkos.tar.gz" -C "$1/source" --strip-components=1
+}
+
+# build_kokkos SOURCE SCRATCH PREFIX
+build_kokkos() {
+  local source="$1" scratch="$2" prefix="$3" version generator=()
+  [[ -f $source/CMakeLists.txt && -d $source/core/src ]] ||
+    fail "'$source' is not a Kokkos source folder (CMakeLists.txt and core/src expected)"
+  version="$(kokkos_source_version "$source")"
+  version_at_least "${version:-0}" "$kMinimumKokkos" ||
+    fail "'$source' holds Kokkos ${version:-of unknown version}; $kMinimumKokkos or newer is needed"
+  has ninja && generator=(-G Ninja)
+  say "building Kokkos $version into $prefix (OpenMP and Serial; about two minutes on two cores)"
+  if ! { cmake -S "$source" -B "$scratch/build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+    -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF -DKokkos_ENABLE_OPENMP=ON \
+    -DKokkos_ENABLE_SERIAL=ON &&
+    cmake --build "$scratch/build" --parallel "$(processors)" --target install; } \
+    >"$scratch/log" 2>&1; then
+    tail -n 30 "$scratch/log" >&2
+    fail "Kokkos did not build (its last lines stand above). $(other_ways)"
+  fi
+}
+
+# install_kokkos_from_source DIR|release PREFIX SCRATCH
+install_kokkos_from_source() {
+  local source="$1" prefix="$2" scratch="$3" wanted tool
+  wanted="$kKokkosRelease"
+  [[ $source == release ]] || wanted="$(kokkos_source_version "$source" 2>/dev/null || true)"
+  if usable_kokkos "$prefix" &&
+    [[ $(kokkos_version_in "$(kokkos_dir_below "$prefix")") == "$wanted" ]]; then
+    say "Kokkos $wanted is in $prefix already."
+    return
+  fi
+  for tool in cmake c++; do
+    has "$tool" || fail "building Kokkos needs $tool, which is not installed"
+  done
+  if [[ $source == release ]]; then
+    fetch_kokkos_release "$scratch"
+    source="$scratch/source"
+  fi
+  build_kokkos "$source" "$scratch" "$prefix"
+  usable_kokkos "$prefix" || fail "no usable Kokkos in $prefix after the build"
+}

@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What Quern needs, besides Kokkos: Debian's package, who needs it, how to see it without dpkg, why.
+# Probes: command NAME | cmake PACKAGE (find_package) | python MODULE | file PATH.
+
+kPackages='
+g++|train|command c++|C++20 compiler
+cmake|train|command cmake|configures the build
+ninja-build|train|command ninja|builds
+git|train|command git|the commit goes into the binary and the checkpoints
+libopenmpi-dev|train|cmake MPI|several ranks
+openmpi-bin|train|command mpirun|starts them
+libhdf5-dev|train|cmake HDF5|shards and checkpoints
+zlib1g-dev|train|cmake ZLIB|reads .gz data sets
+libfmt-dev|train|cmake fmt|text formatting
+nlohmann-json3-dev|train|cmake nlohmann_json|metrics and reports in JSON
+libtomlplusplus-dev|train|cmake tomlplusplus|reads recipes
+libcli11-dev|train|cmake CLI11|command line
+dataset-fashion-mnist|train|file /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz|the data of the quick start
+python3|train|command python3|the report
+python3-numpy|train|python numpy|the report
+python3-matplotlib|train|python matplotlib|the plots of the report
+libgtest-dev|test|cmake GTest|unit tests
+libgmock-dev|test|cmake GTest|unit tests
+python3-h5py|test|python h5py|reads shards and checkpoints in tests
+clang-format|test|command clang-format|style test
+clang-tidy|test|command clang-tidy|style test
+shellcheck|test|command shellcheck|style test
+'
+
+# package_rows train|test: the rows that are needed for it (testing needs all).
+package_rows() {
+  local package for probe why
+  while IFS='|' read -r package for probe why; do
+    if [[ -n $package && ($for == train || $1 == test) ]]; then
+      printf '%s|%s|%s\n' "$package" "$probe" "$why"
+    fi
+  done <<<"$kPackages"
+}
+
+# cmake_lacks PACKAGE...: prints those of them that find_package does not find.
+cmake_lacks() {
+  local scratch wanted generator=()
+  has ninja && generator=(-G Ninja)
+  if ! has cmake || ! has c++; then
+    printf '%s\n' "$@"
+    return
+  fi
+  scratch="$(mktemp -d)"
+  wanted="$(printf '%s;' "$@")"
+  if ! cmake -S "$kRoot/scripts/lib/probe" -B "$scratch" "${generator[@]}" \
+    -DWANTED="${wanted%;}" -DLACKING_FILE="$scratch/lacking.txt" >/dev/null 2>&1; then
+    printf '%s\n' "$@" >"$scratch/lacking.txt"
+  fi
+  cat "$scratch/lacking.txt"
+  rm -rf "$scratch"
+}
+
+probe_finds() {
+  local kind="${1%% *}" what="${1#* }"
+  case "$kind" in
+    command) has "$what" ;;
+    file) [[ -e $what ]] ;;
+    python) has python3 && "$(quern_python)" -c "import $what" >/dev/null 2>&1 ;;
+    cmake) [[ $'\n'"$2"$'\n' != *$'\n'"$what"$'\n'* ]] ;;
+  esac
+}
+
+# missing_rows train|test: the rows that neither dpkg nor a probe finds. Quick when dpkg has all.
+missing_rows() {
+  local rows package probe why installed="" asked=() lacking="" candidates=()
+  rows="$(package_rows "$1")"
+  if has_apt; then
+    # shellcheck disable=SC2016  # dpkg-query expands ${...} itself
+    installed="$(cut -d'|' -f1 <<<"$rows" |
+      xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
+      sed -n 's/^installed //p' || true)"
+  fi
+  while IFS='|' read -r package probe why; do
+    [[ $'\n'"$installed"$'\n' == *$'\n'"$package"$'\n'* ]] && continue
+    candidates+=("$package|$probe|$why")
+    [[ $probe == cmake* ]] && asked+=("${probe#cmake }")
+  done <<<"$rows"
+  if ((${#asked[@]} > 0)); then
+    lacking="$(cmake_lacks "${asked[@]}")"
+  fi
+  local row
+  for row in "${candidates[@]}"; do
+    IFS='|' read -r package probe why <<<"$row"
+    probe_finds "$probe" "$lacking" || printf '%s\n' "$row"
+  done
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels, views and fences of src/<room> are labelled "quern::<room>::<operation>".
+
+A label may also be the parameter `label` of a helper: its callers name it. What a profiler sees at
+run time is the subject of another test.
+"""
+import re
+
+import tree
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+KERNEL = re.compile(r"\bparallel_(?:for|reduce|scan)\s*(?:<[^;(]*>)?\s*\(\s*([^\s,(]+)")
+FENCE = re.compile(r"\bfence\s*\(\s*([^\s,()]*)")
+VIEW = re.compile(
+    r"\b(?:(?:\w*View|ScatterView|DualView)(?:<[^;(){}]*>)?\s*\w*\s*[({]|view_alloc\s*\()\s*(\"[^\"]*\")")
+LITERAL = re.compile(r"\"(quern::[^\"]*)\"")
+OPERATION = re.compile(r"^quern::[a-z_]+::[a-z0-9_]*(: .*)?$")
+
+
+def blank(found):
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def check(root):
+    offences = []
+    for path in tree.cpp_files(root, "src"):
+        room = path.parts[1]
+        text = COMMENT.sub(blank, tree.text(root, path))
+
+        def offend(found, what, path=path, text=text):
+            line = text.count("\n", 0, found.start()) + 1
+            offences.append(f"{path}:{line}: {what}")
+
+        for pattern, what in ((KERNEL, "kernel"), (FENCE, "fence"), (VIEW, "view")):
+            for found in pattern.finditer(text):
+                if found[1] != "label" and not found[1].startswith('"quern::'):
+                    offend(found, f"{what} without a label \"quern::{room}::...\"")
+        for found in LITERAL.finditer(text):
+            if not found[1].startswith(f"quern::{room}::") or not OPERATION.match(found[1]):
+                offend(found, f"label \"{found[1]}\", expected \"quern::{room}::snake_case\"")
+    return offences
+
+
+if __name__ == "__main__":
+    tree.run(check, __doc__)

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every #include of src/ follows an arrow of src/rooms.txt, vendor headers stay in their rooms, and
+fmt and nlohmann-json meet Kokkos in no file, not even through other headers."""
+import re
+
+import tree
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+# The vendor named in src/rooms.txt, by the headers that are its own.
+VENDOR_HEADERS = {
+    "Kokkos": re.compile(r"^(Kokkos_|impl/Kokkos|decl/Kokkos|desul/)"),
+    "mpi.h": re.compile(r"^mpi\.h$"),
+    "hdf5.h": re.compile(r"^(hdf5(_hl)?|H5\w*)\.h$"),
+    "toml++": re.compile(r"^toml(\+\+/|plusplus|\.h)"),
+    "zlib.h": re.compile(r"^z(lib|conf)\.h$"),
+    "CLI": re.compile(r"^CLI/"),
+}
+NOT_WITH_KOKKOS = re.compile(r"^(fmt/|nlohmann/)")
+
+
+class Rooms:
+    """src/rooms.txt, read."""
+
+    def __init__(self, text):
+        arrows, self.vendors, self.mistakes = {}, {}, []
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.split("#")[0].strip()
+            name, colon, targets = line.partition(":")
+            if not line:
+                continue
+            if not colon:
+                self.mistakes.append(f"src/rooms.txt:{number}: 'room: rooms' expected")
+            elif name.startswith("vendor "):
+                vendor = name.split()[1]
+                self.vendors[vendor] = targets.split()
+                if vendor not in VENDOR_HEADERS:
+                    self.mistakes.append(f"src/rooms.txt:{number}: the headers of vendor "
+                                         f"'{vendor}' are not known to check_rooms.py")
+            else:
+                arrows[name] = targets.split()
+        self.reach = {}
+        for room in arrows:
+            self._close(room, arrows, [])
+
+    def _close(self, room, arrows, path):
+        if room in path:
+            self.mistakes.append(f"src/rooms.txt: circle {' -> '.join(path + [room])}")
+            return set()
+        if room not in arrows:
+            self.mistakes.append(f"src/rooms.txt: '{path[-1]}' names an unknown room '{room}'")
+            return set()
+        if room not in self.reach:
+            reach = {room}
+            for target in arrows[room]:
+                reach |= self._close(target, arrows, path + [room])
+            self.reach[room] = reach
+        return self.reach[room]
+
+    def may_include_vendor(self, vendor, path):
+        """path: the file below src/. A vendor line may name a folder or the start of file names."""
+        within = path.as_posix()
+        return any(within.startswith(place + "/") or (
+            "/" in place and re.match(re.escape(place) + r"[._/]", within))
+                   for place in self.vendors.get(vendor, []))
+
+
+def read_includes(root):
+    """Every C++ file of src/ with its includes as (quote, name, line number)."""
+    includes = {}
+    for path in tree.cpp_files(root, "src"):
+        text = tree.text(root, path)
+        includes[path] = [(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+                          for found in INCLUDE.finditer(text)]
+    return includes
+
+
+def check_include(root, rooms, path, quote, name, line):
+    where = f"{path}:{line}"
+    below = path.relative_to("src")
+    room = below.parts[0]
+    if quote == '"':
+        target = name.split("/")[0]
+        if not (root / "src" / name).is_file():
+            yield f"{where}: \"{name}\" is no file of src/ (own headers are named from src/ on)"
+        elif target not in rooms.reach.get(room, ()):
+            yield f"{where}: room '{room}' may not include \"{name}\": src/rooms.txt has no arrow"
+        return
+    if name.split("/")[0] in rooms.reach and (root / "src" / name).is_file():
+        yield f"{where}: own header <{name}> is to be included with quotes"
+    for vendor, pattern in VENDOR_HEADERS.items():
+        if pattern.match(name) and not rooms.may_include_vendor(vendor, below):
+            yield f"{where}: <{name}> is only for {rooms.vendors.get(vendor, [])}"
+
+
+def everything_included(path, includes, known):
+    """The angled headers that reach the file, directly or through own headers, with a way each."""
+    if path not in known:
+        known[path] = found = {}
+        for quote, name, _ in includes.get(path, ()):
+            if quote == "<":
+                found.setdefault(name, str(path))
+            else:
+                below = everything_included(tree.pathlib.PurePath("src") / name, includes, known)
+                for vendor, way in below.items():
+                    found.setdefault(vendor, f"{path} -> {way}")
+    return known[path]
+
+
+def check(root):
+    rooms = Rooms((root / "src/rooms.txt").read_text(encoding="utf-8"))
+    offences = list(rooms.mistakes)
+    includes = read_includes(root)
+    known = {}
+    for path, lines in includes.items():
+        if len(path.parts) < 3 or path.parts[1] not in rooms.reach:
+            offences.append(f"{path}: lies in no room of src/rooms.txt")
+            continue
+        for quote, name, line in lines:
+            offences += check_include(root, rooms, path, quote, name, line)
+        reached = everything_included(path, includes, known)
+        kokkos = [way for name, way in reached.items() if VENDOR_HEADERS["Kokkos"].match(name)]
+        for name, way in reached.items():
+            if kokkos and NOT_WITH_KOKKOS.match(name):
+                offences.append(f"{path}: meets both <{name}> ({way}) and Kokkos ({kokkos[0]})")
+    return offences
+
+
+if __name__ == "__main__":
+    tree.run(check, __doc__)

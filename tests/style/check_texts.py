@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Licence lines, no names of machines or package registries, and links of the documents that lead
+somewhere."""
+import re
+
+import tree
+
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+# Written apart, so that this file does not offend itself.
+HOSTS = ("deb." + "debian.org", "security." + "debian.org", "snapshot." + "debian.org",
+         "archive." + "ubuntu.com", "pypi." + "org", "files." + "pythonhosted.org",
+         "registry." + "npmjs.org", "conda." + "anaconda.org", "proxy." + "golang.org")
+MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:work|opt/tv|root|tmp/(?:kk|scr|brief))(?:/|\b)")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
+
+
+def needs_licence(path, text):
+    return path.suffix in (".hpp", ".cpp", ".cu", ".py") or text.startswith("#!")
+
+
+def licence(path, text):
+    head = text.split("\n", 2)[:2] if text.startswith("#!") else text.split("\n", 1)[:1]
+    if needs_licence(path, text) and not any(SPDX in line for line in head):
+        yield f"{path}: no line '{SPDX}' at its top"
+
+
+def names(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        for host in HOSTS:
+            if host in line:
+                yield f"{path}:{number}: names the registry host {host}"
+        found = MACHINE_PATH.search(line)
+        if found:
+            yield f"{path}:{number}: names a path of one machine, {found[0]}"
+
+
+def anchors(text):
+    """GitHub's anchors of a document's headings."""
+    plain = (re.sub(r"[`*]", "", title).lower() for title in HEADING.findall(FENCED.sub("", text)))
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
+
+
+def links(root, path, text):
+    for found in LINK.finditer(FENCED.sub("", text)):
+        target = found[1] or found[2]
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        aim = (root / path).parent / name if name else root / path
+        if not aim.exists():
+            yield f"{path}: link to '{target}', which is not there"
+        elif anchor and aim.suffix == ".md" and anchor not in anchors(aim.read_text("utf-8")):
+            yield f"{path}: link to '{target}', which has no such heading"
+
+
+def check(root):
+    offences = []
+    for path in tree.files(root):
+        text = tree.text(root, path)
+        if text is None or path.name == "LICENSE":
+            continue
+        offences += licence(path, text)
+        offences += names(path, text)
+        if path.suffix == ".md":
+            offences += links(root, path, text)
+    return offences
+
+
+if __name__ == "__main__":
+    tree.run(check, __doc__)

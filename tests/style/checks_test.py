@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check finds what it forbids, in a small tree made for it, and nothing in a clean one."""
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import check_format
+import check_labels
+import check_rooms
+import check_shell
+import check_sizes
+import check_texts
+import check_tidy
+
+ROOMS = """# a comment
+base:
+tensor: base
+layers: tensor
+comm: base
+
+vendor Kokkos: tensor layers
+vendor mpi.h: comm/mpi
+"""
+
+
+class CheckCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.write("src/rooms.txt", ROOMS)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def assert_found(self, check, *words):
+        offences = check(self.root)
+        self.assertEqual(len(offences), 1, offences)
+        for word in words:
+            self.assertIn(word, offences[0])
+
+    def assert_clean(self, check):
+        self.assertEqual(check(self.root), [])
+
+
+class RoomsTest(CheckCase):
+    def setUp(self):
+        super().setUp()
+        self.write("src/base/a.hpp", "#include <string>\n")
+        self.write("src/tensor/view.hpp", "#include <Kokkos_Core.hpp>\n#include \"base/a.hpp\"\n")
+
+    def test_arrows_reach_through_rooms(self):
+        self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include \"base/a.hpp\"\n")
+        self.assert_clean(check_rooms.check)
+
+    def test_forbidden_arrow(self):
+        self.write("src/base/b.cpp", "// first line\n  #  include \"tensor/view.hpp\"\n")
+        self.assert_found(check_rooms.check, "src/base/b.cpp:2", "room 'base' may not include")
+
+    def test_sibling_room(self):
+        self.write("src/comm/c.cpp", "#include \"tensor/view.hpp\"\n")
+        self.assert_found(check_rooms.check, "room 'comm' may not include")
+
+    def test_include_that_is_not_named_from_src_on(self):
+        self.write("src/base/b.cpp", "#include \"a.hpp\"\n")
+        self.assert_found(check_rooms.check, "is no file of src/")
+
+    def test_own_header_in_angles(self):
+        self.write("src/base/b.cpp", "#include <base/a.hpp>\n")
+        self.assert_found(check_rooms.check, "quotes")
+
+    def test_vendor_header_outside_its_room(self):
+        self.write("src/base/b.cpp", "#include <Kokkos_Core.hpp>\n")
+        self.assert_found(check_rooms.check, "<Kokkos_Core.hpp> is only for ['tensor', 'layers']")
+
+    def test_vendor_line_that_names_files(self):
+        self.write("src/comm/mpi_world.cpp", "#include <mpi.h>\n")
+        self.write("src/comm/mpi/world.cpp", "#include <mpi.h>\n")
+        self.assert_clean(check_rooms.check)
+        self.write("src/comm/serial.cpp", "#include <mpi.h>\n")
+        self.assert_found(check_rooms.check, "src/comm/serial.cpp:1")
+
+    def test_fmt_beside_kokkos_through_a_header(self):
+        self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include <fmt/core.h>\n")
+        self.assert_found(check_rooms.check, "src/layers/l.cpp", "<fmt/core.h>",
+                          "src/tensor/view.hpp")
+
+    def test_json_in_a_header_beside_kokkos(self):
+        self.write("src/base/j.hpp", "#include <nlohmann/json_fwd.hpp>\n")
+        self.assert_clean(check_rooms.check)
+        self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include \"base/j.hpp\"\n")
+        self.assert_found(check_rooms.check, "<nlohmann/json_fwd.hpp>", "src/base/j.hpp")
+
+    def test_file_in_no_room(self):
+        self.write("src/attic/x.cpp", "")
+        self.assert_found(check_rooms.check, "lies in no room")
+
+    def test_circle_of_rooms(self):
+        self.write("src/rooms.txt", ROOMS.replace("base:\n", "base: layers\n"))
+        self.assertTrue(any("circle" in line for line in check_rooms.check(self.root)))
+
+    def test_unknown_room_in_an_arrow(self):
+        self.write("src/rooms.txt", ROOMS.replace("comm: base", "comm: bass"))
+        self.assert_found(check_rooms.check, "'comm' names an unknown room 'bass'")
+
+
+class SizesTest(CheckCase):
+    def test_limits(self):
+        self.write("src/base/a.cpp", "\n" * 500)
+        self.write("tests/unit/a_test.cpp", "\n" * 600)
+        self.write("src/base/CMakeLists.txt", "\n" * 60)
+        self.assert_clean(check_sizes.check)
+
+    def test_long_file(self):
+        self.write("src/base/a.cpp", "\n" * 501)
+        self.assert_found(check_sizes.check, "src/base/a.cpp: 501 lines")
+
+    def test_long_test(self):
+        self.write("tests/unit/a_test.cpp", "\n" * 601)
+        self.assert_found(check_sizes.check, "601")
+
+    def test_long_cmake_file(self):
+        self.write("src/base/CMakeLists.txt", "\n" * 61)
+        self.assert_found(check_sizes.check, "61")
+
+
+class LabelsTest(CheckCase):
+    def check_code(self, code):
+        self.write("src/layers/k.cpp", code)
+        return check_labels.check(self.root)
+
+    def test_good_labels(self):
+        self.assertEqual(self.check_code("""
+            Kokkos::parallel_for(
+                "quern::layers::relu", policy, body);  // parallel_for(policy)
+            Kokkos::parallel_for(label, policy, body);
+            FloatView y("quern::layers::" + name, 3);
+            View<float> z(Kokkos::view_alloc("quern::layers::z", Kokkos::WithoutInitializing), n);
+            exec.fence("quern::layers::read: the host looks");"""), [])
+
+    def test_bad_labels(self):
+        for code in ("Kokkos::parallel_for(RangePolicy(exec, 0, n), body);",
+                     "Kokkos::parallel_reduce(\"sum\", policy, body);",
+                     "Kokkos::parallel_scan<T>(\n  n, body);",
+                     "parallel_for(\"quern::loss::relu\", policy, body);",
+                     "parallel_for(\"quern::layers::ReLU\", policy, body);",
+                     "FloatView y(\"y\", 3);", "Kokkos::View<float*> y{\"y\", 3};",
+                     "auto y = FloatView(\"y\", 3);", "f(Kokkos::view_alloc(\"y\"));",
+                     "Kokkos::fence();", "exec.fence(\"wait\");"):
+            with self.subTest(code):
+                self.assertEqual(len(self.check_code(code)), 1)
+
+
+class TextsTest(CheckCase):
+    licence = "// " + check_texts.SPDX + "\n"
+
+    def test_clean(self):
+        self.write("a.cpp", self.licence)
+        self.write("run", "#!/bin/sh\n# " + check_texts.SPDX + "\n")
+        self.write("docs/b.md", "# Other page\n")
+        self.write("a.md", "[b](docs/b.md#other-page) [self](#top) [far](https://example.org)\n# Top\n")
+        self.assert_clean(check_texts.check)
+
+    def test_missing_licence(self):
+        self.write("a.hpp", "\n\n" + self.licence)
+        self.assert_found(check_texts.check, "a.hpp", "SPDX")
+
+    def test_missing_licence_of_a_script(self):
+        self.write("run", "#!/bin/sh\n")
+        self.assert_found(check_texts.check, "run")
+
+    def test_registry_host(self):
+        self.write("a.txt", f"x\nhttp://{check_texts.HOSTS[0]}/debian\n")
+        self.assert_found(check_texts.check, "a.txt:2")
+
+    def test_machine_path(self):
+        self.write("a.txt", "cd " + "/opt" + "/tv/bin\n")
+        self.assert_found(check_texts.check, "a.txt:1")
+
+    def test_dead_link(self):
+        self.write("a.md", "[b](docs/b.md)\n")
+        self.assert_found(check_texts.check, "docs/b.md")
+
+    def test_dead_anchor(self):
+        self.write("a.md", "# One\n[b](#two)\n")
+        self.assert_found(check_texts.check, "#two")
+
+
+class ToolsTest(CheckCase):
+    @unittest.skipUnless(check_format.find_clang_format(), "no clang-format of the right version")
+    def test_format(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("src/base/a.cpp", "int f() { return 1; }\n")
+        self.assert_clean(check_format.check)
+        self.write("src/base/b.cpp", "int  f( ) { return 1; }\n")
+        self.assertIn("src/base/b.cpp:1", check_format.check(self.root)[0])
+
+    @unittest.skipUnless(shutil.which("shellcheck"), "no shellcheck")
+    def test_shell(self):
+        self.write("scripts/a", "#!/usr/bin/env bash\necho \"$1\"\n")
+        self.assert_clean(check_shell.check)
+        self.write("scripts/b", "#!/usr/bin/env bash\necho $1\n")
+        self.assertIn("scripts/b:2", check_shell.check(self.root)[0])
+
+    @unittest.skipUnless(check_tidy.find_clang_tidy(), "no clang-tidy of the right version")
+    def test_tidy(self):
+        self.write(".clang-tidy", "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n")
+        source = self.root / "src/base/a.cpp"
+        self.write("src/base/a.cpp", "int f(int x) {\n  if (x == 1) return 2;\n  return 3;\n}\n")
+        self.write("build/compile_commands.json",
+                   f'[{{"directory": "{self.root}", "file": "{source}", "command": "c++ -c {source}"}}]')
+        self.assertEqual(check_tidy.check(self.root, self.root / "build"), [])
+        self.write("src/base/a.cpp", "int f(int x) {\n  if (x == 1) return 2;\n"
+                   "  else if (x == 2) return 2;\n  else return 2;\n}\n")
+        self.assertIn("bugprone-branch-clone", check_tidy.check(self.root, self.root / "build")[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
