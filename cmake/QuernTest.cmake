@@ -44,3 +44,13 @@ function(quern_test)
       TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${QUERN_TEST_ENVIRONMENT}")
   endif()
 endfunction()
+
+# quern_test_threads(NAME): runs the test once more, as NAME.threads2, on two threads: for tests that
+# compare bits with a serial twin. Numerical derivatives (thousands of tiny kernels) are left out.
+function(quern_test_threads name)
+  string(REPLACE "." "_" target "${name}")
+  string(REPLACE "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" environment "${QUERN_TEST_ENVIRONMENT}")
+  add_test(NAME ${name}.threads2 COMMAND ${target} --gtest_filter=-*Differences)
+  set_tests_properties(${name}.threads2 PROPERTIES LABELS unit PROCESSORS 2 TIMEOUT 300
+    ENVIRONMENT "OMP_WAIT_POLICY=passive;${environment}")
+endfunction()

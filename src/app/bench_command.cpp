@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/philox.hpp"
+#include "base/stopwatch.hpp"
 #include "comm/agree.hpp"
 #include "linalg/fma_peak.hpp"
 #include "train/training_step.hpp"

@@ -19,11 +19,12 @@ namespace {
 ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode code) {
   if (comm.size() == 1) {
     log::error(message);
-    return code;
+  } else {
+    log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) + ": " +
+               message);
+    comm.abort(code);
   }
-  log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) + ": " +
-             message);
-  comm.abort(code);
+  return code;
 }
 
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {

@@ -20,15 +20,28 @@ herr_t append_description(unsigned /*depth*/, const H5E_error2_t* error, void* d
   return 0;
 }
 
+/// What the operating system said, from HDF5's long report of a failed system call; or nothing.
+std::string system_reason(const std::string& text) {
+  const std::string marker = "error message = '";
+  const std::size_t begin = text.find(marker);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin + marker.size(),
+                     text.find('\'', begin + marker.size()) - begin - marker.size());
+}
+
 }  // namespace
 
 void h5_silence() {
+  // After a write that failed (a full disk), HDF5's clean-up at the end of the process crashes.
+  // Every file is closed by then.
+  [[maybe_unused]] static const herr_t no_cleanup = H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
 std::string h5_reason() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, append_description, &text);
+  if (const std::string reason = system_reason(text); !reason.empty()) return reason;
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 

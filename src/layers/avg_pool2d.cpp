@@ -53,18 +53,18 @@ struct AvgPoolBackward {
         spread(slope, out + window.begin(oh, ow));
   }
 
-  KOKKOS_INLINE_FUNCTION void spread(const float* slope, float* out) const {
+  KOKKOS_INLINE_FUNCTION void spread(const float* KOKKOS_RESTRICT slope,
+                                     float* KOKKOS_RESTRICT out) const {
     const bool add = window.windows_overlap();
+    float share[kLanes];
+    for (int l = 0; l < kLanes; ++l) share[l] = slope[l] * factor;
     for (int kh = 0; kh < window.size; ++kh)
       for (int kw = 0; kw < window.size; ++kw) {
         float* cell = out + (kh * window.width + kw) * kLanes;
-        if (add) {
-          QUERN_VECTORIZE
-          for (int l = 0; l < kLanes; ++l) cell[l] += slope[l] * factor;
-        } else {
-          QUERN_VECTORIZE
-          for (int l = 0; l < kLanes; ++l) cell[l] = slope[l] * factor;
-        }
+        if (add)
+          for (int l = 0; l < kLanes; ++l) cell[l] += share[l];
+        else
+          for (int l = 0; l < kLanes; ++l) cell[l] = share[l];
       }
   }
 };
@@ -84,6 +84,9 @@ void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
   if (window_.size == 2)
     Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
                          AvgPoolForward<2>{window_, in, out, factor});
+  else if (window_.size == 3)
+    Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
+                         AvgPoolForward<3>{window_, in, out, factor});
   else
     Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
                          AvgPoolForward<0>{window_, in, out, factor});

@@ -10,9 +10,12 @@ namespace {
 
 /// The comparison that both directions scan a window with: ties keep the first, NaN replaces.
 KOKKOS_INLINE_FUNCTION bool replaces(float value, float best) {
-  return value > best || value != value;
+  // Not ||: both sides are cheap, and a branch would keep the lanes from running together.
+  return (value > best) | (value != value);
 }
 
+/// Maxima of one (group, channel) plane. Size: the window's size, 0 if only known when running.
+template <int Size>
 struct MaxPoolForward {
   PoolWindow window;
   const float* x;
@@ -27,67 +30,86 @@ struct MaxPoolForward {
   }
 
   KOKKOS_INLINE_FUNCTION void maximum(const float* in, float* out) const {
-    float best[kLanes];
-    for (int l = 0; l < kLanes; ++l) best[l] = in[l];
-    for (int kh = 0; kh < window.size; ++kh)
-      for (int kw = 0; kw < window.size; ++kw) {
-        const float* cell = in + (kh * window.width + kw) * kLanes;
-        for (int l = 0; l < kLanes; ++l) best[l] = replaces(cell[l], best[l]) ? cell[l] : best[l];
-      }
-    for (int l = 0; l < kLanes; ++l) out[l] = best[l];
+    const int size = Size > 0 ? Size : window.size;
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) {
+      float best = in[l];
+      for (int kh = 0; kh < size; ++kh)
+        for (int kw = 0; kw < size; ++kw) {
+          const float value = in[(kh * window.width + kw) * kLanes + l];
+          best = replaces(value, best) ? value : best;
+        }
+      out[l] = best;
+    }
   }
 };
 
 /// Finds the maxima of one plane again and hands each its dy.
+template <int Size>
 struct MaxPoolBackward {
   PoolWindow window;
   const float* x;
   const float* dy;
   float* dx;
 
+  KOKKOS_INLINE_FUNCTION int size() const { return Size > 0 ? Size : window.size; }
+
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
     const float* in = x + plane * window.plane();
     const float* slope = dy + plane * window.out_plane();
     float* out = dx + plane * window.plane();
-    for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
+    if (!window.tiles_the_plane())
+      for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
+    const bool overlap = window.windows_overlap();
     for (int oh = 0; oh < window.out_height; ++oh)
       for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes) {
         const std::int64_t begin = window.begin(oh, ow);
-        int winner[kLanes];
-        find(in + begin, winner);
-        add(winner, slope, out + begin);
+        if (overlap)
+          hand_on<true>(in + begin, slope, out + begin);
+        else
+          hand_on<false>(in + begin, slope, out + begin);
       }
   }
 
-  /// Position of the maximum of each lane, counted in scan order.
-  KOKKOS_INLINE_FUNCTION void find(const float* in, int* winner) const {
-    float best[kLanes];
+  /// Hands each lane's slope to the element that was its maximum, and zero to the others.
+  template <bool Add>
+  KOKKOS_INLINE_FUNCTION void hand_on(const float* in, const float* slope, float* out) const {
+    QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
-      best[l] = in[l];
-      winner[l] = 0;
-    }
-    for (int kh = 0; kh < window.size; ++kh)
-      for (int kw = 0; kw < window.size; ++kw) {
-        const float* cell = in + (kh * window.width + kw) * kLanes;
-        const int position = kh * window.size + kw;
-        for (int l = 0; l < kLanes; ++l) {
-          const bool better = replaces(cell[l], best[l]);
-          winner[l] = better ? position : winner[l];
-          best[l] = better ? cell[l] : best[l];
-        }
+      float best = in[l];
+      int winner = 0;
+      for (int k = 1; k < size() * size(); ++k) {
+        const float value = in[offset(k) + l];
+        const bool better = replaces(value, best);
+        winner = better ? k : winner;
+        best = better ? value : best;
       }
+      // Read outside the choice below: a conditional load would keep the loop from vectorising.
+      const float share = slope[l];
+      for (int k = 0; k < size() * size(); ++k) {
+        const float before = Add ? out[offset(k) + l] : 0.0f;
+        out[offset(k) + l] = before + (winner == k ? share : 0.0f);
+      }
+    }
   }
 
-  KOKKOS_INLINE_FUNCTION void add(const int* winner, const float* slope, float* out) const {
-    for (int kh = 0; kh < window.size; ++kh)
-      for (int kw = 0; kw < window.size; ++kw) {
-        float* cell = out + (kh * window.width + kw) * kLanes;
-        const int position = kh * window.size + kw;
-        QUERN_VECTORIZE
-        for (int l = 0; l < kLanes; ++l) cell[l] += winner[l] == position ? slope[l] : 0.0f;
-      }
+  /// Element k of a window, in scan order.
+  KOKKOS_INLINE_FUNCTION int offset(int k) const {
+    return (k / size() * window.width + k % size()) * kLanes;
   }
 };
+
+template <template <int> class Kernel, class... Arrays>
+void launch(const ExecSpace& exec, const std::string& label, const Activation& planes,
+            const PoolWindow& window, Arrays... arrays) {
+  const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
+  if (window.size == 2)
+    Kokkos::parallel_for(label, range, Kernel<2>{window, arrays...});
+  else if (window.size == 3)
+    Kokkos::parallel_for(label, range, Kernel<3>{window, arrays...});
+  else
+    Kokkos::parallel_for(label, range, Kernel<0>{window, arrays...});
+}
 
 }  // namespace
 
@@ -97,18 +119,17 @@ MaxPool2d::MaxPool2d(const LayerSpec& spec, const Shape& input)
 void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
   expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
-  const RangePolicy planes(exec, 0, std::int64_t{x.slots} / kLanes * x.shape.channels);
-  Kokkos::parallel_for("quern::layers::max_pool2d", planes,
-                       MaxPoolForward{window_, x.data.data(), y.data.data()});
+  launch<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window_,
+                         static_cast<const float*>(x.data.data()), y.data.data());
 }
 
 void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
   expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
-  const RangePolicy planes(exec, 0, std::int64_t{dx.slots} / kLanes * dx.shape.channels);
-  Kokkos::parallel_for("quern::layers::max_pool2d_backward", planes,
-                       MaxPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data()});
+  launch<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
+                          static_cast<const float*>(x.data.data()),
+                          static_cast<const float*>(dy.data.data()), dx.data.data());
 }
 
 }  // namespace quern

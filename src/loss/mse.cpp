@@ -52,8 +52,9 @@ struct MseRow : MseArrays {
     set_value(slot, lane[0]);
   }
 
-  KOKKOS_INLINE_FUNCTION static void add(const float* x, const float* t, float* dx, float factor,
-                                         float* sum) {
+  KOKKOS_INLINE_FUNCTION static void add(const float* KOKKOS_RESTRICT x,
+                                         const float* KOKKOS_RESTRICT t, float* KOKKOS_RESTRICT dx,
+                                         float factor, float* KOKKOS_RESTRICT sum) {
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       const float error = x[l] - t[l];

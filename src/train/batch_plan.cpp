@@ -38,8 +38,9 @@ void assign_slots(const ExecSpace& exec, const BatchPlan& plan, std::int64_t dat
           return;
         }
         const std::int64_t position = scalars().cursor + first + mine;
+        const auto epoch = static_cast<std::uint32_t>(scalars().epoch);
         sample_of_slot(slot) =
-            shuffle ? Permutation(scalars().seed, scalars().epoch, data_count)(position) : position;
+            shuffle ? Permutation(scalars().seed, epoch, data_count)(position) : position;
       });
 }
 

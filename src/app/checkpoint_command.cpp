@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/checkpoint_command.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "app/checkpoint_report.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/model_hash.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  std::string path;
+  std::string other_path;
+  std::vector<std::string> paths;
+  std::string out;
+  bool json = false;
+  bool recipe = false;
+  bool force = false;
+};
+
+using Action = ExitCode (*)(const Options&);
+
+LoadedCheckpoint load(const std::string& path) {
+  return read_checkpoint(checkpoint_file_of(path));
+}
+
+ExitCode list(const Options& options) {
+  const auto folder = checkpoint_folder_of(options.path);
+  if (!folder) {
+    throw InputError(fmt::format("'{}' is a file, expected a run folder or a folder of checkpoints",
+                                 options.path));
+  }
+  log::print(list_report(*folder));
+  return ExitCode::done;
+}
+
+ExitCode show(const Options& options) {
+  const LoadedCheckpoint checkpoint = load(options.path);
+  if (options.recipe) {
+    log::print(checkpoint.state().origin.recipe);
+  } else {
+    log::print(options.json ? show_json(checkpoint) : show_report(checkpoint));
+  }
+  return ExitCode::done;
+}
+
+/// The file, or every checkpoint of the folder.
+std::vector<fs::path> files_to_verify(const std::string& path) {
+  const auto folder = checkpoint_folder_of(path);
+  if (!folder) return {path};
+  checkpoint_file_of(path);  // throws when there is none
+  std::vector<fs::path> files;
+  for (const CheckpointFile& file : list_checkpoints(*folder)) files.push_back(file.path);
+  return files;
+}
+
+ExitCode verify(const Options& options) {
+  std::vector<fs::path> files;
+  for (const std::string& path : options.paths) {
+    for (const fs::path& file : files_to_verify(path)) files.push_back(file);
+  }
+  std::size_t num_damaged = 0;
+  for (const fs::path& file : files) {
+    const std::vector<std::string> damage = find_damage(file);
+    if (damage.empty()) log::print(fmt::format("good: '{}'", file.string()));
+    for (const std::string& line : damage) log::print("damaged: " + line);
+    num_damaged += damage.empty() ? 0 : 1;
+  }
+  if (num_damaged == 0) return ExitCode::done;
+  throw UnusableError(fmt::format("{} of {} checkpoints damaged", num_damaged, files.size()));
+}
+
+ExitCode hash(const Options& options) {
+  log::print(model_hash(load(options.path).state().model));
+  return ExitCode::done;
+}
+
+ExitCode diff(const Options& options) {
+  const LoadedCheckpoint first = load(options.path);
+  const LoadedCheckpoint second = load(options.other_path);
+  const Comparison comparison = compare_checkpoints(first.state(), second.state());
+  log::print(diff_report(comparison));
+  return comparison.same_training_state() ? ExitCode::done : ExitCode::failure;
+}
+
+ExitCode export_model(const Options& options) {
+  const fs::path out = options.out;
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(out, error)) && !options.force) {
+    throw InputError(fmt::format("'{}' exists already (--force replaces it)", out.string()));
+  }
+  if (fs::is_directory(out, error)) {
+    throw InputError(fmt::format("'{}' is a folder, expected a file name", out.string()));
+  }
+  if (out.has_parent_path() && !fs::is_directory(out.parent_path(), error)) {
+    throw InputError(fmt::format("there is no folder '{}'", out.parent_path().string()));
+  }
+  const LoadedCheckpoint checkpoint = load(options.path);
+  write_safetensors(out, checkpoint.state());
+  log::info(fmt::format("wrote {} tensors to '{}'", checkpoint.state().model.size(), out.string()));
+  return ExitCode::done;
+}
+
+constexpr const char* kFileOrRun = "checkpoint file, or a run folder for its newest checkpoint";
+
+struct Subcommand {
+  CLI::App* options;
+  Action action;
+};
+
+std::vector<Subcommand> add_subcommands(CLI::App& checkpoint, Options& options) {
+  CLI::App* ls = checkpoint.add_subcommand("ls", "list checkpoints, newest first");
+  ls->add_option("FOLDER", options.path, "run folder or folder of checkpoints")->required();
+
+  CLI::App* shown = checkpoint.add_subcommand("show", "print attributes and tensor shapes");
+  shown->add_option("FILE", options.path, kFileOrRun)->required();
+  CLI::Option* json = shown->add_flag("--json", options.json, "as JSON");
+  shown->add_flag("--recipe", options.recipe, "only the recipe it was trained with")
+      ->excludes(json);
+
+  CLI::App* verified =
+      checkpoint.add_subcommand("verify", "check every byte; exit status 93 on damage");
+  verified->add_option("FILE", options.paths, "checkpoint files, or run folders for all of theirs")
+      ->required();
+
+  CLI::App* hashed = checkpoint.add_subcommand("hash", "print the SHA-256 of the model");
+  hashed->add_option("FILE", options.path, kFileOrRun)->required();
+
+  CLI::App* compared = checkpoint.add_subcommand(
+      "diff", "compare; exit status 0 when model, optimizer and progress are equal, else 1");
+  compared->add_option("A", options.path, kFileOrRun)->required();
+  compared->add_option("B", options.other_path, kFileOrRun)->required();
+
+  CLI::App* exported = checkpoint.add_subcommand("export", "write the model as safetensors");
+  exported->add_option("FILE", options.path, kFileOrRun)->required();
+  exported->add_option("--out", options.out, "the safetensors file")->required();
+  exported->add_flag("--force", options.force, "replace an existing file");
+
+  return {{ls, list},     {shown, show},    {verified, verify},
+          {hashed, hash}, {compared, diff}, {exported, export_model}};
+}
+
+}  // namespace
+
+Command add_checkpoint_command(CLI::App& app) {
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "inspect checkpoints");
+  checkpoint->require_subcommand(1);
+  // The parser keeps pointers into the options for as long as it lives.
+  const auto options = std::make_shared<Options>();
+  const std::vector<Subcommand> subcommands = add_subcommands(*checkpoint, *options);
+  return {checkpoint, [options, subcommands] {
+            for (const Subcommand& subcommand : subcommands) {
+              if (subcommand.options->parsed()) return subcommand.action(*options);
+            }
+            throw InputError("checkpoint needs one of ls, show, verify, hash, diff, export");
+          }};
+}
+
+}  // namespace quern

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/checkpoint_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/model_hash.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/train_attributes.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string size_text(std::uintmax_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (size < 1e3) return fmt::format("{} B", bytes);
+  if (size < 1e6) return fmt::format("{:.1f} kB", size * 1e-3);
+  if (size < 1e9) return fmt::format("{:.1f} MB", size * 1e-6);
+  return fmt::format("{:.2f} GB", size * 1e-9);
+}
+
+std::string age_text(fs::file_time_type written) {
+  const auto age = fs::file_time_type::clock::now() - written;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(age).count();
+  if (seconds < 120) return fmt::format("{} s", seconds);
+  if (seconds < 2 * 3600) return fmt::format("{} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} d", seconds / 86400);
+}
+
+std::int64_t num_parameters(const CheckpointState& state) {
+  std::int64_t count = 0;
+  for (const NamedTensor& tensor : state.model) count += std::ssize(tensor.values);
+  return count;
+}
+
+struct ListEntry {
+  CheckpointFile file;
+  std::string epoch = "?";
+  std::string problem;  ///< empty: good
+};
+
+ListEntry inspect(const CheckpointFile& file) {
+  ListEntry entry;
+  entry.file = file;
+  try {
+    entry.epoch = std::to_string(read_checkpoint(file.path).state().progress.epoch);
+  } catch (const Error& problem) {
+    entry.problem = problem.what();
+  }
+  return entry;
+}
+
+std::string list_line(const ListEntry& entry, const std::string& mark) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(entry.file.path, error);
+  const fs::file_time_type written = fs::last_write_time(entry.file.path, error);
+  const std::string line = fmt::format(
+      "{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.file.step, entry.epoch,
+      error ? "?" : size_text(bytes), error ? "?" : age_text(written),
+      entry.problem.empty() ? "good" : "damaged", entry.file.path.filename().string(), mark);
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+nlohmann::ordered_json tensors_json(const std::vector<NamedTensor>& tensors) {
+  auto list = nlohmann::ordered_json::array();
+  for (const NamedTensor& tensor : tensors) {
+    list.push_back({{"name", tensor.name}, {"shape", tensor.shape}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string list_report(const fs::path& folder) {
+  std::vector<CheckpointFile> files = list_checkpoints(folder);
+  std::reverse(files.begin(), files.end());
+  if (files.empty()) return fmt::format("no checkpoints in '{}'", folder.string());
+  std::string lines = fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{}\n", "step", "epoch", "size",
+                                  "age", "state", "file");
+  std::string problems;
+  bool found_good = false;
+  for (const CheckpointFile& file : files) {
+    const ListEntry entry = inspect(file);
+    std::string mark = &file == &files.front() ? "newest" : "";
+    if (entry.problem.empty() && !found_good) {
+      if (mark.empty()) mark = "newest good";
+      found_good = true;
+    }
+    lines += list_line(entry, mark);
+    if (!entry.problem.empty()) problems += "damaged: " + entry.problem + "\n";
+  }
+  const std::string report = lines + problems;
+  return report.substr(0, report.size() - 1);
+}
+
+std::string show_report(const LoadedCheckpoint& checkpoint) {
+  const CheckpointState& state = checkpoint.state();
+  std::string text = fmt::format("{}\n", checkpoint.path().string());
+  for (const TrainAttribute& attribute : train_attributes(state)) {
+    const std::string value =
+        attribute.name == "recipe"
+            ? fmt::format("{} bytes (--recipe prints it)", state.origin.recipe.size())
+            : value_text(attribute.value);
+    text += fmt::format("  {:<16}{}\n", attribute.name, value);
+  }
+  const auto add_tensors = [&](const std::vector<NamedTensor>& tensors) {
+    for (const NamedTensor& tensor : tensors) {
+      text += fmt::format("  {:<24}{}\n", tensor.name, shape_text(tensor.shape));
+    }
+  };
+  text += fmt::format("model: {} parameters, SHA-256 {}\n", num_parameters(state),
+                      model_hash(state.model));
+  add_tensors(state.model);
+  for (const OptimizerSlot& slot : state.optimizer) {
+    text += fmt::format("optimizer: {}\n", slot.name);
+    add_tensors(slot.tensors);
+  }
+  return text.substr(0, text.size() - 1);
+}
+
+std::string show_json(const LoadedCheckpoint& checkpoint) {
+  const CheckpointState& state = checkpoint.state();
+  nlohmann::ordered_json json;
+  json["file"] = checkpoint.path().string();
+  for (const TrainAttribute& attribute : train_attributes(state)) {
+    std::visit([&](const auto& value) { json["train"][attribute.name] = value; }, attribute.value);
+  }
+  json["model_sha256"] = model_hash(state.model);
+  json["parameters"] = num_parameters(state);
+  json["model"] = tensors_json(state.model);
+  json["optimizer"] = nlohmann::ordered_json::object();
+  for (const OptimizerSlot& slot : state.optimizer) {
+    json["optimizer"][slot.name] = tensors_json(slot.tensors);
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string diff_report(const Comparison& comparison) {
+  std::size_t width = 16;
+  for (const TensorDifference& tensor : comparison.tensors) {
+    width = std::max(width, tensor.path.size() + 2);
+  }
+  std::string text =
+      fmt::format("{:<{}}{:>12}  {:>12}  {}\n", "tensor", width, "different", "max |a-b|", "shape");
+  for (const TensorDifference& tensor : comparison.tensors) {
+    text +=
+        fmt::format("{:<{}}{:>12}  {:>12}  {}\n", tensor.path, width, tensor.count,
+                    tensor.comparable ? fmt::format("{:g}", tensor.max_abs) : "-", tensor.shape);
+  }
+  for (const AttributeDifference& attribute : comparison.attributes) {
+    text += attribute.name == "recipe"
+                ? "recipe differs (show --recipe prints it)\n"
+                : fmt::format("{}: {} and {}\n", attribute.name, attribute.first, attribute.second);
+  }
+  text += comparison.same_training_state() ? "model, optimizer and progress are equal"
+                                           : "model, optimizer or progress differ";
+  return text;
+}
+
+}  // namespace quern

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "checkpoint_fixture.hpp"
+
+namespace quern {
+namespace {
+
+using test::names_in;
+using test::put_bytes;
+using test::TempDir;
+
+/// The number of a process that has ended.
+pid_t dead_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(CheckpointFolder, NamesHaveTenDigitsAndMoreWhenNeeded) {
+  EXPECT_EQ(checkpoint_name(0), "ckpt-0000000000.h5");
+  EXPECT_EQ(checkpoint_name(123), "ckpt-0000000123.h5");
+  EXPECT_EQ(checkpoint_name(12345678901), "ckpt-12345678901.h5");
+}
+
+TEST(CheckpointFolder, StepIsReadBackFromItsNameOnly) {
+  EXPECT_EQ(step_of_name("ckpt-0000000123.h5"), 123);
+  EXPECT_EQ(step_of_name("ckpt-12345678901.h5"), 12345678901);
+  for (const char* name :
+       {"ckpt-123.h5", "ckpt-00000000123.h5", "ckpt-0000000123.h5.tmp.7", "ckpt-0000000123.hdf5",
+        "ckpt--000000123.h5", "ckpt-000000012a.h5", "ckpt-99999999999999999999.h5", "ckpt-.h5",
+        "best.h5", "ckpt-+000000123.h5", ""}) {
+    EXPECT_FALSE(step_of_name(name)) << name;
+  }
+}
+
+TEST(CheckpointFolder, ListsByStepAndSkipsWhatIsNoCheckpoint) {
+  const TempDir folder;
+  for (const char* name : {"ckpt-12345678901.h5", "ckpt-0000000020.h5", "ckpt-0000000003.h5",
+                           "notes.txt", "ckpt-0000000004.h5.tmp.1"}) {
+    put_bytes(folder / name, "x");
+  }
+  std::filesystem::create_directory(folder / "ckpt-0000000007.h5");
+  std::filesystem::create_symlink(folder / "notes.txt", folder / "ckpt-0000000008.h5");
+
+  std::vector<std::int64_t> steps;
+  for (const CheckpointFile& file : list_checkpoints(folder.path())) steps.push_back(file.step);
+
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{3, 20, 12345678901}));
+}
+
+TEST(CheckpointFolder, AbsentFolderHoldsNoCheckpointsButAFileIsNoFolder) {
+  const TempDir folder;
+  put_bytes(folder / "file", "x");
+  EXPECT_TRUE(list_checkpoints(folder / "absent").empty());
+  test::expect_error([&] { list_checkpoints(folder / "file"); }, ExitCode::bad_input, {"file"});
+}
+
+TEST(CheckpointFolder, OnlyTemporariesOfDeadProcessesAreRemoved) {
+  const TempDir folder;
+  const std::string dead = "ckpt-0000000001.h5.tmp." + std::to_string(dead_process());
+  const std::string own = "ckpt-0000000002.h5.tmp." + std::to_string(getpid());
+  const std::string living = "ckpt-0000000003.h5.tmp." + std::to_string(getppid());
+  for (const std::string& name : {dead, own, living, std::string("ckpt-0000000004.h5"),
+                                  std::string("ckpt-0000000004.h5.tmp.backup"),
+                                  "model.h5.tmp." + std::to_string(dead_process())}) {
+    put_bytes(folder / name, "x");
+  }
+
+  const auto removed = remove_stale_temporaries(folder.path());
+
+  EXPECT_EQ(removed.size(), 2u);
+  const auto left = names_in(folder.path());
+  EXPECT_EQ(left.size(), 4u);
+  EXPECT_EQ(std::count(left.begin(), left.end(), dead), 0);
+  EXPECT_EQ(std::count(left.begin(), left.end(), own), 0);
+  EXPECT_EQ(std::count(left.begin(), left.end(), living), 1);
+}
+
+TEST(CheckpointFolder, FindsTheFileThatAUserMeans) {
+  const TempDir run;
+  std::filesystem::create_directory(run / "checkpoints");
+  test::expect_error([&] { checkpoint_file_of(run.path()); }, ExitCode::bad_input,
+                     {"no checkpoint in"});
+  put_bytes(run.path() / "checkpoints" / "ckpt-0000000005.h5", "x");
+  put_bytes(run.path() / "checkpoints" / "ckpt-0000000009.h5", "x");
+  const auto newest = run.path() / "checkpoints" / "ckpt-0000000009.h5";
+
+  EXPECT_EQ(checkpoint_file_of(run.path()), newest);
+  EXPECT_EQ(checkpoint_file_of(run / "checkpoints"), newest);
+  EXPECT_EQ(checkpoint_file_of(newest), newest);
+  test::expect_error([&] { checkpoint_file_of(run / "absent"); }, ExitCode::bad_input, {"absent"});
+}
+
+}  // namespace
+}  // namespace quern

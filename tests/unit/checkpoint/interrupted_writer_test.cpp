@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// kill -9 at any moment leaves a folder from which training can go on.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <random>
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
+#include "checkpoint_fixture.hpp"
+
+namespace quern {
+namespace {
+
+using test::SampleRun;
+using test::TempDir;
+
+/// Writes checkpoint after checkpoint, beginning after the newest, until it is killed.
+[[noreturn]] void write_for_ever(const std::filesystem::path& folder) {
+  try {
+    const auto begin = load_newest_good(folder, [](const auto&, const auto&) { _exit(3); });
+    const CheckpointWriter writer(folder, 2);
+    for (std::int64_t step = begin ? begin->state().progress.step + 1 : 1;; ++step) {
+      writer.write(SampleRun(step, static_cast<int>(step % 1000)).state());
+    }
+  } catch (...) {
+    _exit(4);
+  }
+}
+
+TEST(InterruptedWriter, KilledAtAnyMomentTheNewestCheckpointIsWhole) {
+  const TempDir folder;
+  write_checkpoint(folder.path(), SampleRun(0, 0).state());
+  std::mt19937 random(7);
+  std::int64_t newest = 0;
+  int temporaries = 0;
+  for (int kill_number = 0; kill_number < 40; ++kill_number) {
+    const pid_t child = fork();
+    if (child == 0) write_for_ever(folder.path());
+    usleep(static_cast<useconds_t>(1000 + random() % 20000));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself, status " << status;
+
+    for (const std::string& name : test::names_in(folder.path())) {
+      temporaries += name.find(".tmp.") != std::string::npos;
+    }
+    const auto loaded = load_newest_good(folder.path(), [](const auto& path, const auto& problem) {
+      ADD_FAILURE() << path << ": " << problem;
+    });
+    ASSERT_TRUE(loaded);
+    const std::int64_t step = loaded->state().progress.step;
+    ASSERT_GE(step, newest);
+    newest = step;
+    SampleRun expected(step, static_cast<int>(step % 1000));
+    test::expect_same_state(loaded->state(), expected.state());
+  }
+  EXPECT_GT(newest, 0);
+  EXPECT_GT(temporaries, 0) << "no kill hit a write, so nothing was tested";
+
+  const CheckpointWriter next(folder.path(), 2);
+  for (const std::string& name : test::names_in(folder.path())) {
+    EXPECT_EQ(name.find(".tmp."), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace quern

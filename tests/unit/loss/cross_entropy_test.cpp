@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loss/cross_entropy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "loss/reference/cross_entropy.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+#include "unit/loss/loss_bench.hpp"
+
+namespace quern {
+namespace {
+
+using test::LossMode;
+
+LossTarget labels(const std::vector<std::uint8_t>& values) {
+  LossTarget target;
+  target.labels = test::to_view(values);
+  return target;
+}
+
+std::vector<std::uint8_t> some_labels(int samples, int classes) {
+  std::vector<std::uint8_t> values;
+  for (int i = 0; i < samples; ++i) values.push_back(static_cast<std::uint8_t>(i * 7 % classes));
+  return values;
+}
+
+void expect_twin(const test::TestBatch& batch, int classes) {
+  SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + std::to_string(classes));
+  CrossEntropy loss({classes});
+  const std::vector<float> logits =
+      test::random_values(static_cast<std::size_t>(batch.slots() * classes), 1, -5, 5);
+  const std::vector<std::uint8_t> wanted = some_labels(batch.samples, classes);
+  const Activation x = test::make_activation({classes}, Layout::rows, batch.slots(), logits, 900);
+  const test::LossResult result = test::run_loss(loss, batch, x, labels(wanted));
+
+  const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
+  for (int s = 0; s < batch.slots(); ++s) {
+    const auto slot = static_cast<std::size_t>(s);
+    const std::vector<float> dx = test::sample_of(result.d_prediction, classes, s);
+    if (samples[slot] < 0) {
+      EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
+      EXPECT_EQ(result.slot_values[2 * slot], 0);
+      EXPECT_EQ(result.slot_values[2 * slot + 1], 0);
+      continue;
+    }
+    const std::vector<float> row = test::sample_of(logits, classes, s);
+    const std::vector<double> exact(row.begin(), row.end());
+    const std::size_t label = wanted[static_cast<std::size_t>(samples[slot])];
+    EXPECT_NEAR(result.slot_values[2 * slot], reference::cross_entropy(exact, label), 2e-6);
+    EXPECT_EQ(result.slot_values[2 * slot + 1], reference::is_correct(exact, label) ? 1 : 0);
+    const std::vector<double> slope = reference::cross_entropy_backward(exact, label);
+    for (std::size_t v = 0; v < dx.size(); ++v)
+      EXPECT_NEAR(double{dx[v]} * batch.samples, slope[v], 1e-6);
+  }
+  EXPECT_EQ(result.d_padding, 0);
+  EXPECT_EQ(result.sums, test::expected_sums(batch, result.slot_values));
+}
+
+TEST(CrossEntropy, MatchesTheTwinOnOddSizes) {
+  for (const int classes : {1, 3, 10, 17, 33, 257}) {
+    expect_twin({1, 1, 1}, classes);
+    expect_twin({17, 3, 3}, classes);
+    expect_twin({33, 4, 16}, classes);
+  }
+}
+
+TEST(CrossEntropy, TwinDerivativeMatchesDifferences) {
+  const std::vector<double> logits = {0.3, -1.2, 2.0, 0.7};
+  for (std::size_t label = 0; label < 4; ++label) {
+    const auto slope = reference::cross_entropy_backward(logits, label);
+    const auto numeric = test::central_differences(
+        [&](const std::vector<double>& x) { return reference::cross_entropy(x, label); }, logits);
+    for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(slope[v], numeric[v], 1e-9);
+  }
+}
+
+// x = torch.tensor([[1, -2, .5], [100, -100, 0], [3, 3, 1]], requires_grad=True)
+// l = torch.nn.functional.cross_entropy(x, torch.tensor([2, 1, 1]), reduction="none")
+// l.mean().backward(); print(l, x.grad)
+TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
+  const std::vector<float> losses = {1.00459695f, 200.0f, 0.75862366f};
+  const std::vector<float> slopes = {0.201249644f, 0.0100196293f, -0.211269259f,
+                                     0.333333343f, -0.333333343f, 0.0f,
+                                     0.156103522f, -0.177229822f, 0.021126315f};
+  CrossEntropy loss({3});
+  const test::TestBatch batch{3, 3, 3};
+  const Activation x =
+      test::make_activation({3}, Layout::rows, 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
+  const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR(result.slot_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], slopes[i], 1e-7);
+}
+
+TEST(CrossEntropy, OfEqualMaximaTheFirstCounts) {
+  CrossEntropy loss({3});
+  const Activation x = test::make_activation({3}, Layout::rows, 2, {3, 3, 1, 3, 3, 1});
+  const test::LossResult result = test::run_loss(loss, {2, 2, 2}, x, labels({0, 1}));
+  EXPECT_EQ(result.slot_values[1], 1);
+  EXPECT_EQ(result.slot_values[3], 0);
+}
+
+TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
+  CrossEntropy loss({10});
+  const test::TestBatch batch{33, 4, 16};
+  const Activation x = test::make_activation(
+      {10}, Layout::rows, batch.slots(),
+      test::random_values(static_cast<std::size_t>(batch.slots() * 10), 1, -5, 5));
+  const LossTarget target = labels(some_labels(33, 10));
+  const test::LossResult train = test::run_loss(loss, batch, x, target);
+  const test::LossResult evaluation = test::run_loss(loss, batch, x, target, LossMode::evaluate);
+  EXPECT_EQ(train.slot_values, evaluation.slot_values);
+  EXPECT_EQ(train.sums, evaluation.sums);
+}
+
+TEST(CrossEntropy, ALabelBeyondTheClassesMakesTheLossNan) {
+  CrossEntropy loss({3});
+  const Activation x = test::make_activation({3}, Layout::rows, 1, {1, 2, 3});
+  EXPECT_TRUE(std::isnan(test::run_loss(loss, {1, 1, 1}, x, labels({255})).slot_values[0]));
+}
+
+TEST(CrossEntropy, ImagesAreRefused) {
+  EXPECT_THROW(CrossEntropy({10, 2, 2}), InputError);
+}
+
+}  // namespace
+}  // namespace quern

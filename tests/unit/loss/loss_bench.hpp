@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a loss once over a test batch and hands back everything that it wrote.
+#pragma once
+
+#include <vector>
+
+#include "linalg/reference/block_sum.hpp"
+#include "loss/loss.hpp"
+#include "support/test_step.hpp"
+
+namespace quern::test {
+
+struct LossResult {
+  std::vector<float> slot_values;   ///< [slots, 2]
+  std::vector<float> d_prediction;  ///< [slots, units]
+  float d_padding = 0;
+  std::vector<float> sums;  ///< [partials, stride]
+  Activation gradient;
+};
+
+inline constexpr std::int64_t kSumStride = 5;
+inline constexpr std::int64_t kSumOffset = 2;
+
+enum class LossMode { train, evaluate };
+
+inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation& prediction,
+                           const LossTarget& target, LossMode mode = LossMode::train) {
+  const StepContext step = make_test_step(batch);
+  loss.allocate(batch.slots());
+  const GradientPartials sums{
+      FloatView("test::sums", static_cast<std::size_t>(step.schedule.num_partials * kSumStride)),
+      kSumStride};
+  Kokkos::deep_copy(sums.data, 777.0f);
+  LossResult result;
+  if (mode == LossMode::train)
+    result.gradient = filled_activation(prediction.shape, prediction.layout, prediction.slots, 777);
+  const ExecSpace exec;
+  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_slot}, prediction, target,
+               result.gradient, sums, kSumOffset);
+  exec.fence("test: read results");
+  result.slot_values = to_vector(loss.slot_values());
+  result.slot_values.resize(static_cast<std::size_t>(batch.slots() * Loss::kColumns));
+  if (mode == LossMode::train) {
+    result.d_prediction = values_of(result.gradient);
+    result.d_padding = padding_of(result.gradient);
+  }
+  result.sums = to_vector(sums.data);
+  return result;
+}
+
+/// What `sums` must hold, from the slot values, by the twin of the block tree sum.
+inline std::vector<float> expected_sums(const TestBatch& batch,
+                                        const std::vector<float>& slot_values) {
+  const BlockTree::Walk walk =
+      BlockTree(batch.num_blocks() + 2).walk_blocks(1, 1 + batch.num_blocks());
+  std::vector<float> sums(walk.remain.size() * kSumStride, 777.0f);
+  for (std::size_t column = 0; column < Loss::kColumns; ++column) {
+    std::vector<float> values;
+    for (std::size_t i = column; i < slot_values.size(); i += Loss::kColumns)
+      values.push_back(slot_values[i]);
+    const auto roots =
+        reference::block_tree_sum(walk, static_cast<std::size_t>(batch.block_slots), values);
+    for (std::size_t p = 0; p < roots.size(); ++p)
+      sums[p * kSumStride + kSumOffset + column] = roots[p];
+  }
+  return sums;
+}
+
+}  // namespace quern::test

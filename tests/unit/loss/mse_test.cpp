@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loss/mse.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "loss/reference/mse.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+#include "unit/loss/loss_bench.hpp"
+
+namespace quern {
+namespace {
+
+using test::LossMode;
+
+struct Bench {
+  std::vector<float> predictions;
+  std::vector<float> wanted;
+  Activation x;
+  LossTarget target;
+};
+
+Bench make_bench(const test::TestBatch& batch, const Shape& shape, Layout layout) {
+  const auto count = static_cast<std::size_t>(batch.slots() * shape.units());
+  Bench bench;
+  bench.predictions = test::random_values(count, 1);
+  bench.wanted = test::random_values(count, 2);
+  bench.x = test::make_activation(shape, layout, batch.slots(), bench.predictions, 900);
+  bench.target.values = test::make_activation(shape, layout, batch.slots(), bench.wanted, -900);
+  return bench;
+}
+
+void expect_twin(const test::TestBatch& batch, const Shape& shape, Layout layout) {
+  SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + to_string(shape));
+  Mse loss(shape);
+  const Bench bench = make_bench(batch, shape, layout);
+  const test::LossResult result = test::run_loss(loss, batch, bench.x, bench.target);
+  const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
+  for (int s = 0; s < batch.slots(); ++s) {
+    const auto slot = static_cast<std::size_t>(s);
+    const std::vector<float> dx = test::sample_of(result.d_prediction, shape.units(), s);
+    EXPECT_EQ(result.slot_values[2 * slot + 1], 0);
+    if (samples[slot] < 0) {
+      EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
+      EXPECT_EQ(result.slot_values[2 * slot], 0);
+      continue;
+    }
+    const std::vector<float> row = test::sample_of(bench.predictions, shape.units(), s);
+    const std::vector<float> wanted = test::sample_of(bench.wanted, shape.units(), s);
+    const std::vector<double> x(row.begin(), row.end());
+    const std::vector<double> t(wanted.begin(), wanted.end());
+    EXPECT_NEAR(result.slot_values[2 * slot], reference::mse(x, t), 1e-6);
+    const std::vector<double> slope = reference::mse_backward(x, t);
+    for (std::size_t u = 0; u < dx.size(); ++u)
+      EXPECT_NEAR(double{dx[u]} * batch.samples, slope[u], 1e-6);
+  }
+  EXPECT_EQ(result.d_padding, 0);
+  EXPECT_EQ(result.sums, test::expected_sums(batch, result.slot_values));
+}
+
+TEST(Mse, MatchesTheTwinOnOddSizesInBothLayouts) {
+  for (const int units : {1, 3, 16, 17, 33, 257}) {
+    expect_twin({1, 1, 1}, {units}, Layout::rows);
+    expect_twin({17, 3, 3}, {units}, Layout::rows);
+    expect_twin({33, 4, 16}, {units}, Layout::rows);
+    expect_twin({33, 4, 16}, {units}, Layout::lanes);
+  }
+  expect_twin({17, 16, 16}, {2, 3, 5}, Layout::lanes);
+}
+
+TEST(Mse, TwinDerivativeMatchesDifferences) {
+  const std::vector<double> x = {0.3, -1.2, 2.0};
+  const std::vector<double> t = {0.1, 0.2, 0.3};
+  const auto slope = reference::mse_backward(x, t);
+  const auto numeric = test::central_differences(
+      [&](const std::vector<double>& at) { return reference::mse(at, t); }, x);
+  for (std::size_t u = 0; u < 3; ++u) EXPECT_NEAR(slope[u], numeric[u], 1e-9);
+}
+
+// torch.nn.MSELoss()(x, t) is the mean over all elements, not over samples.
+TEST(Mse, GradientIsThatOfTheMeanOverAllElements) {
+  Mse loss({2});
+  const test::TestBatch batch{2, 2, 2};
+  LossTarget target;
+  target.values = test::make_activation({2}, Layout::rows, 2, {0, 0, 0, 0});
+  const Activation x = test::make_activation({2}, Layout::rows, 2, {1, 2, 3, 4});
+  const test::LossResult result = test::run_loss(loss, batch, x, target);
+  EXPECT_EQ(result.slot_values, (std::vector<float>{2.5f, 0, 12.5f, 0}));
+  EXPECT_EQ(result.d_prediction, (std::vector<float>{0.5f, 1, 1.5f, 2}));
+}
+
+TEST(Mse, EvaluationGivesTheSameValuesWithoutAGradient) {
+  for (const Layout layout : {Layout::rows, Layout::lanes}) {
+    const test::TestBatch batch{33, 4, 16};
+    Mse loss({33});
+    const Bench bench = make_bench(batch, {33}, layout);
+    const test::LossResult train = test::run_loss(loss, batch, bench.x, bench.target);
+    const test::LossResult evaluation =
+        test::run_loss(loss, batch, bench.x, bench.target, LossMode::evaluate);
+    EXPECT_EQ(train.slot_values, evaluation.slot_values);
+    EXPECT_EQ(train.sums, evaluation.sums);
+  }
+}
+
+TEST(Mse, ATargetOfAnotherShapeIsRefused) {
+  Mse loss({2});
+  LossTarget target;
+  target.values = test::filled_activation({3}, Layout::rows, 2, 0);
+  EXPECT_THROW(
+      test::run_loss(loss, {2, 2, 2}, test::filled_activation({2}, Layout::rows, 2, 0), target),
+      std::exception);
+}
+
+TEST(Mse, TheFactoryMakesWhatTheSpecSays) {
+  LossSpec spec;
+  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), Layout::rows);
+  spec.type = LossType::mse;
+  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), Layout::lanes);
+}
+
+}  // namespace
+}  // namespace quern

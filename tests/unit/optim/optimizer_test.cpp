@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/optimizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "optim/reference/optimizer.hpp"
+#include "support/random_values.hpp"
+#include "support/views.hpp"
+
+namespace quern {
+namespace {
+
+OptimizerSpec sgd(double momentum, bool nesterov, double weight_decay) {
+  OptimizerSpec spec;
+  spec.lr = 0.1;
+  spec.momentum = momentum;
+  spec.nesterov = nesterov;
+  spec.weight_decay = weight_decay;
+  return spec;
+}
+
+OptimizerSpec adam(OptimizerType type, double beta1, double beta2, double eps, double decay) {
+  OptimizerSpec spec;
+  spec.type = type;
+  spec.lr = 0.1;
+  spec.beta1 = beta1;
+  spec.beta2 = beta2;
+  spec.eps = eps;
+  spec.weight_decay = decay;
+  return spec;
+}
+
+/// An optimizer with its parameters, stepped by hand.
+struct Stepper {
+  Stepper(const OptimizerSpec& spec, const std::vector<float>& start)
+      : optimizer(make_optimizer(spec, static_cast<std::int64_t>(start.size()))),
+        parameters(test::to_view(start)),
+        scalars("test::scalars") {
+    values.learning_rate = static_cast<float>(spec.lr);
+  }
+
+  void step(const std::vector<float>& gradient) {
+    Kokkos::deep_copy(scalars, values);
+    const ExecSpace exec;
+    optimizer->update(exec, scalars, parameters, test::to_view(gradient));
+    exec.fence("test: next step");
+    ++values.step;
+  }
+
+  std::unique_ptr<Optimizer> optimizer;
+  FloatView parameters;
+  StepScalarsView scalars;
+  StepScalars values;
+};
+
+struct Golden {
+  const char* name;
+  OptimizerSpec spec;
+  std::vector<float> expected;
+};
+
+// PyTorch 2.13:
+//   p = torch.nn.Parameter(torch.tensor([1.0, -2.0, 0.5, 0.0]))
+//   o = torch.optim.SGD([p], lr=0.1, ...)      # or Adam, AdamW, with the settings below
+//   for t in range(4):
+//       p.grad = torch.tensor([0.1, -0.3, 2, 0]) * (t + 1) + torch.tensor([0, 0.5, -1, 0.25])
+//       o.step()
+const Golden kGolden[] = {
+    {"sgd", sgd(0, false, 0), {0.899999976f, -1.89999998f, -1.10000002f, -0.100000001f}},
+    {"decay", sgd(0, false, 0.01), {0.896105945f, -1.89201188f, -1.10059762f, -0.0998501033f}},
+    {"momentum", sgd(0.9, false, 0.01), {0.805571079f, -1.87750709f, -2.30887532f, -0.225879416f}},
+    {"nesterov", sgd(0.9, true, 0.01), {0.721377134f, -1.78173196f, -3.62533426f, -0.302745372f}},
+    {"adam",
+     adam(OptimizerType::adam, 0.9, 0.999, 1e-8, 0),
+     {0.611640632f, -2.01176095f, 0.123344406f, -0.399999976f}},
+    {"adam decay",
+     adam(OptimizerType::adam, 0.8, 0.95, 1e-3, 0.01),
+     {0.606202245f, -1.96909499f, 0.114892937f, -0.398253322f}},
+    {"adamw",
+     adam(OptimizerType::adamw, 0.9, 0.999, 1e-8, 0.1),
+     {0.578085482f, -1.92991042f, 0.109357953f, -0.394039869f}},
+};
+
+TEST(Optimizer, AgreesWithPyTorch) {
+  for (const Golden& golden : kGolden) {
+    std::vector<float> start(kLanes);
+    std::copy_n(std::vector<float>{1, -2, 0.5f, 0}.begin(), 4, start.begin());
+    Stepper run(golden.spec, start);
+    for (int t = 0; t < 4; ++t) {
+      const float k = static_cast<float>(t + 1);
+      std::vector<float> gradient(kLanes);
+      std::copy_n(std::vector<float>{0.1f * k, -0.3f * k + 0.5f, 2 * k - 1, 0.25f}.begin(), 4,
+                  gradient.begin());
+      run.step(gradient);
+    }
+    const std::vector<float> values = test::to_vector(run.parameters);
+    for (std::size_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(values[i], golden.expected[i], 1e-6) << golden.name << " " << i;
+    for (std::size_t i = 4; i < values.size(); ++i)
+      EXPECT_EQ(values[i], 0) << golden.name << ": gaps stay zero";
+  }
+}
+
+TEST(Optimizer, MatchesTheTwinOverManyElements) {
+  for (const Golden& golden : kGolden) {
+    constexpr std::size_t count = 5008;  // several chunks, the last one short
+    const std::vector<float> start = test::random_values(count, 1);
+    Stepper run(golden.spec, start);
+    std::vector<reference::Parameter> twins;
+    for (const float value : start) twins.push_back({value, 0, 0, 0});
+    for (int t = 1; t <= 3; ++t) {
+      const std::vector<float> gradient =
+          test::random_values(count + 2, static_cast<std::uint64_t>(t + 1));
+      run.step(gradient);
+      for (std::size_t i = 0; i < count; ++i)
+        reference::update(golden.spec, t, golden.spec.lr, gradient[i], twins[i]);
+    }
+    const std::vector<float> values = test::to_vector(run.parameters);
+    // Near zero, m / sqrt(v) magnifies the rounding of the gradient.
+    const double tolerance = golden.spec.type == OptimizerType::sgd ? 1e-6 : 1e-5;
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_NEAR(values[i], twins[i].value, tolerance) << golden.name << " " << i;
+  }
+}
+
+TEST(Optimizer, EveryElementHasTheSameBitsWhereverItStands) {
+  for (const Golden& golden : kGolden) {
+    Stepper run(golden.spec, std::vector<float>(5008, 0.3f));
+    for (int t = 0; t < 3; ++t) run.step(std::vector<float>(5008, 0.7f));
+    const std::vector<float> values = test::to_vector(run.parameters);
+    EXPECT_EQ(values, std::vector<float>(values.size(), values[0])) << golden.name;
+  }
+}
+
+TEST(Optimizer, GradientScaleIsAFactorOnTheGradient) {
+  for (const Golden& golden : kGolden) {
+    const std::vector<float> start = test::random_values(32, 1);
+    std::vector<float> gradient = test::random_values(32, 2);
+    Stepper scaled(golden.spec, start);
+    scaled.values.gradient_scale = 0.25f;
+    scaled.step(gradient);
+    Stepper plain(golden.spec, start);
+    for (float& value : gradient) value *= 0.25f;
+    plain.step(gradient);
+    EXPECT_EQ(test::to_vector(scaled.parameters), test::to_vector(plain.parameters)) << golden.name;
+  }
+}
+
+TEST(Optimizer, CopiedStateContinuesWithTheSameBits) {
+  for (const Golden& golden : kGolden) {
+    Stepper first(golden.spec, test::random_values(48, 1));
+    first.step(test::random_values(48, 2));
+    Stepper second(golden.spec, test::to_vector(first.parameters));
+    second.values = first.values;
+    ASSERT_EQ(first.optimizer->state().size(), second.optimizer->state().size());
+    for (std::size_t i = 0; i < first.optimizer->state().size(); ++i)
+      Kokkos::deep_copy(second.optimizer->state()[i].values, first.optimizer->state()[i].values);
+    first.step(test::random_values(48, 3));
+    second.step(test::random_values(48, 3));
+    EXPECT_EQ(test::to_vector(first.parameters), test::to_vector(second.parameters)) << golden.name;
+  }
+}
+
+TEST(Optimizer, StateHasPyTorchsNames) {
+  const auto names = [](const OptimizerSpec& spec) {
+    const auto optimizer = make_optimizer(spec, 16);
+    std::string joined;
+    for (const OptimizerState& state : optimizer->state()) joined += state.name + " ";
+    return joined;
+  };
+  EXPECT_EQ(names(sgd(0, false, 0)), "");
+  EXPECT_EQ(names(sgd(0.9, false, 0)), "momentum_buffer ");
+  EXPECT_EQ(names(kGolden[4].spec), "exp_avg exp_avg_sq ");
+}
+
+TEST(Optimizer, AShortGradientIsRefused) {
+  Stepper run(sgd(0, false, 0), std::vector<float>(32));
+  EXPECT_THROW(run.step(std::vector<float>(16)), std::exception);
+}
+
+}  // namespace
+}  // namespace quern
