@@ -147,7 +147,7 @@ above). $(other_ways)"
   fi
   as_root env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" -qq -y \
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
-    install libkokkos-dev >"$folder/log" 2>&1 || {
+    install libkokkos-dev </dev/null >"$folder/log" 2>&1 || {
     tail -n 30 "$folder/log" >&2
     fail "apt could not install libkokkos-dev (its last lines stand above). $(other_ways)"
   }
