@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:8: network.input[1]: 0 is out of range, expected an integer from 1 to "
                  "16777216"},
         BadValue{"[1, 28, 28]", "[65536, 65536, 65536]",
-                 "r.toml:8: network.input: has too many units, expected at most 2147483647"},
+                 "r.toml:8: network.input: has too many units, expected at most 1073741824"},
         BadValue{"\"small\"", "\"\"", "r.toml:1: name: is empty, expected some text"},
         BadValue{"\"shards\"", "\"\"", "r.toml:4: data.train: is empty, expected some text"},
         BadValue{"\"small\"", "\"a\\u0000b\"",
