@@ -25,10 +25,6 @@ void write_file(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-bool RunFolder::is_done() const {
-  return fs::exists(folder_ / "DONE");
-}
-
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
   std::ifstream file(recipe_file());
@@ -42,6 +38,7 @@ void RunFolder::create(const std::string& recipe_text) const {
   try {
     fs::create_directories(checkpoints());
     fs::create_directories(folder_ / "log");
+    fs::remove(folder_ / "DONE");
     write_file(recipe_file(), recipe_text);
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
