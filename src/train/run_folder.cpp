@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "config/read_recipe.hpp"
 
 namespace quern {
 
@@ -27,11 +27,7 @@ void write_file(const fs::path& path, const std::string& text) {
 
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
-  std::ifstream file(recipe_file());
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError("cannot read '" + recipe_file().string() + "'");
-  return text.str();
+  return read_recipe_text(recipe_file());
 }
 
 void RunFolder::create(const std::string& recipe_text) const {
