@@ -144,7 +144,8 @@ GoldenRun::FirstStep GoldenRun::first_step() {
     for (const float value : values) result.gradient_norm += double{value} * value;
   }
   result.gradient_norm = std::sqrt(result.gradient_norm);
-  result.loss = read_floats<Loss::kColumns>(exec, total, sums)[Loss::kLoss] / static_cast<double>(batch);
+  result.loss =
+      read_floats<Loss::kColumns>(exec, total, sums)[Loss::kLoss] / static_cast<double>(batch);
   return result;
 }
 
