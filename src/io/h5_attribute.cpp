@@ -177,6 +177,7 @@ double H5File::read_double(const std::string& object, const std::string& name) c
 
 std::string H5File::read_string(const std::string& object, const std::string& name) const {
   expect_attribute(object, name);
+  check_heaps();
   std::string value;
   const std::string complaint = read_text(id_, object, name, value);
   if (!complaint.empty()) fail_attribute(object, name, complaint);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "io/h5_heap.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
 
@@ -20,6 +21,8 @@ namespace quern {
 static_assert(std::is_same_v<hid_t, std::int64_t>, "H5File keeps its identifier as int64_t");
 
 namespace {
+
+constexpr std::size_t kMaxObjects = 100000;  // links in a circle would never end
 
 enum class Locking { off, best_effort };
 
@@ -46,7 +49,7 @@ H5File H5File::create(const std::filesystem::path& path) {
   const H5Handle access = access_properties(Locking::best_effort);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
   if (id < 0) throw InputError(fmt::format("cannot create '{}': {}", path.string(), h5_reason()));
-  return H5File(path, id);
+  return H5File(path, id, Mode::write);
 }
 
 H5File H5File::open_read(const std::filesystem::path& path) {
@@ -67,11 +70,13 @@ H5File H5File::open_read(const std::filesystem::path& path) {
   if (id < 0) {
     throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), h5_reason()));
   }
-  return H5File(path, id);
+  return H5File(path, id, Mode::read);
 }
 
 H5File::H5File(H5File&& other) noexcept
-    : path_(std::move(other.path_)), id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+    : path_(std::move(other.path_)),
+      id_(std::exchange(other.id_, H5I_INVALID_HID)),
+      heaps_checked_(other.heaps_checked_) {}
 
 H5File::~H5File() {
   if (id_ >= 0) H5Fclose(id_);
@@ -127,6 +132,28 @@ void H5File::create_group(const std::string& path) {
 
 void H5File::ensure_object(const std::string& path) {
   if (h5_find(id_, path) == H5ObjectKind::missing) create_group(path);
+}
+
+// The raw data of all datasets is left out of the check: it may be anything, and large.
+void H5File::check_heaps() const {
+  if (heaps_checked_) return;
+  std::vector<ByteRange> data;
+  std::vector<std::string> groups = {""};
+  std::size_t num_objects = 0;
+  while (!groups.empty()) {
+    const std::string group = std::move(groups.back());
+    groups.pop_back();
+    for (const std::string& member : list_members(group + "/")) {
+      if (++num_objects > kMaxObjects) fail_reading("too many objects");
+      const std::string path = group + "/" + member;
+      const H5ObjectKind kind = h5_find(id_, path);
+      if (kind == H5ObjectKind::group) groups.push_back(path);
+      if (kind == H5ObjectKind::dataset) data.push_back(h5_data_range(id_, path));
+    }
+  }
+  const std::string complaint = h5_complain_about_heaps(path_, std::move(data));
+  if (!complaint.empty()) fail_reading(complaint);
+  heaps_checked_ = true;
 }
 
 void H5File::flush_and_sync() {

@@ -91,7 +91,10 @@ class H5File {
   void close();
 
  private:
-  H5File(std::filesystem::path path, std::int64_t id) : path_(std::move(path)), id_(id) {}
+  enum class Mode { read, write };
+
+  H5File(std::filesystem::path path, std::int64_t id, Mode mode)
+      : path_(std::move(path)), id_(id), heaps_checked_(mode == Mode::write) {}
 
   [[noreturn]] void fail_reading(const std::string& what) const;
   [[noreturn]] void fail_writing(const std::string& what) const;
@@ -101,12 +104,14 @@ class H5File {
                        const std::string& complaint) const;
   void ensure_object(const std::string& path);
   void expect_attribute(const std::string& object, const std::string& name) const;
+  void check_heaps() const;
   void write_values(const std::string& path, H5Type type, const void* values, std::size_t count,
                     std::span<const std::int64_t> shape);
   void read_values(const std::string& path, H5Type type, void* values, std::size_t count) const;
 
   std::filesystem::path path_;
-  std::int64_t id_;  // hid_t, which io/h5_raw.hpp alone knows
+  std::int64_t id_;             // hid_t, which io/h5_raw.hpp alone knows
+  mutable bool heaps_checked_;  // see io/h5_heap.hpp
 };
 
 }  // namespace quern

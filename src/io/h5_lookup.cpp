@@ -40,4 +40,12 @@ H5ObjectKind h5_find(std::int64_t file, const std::string& path) {
   return kind;
 }
 
+ByteRange h5_data_range(std::int64_t file, const std::string& dataset) {
+  const H5Handle handle(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!handle.valid()) return {};
+  const haddr_t offset = H5Dget_offset(handle.get());  // known for contiguous data alone
+  if (offset == HADDR_UNDEF) return {};
+  return {offset, offset + H5Dget_storage_size(handle.get())};
+}
+
 }  // namespace quern

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "io/h5_heap.hpp"
+
 namespace quern {
 
 enum class H5ObjectKind { missing, group, dataset, other };
@@ -15,5 +17,8 @@ std::vector<std::string> h5_prefixes(const std::string& path);
 
 /// Follows hard links only: an object behind a soft or external link is `other`.
 H5ObjectKind h5_find(std::int64_t file, const std::string& path);
+
+/// Where the raw data of a contiguous dataset lies; empty for any other.
+ByteRange h5_data_range(std::int64_t file, const std::string& dataset);
 
 }  // namespace quern

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names of a control group's files in versions 1 and 2 of the interface.
+struct GroupFiles {
+  const char* mount;
+  const char* limit;
+  const char* usage;
+  const char* stat_prefix;
+};
+
+constexpr GroupFiles kVersion2 = {"sys/fs/cgroup", "memory.max", "memory.current", ""};
+constexpr GroupFiles kVersion1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                  "memory.usage_in_bytes", "total_"};
+
+// A file that holds one number; "max" and whatever else is no number give nothing.
+std::optional<std::int64_t> read_number(const fs::path& path) {
+  std::ifstream file(path);
+  std::int64_t value = 0;
+  if (file >> value) return value;
+  return {};
+}
+
+// The number that follows `key` in a file of "key number" lines.
+std::optional<std::int64_t> read_entry(const fs::path& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.starts_with(key + " ") && !line.starts_with(key + ":")) continue;
+    return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
+  }
+  return {};
+}
+
+std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+  if (a && b) return std::min(*a, *b);
+  return a ? a : b;
+}
+
+std::optional<std::int64_t> left_in_group(const fs::path& group, const GroupFiles& files) {
+  const auto limit = read_number(group / files.limit);
+  const auto usage = read_number(group / files.usage);
+  if (!limit || !usage) return {};
+  std::int64_t cache = 0;
+  for (const char* key : {"inactive_file", "active_file"}) {
+    cache += read_entry(group / "memory.stat", std::string(files.stat_prefix) + key).value_or(0);
+  }
+  return std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, *usage - cache));
+}
+
+// The group and all above it. Inside a container the path may not exist below the mount: then only
+// the mount itself, which is the container's own group, is asked.
+std::optional<std::int64_t> left_in_groups(const fs::path& root, const GroupFiles& files,
+                                           const std::string& group) {
+  std::optional<std::int64_t> left = left_in_group(root / files.mount, files);
+  fs::path path = root / files.mount;
+  for (const fs::path& part : fs::path(group).relative_path()) {
+    path /= part;
+    left = smaller(left, left_in_group(path, files));
+  }
+  return left;
+}
+
+// Lines of /proc/self/cgroup: "0::/path" (version 2) or "4:memory:/path" (version 1).
+std::optional<std::int64_t> left_in_control_groups(const fs::path& root) {
+  std::optional<std::int64_t> left;
+  std::ifstream file(root / "proc/self/cgroup");
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    if (controllers.empty()) left = smaller(left, left_in_groups(root, kVersion2, group));
+    if (controllers == "memory") left = smaller(left, left_in_groups(root, kVersion1, group));
+  }
+  return left;
+}
+
+std::string readable(std::int64_t bytes) {
+  constexpr double kGibi = 1 << 30;
+  constexpr double kMebi = 1 << 20;
+  const auto value = static_cast<double>(bytes);
+  return value >= kGibi ? fmt::format("{:.1f} GiB", value / kGibi)
+                        : fmt::format("{:.1f} MiB", value / kMebi);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> available_memory(const fs::path& root) {
+  constexpr std::int64_t kBytesPerKibi = 1024;
+  auto available = read_entry(root / "proc/meminfo", "MemAvailable");
+  if (available) *available *= kBytesPerKibi;
+  return smaller(available, left_in_control_groups(root));
+}
+
+void check_memory(std::int64_t needed_bytes, const std::string& what, const fs::path& root) {
+  const auto available = available_memory(root);
+  if (!available || needed_bytes <= *available) return;
+  throw InputError(fmt::format("{} needs {} ({} bytes) of memory, only {} ({} bytes) are available",
+                               what, readable(needed_bytes), needed_bytes, readable(*available),
+                               *available));
+}
+
+}  // namespace quern

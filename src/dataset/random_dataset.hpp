@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace quern {
+
+/// The toy data of source = "random": overwrites `inputs` [samples, units] and `targets`
+/// [samples, target units] with numbers uniform in [0, 1). They depend on the seed and the place in
+/// the array only. Either may be empty.
+void fill_random_samples(std::uint64_t seed, std::span<float> inputs, std::span<float> targets);
+
+}  // namespace quern
