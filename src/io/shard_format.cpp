@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 
@@ -22,11 +22,33 @@ std::string to_string(const ShardFileName& file_name) {
 }
 
 std::optional<ShardFileName> parse_shard_file_name(const std::string& file_name) {
-  constexpr std::size_t kMaxLength = 255;  // of a file name; std::regex recurses over the text
-  static const std::regex pattern(R"((.+)-(train|test)-(\d{5})-of-(\d{5})\.h5)");
-  std::smatch match;
-  if (file_name.size() > kMaxLength || !std::regex_match(file_name, match, pattern)) return {};
-  return ShardFileName{match[1], match[2], std::stoi(match[3]), std::stoi(match[4])};
+  std::string_view rest = file_name;
+  const auto take_text = [&](std::string_view end) {
+    if (!rest.ends_with(end)) return false;
+    rest.remove_suffix(end.size());
+    return true;
+  };
+  const auto take_number = [&](int& number) {
+    constexpr std::size_t kDigits = 5;
+    if (rest.size() < kDigits) return false;
+    const std::string_view digits = rest.substr(rest.size() - kDigits);
+    if (digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+    number = std::stoi(std::string(digits));
+    return take_text(digits);
+  };
+  ShardFileName says;
+  if (!take_text(".h5") || !take_number(says.count) || !take_text("-of-") ||
+      !take_number(says.index)) {
+    return {};
+  }
+  if (take_text("-train-")) {
+    says.split = "train";
+  } else if (take_text("-test-")) {
+    says.split = "test";
+  }
+  says.name = rest;
+  if (says.split.empty() || says.name.empty()) return {};
+  return says;
 }
 
 std::vector<ShardFile> list_shard_files(const std::filesystem::path& folder) {

@@ -17,7 +17,7 @@ namespace quern::test {
 
 struct GradientCheck {
   TestBatch batch;
-  double step = 1e-2;       ///< half the distance of the two values compared; a power of two or not
+  double step = 1e-2;       ///< half the distance of the two values compared
   double tolerance = 2e-3;  ///< allowed error, relative to 1 + |derivative|
   int max_elements = 80;    ///< at most so many elements of each tensor are varied
 };

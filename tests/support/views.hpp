@@ -2,7 +2,10 @@
 // Between host vectors and what kernels read and write.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "tensor/activation.hpp"

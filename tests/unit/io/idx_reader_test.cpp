@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/sha256.hpp"
 #include "support/expect_error.hpp"
 #include "support/idx_files.hpp"

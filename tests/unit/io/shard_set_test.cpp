@@ -52,6 +52,22 @@ class ShardSetTest : public testing::Test {
   test::TempDir folder_;
 };
 
+TEST(ShardFileName, OnlyWholeNamesCount) {
+  const auto says = parse_shard_file_name("a-test-b-train-00003-of-00008.h5");
+  ASSERT_TRUE(says.has_value());
+  EXPECT_EQ(says->name, "a-test-b");
+  EXPECT_EQ(says->split, "train");
+  EXPECT_EQ(says->index, 3);
+  EXPECT_EQ(says->count, 8);
+  EXPECT_EQ(to_string(*says), "a-test-b-train-00003-of-00008.h5");
+  for (const char* other :
+       {"", ".h5", "a.h5", "-train-00000-of-00001.h5", "a-train-0000-of-00001.h5",
+        "a-dev-00000-of-00001.h5", "a-train-00000-of-00001.h5.tmp.7", "00000-of-00001.h5",
+        "a-train-0000x-of-00001.h5", "a-train--0001-of-00001.h5"}) {
+    EXPECT_FALSE(parse_shard_file_name(other).has_value()) << other;
+  }
+}
+
 TEST_F(ShardSetTest, RoundTripForAnyNumberOfShards) {
   for (const int num_shards : {1, 2, 3, 11}) {
     write(num_shards, "train", Overwrite::yes);
