@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # kRoot and kMinimumKokkos are of common.sh
 # SPDX-License-Identifier: Apache-2.0
 # Kokkos built from source into a prefix of the user's own: no root, any system.
 
