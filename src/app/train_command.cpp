@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/train_command.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ void check_sizes(const Recipe& recipe, const Samples& samples, int num_ranks) {
 std::optional<LoadedCheckpoint> find_start(const TrainOptions& options, const RunFolder& folder,
                                            const Recipe& recipe, int global_batch,
                                            const std::string& data_hash) {
+  if (std::filesystem::exists(folder.stop_file())) {
+    throw InputError("'" + folder.stop_file().string() +
+                     "' asks this run to stop (remove the file to train on)");
+  }
   std::optional<LoadedCheckpoint> start;
   if (options.resume == "never") {
     if (!folder.recipe_text().empty()) {

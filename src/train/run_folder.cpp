@@ -25,10 +25,6 @@ void write_file(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-bool RunFolder::is_done() const {
-  return fs::exists(folder_ / "DONE");
-}
-
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
   std::ifstream file(recipe_file());
@@ -43,6 +39,7 @@ void RunFolder::create(const std::string& recipe_text) const {
     fs::create_directories(checkpoints());
     fs::create_directories(folder_ / "log");
     write_file(recipe_file(), recipe_text);
+    fs::remove(done_file());  // of an earlier end, when there are more epochs to train now
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
                      "': " + error.code().message());
@@ -50,7 +47,7 @@ void RunFolder::create(const std::string& recipe_text) const {
 }
 
 void RunFolder::mark_done() const {
-  write_file(folder_ / "DONE", "");
+  write_file(done_file(), "");
 }
 
 }  // namespace quern

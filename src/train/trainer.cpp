@@ -190,7 +190,7 @@ ExitCode Trainer::stop_early(const std::string& reason) {
   write_checkpoint();
   if (comm_.rank() == 0) {
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" + reason +
-               "); a checkpoint is written, the same command continues");
+               "); a checkpoint is written, the same command goes on");
   }
   return ExitCode::requeue;
 }
