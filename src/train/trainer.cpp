@@ -69,7 +69,7 @@ void Trainer::open_outputs() {
   bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
-    metrics_.emplace(folder_.metrics_file());
+    metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
   });
   since_start_.restart();
@@ -100,7 +100,7 @@ void Trainer::log_step(const BatchSums& sums) {
   if (!metrics_ || every == 0 || progress_.step % every != 0) return;
   MetricsRecord line =
       record("step", progress_.epoch + 1, sums.loss / samples, sums.correct, samples);
-  line.learning_rate = step_.learning_rate();
+  line.learning_rate = step_.learning_rate(progress_.step - 1);
   line.samples_per_s = static_cast<double>(samples_since_log_) / since_log_.seconds();
   metrics_->write(line);
   samples_since_log_ = 0;
@@ -115,7 +115,7 @@ void Trainer::finish_epoch() {
   MetricsRecord line =
       record("epoch", progress_.epoch, loss, static_cast<double>(progress_.epoch_correct),
              progress_.epoch_samples);
-  line.learning_rate = step_.learning_rate();
+  line.learning_rate = step_.learning_rate(progress_.step - 1);
   line.samples_per_s = rate;
   if (comm_.rank() == 0) {
     metrics_->write(line);

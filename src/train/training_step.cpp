@@ -87,10 +87,6 @@ void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int6
   cursor_ = cursor;
 }
 
-double TrainingStep::learning_rate() const {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scalars_)().learning_rate;
-}
-
 std::string TrainingStep::non_finite_layer() const {
   return model_.network().first_non_finite_layer(
       model_.context(batch(), Mode::train, scalars_, gradients_));

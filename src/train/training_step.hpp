@@ -41,8 +41,8 @@ class TrainingStep {
 
   /// The batch that the last run() worked on.
   const BatchPlan& batch() const { return is_last_ ? last_ : full_; }
-  /// Learning rate of the last step.
-  double learning_rate() const;
+  /// Learning rate of the step that follows `steps` others.
+  double learning_rate(std::int64_t steps) const { return quern::learning_rate(schedule_, steps); }
   /// The layer that first puts out values that are not finite for this rank's part of the last
   /// batch; "" when all are finite.
   std::string non_finite_layer() const;
