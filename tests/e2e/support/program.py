@@ -15,10 +15,17 @@ from pathlib import Path
 PROGRAM = str(Path(sys.argv[1]).resolve())
 MPIEXEC = sys.argv[2]
 
-# Every rank notes its own exit status; mpirun tells only one of them. A rank that mpirun tidies
-# away because another one was quicker to leave still gets to write (the trap).
-EACH_RANK = ('trap : TERM; "$@"; code=$?; '
-             'echo $code > "$QUERN_TEST_STATUS/$OMPI_COMM_WORLD_RANK"; exit $code')
+# Every rank notes its own exit status (mpirun tells only one of them) and leaves together with the
+# others, because mpirun ends whoever is still there when the first one has failed.
+NOTE_STATUS = 'code=$?; echo $code > "$QUERN_TEST_STATUS/$OMPI_COMM_WORLD_RANK"; '
+EACH_RANK = ('"$@"; ' + NOTE_STATUS + """
+for attempt in $(seq 100); do
+  [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "$OMPI_COMM_WORLD_SIZE" ] && break
+  sleep 0.05
+done
+exit $code""")
+# For ranks that do not end on their own.
+EACH_RANK_ALONE = '"$@"; ' + NOTE_STATUS + 'exit $code'
 LAUNCHER_VARIABLES = ("OMPI_COMM_", "PMIX_", "PMI_", "SLURM_", "FLUX_", "PALS_")
 TIMEOUT_S = 100
 

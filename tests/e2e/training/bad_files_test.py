@@ -17,7 +17,7 @@ class BadFilesTest(RefusalTest):
         self.refused([*TRAIN, "--set", "data.train=absent"], "absent")
         (self.folder / "empty").mkdir()
         self.refused([*TRAIN, "--set", "data.train=empty"], "empty", "quern shard")
-        self.refused([*TRAIN, "--set", "data.test=empty"], "empty")
+        self.refused([*TRAIN, "--set", "data.test=empty"], "empty", ranks=[0])
 
     def test_missing_shard(self):
         self.own_data()
@@ -27,12 +27,7 @@ class BadFilesTest(RefusalTest):
     def test_truncated_shard(self):
         self.own_data()
         self.shard().write_bytes(self.shard().read_bytes()[:-500])
-        for code in (2, 93):
-            done = self.quern(*TRAIN)
-            if done.code == code:
-                self.refused(TRAIN, self.shard().name, code=code)
-                return
-        self.fail(f"neither 2 nor 93: {done}")
+        self.refused(TRAIN, self.shard().name, "truncated")
 
     def test_flipped_bit_in_the_pixels(self):
         self.own_data()
@@ -58,7 +53,7 @@ class BadFilesTest(RefusalTest):
         self.train("mlp", "run", "train.epochs=1")
         for setting, key in (("optimizer.lr=0.1", "optimizer.lr"), ("seed=9", "seed"),
                              ("data.global_batch=50", "data.global_batch")):
-            self.refused([*TRAIN, "--set", setting], key, "--run-dir")
+            self.refused([*TRAIN, "--set", setting], key, "--run-dir", ranks=[0])
         self.refused(["train", "conv.toml", "--run-dir", "run"], "network.layers[0].type")
 
     def test_run_folder_in_use_already(self):
@@ -72,21 +67,22 @@ class BadFilesTest(RefusalTest):
 
     def test_checkpoint_that_is_none(self):
         self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5")
-        self.refused([*TRAIN, "--resume", "train"], "train")
+        self.refused([*TRAIN, "--resume", "train"], "train", ranks=[0])
         (self.folder / "bad.h5").write_text("not HDF5")
         self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)
 
     def test_checkpoint_trained_on_other_data(self):
         self.train("mlp", "run", "train.epochs=1")
-        training.make_shards(self.folder, "other", *idx.blobs(600, seed=9))
-        self.refused([*TRAIN, "--set", "data.train=other"], "other data", "ckpt-0000000013.h5")
+        (self.folder / "other").mkdir()
+        training.make_shards(self.folder / "other", "train", *idx.blobs(600, seed=9))
+        self.refused([*TRAIN, "--set", "data.train=other/train"], "other data", "ckpt-0000000013.h5")
 
     def test_evaluate(self):
         self.train("mlp", "run", "train.epochs=1")
         evaluate = ["evaluate", "run", "--data"]
         self.refused([*evaluate, "absent"], "absent")
         self.refused(["evaluate", "absent", "--data", "test"], "absent")
-        self.refused(["evaluate", "train", "--data", "test"], "no checkpoint")
+        self.refused(["evaluate", "train", "--data", "test"], "no checkpoint", ranks=[0])
         (self.folder / "small").mkdir()
         training.make_shards(self.folder / "small", "test", *idx.blobs(20, size=7))
         self.refused([*evaluate, "small/test"], "[1, 12, 12]", "[1, 7, 7]")

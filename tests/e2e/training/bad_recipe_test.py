@@ -86,9 +86,9 @@ class BadRecipeTest(RefusalTest):
                      ranks=[3])
 
     def test_unknown_subcommand_and_options(self):
-        self.refused(["trian"], "trian")
-        self.refused([], "subcommand")
-        self.refused(["train"], "recipe")
+        self.refused(["trian"], "no command 'trian'", "known: train, ")
+        self.refused([], "subcommand", ranks=[0])
+        self.refused(["train"], "recipe", ranks=[0])
         self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")
         self.refused(["evaluate", "run"], "--data")
 

@@ -24,7 +24,7 @@ class InvarianceTest(training.TrainingTest):
         self.same_for_all_ranks("mlp")
 
     def test_it_learns(self):
-        self.train("conv", "run", "train.epochs=6", ranks=2)
+        self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
         epochs = metrics(self.folder / "run", "epoch")
         self.assertEqual([line["samples"] for line in epochs], [600] * 6)
         self.assertLess(epochs[-1]["loss"], 0.5 * epochs[0]["loss"])

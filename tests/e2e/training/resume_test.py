@@ -6,7 +6,9 @@ import signal
 import training
 from training import checkpoint_steps, metrics, tree
 
-LONG = "train.epochs=60"
+LONG = "train.epochs=150"
+# For runs that are stopped: long enough that the stop comes before the end on any machine.
+SLOW = (LONG, "checkpoint.every_steps=1")
 STEPS_PER_EPOCH = 13
 
 
@@ -27,20 +29,20 @@ class ResumeTest(training.TrainingTest):
         return step
 
     def test_signals_and_stop_file_on_three_ranks(self):
-        self.train("conv", "whole", LONG)
+        self.train("conv", "whole", LONG, "train.log_every_steps=0")
         name = "stopped"
-        run = self.start("conv", name, LONG, ranks=3)
+        run = self.start("conv", name, *SLOW, ranks=3)
         self.assertTrue(self.wait_for_step(run, name, 4))
         run.send(signal.SIGUSR1)
         first = self.assert_stopped(run.wait(), name)
 
-        run = self.start("conv", name, LONG, ranks=2)
+        run = self.start("conv", name, *SLOW, ranks=2)
         self.assertTrue(self.wait_for_step(run, name, first + 3))
         run.send(signal.SIGTERM, only_first=True)  # one rank hears it, all of them stop
         second = self.assert_stopped(run.wait(), name)
         self.assertGreater(second, first)
 
-        run = self.start("conv", name, LONG, ranks=3)
+        run = self.start("conv", name, *SLOW, ranks=3)
         self.assertTrue(self.wait_for_step(run, name, second + 3))
         stop = self.folder / name / "STOP"
         stop.touch()
@@ -48,7 +50,7 @@ class ResumeTest(training.TrainingTest):
         self.assertGreater(third, second)
         stop.unlink()
 
-        self.train("conv", name, LONG, ranks=2)
+        self.train("conv", name, LONG, "train.log_every_steps=0", ranks=2)
         self.assert_same_run(name, "whole")
         self.assertTrue((self.folder / name / "DONE").exists())
 
@@ -56,7 +58,7 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "whole", LONG)
         for number in (signal.SIGUSR1, signal.SIGTERM):
             name = number.name
-            run = self.start("mlp", name, LONG)
+            run = self.start("mlp", name, *SLOW)
             self.assertTrue(self.wait_for_step(run, name, 5))
             run.send(number)
             done = run.wait()
@@ -78,7 +80,7 @@ class ResumeTest(training.TrainingTest):
     def test_every_stop_is_in_the_last_step_of_an_epoch(self):
         whole = ("data.global_batch=600", "train.epochs=400", "checkpoint.every_epochs=0")
         self.train("mlp", "whole", *whole)
-        run = self.start("mlp", "run", *whole, ranks=2)
+        run = self.start("mlp", "run", *whole, "checkpoint.every_steps=1", ranks=2)
         self.assertTrue(self.wait_for_step(run, "run", 3))
         run.send(signal.SIGUSR1)
         step = self.assert_stopped(run.wait(), "run")
@@ -116,7 +118,7 @@ class ResumeTest(training.TrainingTest):
 
     def test_done_is_gone_while_training_goes_on(self):
         self.train("mlp", "run")
-        run = self.start("mlp", "run", LONG, ranks=2)
+        run = self.start("mlp", "run", *SLOW, ranks=2)
         self.assertTrue(self.wait_for_step(run, "run", 3 * STEPS_PER_EPOCH + 2))
         self.assertFalse((self.folder / "run" / "DONE").exists())
         run.send(signal.SIGUSR1)
