@@ -53,7 +53,9 @@ void write_csv(const std::string& out, const std::vector<int>& classes) {
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
   if (comm.size() > 1) {
-    throw AgreedError("predict runs on one rank, not on several", ExitCode::bad_input);
+    throw AgreedError("predict runs on one rank, found " + std::to_string(comm.size()) +
+                          " (start it without mpirun or srun)",
+                      ExitCode::bad_input);
   }
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;

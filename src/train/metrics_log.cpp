@@ -68,12 +68,12 @@ void MetricsLog::write(const MetricsRecord& record) {
   line["epoch"] = record.epoch;
   line["step"] = record.step;
   line["loss"] = number(record.loss);
-  if (record.accuracy) line["accuracy"] = *record.accuracy;
-  if (record.learning_rate) line["lr"] = *record.learning_rate;
-  if (record.samples_per_s) line["samples_per_s"] = *record.samples_per_s;
+  if (record.accuracy) line["accuracy"] = number(*record.accuracy);
+  if (record.learning_rate) line["lr"] = number(*record.learning_rate);
+  if (record.samples_per_s) line["samples_per_s"] = number(*record.samples_per_s);
   line["samples"] = record.samples;
   line["ranks"] = record.ranks;
-  line["time_s"] = record.time_s;
+  line["time_s"] = number(record.time_s);
   stream_ << line.dump() << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");
 }

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "config/read_recipe.hpp"
 
 namespace quern {
 
@@ -27,17 +27,14 @@ void write_file(const fs::path& path, const std::string& text) {
 
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
-  std::ifstream file(recipe_file());
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError("cannot read '" + recipe_file().string() + "'");
-  return text.str();
+  return read_recipe_text(recipe_file());
 }
 
 void RunFolder::create(const std::string& recipe_text) const {
   try {
     fs::create_directories(checkpoints());
     fs::create_directories(folder_ / "log");
+    fs::remove(folder_ / "DONE");
     write_file(recipe_file(), recipe_text);
     fs::remove(done_file());  // of an earlier end, when there are more epochs to train now
   } catch (const fs::filesystem_error& error) {

@@ -37,13 +37,6 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
   evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch);
 }
 
-std::int64_t Trainer::memory_bytes() const {
-  const auto blocks = static_cast<std::int64_t>(1 + step_.optimizer().state().size());
-  const std::int64_t block_bytes =
-      model_.network().table().block_size() * std::int64_t{sizeof(float)};
-  return model_.network().memory_bytes() + blocks * block_bytes + step_.gradient_bytes();
-}
-
 ExitCode Trainer::run() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
@@ -55,7 +48,7 @@ ExitCode Trainer::run() {
       if (!std::isfinite(sums.loss)) report_divergence(sums);
       count_batch(sums);
       if (sums.stop) return stop_early(stop.reason());
-      write_checkpoint_if_due();
+      if (progress_.cursor < train_.count && is_checkpoint_due()) write_checkpoint();
     }
     finish_epoch();
   }
@@ -116,7 +109,7 @@ void Trainer::finish_epoch() {
       record("epoch", progress_.epoch, loss, static_cast<double>(progress_.epoch_correct),
              progress_.epoch_samples);
   line.learning_rate = step_.learning_rate(progress_.step - 1);
-  line.samples_per_s = rate;
+  if (epoch_samples_here_ > 0) line.samples_per_s = rate;
   if (comm_.rank() == 0) {
     metrics_->write(line);
     bar_->line(
@@ -133,7 +126,8 @@ void Trainer::finish_epoch() {
   rank_loss_ = 0;
   samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
-  if (every > 0 && progress_.epoch % every == 0) write_checkpoint();
+  const bool epochs_due = every > 0 && progress_.epoch % every == 0;
+  if (epochs_due || is_checkpoint_due()) write_checkpoint();
   since_log_.restart();
 }
 
@@ -165,24 +159,21 @@ void Trainer::print_rank_losses() {
   if (comm_.rank() == 0) bar_->line(rank_losses_text(losses));
 }
 
-void Trainer::write_checkpoint_if_due() {
+bool Trainer::is_checkpoint_due() const {
   const CheckpointSpec& when = recipe_.checkpoint;
   const bool steps_due = when.every_steps > 0 && progress_.step % when.every_steps == 0;
   // The clock is rank 0's alone: nobody else takes part in writing.
   const bool time_due = when.every_seconds > 0 && since_checkpoint_.seconds() >= when.every_seconds;
-  if (steps_due || time_due) write_checkpoint();
+  return steps_due || time_due;
 }
 
 void Trainer::write_checkpoint() {
+  const std::int64_t last_good = checkpointed_step_;
   checkpointed_step_ = progress_.step;
   since_checkpoint_.restart();
   if (comm_.rank() != 0) return;
   Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
-  if (!snapshot.is_finite()) {
-    throw UnusableError("training diverged at step " + std::to_string(progress_.step) +
-                        ": parameters are no longer finite, although the loss was; this state is "
-                        "not written, the last checkpoint is untouched");
-  }
+  if (!snapshot.is_finite()) throw UnusableError(bad_weights_text(progress_.step, last_good));
   snapshot.state.progress = progress_;
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
                            comm_.size(),     to_toml(recipe_),
