@@ -73,6 +73,7 @@ void Trainer::open_outputs() {
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
   });
   since_start_.restart();
+  since_log_.restart();
 }
 
 void Trainer::count_batch(const BatchSums& sums) {
@@ -130,8 +131,10 @@ void Trainer::finish_epoch() {
   progress_.epoch_samples = 0;
   epoch_samples_here_ = 0;
   rank_loss_ = 0;
+  samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
   if (every > 0 && progress_.epoch % every == 0) write_checkpoint();
+  since_log_.restart();
 }
 
 void Trainer::evaluate() {
@@ -176,7 +179,9 @@ void Trainer::write_checkpoint() {
   if (comm_.rank() != 0) return;
   Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
   if (!snapshot.is_finite()) {
-    throw UnusableError(divergence_text(progress_.step, progress_.epoch + 1, NAN, "", -1));
+    throw UnusableError("training diverged at step " + std::to_string(progress_.step) +
+                        ": parameters are no longer finite, although the loss was; this state is "
+                        "not written, the last checkpoint is untouched");
   }
   snapshot.state.progress = progress_;
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
