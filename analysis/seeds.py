@@ -148,7 +148,7 @@ def parse_arguments(words):
                         help="default: 0 1 2 3 4")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="passed on to quern train; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/src/app/quern"),
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
                         help="the program (default: %(default)s)")
     parser.add_argument("--mpirun", default="mpirun", help="the launcher (default: mpirun)")
     arguments = parser.parse_args(words)

@@ -135,7 +135,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5, help="rounds of both (default: 5)")
     parser.add_argument("--steps", type=int, help="steps per round (default: 300; W2: 20)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each (default: 1)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/src/app/quern"),
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
                         help="the program (default: %(default)s)")
     parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
                         help="folder of the recipes (default: %(default)s)")

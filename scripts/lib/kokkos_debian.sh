@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # kRoot and kMinimumKokkos are of common.sh
 # SPDX-License-Identifier: Apache-2.0
 # Kokkos from Debian's own archive. Debian's stable releases have none that is new enough, but
 # unstable has, and apt can take a single package from there. The suites are added in a private apt
@@ -53,11 +53,11 @@ patient() {
 
 # write_private_apt FOLDER CODENAME: sources, pins and apt.conf in FOLDER.
 write_private_apt() {
-  local folder="$1" codename="$2" name origin component suite address entry options added priority
+  local folder="$1" codename="$2" name component suite address entry options added priority
   mkdir -p "$folder/lists/partial" "$folder/preferences.d"
   : >"$folder/sources.list"
   : >"$folder/preferences"
-  while IFS='|' read -r name origin component suite address entry; do
+  while IFS='|' read -r name _ component suite address entry; do
     [[ $name == "$codename" || $name == "$codename"-* ]] || continue
     options="$(source_options "${entry%:*}")"
     printf 'deb %s%s %s %s\n' "$options" "$address" "$suite" "$component" >>"$folder/sources.list"

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # kRoot and kMinimumKokkos are of common.sh
 # SPDX-License-Identifier: Apache-2.0
 # What Quern needs, besides Kokkos: Debian's package, who needs it, how to see it without dpkg, why.
 # Probes: command NAME | cmake PACKAGE (find_package) | python MODULE | file PATH.

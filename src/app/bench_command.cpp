@@ -72,7 +72,7 @@ double time_steps(Communicator& comm, TrainingStep& step, const Samples& samples
     if (i % per_epoch == 0) step.set_position(i, i / per_epoch, 0);
     step.run(exec, false);
   }
-  exec.fence("quern::app::bench: end of the measurement");
+  exec.fence("quern::app::bench_end");
   std::int64_t nanoseconds = static_cast<std::int64_t>(watch.seconds() * 1e9);
   comm.all_reduce_max(std::span(&nanoseconds, 1));
   return static_cast<double>(nanoseconds) * 1e-9;

@@ -160,8 +160,9 @@ std::vector<Subcommand> add_subcommands(CLI::App& checkpoint, Options& options) 
 Command add_checkpoint_command(CLI::App& app) {
   CLI::App* checkpoint = app.add_subcommand("checkpoint", "inspect checkpoints");
   checkpoint->require_subcommand(1);
-  // The parser keeps pointers into the options for as long as it lives.
+  // The parser points into the options, so it owns a share of them too.
   const auto options = std::make_shared<Options>();
+  checkpoint->callback([options] {});
   const std::vector<Subcommand> subcommands = add_subcommands(*checkpoint, *options);
   return {checkpoint, [options, subcommands] {
             for (const Subcommand& subcommand : subcommands) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/train_command.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "comm/session.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
 #include "config/write_recipe.hpp"
@@ -55,10 +57,35 @@ void check_sizes(const Recipe& recipe, const Samples& samples, int num_ranks) {
   }
 }
 
+void check_backend(const Recipe& recipe, int num_ranks) {
+  if (recipe.parallel.backend == CommBackend::serial && num_ranks > 1) {
+    throw InputError("parallel.backend = \"serial\", but " + std::to_string(num_ranks) +
+                     " ranks were started (expected one, or backend = \"auto\")");
+  }
+  if (recipe.parallel.backend == CommBackend::mpi && !built_with_mpi()) {
+    throw InputError("parallel.backend = \"mpi\", but this quern was built without MPI");
+  }
+}
+
+void warn_of_idle_ranks(const BatchPlan& full_batch, int num_ranks) {
+  int idle = 0;
+  for (int rank = 0; rank < num_ranks; ++rank) idle += full_batch.partition.num_blocks(rank) == 0;
+  if (idle == 0) return;
+  log::warn(std::to_string(idle) + " of " + std::to_string(num_ranks) +
+            " ranks have nothing to do: a batch of " + std::to_string(full_batch.samples()) +
+            " samples has " + std::to_string(full_batch.partition.num_blocks()) +
+            " micro-blocks of " + std::to_string(full_batch.partition.block_size()) +
+            " (take fewer ranks, or set a smaller train.micro_block)");
+}
+
 // Rank 0: what to continue from; nothing for a fresh start. Refuses to write over another run.
 std::optional<LoadedCheckpoint> find_start(const TrainOptions& options, const RunFolder& folder,
                                            const Recipe& recipe, int global_batch,
                                            const std::string& data_hash) {
+  if (std::filesystem::exists(folder.stop_file())) {
+    throw InputError("'" + folder.stop_file().string() +
+                     "' asks this run to stop (remove the file to train on)");
+  }
   std::optional<LoadedCheckpoint> start;
   if (options.resume == "never") {
     if (!folder.recipe_text().empty()) {
@@ -132,12 +159,14 @@ ExitCode train(Communicator& comm, const TrainOptions& options) {
     model.check_samples(samples);
     if (test) model.check_samples(*test);
     check_sizes(recipe, samples, comm.size());
+    check_backend(recipe, comm.size());
   });
 
   std::optional<LoadedCheckpoint> start;
   run_on_root(
       comm, [&] { start = find_start(options, folder, recipe, global_batch, samples.data_hash); });
   Trainer trainer(recipe, comm, folder, model, samples, test ? &*test : nullptr);
+  warn_of_idle_ranks(trainer.training_step().full_batch(), comm.size());
   const PlanFacts facts = facts_of(recipe, comm, model, samples, trainer);
   if (options.dry_run) {
     log::print(to_toml(recipe) + "\n" + plan_text(facts));

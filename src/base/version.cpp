@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.hpp"
 
-#include "quern_git_commit.hpp"
+#include <quern_git_commit.hpp>  // made by the build
 
 namespace quern {
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kFooterBytes = kDigestBytes + kLengthBytes + std::ssize(k
 
 struct Seal {
   std::int64_t file_bytes = 0;  ///< before the seal
-  std::vector<ByteRange> tensors;
+  std::vector<TensorPlace> tensors;
   std::string sha256;  ///< of the bytes before the seal outside the tensors
 };
 
@@ -54,7 +54,7 @@ std::string read_text(std::ifstream& file, std::int64_t begin, std::int64_t end)
 }
 
 /// `tensors` in order of their offsets.
-std::string sha256_outside(std::ifstream& file, const std::vector<ByteRange>& tensors,
+std::string sha256_outside(std::ifstream& file, const std::vector<TensorPlace>& tensors,
                            std::int64_t file_bytes) {
   Sha256 hash;
   std::int64_t position = 0;
@@ -62,7 +62,7 @@ std::string sha256_outside(std::ifstream& file, const std::vector<ByteRange>& te
     read_bytes(file, position, end,
                [&](std::string_view piece) { hash.update(std::as_bytes(std::span(piece))); });
   };
-  for (const ByteRange& tensor : tensors) {
+  for (const TensorPlace& tensor : tensors) {
     if (tensor.offset < position || tensor.bytes < 0 || tensor.offset > file_bytes ||
         tensor.bytes > file_bytes - tensor.offset) {
       throw Error("its seal lists a tensor that overlaps another or lies outside the file");
@@ -76,7 +76,7 @@ std::string sha256_outside(std::ifstream& file, const std::vector<ByteRange>& te
 
 std::string seal_json(const Seal& seal) {
   nlohmann::json tensors = nlohmann::json::array();
-  for (const ByteRange& tensor : seal.tensors) tensors.push_back({tensor.offset, tensor.bytes});
+  for (const TensorPlace& tensor : seal.tensors) tensors.push_back({tensor.offset, tensor.bytes});
   return nlohmann::json{
       {"file_bytes", seal.file_bytes}, {"sha256", seal.sha256}, {"tensors", tensors}}
       .dump();
@@ -132,9 +132,9 @@ std::ifstream open_file(const fs::path& path) {
 
 }  // namespace
 
-void append_seal(const fs::path& path, std::vector<ByteRange> tensors) {
+void append_seal(const fs::path& path, std::vector<TensorPlace> tensors) {
   std::sort(tensors.begin(), tensors.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });
+            [](const TensorPlace& a, const TensorPlace& b) { return a.offset < b.offset; });
   Seal seal{static_cast<std::int64_t>(fs::file_size(path)), std::move(tensors), ""};
   {
     std::ifstream file = open_file(path);

@@ -12,13 +12,13 @@
 namespace quern {
 
 /// The place of a tensor's values in the file.
-struct ByteRange {
+struct TensorPlace {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
 };
 
 /// Appends the seal to a closed file. `tensors` must not overlap. Throws Error.
-void append_seal(const std::filesystem::path& path, std::vector<ByteRange> tensors);
+void append_seal(const std::filesystem::path& path, std::vector<TensorPlace> tensors);
 
 /// Whether the file ends like a sealed one. Says nothing about damage.
 bool has_seal(const std::filesystem::path& path);

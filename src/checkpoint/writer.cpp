@@ -88,8 +88,8 @@ Manifest write_datasets(H5File& file, const CheckpointState& state) {
   return manifest;
 }
 
-std::vector<ByteRange> places_of_tensors(const H5File& file, const Manifest& manifest) {
-  std::vector<ByteRange> places;
+std::vector<TensorPlace> places_of_tensors(const H5File& file, const Manifest& manifest) {
+  std::vector<TensorPlace> places;
   for (const ManifestEntry& entry : manifest.datasets) {
     const H5DatasetInfo info = file.dataset_info(entry.path);
     places.push_back({info.offset, info.bytes});
@@ -111,7 +111,7 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   file.write_string("/", "manifest", json);
   file.write_string("/", "manifest_sha256", sha256(json));
   file.flush_and_sync();
-  const std::vector<ByteRange> places = places_of_tensors(file, manifest);
+  const std::vector<TensorPlace> places = places_of_tensors(file, manifest);
   file.close();
   append_seal(path, places);
 }

@@ -30,8 +30,8 @@ class AgreedError : public Error {
 /// ranks failed alike.
 void agree_on_error(Communicator& comm, const std::exception_ptr& error);
 
-/// Collective: runs `work` on rank 0 alone; if it throws, all ranks throw the same AgreedError, with
-/// the message as it is. For what one rank does for all.
+/// Collective: runs `work` on rank 0 alone; if it throws, all ranks throw the same AgreedError,
+/// with the message as it is. For what one rank does for all.
 void run_on_root(Communicator& comm, const std::function<void()>& work);
 
 /// Runs `work` on every rank and returns its result, or throws AgreedError on all ranks. `work` may

@@ -58,8 +58,7 @@ H5Type classify(hid_t type) {
 }
 
 // -> a complaint, or nothing when every element has its place inside this file.
-std::string complain_about_storage(hid_t dataset, H5DatasetInfo& info,
-                                   std::uintmax_t file_bytes) {
+std::string complain_about_storage(hid_t dataset, H5DatasetInfo& info, std::uintmax_t file_bytes) {
   const H5Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.valid()) return h5_reason();
   if (H5Pget_layout(properties.get()) != H5D_CONTIGUOUS) {

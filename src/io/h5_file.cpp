@@ -143,9 +143,11 @@ void H5File::check_heaps() const {
   while (!groups.empty()) {
     const std::string group = std::move(groups.back());
     groups.pop_back();
-    for (const std::string& member : list_members(group + "/")) {
+    const std::string prefix = group + "/";
+    for (const std::string& member : list_members(prefix)) {
       if (++num_objects > kMaxObjects) fail_reading("too many objects");
-      const std::string path = group + "/" + member;
+      std::string path = prefix;
+      path += member;
       const H5ObjectKind kind = h5_find(id_, path);
       if (kind == H5ObjectKind::group) groups.push_back(path);
       if (kind == H5ObjectKind::dataset) data.push_back(h5_data_range(id_, path));

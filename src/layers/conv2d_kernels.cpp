@@ -95,9 +95,16 @@ void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int sl
       "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items), [=](std::int64_t item) {
         const int ih = static_cast<int>(item % shape.in_height);
         const std::int64_t group = item / shape.in_height;
+        const float* dy_group = dy + group * shape.out_group();
+        float* dx_group = dx + group * shape.in_group();
         for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
-          simd::conv_input_gradient_tile<C, T>(shape, dy + group * shape.out_group(), weight,
-                                               dx + group * shape.in_group(), i, ih, iw);
+          if (shape.stride == 1) {
+            simd::conv_input_gradient_tile<C, T, true>(shape, dy_group, weight, dx_group, i, ih,
+                                                       iw);
+          } else {
+            simd::conv_input_gradient_tile<C, T, false>(shape, dy_group, weight, dx_group, i, ih,
+                                                        iw);
+          }
         });
       });
 }

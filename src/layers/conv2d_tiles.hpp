@@ -74,25 +74,30 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
 }
 
 /// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites.
-template <int C, int T>
+/// UnitStride: stride is 1, which spares the divisions.
+template <int C, int T, bool UnitStride>
 inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const float* weight,
                                      float* dx, int i, int ih, int iw) {
+  const int stride = UnitStride ? 1 : s.stride;
+  const int last_ow = stride * (s.out_width - 1);  // input column of the last output, kw = 0
+  const int last_oh = stride * (s.out_height - 1);
+  const int first_kh = std::max(0, ih - last_oh);
+  const int end_kh = std::min(s.kernel, ih + 1);
+  const std::int64_t tap = std::int64_t{s.kernel} * s.kernel;
   Vector sum[C][T];
   for (int c = 0; c < C; ++c) {
     for (int t = 0; t < T; ++t) sum[c][t] = Vector{};
   }
-  const std::int64_t tap = std::int64_t{s.kernel} * s.kernel;
   for (int o = 0; o < s.out_channels; ++o) {
-    for (int kh = 0; kh < s.kernel; ++kh) {
-      const int oh = (ih - kh) / s.stride;
-      if (ih < kh || (ih - kh) % s.stride != 0 || oh >= s.out_height) continue;
-      const float* dy_row = dy + s.out(o, oh, 0);
+    for (int kh = first_kh; kh < end_kh; ++kh) {
+      if (!UnitStride && (ih - kh) % stride != 0) continue;
+      const float* dy_row = dy + s.out(o, UnitStride ? ih - kh : (ih - kh) / stride, 0);
       const float* w = weight + s.weight(o, i, kh, 0);
       for (int kw = 0; kw < s.kernel; ++kw, ++w) {
-        const bool inner = s.stride == 1 && iw >= kw && iw + T - 1 - kw < s.out_width;
-        if (inner) {
+        const int distance = iw - kw;  // of the tile's first column to the output's column 0
+        if (UnitStride && distance >= 0 && distance + T - 1 <= last_ow) {
           Vector dy_t[T];
-          for (int t = 0; t < T; ++t) dy_t[t] = load(dy_row + 16 * (iw + t - kw));
+          for (int t = 0; t < T; ++t) dy_t[t] = load(dy_row + 16 * (distance + t));
           for (int c = 0; c < C; ++c) {
             const Vector w_c = broadcast(w[c * tap]);
             for (int t = 0; t < T; ++t) sum[c][t] += w_c * dy_t[t];
@@ -100,10 +105,9 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
           continue;
         }
         for (int t = 0; t < T; ++t) {
-          const int distance = iw + t - kw;
-          if (distance < 0 || distance % s.stride != 0) continue;
-          if (distance / s.stride >= s.out_width) continue;
-          const Vector dy_t = load(dy_row + 16 * (distance / s.stride));
+          const int d = distance + t;
+          if (d < 0 || d > last_ow || (!UnitStride && d % stride != 0)) continue;
+          const Vector dy_t = load(dy_row + 16 * (UnitStride ? d : d / stride));
           for (int c = 0; c < C; ++c) sum[c][t] += broadcast(w[c * tap]) * dy_t;
         }
       }

@@ -9,10 +9,33 @@ namespace quern {
 namespace {
 
 KOKKOS_INLINE_FUNCTION float to_float(std::uint8_t pixel) {
-  return static_cast<float>(pixel) / 255.0f;
+  const float x = static_cast<float>(pixel);
+#if defined(__FMA__)
+  // The rounded quotient without the division: one step of Newton's method from x * (1 / 255). The
+  // tests compare all 256 values.
+  constexpr float kInverse = 1.0f / 255.0f;
+  const float quotient = x * kInverse;
+  return __builtin_fmaf(__builtin_fmaf(-quotient, 255.0f, x), kInverse, quotient);
+#else
+  return x / 255.0f;
+#endif
 }
+
 KOKKOS_INLINE_FUNCTION float to_float(float value) {
   return value;
+}
+
+// Samples lie anywhere in the data set: without a hint every row waits for memory.
+KOKKOS_INLINE_FUNCTION void prefetch(const void* begin, std::int64_t bytes) {
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDA_ARCH__) && \
+    !defined(__HIP_DEVICE_COMPILE__)
+  constexpr std::int64_t kCacheLine = 64;
+  const char* byte = static_cast<const char*>(begin);
+  for (std::int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(byte + i);
+#else
+  (void)begin;
+  (void)bytes;
+#endif
 }
 
 /// One slot in rows.
@@ -22,8 +45,14 @@ struct GatherRow {
   View<const std::int64_t> sample_of_slot;
   float* y;
   std::int64_t units;
+  std::int64_t num_slots;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
+    constexpr std::int64_t kAhead = 4;
+    if (slot + kAhead < num_slots && sample_of_slot(slot + kAhead) >= 0) {
+      prefetch(data + sample_of_slot(slot + kAhead) * units,
+               units * static_cast<std::int64_t>(sizeof(T)));
+    }
     const std::int64_t sample = sample_of_slot(slot);
     const std::int64_t filled = sample >= 0 ? units : 0;
     const std::int64_t row_stride = round_up_to_lanes(units);
@@ -69,7 +98,7 @@ void gather(const ExecSpace& exec, const std::string& label, const View<const T>
   expect(data.extent(0) % static_cast<std::size_t>(units) == 0, "whole samples of y's shape");
   if (y.layout == Layout::rows) {
     Kokkos::parallel_for(label, RangePolicy(exec, 0, y.slots),
-                         GatherRow<T>{data.data(), sample_of_slot, y.data.data(), units});
+                         GatherRow<T>{data.data(), sample_of_slot, y.data.data(), units, y.slots});
   } else {
     const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
     Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),

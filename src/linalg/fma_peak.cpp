@@ -44,7 +44,7 @@ double measure_fma_peak(const ExecSpace& exec) {
                            sink(static_cast<std::size_t>(t * kLanes)) =
                                run_chains(kRounds, static_cast<float>(t + attempt));
                          });
-    exec.fence("quern::linalg::fma_peak: end of the measurement");
+    exec.fence("quern::linalg::fma_peak_end");
     const double flop = 2.0 * kLanes * kChains * static_cast<double>(kRounds) * threads;
     best = std::max(best, flop * 1e-9 / watch.seconds());
   }

@@ -30,7 +30,7 @@ ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan,
   const FloatView total = Kokkos::subview(block, Kokkos::make_pair(std::int64_t{0}, num_floats()));
   if (comm().size() == 1) return {total, vote};
   if (!has_partial) Kokkos::deep_copy(exec, zeros_, 0.0f);
-  exec.fence("quern::parallel: partials are complete");
+  exec.fence("quern::parallel::partials_complete");
   const std::span<float> floats =
       host_span(block).first(static_cast<std::size_t>(num_floats() + 1));
   floats.back() = vote;

@@ -100,7 +100,7 @@ void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan,
                                 const GradientPartials& partials, float vote) {
   const bool packs = plan.num_partials != 1;
   if (packs) pack_slices(exec, partials, plan.num_partials, slices_, comm().rank(), packed_);
-  exec.fence("quern::parallel: partials are complete");
+  exec.fence("quern::parallel::partials_complete");
   const std::span<float> send = host_span(packs ? packed_ : partials.data);
   const std::int64_t vote_place = plan.num_partials * num_floats();
   if (slices_.num_votes(comm().rank()) == 0) send[static_cast<std::size_t>(vote_place)] = vote;
@@ -113,7 +113,7 @@ void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan,
   const auto own_slice = Kokkos::make_pair(slices_.begin(own), slices_.end(own));
   tree_sum(exec, plan.sum, received_, partials.data, Kokkos::subview(total_, own_slice),
            slices_.count(own));
-  exec.fence("quern::parallel: own slice is complete");
+  exec.fence("quern::parallel::own_slice_complete");
   if (slices_.num_votes(own) == 0) return;
   const std::span<float> received = host_span(received_);
   for (const std::int64_t place : plan.votes) vote += received[static_cast<std::size_t>(place)];

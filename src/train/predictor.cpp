@@ -44,7 +44,7 @@ std::vector<int> predict_classes(Model& model, const Samples& samples, int batch
     model.load_batch(exec, plan, samples, false, scalars);
     model.network().forward(exec, step);
     end_batch(exec, scalars, plan.samples());
-    exec.fence("quern::train::predict_classes: the host reads the outputs");
+    exec.fence("quern::train::predict_classes");
     const Activation& output = model.network().output();
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
     const std::vector<float> values(host.data(), host.data() + host.extent(0));

@@ -13,8 +13,8 @@
 namespace quern {
 
 namespace {
-constexpr double kBarInterval_s = 0.1;
-constexpr double kLineInterval_s = 30;
+constexpr double kBarSeconds = 0.1;
+constexpr double kLineSeconds = 30;
 constexpr int kBarWidth = 28;
 }  // namespace
 
@@ -30,7 +30,7 @@ Progress::Progress(bool speaks, std::int64_t done, std::int64_t total)
       terminal_(speaks && isatty(STDERR_FILENO) != 0),
       first_(done),
       total_(total),
-      interval_s_(terminal_ ? kBarInterval_s : kLineInterval_s) {}
+      interval_s_(terminal_ ? kBarSeconds : kLineSeconds) {}
 
 bool Progress::due() {
   return since_shown_.seconds() >= interval_s_;

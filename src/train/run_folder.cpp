@@ -36,6 +36,7 @@ void RunFolder::create(const std::string& recipe_text) const {
     fs::create_directories(folder_ / "log");
     fs::remove(folder_ / "DONE");
     write_file(recipe_file(), recipe_text);
+    fs::remove(done_file());  // of an earlier end, when there are more epochs to train now
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
                      "': " + error.code().message());
@@ -43,7 +44,7 @@ void RunFolder::create(const std::string& recipe_text) const {
 }
 
 void RunFolder::mark_done() const {
-  write_file(folder_ / "DONE", "");
+  write_file(done_file(), "");
 }
 
 }  // namespace quern

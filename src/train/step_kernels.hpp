@@ -29,7 +29,7 @@ std::array<float, Count> read_floats(const ExecSpace& exec, const FloatView& vie
   const Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> host(
       values.data(), Count);
   Kokkos::deep_copy(exec, host, Kokkos::subview(view, std::pair(first, first + Count)));
-  exec.fence("quern::train::read_floats: the host looks at sums");
+  exec.fence("quern::train::read_floats");
   return values;
 }
 

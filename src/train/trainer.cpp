@@ -62,10 +62,11 @@ void Trainer::open_outputs() {
   bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
-    metrics_.emplace(folder_.metrics_file());
+    metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
   });
   since_start_.restart();
+  since_log_.restart();
 }
 
 void Trainer::count_batch(const BatchSums& sums) {
@@ -123,9 +124,11 @@ void Trainer::finish_epoch() {
   progress_.epoch_samples = 0;
   epoch_samples_here_ = 0;
   rank_loss_ = 0;
+  samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
   const bool epochs_due = every > 0 && progress_.epoch % every == 0;
   if (epochs_due || is_checkpoint_due()) write_checkpoint();
+  since_log_.restart();
 }
 
 void Trainer::evaluate() {
@@ -183,7 +186,7 @@ ExitCode Trainer::stop_early(const std::string& reason) {
   write_checkpoint();
   if (comm_.rank() == 0) {
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" + reason +
-               "); a checkpoint is written, the same command continues");
+               "); a checkpoint is written, the same command goes on");
   }
   return ExitCode::requeue;
 }

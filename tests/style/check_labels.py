@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels, views and fences of src/<room> are labelled "quern::<room>::<operation>".
+"""Kernels and views of src/<room> are labelled "quern::<room>::<operation>", fences that or
+"quern::<room>: why".
 
 A label may also be the parameter `label` of a helper: its callers name it. What a profiler sees at
 run time is the subject of another test.
@@ -15,7 +16,7 @@ FENCE = re.compile(r"\bfence\s*\(\s*([^\s,()]*)")
 VIEW = re.compile(
     r"\b(?:(?:\w*View|ScatterView|DualView)(?:<[^;(){}]*>)?\s*\w*\s*[({]|view_alloc\s*\()\s*(\"[^\"]*\")")
 LITERAL = re.compile(r"\"(quern::[^\"]*)\"")
-OPERATION = re.compile(r"^quern::[a-z_]+::[a-z0-9_]*(: .*)?$")
+OPERATION = re.compile(r"^quern::[a-z_]+(::[a-z0-9_]*)?(: .*)?$")
 
 
 def blank(found):
@@ -37,7 +38,7 @@ def check(root):
                 if found[1] != "label" and not found[1].startswith('"quern::'):
                     offend(found, f"{what} without a label \"quern::{room}::...\"")
         for found in LITERAL.finditer(text):
-            if not found[1].startswith(f"quern::{room}::") or not OPERATION.match(found[1]):
+            if not found[1].startswith(f"quern::{room}:") or not OPERATION.match(found[1]):
                 offend(found, f"label \"{found[1]}\", expected \"quern::{room}::snake_case\"")
     return offences
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every #include of src/ follows an arrow of src/rooms.txt, vendor headers stay in their rooms, and
-fmt and nlohmann-json meet Kokkos in no file, not even through other headers."""
+fmt and nlohmann-json meet Kokkos in no file, not even through other headers. Headers say
+#pragma once."""
 import re
 
 import tree
@@ -16,6 +17,8 @@ VENDOR_HEADERS = {
     "zlib.h": re.compile(r"^z(lib|conf)\.h$"),
     "CLI": re.compile(r"^CLI/"),
 }
+# Headers that the build writes.
+GENERATED = {"quern_git_commit.hpp"}
 NOT_WITH_KOKKOS = re.compile(r"^(fmt/|nlohmann/)")
 
 
@@ -79,6 +82,8 @@ def check_include(root, rooms, path, quote, name, line):
     where = f"{path}:{line}"
     below = path.relative_to("src")
     room = below.parts[0]
+    if name in GENERATED:
+        return
     if quote == '"':
         target = name.split("/")[0]
         if not (root / "src" / name).is_file():
@@ -116,6 +121,8 @@ def check(root):
         if len(path.parts) < 3 or path.parts[1] not in rooms.reach:
             offences.append(f"{path}: lies in no room of src/rooms.txt")
             continue
+        if path.suffix == ".hpp" and "\n#pragma once\n" not in tree.text(root, path):
+            offences.append(f"{path}: no '#pragma once'")
         for quote, name, line in lines:
             offences += check_include(root, rooms, path, quote, name, line)
         reached = everything_included(path, includes, known)

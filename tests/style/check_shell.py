@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""shellcheck finds nothing in the shell scripts (those with a shell's #! line, or *.sh)."""
+"""shellcheck finds nothing in the shell scripts (those with a shell's #! line, or *.sh) and what
+they source."""
 import re
 import shutil
 import subprocess
@@ -14,8 +15,7 @@ SHELL = re.compile(r"#! ?(/usr)?/bin/(env )?(ba|da)?sh\b")
 def shell_scripts(root):
     for path in tree.files(root):
         text = tree.text(root, path)
-        if text is not None and (SHELL.match(text) or path.suffix == ".sh"
-                                 or text.startswith("# shellcheck shell=")):
+        if text is not None and (SHELL.match(text) or path.suffix == ".sh"):
             yield str(path)
 
 
@@ -26,8 +26,8 @@ def check(root):
     scripts = list(shell_scripts(root))
     if not scripts:
         return []
-    result = subprocess.run(["shellcheck", "--external-sources", "--format=gcc", *scripts],
-                            cwd=root, capture_output=True, text=True, check=False)
+    result = subprocess.run(["shellcheck", "--external-sources", "--check-sourced", "--format=gcc",
+                             *scripts], cwd=root, capture_output=True, text=True, check=False)
     return result.stdout.splitlines() + result.stderr.splitlines()
 
 

@@ -49,8 +49,8 @@ class CheckCase(unittest.TestCase):
 class RoomsTest(CheckCase):
     def setUp(self):
         super().setUp()
-        self.write("src/base/a.hpp", "#include <string>\n")
-        self.write("src/tensor/view.hpp", "#include <Kokkos_Core.hpp>\n#include \"base/a.hpp\"\n")
+        self.write("src/base/a.hpp", "\n#pragma once\n#include <string>\n")
+        self.write("src/tensor/view.hpp", "\n#pragma once\n#include <Kokkos_Core.hpp>\n#include \"base/a.hpp\"\n")
 
     def test_arrows_reach_through_rooms(self):
         self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include \"base/a.hpp\"\n")
@@ -67,6 +67,10 @@ class RoomsTest(CheckCase):
     def test_include_that_is_not_named_from_src_on(self):
         self.write("src/base/b.cpp", "#include \"a.hpp\"\n")
         self.assert_found(check_rooms.check, "is no file of src/")
+
+    def test_header_without_pragma_once(self):
+        self.write("src/base/b.hpp", "// #pragma once\n")
+        self.assert_found(check_rooms.check, "src/base/b.hpp", "#pragma once")
 
     def test_own_header_in_angles(self):
         self.write("src/base/b.cpp", "#include <base/a.hpp>\n")
@@ -89,7 +93,7 @@ class RoomsTest(CheckCase):
                           "src/tensor/view.hpp")
 
     def test_json_in_a_header_beside_kokkos(self):
-        self.write("src/base/j.hpp", "#include <nlohmann/json_fwd.hpp>\n")
+        self.write("src/base/j.hpp", "\n#pragma once\n#include <nlohmann/json_fwd.hpp>\n")
         self.assert_clean(check_rooms.check)
         self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include \"base/j.hpp\"\n")
         self.assert_found(check_rooms.check, "<nlohmann/json_fwd.hpp>", "src/base/j.hpp")

@@ -15,7 +15,8 @@ namespace quern {
 
 namespace {
 
-const char* const kThreadLevelHint = "; quern needs an MPI library with at least MPI_THREAD_FUNNELED";
+const char* const kThreadLevelHint =
+    "; quern needs an MPI library with at least MPI_THREAD_FUNNELED";
 
 void initialise_mpi() {
   int initialised = 0;

@@ -78,7 +78,7 @@ inline void expect_same_tensor(const NamedTensor& a, const NamedTensor& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.shape, b.shape);
   ASSERT_EQ(a.values.size(), b.values.size()) << a.name;
-  EXPECT_EQ(std::memcmp(a.values.data(), b.values.data(), a.values.size_bytes()), 0) << a.name;
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(a.values), std::as_bytes(b.values))) << a.name;
 }
 
 /// Equal names, order, shapes, bits and attributes.
