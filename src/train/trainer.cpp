@@ -21,6 +21,18 @@ BatchCut cut_of(const Recipe& recipe, const Model& model, int global_batch) {
           recipe.train.determinism};
 }
 
+// A checkpoint that is whole can still be of a program with other ideas.
+void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
+  if (progress.step >= 0 && progress.epoch >= 0 && progress.cursor >= 0 &&
+      progress.cursor <= num_samples) {
+    return;
+  }
+  throw UnusableError(
+      "the checkpoint stands at step " + std::to_string(progress.step) + ", epoch " +
+      std::to_string(progress.epoch) + ", sample " + std::to_string(progress.cursor) +
+      ", expected numbers from 0 on and at most " + std::to_string(num_samples) + " samples");
+}
+
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
@@ -207,6 +219,7 @@ void Trainer::report_divergence(const BatchSums& sums) {
 }
 
 void Trainer::resume(const CheckpointState* state) {
+  run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer());
   checkpointed_step_ = progress_.step;

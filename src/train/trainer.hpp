@@ -25,7 +25,7 @@ class Trainer {
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
 
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
-  /// (exit 2) when it does not fit.
+  /// when it does not fit (exit 2) or stands outside the data (exit 93).
   void resume(const CheckpointState* state);
 
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError

@@ -150,6 +150,24 @@ TEST(Trainer, DivergenceNamesTheLayerAndKeepsTheCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "DONE"));
 }
 
+TEST(Trainer, CheckpointThatStandsOutsideTheDataIsRefused) {
+  const TempDir dir;
+  const Samples samples = image_samples(10, kImage, 5);
+  const Recipe recipe = image_recipe(5);
+  SerialCommunicator comm;
+  const RunFolder folder(dir / "run");
+  Model model(recipe);
+  Trainer trainer(recipe, comm, folder, model, samples, nullptr);
+  for (const TrainingProgress& progress :
+       {TrainingProgress{.step = -1}, TrainingProgress{.epoch = -1}, TrainingProgress{.cursor = -5},
+        TrainingProgress{.cursor = 11}}) {
+    CheckpointState state;
+    state.progress = progress;
+    expect_error([&] { trainer.resume(&state); }, ExitCode::do_not_requeue,
+                 {"stands at step", "at most 10 samples"});
+  }
+}
+
 TEST(Trainer, WeightsThatAreNotFiniteAreNeverWritten) {
   const TempDir dir;
   const Samples samples = image_samples(5, kImage, 5);
