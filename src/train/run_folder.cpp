@@ -34,9 +34,8 @@ void RunFolder::create(const std::string& recipe_text) const {
   try {
     fs::create_directories(checkpoints());
     fs::create_directories(folder_ / "log");
-    fs::remove(folder_ / "DONE");
+    fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     write_file(recipe_file(), recipe_text);
-    fs::remove(done_file());  // of an earlier end, when there are more epochs to train now
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
                      "': " + error.code().message());
