@@ -51,7 +51,7 @@ class DivergenceTest(training.TrainingTest):
         message = self.diverges("sgd", "optimizer.lr=3e38", "optimizer.weight_decay=1e3",
                                 "checkpoint.every_steps=1", ranks=2,
                                 each_rank=EACH_RANK_ALONE)
-        self.assertIn("diverged at step 1:", message)
+        self.assertIn("diverged by step 1:", message)
         self.assertIn("parameters are no longer finite", message)
         self.assertEqual(checkpoint_steps(self.folder / "run2"), [])
 

@@ -39,7 +39,10 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
             "optimizer.schedule.warmup_steps");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
   EXPECT_EQ(difference_of({"train.micro_block=8"}), "train.micro_block");
-  EXPECT_EQ(difference_of({"data={source=\"random\", samples=5, global_batch=32}"}), "data.source");
+  EXPECT_EQ(
+      difference_of({"data={source=\"random\", samples=5, global_batch=32, target=\"values\"}",
+                     "loss.type=mse"}),
+      "data.source");
 }
 
 TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
