@@ -20,15 +20,21 @@ SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path
   SharedCheckpoint checkpoint;
   run_on_root(comm, [&] {
     const auto folder = checkpoint_folder_of(path);
-    if (!folder) {
+    if (folder) {
+      checkpoint.loaded = load_newest(*folder);
+    } else {
       checkpoint.loaded.emplace(read_checkpoint(path));
-      return;
     }
-    checkpoint.loaded = load_newest(*folder);
     if (!checkpoint.loaded) {
       throw InputError("'" + path.string() +
                        "' holds no checkpoint (expected a run folder or a file"
                        " ckpt-<step>.h5)");
+    }
+    const std::int64_t batch = checkpoint.state()->origin.global_batch;
+    if (batch < 1 || batch > kMaxGlobalBatch) {
+      throw UnusableError("'" + checkpoint.loaded->path().string() + "' has a global batch of " +
+                          std::to_string(batch) + ", expected 1 to " +
+                          std::to_string(kMaxGlobalBatch));
     }
   });
   const RunOrigin origin = checkpoint.loaded ? checkpoint.state()->origin : RunOrigin{};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <exception>
-#include <iostream>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "app/bench_command.hpp"
@@ -14,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/version.hpp"
+#include "comm/launch.hpp"
 
 namespace {
 
@@ -30,9 +33,36 @@ quern::ExitCode run(const quern::Command& command) {
   }
 }
 
+std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty() || !app.get_subcommands().empty()) return error.what();
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  return "there is no command '" + rest.front() + "' (known: " + known + ")";
+}
+
+// Help, or wrong usage: the same on all ranks, so `speaks` on rank 0 only.
+quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool speaks) {
+  if (error.get_exit_code() == 0) {
+    if (speaks) app.exit(error);
+    return quern::ExitCode::done;
+  }
+  if (speaks) {
+    quern::log::error(usage_problem(app, error) + "; quern --help tells the usage");
+  } else {
+    // Launchers end all ranks once one has failed: let rank 0 speak first.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return quern::ExitCode::bad_input;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const int launched_rank = quern::read_launch().rank;
+  quern::log::set_rank(launched_rank);
   CLI::App app("Quern trains neural networks on supercomputers.", "quern");
   app.set_version_flag("--version", std::string("quern ") + quern::version());
   app.require_subcommand(1);
@@ -44,9 +74,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
-    app.exit(error);
-    return static_cast<int>(asked_for_help ? quern::ExitCode::done : quern::ExitCode::bad_input);
+    return static_cast<int>(report(app, error, launched_rank == 0));
   }
   for (const quern::Command& command : commands) {
     if (command.options->parsed()) return static_cast<int>(run(command));

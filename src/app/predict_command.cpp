@@ -10,6 +10,7 @@
 #include "app/ranks.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/agree.hpp"
 #include "io/idx_reader.hpp"
 #include "train/predictor.hpp"
 #include "train/snapshot.hpp"
@@ -51,7 +52,11 @@ void write_csv(const std::string& out, const std::vector<int>& classes) {
 }
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
-  if (comm.size() > 1) throw InputError("predict runs on one rank, not on several");
+  if (comm.size() > 1) {
+    throw AgreedError("predict runs on one rank, found " + std::to_string(comm.size()) +
+                          " (start it without mpirun or srun)",
+                      ExitCode::bad_input);
+  }
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
   if (recipe.loss.type != LossType::cross_entropy) {

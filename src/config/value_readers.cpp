@@ -126,19 +126,16 @@ bool read_shape(const toml::node& node, const ValueContext& context, Shape& shap
     return false;
   }
   std::int64_t extents[3] = {1, 1, 1};
-  std::int64_t units = 1;
   for (std::size_t i = 0; i < array->size(); ++i) {
     if (!read_integer((*array)[i], entry_of(context, i), from_to(1, 1 << 24), 1 << 24, extents[i]))
       return false;
-    units = std::min<std::int64_t>(units * extents[i], std::int64_t{1} << 32);
-  }
-  if (units > std::numeric_limits<int>::max()) {
-    context.fail("has too many units, expected at most " +
-                 std::to_string(std::numeric_limits<int>::max()));
-    return false;
   }
   shape = {static_cast<int>(extents[0]), static_cast<int>(extents[1]),
            static_cast<int>(extents[2])};
+  if (shape.is_too_large()) {
+    context.fail("has too many units, expected at most " + std::to_string(kMaxUnits));
+    return false;
+  }
   return true;
 }
 

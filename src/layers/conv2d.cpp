@@ -52,7 +52,7 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activ
             {weight_t_.data(), shape_.taps(), shape_.out_channels, row},
             {step.parameters.data() + weight_, shape_.out_channels, shape_.taps(), shape_.taps()});
   if (padding_ > 0) {
-    pad_image(exec, x.slots / kLanes * shape_.in_channels, input_shape().height,
+    pad_image(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
               input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
   conv2d_forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
@@ -70,7 +70,7 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Acti
   conv2d_input_gradient(exec, shape_, dy.slots, dy.data.data(), step.parameters.data() + weight_,
                         padded_dx);
   if (padding_ > 0) {
-    crop_image(exec, dx.slots / kLanes * shape_.in_channels, input_shape().height,
+    crop_image(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
                input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }

@@ -76,10 +76,10 @@ void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, con
 
 void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
                     const float* weight_t, std::int64_t weight_row, const float* bias, float* y) {
-  const int items = slots / kLanes * shape.out_height;
+  const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
   Kokkos::parallel_for(
       "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-        const int oh = static_cast<int>(item) % shape.out_height;
+        const int oh = static_cast<int>(item % shape.out_height);
         const std::int64_t group = item / shape.out_height;
         for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
           simd::conv_forward_tile<C, T>(shape, x + group * shape.in_group(), weight_t, weight_row,
@@ -90,10 +90,10 @@ void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, co
 
 void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
                            const float* dy, const float* weight, float* dx) {
-  const int items = slots / kLanes * shape.in_height;
+  const std::int64_t items = std::int64_t{slots / kLanes} * shape.in_height;
   Kokkos::parallel_for(
       "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-        const int ih = static_cast<int>(item) % shape.in_height;
+        const int ih = static_cast<int>(item % shape.in_height);
         const std::int64_t group = item / shape.in_height;
         const float* dy_group = dy + group * shape.out_group();
         float* dx_group = dx + group * shape.in_group();
@@ -115,12 +115,12 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
   const EvenSplit columns(shape.kernel, kTapColumns);
   const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
   const EvenSplit channels(shape.out_channels, largest_channels(widest));
-  const int taps = shape.in_channels * shape.kernel * columns.pieces;
+  const std::int64_t taps = std::int64_t{shape.in_channels} * shape.kernel * columns.pieces;
   Kokkos::parallel_for(
       "quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, channels.pieces * taps),
       [=](std::int64_t item) {
-        const int channel_piece = static_cast<int>(item) / taps;
-        int rest = static_cast<int>(item) % taps;
+        const int channel_piece = static_cast<int>(item / taps);
+        int rest = static_cast<int>(item % taps);
         const int column_piece = rest % columns.pieces;
         rest /= columns.pieces;
         simd::with_constant<kTapColumns>(columns.size(column_piece), [&]<int T>() {
@@ -147,7 +147,7 @@ void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
           for (int group = 0; group < groups; ++group) {
             const float* plane = dy + (std::int64_t{block} * groups + group) * shape.out_group() +
                                  shape.out(static_cast<int>(o), 0, 0);
-            for (int pixel = 0; pixel < pixels; ++pixel) sum += simd::load(plane + 16 * pixel);
+            for (int pixel = 0; pixel < pixels; ++pixel, plane += kLanes) sum += simd::load(plane);
           }
           const float total = simd::sum_lanes(sum);
           stack.push(&total, 1, schedule.host_merges(block));
@@ -161,8 +161,8 @@ void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
 namespace {
 
 template <class Copy>
-void for_each_image_row(const ExecSpace& exec, const char* label, int planes, int height, int width,
-                        int padding, Copy copy) {
+void for_each_image_row(const ExecSpace& exec, const char* label, std::int64_t planes, int height,
+                        int width, int padding, Copy copy) {
   const int padded_width = width + 2 * padding;
   const int padded_height = height + 2 * padding;
   Kokkos::parallel_for(label, RangePolicy(exec, 0, planes), [=](std::int64_t plane) {
@@ -177,7 +177,7 @@ void for_each_image_row(const ExecSpace& exec, const char* label, int planes, in
 
 }  // namespace
 
-void pad_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+void pad_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                const float* x, float* padded) {
   for_each_image_row(exec, "quern::layers::pad_image", planes, height, width, padding,
                      [=](std::int64_t row, std::int64_t padded_row, int count) {
@@ -185,7 +185,7 @@ void pad_image(const ExecSpace& exec, int planes, int height, int width, int pad
                      });
 }
 
-void crop_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+void crop_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                 const float* padded, float* x) {
   for_each_image_row(exec, "quern::layers::crop_image", planes, height, width, padding,
                      [=](std::int64_t row, std::int64_t padded_row, int count) {

@@ -30,11 +30,11 @@ void conv2d_bias_gradient(const ExecSpace& exec, const simd::ConvShape& shape,
 
 /// Copies x [S, C, H, W] into the middle of padded [S, C, H + 2 p, W + 2 p]; the border is left
 /// alone (zero since allocation).
-void pad_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+void pad_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                const float* x, float* padded);
 
 /// The inverse: cuts the border off. Overwrites x.
-void crop_image(const ExecSpace& exec, int planes, int height, int width, int padding,
+void crop_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                 const float* padded, float* x);
 
 }  // namespace quern

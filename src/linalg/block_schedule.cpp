@@ -7,7 +7,7 @@ namespace quern {
 
 BlockSchedule make_block_schedule(int first, int last, int total, int block_slots) {
   const BlockTree::Walk walk = BlockTree(total).walk_blocks(first, last);
-  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^20 blocks");
+  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^20 - 1 blocks");
   const std::size_t count = walk.merges.size();
   View<int> merges(Kokkos::view_alloc("quern::linalg::merges", Kokkos::WithoutInitializing), count);
   Kokkos::View<int*, Kokkos::HostSpace> host(

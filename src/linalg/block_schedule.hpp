@@ -14,6 +14,8 @@ namespace quern {
 /// partials.
 struct BlockSchedule {
   static constexpr int kMaxDepth = 20;
+  /// Blocks of a batch whose tree is never deeper.
+  static constexpr int kMaxBlocks = (1 << kMaxDepth) - 1;
 
   int num_blocks = 0;    ///< blocks of this rank, may be 0
   int block_slots = 0;   ///< slots of each block

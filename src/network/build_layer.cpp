@@ -35,7 +35,16 @@ std::string describe(const LayerSpec& spec) {
   return text + ")";
 }
 
-std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index) {
+namespace {
+
+// Kernels index the values of a sample with int.
+void check_size(const LayerSpec& spec, const std::string& what, const Shape& shape) {
+  if (!shape.is_too_large()) return;
+  throw InputError("network.layers: " + describe(spec) + ": " + what + " " + to_string(shape) +
+                   " is too large (expected at most " + std::to_string(kMaxUnits) + " values)");
+}
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int index) {
   switch (spec.type) {
     case LayerType::linear:
       if (!input.is_flat()) {
@@ -44,6 +53,8 @@ std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, in
       return std::make_unique<Linear>(spec, input);
     case LayerType::conv2d:
       check_window(spec, input, spec.kernel, spec.padding);
+      check_size(spec, "the padded input",
+                 {input.channels, input.height + 2 * spec.padding, input.width + 2 * spec.padding});
       return std::make_unique<Conv2d>(spec, input);
     case LayerType::max_pool2d:
       check_window(spec, input, spec.size, 0);
@@ -62,6 +73,14 @@ std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, in
       break;
   }
   throw Error("internal error: no layer for " + describe(spec));
+}
+
+}  // namespace
+
+std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index) {
+  std::unique_ptr<Layer> layer = make_layer(spec, input, index);
+  check_size(spec, "the output", layer->output_shape());
+  return layer;
 }
 
 }  // namespace quern

@@ -10,7 +10,7 @@ namespace quern {
 
 /// The layer that `spec` describes, for inputs of shape `input`. `index` is its place in the
 /// network (the stream of its random numbers). InputError with layer and shapes when they do not
-/// fit. Not for flatten, which has no layer.
+/// fit or are too large to index. Not for flatten, which has no layer.
 std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index);
 
 /// "layer 'fc1' (linear, recipe line 12)"

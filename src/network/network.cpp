@@ -2,17 +2,33 @@
 #include "network/network.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "layers/dropout.hpp"
 #include "layers/layout.hpp"
 #include "network/build_layer.hpp"
 
 namespace quern {
 
+namespace {
+
+constexpr std::size_t kMaxLayers = DropoutCounter::kMaxLayers;
+constexpr std::int64_t kMaxTensor = std::numeric_limits<int>::max();
+
+}  // namespace
+
 Network::Network(const NetworkSpec& spec) {
-  Layout first = Layout::rows;
-  input_ = Activation{{}, spec.input, first, 0};
+  if (spec.layers.size() > kMaxLayers) {
+    throw InputError("network.layers: " + std::to_string(spec.layers.size()) +
+                     " layers, expected at most " + std::to_string(kMaxLayers));
+  }
+  if (spec.input.is_too_large()) {
+    throw InputError("network.input is " + to_string(spec.input) + ", expected at most " +
+                     std::to_string(kMaxUnits) + " values");
+  }
+  input_ = Activation{{}, spec.input, Layout::rows, 0};
   output_ = input_;
   int index = 0;
   for (const LayerSpec& layer : spec.layers) {
@@ -30,6 +46,20 @@ Network::Network(const NetworkSpec& spec) {
   if (table_.entries().empty()) {
     throw InputError("network.layers: nothing to train (expected a linear or conv2d layer)");
   }
+  check_tensors();
+}
+
+void Network::check_tensors() const {
+  for (const ParameterEntry& entry : table_.entries()) {
+    if (entry.count <= kMaxTensor) continue;
+    throw InputError("network.layers: '" + entry.name + "' has " + std::to_string(entry.count) +
+                     " parameters, expected at most " + std::to_string(kMaxTensor) +
+                     " in one tensor");
+  }
+}
+
+void Network::set_output_layout(Layout layout) {
+  if (output_.layout != layout) append_conversion(layout);
 }
 
 void Network::append_conversion(Layout to) {
@@ -74,7 +104,6 @@ void Network::append(std::unique_ptr<Layer> layer) {
 void Network::allocate(int max_slots) {
   input_ = allocate_activation("quern::network::input", input_.shape, input_.layout, max_slots);
   FloatView current = input_.data;
-  allocated_floats_ = static_cast<std::int64_t>(current.extent(0));
   std::int64_t largest = 0;
   for (Stage& stage : stages_) {
     stage.x.data = current;
@@ -97,7 +126,6 @@ void Network::allocate(int max_slots) {
                            FloatView("quern::network::gradient_b", size)};
   const auto trains = [](const Stage& stage) { return stage.layer && stage.layer->macs() > 0; };
   const auto first_trained = std::find_if(stages_.begin(), stages_.end(), trains) - stages_.begin();
-  allocated_floats_ += 2 * largest;
   int buffer = 0;
   d_output_ = output_;
   d_output_.data = gradient[buffer];
@@ -111,6 +139,17 @@ void Network::allocate(int max_slots) {
     if (!stage.in_place) buffer = 1 - buffer;
     stage.dx.data = gradient[buffer];
   }
+}
+
+std::int64_t Network::memory_bytes(int max_slots) const {
+  std::int64_t total = allocation_size(input_.shape, input_.layout, max_slots);
+  std::int64_t largest = 0;
+  for (const Stage& stage : stages_) {
+    const std::int64_t size = allocation_size(stage.y.shape, stage.y.layout, max_slots);
+    if (!stage.in_place) total += size;
+    largest = std::max(largest, size);
+  }
+  return (total + 2 * largest) * std::int64_t{sizeof(float)};
 }
 
 template <class F>

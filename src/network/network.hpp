@@ -15,9 +15,12 @@ namespace quern {
 /// live in flat blocks that the caller owns and hands over in StepContext.
 class Network {
  public:
-  /// Builds the layers and checks that their shapes fit: otherwise InputError with the layer named
-  /// and the shapes shown.
+  /// Builds the layers and checks that their shapes fit, and that nothing is larger than kernels
+  /// can index: otherwise InputError with the layer named and the shapes shown.
   explicit Network(const NetworkSpec& spec);
+
+  /// Converts the output where it has another layout. Before allocate().
+  void set_output_layout(Layout layout);
 
   /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
   void allocate(int max_slots);
@@ -49,8 +52,8 @@ class Network {
   /// a used slot, or "" when there is none. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
-  /// Bytes of the activations and their gradients.
-  std::int64_t memory_bytes() const { return allocated_floats_ * std::int64_t{sizeof(float)}; }
+  /// Bytes of the activations and their gradients, allocated or not.
+  std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
   /// first layer with parameters).
@@ -66,6 +69,7 @@ class Network {
   };
 
   void append(std::unique_ptr<Layer> layer);
+  void check_tensors() const;
   void append_conversion(Layout to);
   void append_flatten();
   bool may_overwrite_output() const;
@@ -78,7 +82,6 @@ class Network {
   Activation output_;
   Activation d_output_;
   bool uses_lanes_ = false;
-  std::int64_t allocated_floats_ = 0;
 };
 
 }  // namespace quern

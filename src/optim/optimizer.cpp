@@ -13,6 +13,11 @@ FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size)
   return state_.back().values;
 }
 
+int num_state_arrays(const OptimizerSpec& spec) {
+  if (spec.type == OptimizerType::sgd) return spec.momentum != 0 ? 1 : 0;
+  return 2;
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size) {
   expect(block_size % kLanes == 0, "a parameter block of whole lane groups");
   if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, block_size);

@@ -41,6 +41,9 @@ class Optimizer {
   std::vector<OptimizerState> state_;
 };
 
+/// Arrays that state() of such an optimizer holds.
+int num_state_arrays(const OptimizerSpec& spec);
+
 /// `block_size`: floats of the flat parameter block, a multiple of kLanes.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size);
 

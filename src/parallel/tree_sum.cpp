@@ -47,7 +47,7 @@ TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
                                const BlockTree::Walk& walk) {
   expect(walk.merges.size() == leaves.size(), "one leaf for each node of the walk");
   expect(walk.remain.size() == 1, "nodes that cover the whole tree");
-  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^19 blocks");
+  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^20 - 1 blocks");
   return {static_cast<int>(leaves.size()), to_kernel("quern::parallel::leaves", leaves),
           to_kernel("quern::parallel::merges", walk.merges)};
 }

@@ -3,11 +3,16 @@
 
 namespace quern {
 
+std::int64_t allocation_size(const Shape& shape, Layout layout, int slots) {
+  constexpr std::int64_t slack = 8 * kLanes;
+  return Activation{{}, shape, layout, slots}.size() + slack;
+}
+
 Activation allocate_activation(const std::string& label, const Shape& shape, Layout layout,
                                int slots) {
   Activation activation{{}, shape, layout, slots};
-  constexpr std::int64_t slack = 8 * kLanes;
-  activation.data = FloatView(label, static_cast<std::size_t>(activation.size() + slack));
+  activation.data =
+      FloatView(label, static_cast<std::size_t>(allocation_size(shape, layout, slots)));
   return activation;
 }
 

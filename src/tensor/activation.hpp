@@ -51,6 +51,9 @@ struct ActivationIndex {
   }
 };
 
+/// Floats that allocate_activation() takes.
+std::int64_t allocation_size(const Shape& shape, Layout layout, int slots);
+
 /// Allocates (zero-filled) for `slots` slots, with slack behind the end so that kernels may read
 /// whole vectors past the last element. `label` is the View's label.
 Activation allocate_activation(const std::string& label, const Shape& shape, Layout layout,

@@ -2,13 +2,22 @@
 #include "train/batch_plan.hpp"
 
 #include <algorithm>
+#include <string>
 
+#include "base/error.hpp"
 #include "dataset/permutation.hpp"
 
 namespace quern {
 
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks) {
   const BatchPartition partition(samples, cut.block_samples, num_ranks);
+  if (partition.num_blocks() > BlockSchedule::kMaxBlocks) {
+    throw InputError("train.micro_block = " + std::to_string(cut.block_samples) +
+                     " cuts a batch of " + std::to_string(samples) + " samples into " +
+                     std::to_string(partition.num_blocks()) + " blocks, expected at most " +
+                     std::to_string(BlockSchedule::kMaxBlocks) +
+                     " (raise train.micro_block or take a smaller batch)");
+  }
   const int block_slots =
       (cut.block_samples + cut.slot_multiple - 1) / cut.slot_multiple * cut.slot_multiple;
   const int first = partition.first_block(rank);

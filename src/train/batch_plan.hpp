@@ -20,6 +20,9 @@ struct BatchPlan {
 
   int samples() const { return partition.samples(); }
   int slots() const { return schedule.slots(); }
+  /// Most slots that this rank needs for a batch of this size or a smaller one: with fewer blocks a
+  /// rank may own more of them.
+  int max_slots() const { return partition.max_blocks() * schedule.block_slots; }
 };
 
 /// How batches are cut, whatever their size.
@@ -29,6 +32,7 @@ struct BatchCut {
   Determinism determinism = Determinism::rank_invariant;
 };
 
+/// InputError when there are more micro-blocks than the summation tree can hold.
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks);
 
 /// Overwrites sample_of_slot[0 .. plan.slots()) with the samples of the batch that starts at

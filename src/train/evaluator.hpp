@@ -24,7 +24,7 @@ class Evaluator {
             int global_batch);
 
   /// Slots this rank needs.
-  int max_slots() const { return std::max(full_.slots(), last_.slots()); }
+  int max_slots() const { return full_.max_slots(); }
 
   /// Collective; equal on all ranks, and for any number of ranks.
   Evaluation run(const ExecSpace& exec);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
@@ -16,10 +17,48 @@ nlohmann::ordered_json number(double value) {
   return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
 }
 
+std::int64_t integer(const nlohmann::ordered_json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+// A line that is no JSON was torn by the end of its run.
+bool is_later(const std::string& text, std::int64_t steps, std::int64_t epochs) {
+  const auto line = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!line.is_object()) return true;
+  if (integer(line, "step") > steps) return true;
+  // An epoch's summary follows its last step, and perhaps the checkpoint of that step.
+  const auto kind = line.find("kind");
+  return kind != line.end() && *kind != "step" && integer(line, "epoch") > epochs;
+}
+
+void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs) {
+  std::ifstream in(file);
+  if (!in && std::filesystem::exists(file)) throw InputError("cannot read '" + file.string() + "'");
+  std::string kept;
+  bool dropped = false;
+  for (std::string line; std::getline(in, line);) {
+    if (in.eof() || is_later(line, steps, epochs)) {
+      dropped = true;  // also what has no end of line
+    } else {
+      kept += line + '\n';
+    }
+  }
+  in.close();
+  if (!dropped) return;
+  PendingFile pending(file);
+  std::ofstream out(pending.temporary());
+  out << kept << std::flush;
+  if (!out) throw Error("cannot write '" + pending.temporary().string() + "'");
+  pending.commit();
+}
+
 }  // namespace
 
-MetricsLog::MetricsLog(const std::filesystem::path& file)
-    : path_(file), stream_(file, std::ios::app) {
+MetricsLog::MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs)
+    : path_(file) {
+  drop_later_lines(file, steps, epochs);
+  stream_.open(file, std::ios::app);
   if (!stream_) throw InputError("cannot write '" + file.string() + "'");
 }
 
@@ -29,12 +68,12 @@ void MetricsLog::write(const MetricsRecord& record) {
   line["epoch"] = record.epoch;
   line["step"] = record.step;
   line["loss"] = number(record.loss);
-  if (record.accuracy) line["accuracy"] = *record.accuracy;
-  if (record.learning_rate) line["lr"] = *record.learning_rate;
-  if (record.samples_per_s) line["samples_per_s"] = *record.samples_per_s;
+  if (record.accuracy) line["accuracy"] = number(*record.accuracy);
+  if (record.learning_rate) line["lr"] = number(*record.learning_rate);
+  if (record.samples_per_s) line["samples_per_s"] = number(*record.samples_per_s);
   line["samples"] = record.samples;
   line["ranks"] = record.ranks;
-  line["time_s"] = record.time_s;
+  line["time_s"] = number(record.time_s);
   stream_ << line.dump() << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");
 }

@@ -25,8 +25,9 @@ struct MetricsRecord {
 
 class MetricsLog {
  public:
-  /// Appends to `file`; InputError when it cannot be opened.
-  explicit MetricsLog(const std::filesystem::path& file);
+  /// Appends to `file` after so many steps and epochs. What a killed run wrote there about later
+  /// ones is dropped, because they are done again. InputError when it cannot be read or written.
+  MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs);
   /// Throws Error when the line cannot be written.
   void write(const MetricsRecord& record);
 

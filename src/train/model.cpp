@@ -16,6 +16,7 @@ Model::Model(const Recipe& recipe)
       target_type_(recipe.data.target),
       network_(recipe.network),
       loss_(make_loss(recipe.loss, network_.output_shape())) {
+  network_.set_output_layout(loss_->input_layout(network_.output_layout()));
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
     throw InputError(

@@ -11,6 +11,14 @@ std::string accuracy_text(std::optional<double> accuracy) {
   return accuracy ? fmt::format("  accuracy {:5.2f} %", 100 * *accuracy) : "";
 }
 
+std::string checkpoint_text(std::int64_t last_checkpoint) {
+  return last_checkpoint < 0
+             ? "no checkpoint was written yet"
+             : fmt::format("the checkpoint of step {} is untouched", last_checkpoint);
+}
+
+constexpr const char* kHint = "A smaller optimizer.lr or optimizer.clip_norm may help";
+
 }  // namespace
 
 std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
@@ -42,13 +50,18 @@ std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
   const std::string where =
       layer.empty() ? "the loss itself overflows"
                     : fmt::format("layer '{}' is the first to put out such values", layer);
-  const std::string checkpoint =
-      last_checkpoint < 0 ? "no checkpoint was written yet"
-                          : fmt::format("the checkpoint of step {} is untouched", last_checkpoint);
   return fmt::format(
       "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
-      "A smaller optimizer.lr or optimizer.clip_norm may help",
-      step, epoch, loss, where, checkpoint);
+      "{}",
+      step, epoch, loss, where, checkpoint_text(last_checkpoint), kHint);
+}
+
+std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {
+  return fmt::format(
+      "training diverged by step {}: weights or optimizer state are not finite, so no checkpoint "
+      "of "
+      "them is written; {}. {}",
+      step, checkpoint_text(last_checkpoint), kHint);
 }
 
 }  // namespace quern

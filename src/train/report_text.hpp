@@ -26,4 +26,7 @@ std::string rank_losses_text(const std::vector<double>& losses);
 std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
                             const std::string& layer, std::int64_t last_checkpoint);
 
+/// "training diverged by step 12: weights or optimizer state ..."
+std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint);
+
 }  // namespace quern

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "config/read_recipe.hpp"
 
 namespace quern {
 
@@ -27,19 +27,15 @@ void write_file(const fs::path& path, const std::string& text) {
 
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
-  std::ifstream file(recipe_file());
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError("cannot read '" + recipe_file().string() + "'");
-  return text.str();
+  return read_recipe_text(recipe_file());
 }
 
 void RunFolder::create(const std::string& recipe_text) const {
   try {
     fs::create_directories(checkpoints());
     fs::create_directories(folder_ / "log");
+    fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     write_file(recipe_file(), recipe_text);
-    fs::remove(done_file());  // of an earlier end, when there are more epochs to train now
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
                      "': " + error.code().message());

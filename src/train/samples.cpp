@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/samples.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <span>
 
 #include "base/sha256.hpp"
@@ -93,6 +95,15 @@ Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape&
 Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
   if (recipe.data.source == DataSource::shards)
     return load_shards(comm, recipe.data.train, "train");
+  agree(comm, [&] {
+    const std::int64_t sample_bytes =
+        (std::int64_t{recipe.network.input.units()} + output.units()) *
+        static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t copies = comm.node_size();
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / (sample_bytes * copies);
+    const std::int64_t count = std::min(recipe.data.samples, most);
+    check_memory(count * sample_bytes * copies, "data.samples of data.source = \"random\"");
+  });
   return make_random_samples(recipe.seed, recipe.data.samples, recipe.network.input,
                              output.units());
 }

@@ -21,6 +21,18 @@ BatchCut cut_of(const Recipe& recipe, const Model& model, int global_batch) {
           recipe.train.determinism};
 }
 
+// A checkpoint that is whole can still be of a program with other ideas.
+void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
+  if (progress.step >= 0 && progress.epoch >= 0 && progress.cursor >= 0 &&
+      progress.cursor <= num_samples) {
+    return;
+  }
+  throw UnusableError(
+      "the checkpoint stands at step " + std::to_string(progress.step) + ", epoch " +
+      std::to_string(progress.epoch) + ", sample " + std::to_string(progress.cursor) +
+      ", expected numbers from 0 on and at most " + std::to_string(num_samples) + " samples");
+}
+
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
@@ -37,13 +49,6 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
   evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch);
 }
 
-std::int64_t Trainer::memory_bytes() const {
-  const auto blocks = static_cast<std::int64_t>(1 + step_.optimizer().state().size());
-  const std::int64_t block_bytes =
-      model_.network().table().block_size() * std::int64_t{sizeof(float)};
-  return model_.network().memory_bytes() + blocks * block_bytes + step_.gradient_bytes();
-}
-
 ExitCode Trainer::run() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
@@ -55,7 +60,7 @@ ExitCode Trainer::run() {
       if (!std::isfinite(sums.loss)) report_divergence(sums);
       count_batch(sums);
       if (sums.stop) return stop_early(stop.reason());
-      write_checkpoint_if_due();
+      if (progress_.cursor < train_.count && is_checkpoint_due()) write_checkpoint();
     }
     finish_epoch();
   }
@@ -69,7 +74,7 @@ void Trainer::open_outputs() {
   bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
-    metrics_.emplace(folder_.metrics_file());
+    metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
   });
   since_start_.restart();
@@ -100,7 +105,7 @@ void Trainer::log_step(const BatchSums& sums) {
   if (!metrics_ || every == 0 || progress_.step % every != 0) return;
   MetricsRecord line =
       record("step", progress_.epoch + 1, sums.loss / samples, sums.correct, samples);
-  line.learning_rate = step_.learning_rate();
+  line.learning_rate = step_.learning_rate(progress_.step - 1);
   line.samples_per_s = static_cast<double>(samples_since_log_) / since_log_.seconds();
   metrics_->write(line);
   samples_since_log_ = 0;
@@ -115,8 +120,8 @@ void Trainer::finish_epoch() {
   MetricsRecord line =
       record("epoch", progress_.epoch, loss, static_cast<double>(progress_.epoch_correct),
              progress_.epoch_samples);
-  line.learning_rate = step_.learning_rate();
-  line.samples_per_s = rate;
+  line.learning_rate = step_.learning_rate(progress_.step - 1);
+  if (epoch_samples_here_ > 0) line.samples_per_s = rate;
   if (comm_.rank() == 0) {
     metrics_->write(line);
     bar_->line(
@@ -133,7 +138,8 @@ void Trainer::finish_epoch() {
   rank_loss_ = 0;
   samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
-  if (every > 0 && progress_.epoch % every == 0) write_checkpoint();
+  const bool epochs_due = every > 0 && progress_.epoch % every == 0;
+  if (epochs_due || is_checkpoint_due()) write_checkpoint();
   since_log_.restart();
 }
 
@@ -165,24 +171,21 @@ void Trainer::print_rank_losses() {
   if (comm_.rank() == 0) bar_->line(rank_losses_text(losses));
 }
 
-void Trainer::write_checkpoint_if_due() {
+bool Trainer::is_checkpoint_due() const {
   const CheckpointSpec& when = recipe_.checkpoint;
   const bool steps_due = when.every_steps > 0 && progress_.step % when.every_steps == 0;
   // The clock is rank 0's alone: nobody else takes part in writing.
   const bool time_due = when.every_seconds > 0 && since_checkpoint_.seconds() >= when.every_seconds;
-  if (steps_due || time_due) write_checkpoint();
+  return steps_due || time_due;
 }
 
 void Trainer::write_checkpoint() {
+  const std::int64_t last_good = checkpointed_step_;
   checkpointed_step_ = progress_.step;
   since_checkpoint_.restart();
   if (comm_.rank() != 0) return;
   Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
-  if (!snapshot.is_finite()) {
-    throw UnusableError("training diverged at step " + std::to_string(progress_.step) +
-                        ": parameters are no longer finite, although the loss was; this state is "
-                        "not written, the last checkpoint is untouched");
-  }
+  if (!snapshot.is_finite()) throw UnusableError(bad_weights_text(progress_.step, last_good));
   snapshot.state.progress = progress_;
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
                            comm_.size(),     to_toml(recipe_),
@@ -216,6 +219,7 @@ void Trainer::report_divergence(const BatchSums& sums) {
 }
 
 void Trainer::resume(const CheckpointState* state) {
+  run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer());
   checkpointed_step_ = progress_.step;

@@ -24,11 +24,8 @@ class Trainer {
   const TrainingStep& training_step() const { return step_; }
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
 
-  /// Bytes that this rank's model, gradients and optimizer take; the data set is not counted.
-  std::int64_t memory_bytes() const;
-
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
-  /// (exit 2) when it does not fit.
+  /// when it does not fit (exit 2) or stands outside the data (exit 93).
   void resume(const CheckpointState* state);
 
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
@@ -41,7 +38,7 @@ class Trainer {
   void log_step(const BatchSums& sums);
   void finish_epoch();
   void evaluate();
-  void write_checkpoint_if_due();
+  bool is_checkpoint_due() const;
   void write_checkpoint();
   ExitCode stop_early(const std::string& reason);
   [[noreturn]] void report_divergence(const BatchSums& sums);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "comm/agree.hpp"
+#include "dataset/memory.hpp"
 #include "parallel/plain_reducer.hpp"
 #include "parallel/tree_reducer.hpp"
 #include "train/step_kernels.hpp"
@@ -58,7 +60,6 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       seed_(recipe.seed),
       shuffle_(recipe.data.shuffle),
       clip_(recipe.optimizer.clip_norm, model.network().table().block_size()),
-      optimizer_(make_optimizer(recipe.optimizer, model.network().table().block_size())),
       reducer_(make_reducer(recipe.train.determinism, comm, sums_offset() + Loss::kColumns)),
       scalars_("quern::train::step_scalars") {
   const int full_samples =
@@ -66,29 +67,41 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
   const int last_samples = samples_of_last_batch(samples.count, full_samples);
   const BatchCut cut{micro_block_size(recipe.train.micro_block, full_samples),
                      model.network().slot_multiple(), recipe.train.determinism};
-  full_ = make_batch_plan(cut, full_samples, comm.rank(), comm.size());
-  last_ = make_batch_plan(cut, last_samples, comm.rank(), comm.size());
-  full_reduction_ = reducer_->add_plan(full_.partition);
-  last_reduction_ = reducer_->add_plan(last_.partition);
-
+  agree(comm, [&] {
+    full_ = make_batch_plan(cut, full_samples, comm.rank(), comm.size());
+    last_ = make_batch_plan(cut, last_samples, comm.rank(), comm.size());
+  });
   steps_per_epoch_ = (samples.count + full_samples - 1) / full_samples;
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch_, steps_per_epoch_ * recipe.train.epochs);
-  const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
-  gradients_ = {FloatView("quern::train::gradients",
-                          static_cast<std::size_t>(partials * reducer_->partial_stride())),
-                reducer_->partial_stride()};
-  model_.allocate(full_.slots());
+  allocate(recipe, comm);
   set_position(0, 0, 0);
+}
+
+void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
+  const std::int64_t block_size = model_.network().table().block_size();
+  const std::int64_t stride = reducer_->partial_stride();
+  const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
+  const std::int64_t floats =
+      (1 + num_state_arrays(recipe.optimizer)) * block_size + partials * stride;
+  memory_bytes_ = model_.network().memory_bytes(full_.max_slots()) +
+                  floats * static_cast<std::int64_t>(sizeof(float));
+  agree(comm, [&] {
+    if (comm.node_rank() != 0) return;
+    check_memory(memory_bytes_ * comm.node_size(),
+                 "training on " + std::to_string(comm.node_size()) + " ranks of one node");
+  });
+  gradients_ = {FloatView("quern::train::gradients", static_cast<std::size_t>(partials * stride)),
+                stride};
+  optimizer_ = make_optimizer(recipe.optimizer, block_size);
+  full_reduction_ = reducer_->add_plan(full_.partition);
+  last_reduction_ = reducer_->add_plan(last_.partition);
+  model_.allocate(full_.max_slots());
 }
 
 void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor) {
   quern::set_position(scalars_, seed_, step, epoch, cursor);
   cursor_ = cursor;
-}
-
-double TrainingStep::learning_rate() const {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scalars_)().learning_rate;
 }
 
 std::string TrainingStep::non_finite_layer() const {

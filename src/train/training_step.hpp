@@ -21,16 +21,17 @@ struct BatchSums {
 class TrainingStep {
  public:
   /// Plans, buffers, optimizer and reduction for a run over `samples`; draws the parameters.
-  /// `model` and `samples` must outlive it. Collective.
+  /// `model` and `samples` must outlive it. Collective; AgreedError (exit 2) when the batch has
+  /// more micro-blocks than the summation tree, or the node too little memory.
   TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples);
 
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
   const Optimizer& optimizer() const { return *optimizer_; }
-  std::int64_t gradient_bytes() const {
-    return static_cast<std::int64_t>(gradients_.data.size() * sizeof(float));
-  }
+  /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
+  /// not counted.
+  std::int64_t memory_bytes() const { return memory_bytes_; }
 
   /// Where the next step stands: steps done, epoch from 0, samples of the epoch consumed.
   void set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor);
@@ -41,8 +42,10 @@ class TrainingStep {
 
   /// The batch that the last run() worked on.
   const BatchPlan& batch() const { return is_last_ ? last_ : full_; }
-  /// Learning rate of the last step.
-  double learning_rate() const;
+  /// Learning rate of the step that follows `steps_done` steps.
+  double learning_rate(std::int64_t steps_done) const {
+    return quern::learning_rate(schedule_, steps_done);
+  }
   /// The layer that first puts out values that are not finite for this rank's part of the last
   /// batch; "" when all are finite.
   std::string non_finite_layer() const;
@@ -52,6 +55,7 @@ class TrainingStep {
  private:
   // Behind the parameters the gradient block carries the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
+  void allocate(const Recipe& recipe, Communicator& comm);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   Model& model_;
@@ -68,6 +72,7 @@ class TrainingStep {
   ReductionPlan last_reduction_{};
   std::int64_t steps_per_epoch_ = 0;
   Schedule schedule_;
+  std::int64_t memory_bytes_ = 0;
   GradientPartials gradients_;
   std::int64_t cursor_ = 0;  // host copy of scalars().cursor: it decides which batch comes next
   bool is_last_ = false;

@@ -55,10 +55,10 @@ def fashion_mnist(folder):
 def random_samples(recipe):
     """Inputs U(-1, 1) and targets U(-1, 1) or classes, of the sizes in the recipe."""
     generator = torch.Generator().manual_seed(1)
-    count = recipe["data"]["samples"]
+    count = recipe["data"]["global_batch"]
     inputs = torch.rand(count, *recipe["network"]["input"], generator=generator) * 2 - 1
     outputs = recipe["network"]["layers"][-1]["features"]
-    if recipe["data"]["target"] == "label":
+    if recipe["data"].get("target", "label") == "label":
         return inputs, torch.randint(outputs, (count,), generator=generator)
     return inputs, torch.rand(count, outputs, generator=generator) * 2 - 1
 
@@ -76,7 +76,7 @@ def image_batches(recipe, steps, folder, order_seed):
 
 def make_batches(recipe, plan, folder):
     """([(x, y) per step], what the file stores about them)."""
-    if recipe["data"].get("source") == "random":
+    if "order_seed" not in plan:
         x, y = random_samples(recipe)
         return [(x, y)] * plan["steps"], {"inputs": x.numpy(), "targets": y.numpy()}
     batches, order = image_batches(recipe, plan["steps"], folder, plan["order_seed"])

@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:8: network.input[1]: 0 is out of range, expected an integer from 1 to "
                  "16777216"},
         BadValue{"[1, 28, 28]", "[65536, 65536, 65536]",
-                 "r.toml:8: network.input: has too many units, expected at most 2147483647"},
+                 "r.toml:8: network.input: has too many units, expected at most 1073741824"},
         BadValue{"\"small\"", "\"\"", "r.toml:1: name: is empty, expected some text"},
         BadValue{"\"shards\"", "\"\"", "r.toml:4: data.train: is empty, expected some text"},
         BadValue{"\"small\"", "\"a\\u0000b\"",
@@ -198,7 +198,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
                  "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
                  "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "
-                 "target)"},
+                 "target)\n"
+                 "r.toml:20: loss.type: \"cross_entropy\" needs labels, which data.source = "
+                 "\"random\" has not, expected \"mse\" with data.target = \"values\" or "
+                 "\"input\""},
         BadValue{"train = \"shards\"\n", "", "r.toml:3: data.train: missing, expected string"},
         BadValue{"[loss]\n", "[network.init]\ntype = \"default\"\nstd = 0.1\n[loss]\n",
                  "r.toml:19: network.init.std: applies only to network.init.type = \"normal\"; "

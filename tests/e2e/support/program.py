@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the real program: alone or under mpirun, to its end or in the background.
+
+A test file is called with the program and mpirun: `python3 a_test.py .../bin/quern mpiexec`; ctest
+sets PYTHONPATH to this folder and what mpirun needs.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = str(Path(sys.argv[1]).resolve())
+MPIEXEC = sys.argv[2]
+
+# Every rank notes its own exit status (mpirun tells only one of them) and leaves together with the
+# others, because mpirun ends whoever is still there when the first one has failed.
+NOTE_STATUS = 'code=$?; echo $code > "$QUERN_TEST_STATUS/$OMPI_COMM_WORLD_RANK"; '
+EACH_RANK = ('"$@"; ' + NOTE_STATUS + """
+for attempt in $(seq 100); do
+  [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "$OMPI_COMM_WORLD_SIZE" ] && break
+  sleep 0.05
+done
+exit $code""")
+# For ranks that do not end on their own.
+EACH_RANK_ALONE = '"$@"; ' + NOTE_STATUS + 'exit $code'
+LAUNCHER_VARIABLES = ("OMPI_COMM_", "PMIX_", "PMI_", "SLURM_", "FLUX_", "PALS_")
+TIMEOUT_S = 100
+
+
+class Outcome:
+    """How a run ended: `code`, `out`, `err`, and `codes`, the exit status of each rank."""
+
+    def __init__(self, code, out, err, codes):
+        self.code, self.out, self.err, self.codes = code, out, err, codes
+
+    def errors(self):
+        return [line for line in self.err.splitlines() if "error:" in line]
+
+    def __str__(self):
+        return f"exit {self.code}, of ranks {self.codes}\n{self.out}\n{self.err}"
+
+
+def environment(threads, extra):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(LAUNCHER_VARIABLES)}
+    env["OMP_NUM_THREADS"] = str(threads)
+    env["OMP_WAIT_POLICY"] = "passive"
+    env.update(extra or {})
+    return env
+
+
+class Run:
+    """A run in the background. ranks = 0: without mpirun."""
+
+    def __init__(self, *args, ranks=0, threads=1, env=None, cwd=None, each_rank=EACH_RANK):
+        self._folder = tempfile.TemporaryDirectory()
+        self.status_folder = Path(self._folder.name)
+        self.ranks = ranks
+        command = [PROGRAM, *map(str, args)]
+        if ranks > 0:
+            command = [MPIEXEC, "-n", str(ranks), "sh", "-c", each_rank, "sh", *command]
+        variables = environment(threads, env) | {"QUERN_TEST_STATUS": str(self.status_folder)}
+        # Files, not pipes: nobody reads while the run goes on.
+        self.out_file = open(self.status_folder / "out", "w+", encoding="utf-8")
+        self.err_file = open(self.status_folder / "err", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out_file,
+                                        stderr=self.err_file, env=variables, cwd=cwd)
+
+    def rank_pids(self):
+        """The processes of the program itself, below mpirun and its shells."""
+        found, waiting = [], [self.process.pid]
+        while waiting:
+            pid = waiting.pop()
+            try:
+                if os.readlink(f"/proc/{pid}/exe") == PROGRAM:
+                    found.append(pid)
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    children = Path(f"/proc/{pid}/task/{task}/children").read_text()
+                    waiting += map(int, children.split())
+            except OSError:
+                continue  # it has ended meanwhile
+        return sorted(found)
+
+    def send(self, number, only_first=False):
+        pids = self.rank_pids()
+        for pid in pids[:1] if only_first else pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def kill(self):
+        """As when the machine loses power: nobody gets to tidy up."""
+        self.send(signal.SIGKILL)
+        return self.wait()
+
+    def wait_until(self, condition):
+        """False when the run ended first."""
+        end = time.monotonic() + TIMEOUT_S
+        while not condition():
+            if self.process.poll() is not None:
+                return False
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited in vain\n{self.wait(0)}")
+            time.sleep(0.002)
+        return True
+
+    def wait(self, timeout_s=TIMEOUT_S):
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.send(signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            texts = []
+            for file in (self.out_file, self.err_file):
+                file.seek(0)
+                texts.append(file.read())
+                file.close()
+            codes = []
+            for rank in range(self.ranks):
+                file = self.status_folder / str(rank)
+                codes.append(int(file.read_text()) if file.exists() else None)
+            self._folder.cleanup()
+        return Outcome(self.process.returncode, *texts, codes or [self.process.returncode])
+
+
+def quern(*args, **options):
+    return Run(*args, **options).wait()

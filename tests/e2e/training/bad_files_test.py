@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data, run folders and checkpoints that cannot be used: one message, nothing written."""
+import h5py
+import idx
+import training
+from refusal import RefusalTest
+from training import checkpoint_file, checkpoint_steps
+
+TRAIN = ["train", "mlp.toml", "--run-dir", "run"]
+
+
+class BadFilesTest(RefusalTest):
+    def shard(self, index=1):
+        return self.folder / "train" / f"toy-train-0000{index}-of-00003.h5"
+
+    def test_missing_data(self):
+        self.refused([*TRAIN, "--set", "data.train=absent"], "absent")
+        (self.folder / "empty").mkdir()
+        self.refused([*TRAIN, "--set", "data.train=empty"], "empty", "quern shard")
+        self.refused([*TRAIN, "--set", "data.test=empty"], "empty", ranks=[0])
+
+    def test_missing_shard(self):
+        self.own_data()
+        self.shard().unlink()
+        self.refused(TRAIN, self.shard().name)
+
+    def test_truncated_shard(self):
+        self.own_data()
+        self.shard().write_bytes(self.shard().read_bytes()[:-500])
+        self.refused(TRAIN, self.shard().name, "truncated")
+
+    def test_flipped_bit_in_the_pixels(self):
+        self.own_data()
+        with h5py.File(self.shard(), "r") as file:
+            place = file["images"].id.get_offset() + 1234
+        content = bytearray(self.shard().read_bytes())
+        content[place] ^= 1
+        self.shard().write_bytes(content)
+        self.refused(TRAIN, self.shard().name, "SHA-256", code=93)
+
+    def test_no_shard_at_all(self):
+        self.own_data()
+        self.shard().write_text("not HDF5")
+        self.refused(TRAIN, self.shard().name)
+
+    def test_run_folder_below_a_file(self):
+        self.refused(["train", "mlp.toml", "--run-dir", "mlp.toml/run"], "mlp.toml/run")
+
+    def test_run_folder_is_a_file(self):
+        self.refused(["train", "mlp.toml", "--run-dir", "mlp.toml"], "mlp.toml")
+
+    def test_run_folder_of_another_recipe(self):
+        self.train("mlp", "run", "train.epochs=1")
+        for setting, key in (("optimizer.lr=0.1", "optimizer.lr"), ("seed=9", "seed"),
+                             ("data.global_batch=50", "data.global_batch")):
+            self.refused([*TRAIN, "--set", setting], key, "--run-dir", ranks=[0])
+        self.refused(["train", "conv.toml", "--run-dir", "run"], "network.layers[0].type")
+
+    def test_run_folder_in_use_already(self):
+        self.train("mlp", "run", "train.epochs=1")
+        self.refused([*TRAIN, "--resume", "never"], "--resume never", "run")
+
+    def test_checkpoint_of_another_network(self):
+        self.train("conv", "conv", "train.epochs=1")
+        file = checkpoint_file(self.folder / "conv", 13)
+        self.refused([*TRAIN, "--resume", file], "network.layers", "conv2d")
+
+    def test_checkpoint_that_is_none(self):
+        self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5")
+        self.refused([*TRAIN, "--resume", "train"], "train", ranks=[0])
+        (self.folder / "bad.h5").write_text("not HDF5")
+        self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)
+
+    def test_checkpoint_trained_on_other_data(self):
+        self.train("mlp", "run", "train.epochs=1")
+        (self.folder / "other").mkdir()
+        training.make_shards(self.folder / "other", "train", *idx.blobs(600, seed=9))
+        self.refused([*TRAIN, "--set", "data.train=other/train"], "other data", "ckpt-0000000013.h5")
+
+    def test_evaluate(self):
+        self.train("mlp", "run", "train.epochs=1")
+        evaluate = ["evaluate", "run", "--data"]
+        self.refused([*evaluate, "absent"], "absent")
+        self.refused(["evaluate", "absent", "--data", "test"], "absent")
+        self.refused(["evaluate", "train", "--data", "test"], "no checkpoint", ranks=[0])
+        (self.folder / "small").mkdir()
+        training.make_shards(self.folder / "small", "test", *idx.blobs(20, size=7))
+        self.refused([*evaluate, "small/test"], "[1, 12, 12]", "[1, 7, 7]")
+        for step in checkpoint_steps(self.folder / "run"):
+            checkpoint_file(self.folder / "run", step).write_text("garbage")
+        self.refused([*evaluate, "test"], "none of the 1 checkpoints", code=93)
+
+    def test_predict(self):
+        self.train("mlp", "run", "train.epochs=1")
+        (self.folder / "garbage").write_bytes(b"\x1f\x8b" + bytes(99))
+        (self.folder / "small").write_bytes(idx.to_bytes(idx.blobs(20, size=7)[0]))
+        for images, parts in (("garbage", ["garbage"]), ("absent", ["absent"]),
+                              ("mlp.toml", ["mlp.toml", "IDX"]),
+                              ("small", ["[1, 12, 12]", "[1, 7, 7]"])):
+            self.refused(["predict", "run", "--images", images], *parts, ranks=[0])
+        self.refused(["predict", "run", "--images", "small"], "one rank", ranks=[2])
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes that cannot be trained: exit status 2, one message over all ranks, nothing written."""
+import training
+from refusal import RefusalTest
+
+
+class BadRecipeTest(RefusalTest):
+    def refused_recipe(self, old, new, *parts, ranks=(0, 2)):
+        text = (self.folder / "mlp.toml").read_text()
+        self.assertIn(old, text)
+        self.write_recipe("bad", text.replace(old, new))
+        self.refused(["train", "bad.toml", "--run-dir", "run"], *parts, ranks=ranks)
+
+    def test_missing(self):
+        self.refused(["train", "absent.toml"], "absent.toml")
+
+    def test_a_folder(self):
+        self.refused(["train", "train"], "train")
+
+    def test_not_toml(self):
+        (self.folder / "bad.toml").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(range(256)))
+        self.refused(["train", "bad.toml", "--run-dir", "run"], "bad.toml")
+
+    def test_misspelt_key(self):
+        self.refused_recipe("epochs = 3", "epoch = 3", "bad.toml", "22", "train.epoch", "epochs")
+
+    def test_misspelt_setting(self):
+        self.refused(["train", "mlp.toml", "--set", "optimizer.lrr=1"], "optimizer.lr", "--set")
+
+    def test_mistyped_value(self):
+        self.refused_recipe("epochs = 3", 'epochs = "three"', "bad.toml", "22", "train.epochs",
+                            "integer")
+
+    def test_value_out_of_range(self):
+        self.refused_recipe("lr = 2e-3", "lr = -1", "optimizer.lr", "-1")
+
+    def test_contradictory_keys(self):
+        self.refused_recipe("global_batch = 49", "global_batch = 49\nbatch_per_rank = 7",
+                            "global_batch", "batch_per_rank")
+
+    def test_key_of_another_optimizer(self):
+        self.refused_recipe("lr = 2e-3", "lr = 2e-3\nmomentum = 0.9", "optimizer.momentum", "sgd")
+
+    def test_auto_encoder_with_labels(self):
+        self.refused_recipe('type = "cross_entropy"', 'type = "mse"', "mse", "label")
+
+    def test_parallel_feature_that_is_missing(self):
+        self.refused(["train", "mlp.toml", "--set", "parallel.tensor=2"], "parallel.tensor")
+
+    def test_shapes_that_do_not_fit(self):
+        text = training.CONV_LAYERS.replace('{type = "flatten"},', "")
+        self.write_recipe("bad", training.RECIPE, text)
+        self.refused(["train", "bad.toml"], "fc1", "[5, 5, 5]")
+
+    def test_kernel_larger_than_the_picture(self):
+        text = training.CONV_LAYERS.replace("kernel = 3", "kernel = 13")
+        self.write_recipe("bad", training.RECIPE, text)
+        self.refused(["train", "bad.toml"], "conv1", "[1, 12, 12]", "13")
+
+    def test_fewer_outputs_than_classes(self):
+        self.write_recipe("bad", training.RECIPE, training.MLP_LAYERS.replace("= 10", "= 9"))
+        self.refused(["train", "bad.toml"], "[9]", "10 classes")
+
+    def test_network_for_other_pictures(self):
+        self.refused_recipe("[1, 12, 12]", "[3, 8, 12]", "[3, 8, 12]", "[1, 12, 12]")
+
+    def test_auto_encoder_of_another_size(self):
+        self.write_recipe("bad", training.RECIPE.replace('"cross_entropy"', '"mse"').replace(
+            "global_batch = 49", 'global_batch = 49\ntarget = "input"'))
+        self.refused(["train", "bad.toml"], "data.target", "[10]", "[1, 12, 12]")
+
+    def test_absurd_sizes(self):
+        self.write_recipe("bad", training.RECIPE,
+                          training.MLP_LAYERS.replace("= 19", "= 16777216"))
+        self.refused(["train", "bad.toml", "--set", "data.global_batch=16777217"], "global_batch")
+
+    def test_more_ranks_than_samples(self):
+        random = ("--set", 'data.source="random"', "--set", "data.samples=2")
+        text = (self.folder / "mlp.toml").read_text().replace('train = "train"\ntest = "test"\n',
+                                                              'target = "values"\n')
+        self.write_recipe("bad", text.replace('"cross_entropy"', '"mse"'))
+        self.refused(["train", "bad.toml", *random], "3 ranks", "2 training samples", ranks=[3])
+
+    def test_more_ranks_than_the_batch(self):
+        self.refused(["train", "mlp.toml", "--set", "data.global_batch=2"], "3 ranks", "batch of 2",
+                     ranks=[3])
+
+    def test_unknown_subcommand_and_options(self):
+        self.refused(["trian"], "no command 'trian'", "known: train, ")
+        self.refused([], "subcommand", ranks=[0])
+        self.refused(["train"], "recipe", ranks=[0])
+        self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")
+        self.refused(["evaluate", "run"], "--data")
+
+    def test_processes_that_do_not_find_each_other(self):
+        alone = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
+        self.refused(["train", "mlp.toml"], "4 processes", "SLURM_STEP_NUM_TASKS", "pmix",
+                     ranks=[0], env=alone)
+        done = self.quern("train", "mlp.toml", env=alone | {"SLURM_PROCID": "2"})
+        self.assertEqual((done.code, done.err), (2, ""))  # rank 0 speaks for all
+
+
+if __name__ == "__main__":
+    training.main()

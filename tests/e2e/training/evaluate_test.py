@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""evaluate and predict against a forward pass in NumPy with the checkpoint's own weights."""
+import json
+
+import h5py
+import idx
+import numpy as np
+import training
+from training import checkpoint_file, metrics
+
+
+class EvaluateTest(training.TrainingTest):
+    def evaluate(self, run, data, *options, ranks=0):
+        done = self.quern("evaluate", run, "--data", data, "--json", *options, ranks=ranks)
+        self.assertEqual(set(done.codes), {0}, done)
+        return json.loads(done.out)
+
+    def logits(self, file, images):
+        with h5py.File(file, "r") as checkpoint:
+            layers = {name: (layer["weight"][()].astype(np.float64),
+                             layer["bias"][()].astype(np.float64))
+                      for name, layer in checkpoint["model"].items()}
+        values = images.reshape(len(images), -1) / 255.0
+        for weight, bias in (layers["fc1"], layers["fc2"]):
+            if weight is layers["fc2"][0]:
+                values = np.maximum(values, 0)
+            values = values @ weight.T + bias
+        return values
+
+    def test_any_number_of_ranks_and_numpy(self):
+        self.train("mlp", "run", ranks=2)
+        alone = self.evaluate("run", "test")
+        self.assertEqual(alone["samples"], 151)
+        for ranks, data in ((1, "test"), (2, "test"), (3, "test")):
+            several = self.evaluate("run", data, ranks=ranks)
+            self.assertEqual(several.pop("ranks"), ranks)
+            self.assertEqual(several, {k: v for k, v in alone.items() if k != "ranks"})
+        last = metrics(self.folder / "run", "eval")[-1]
+        self.assertEqual((last["loss"], last["accuracy"]), (alone["loss"], alone["accuracy"]))
+
+        for data, count, seed in (("test", 151, 8), ("train", 600, 7)):
+            images, labels = idx.blobs(count, seed=seed)
+            logits = self.logits(checkpoint_file(self.folder / "run", 39), images)
+            peak = logits.max(axis=1, keepdims=True)
+            sums = np.log(np.exp(logits - peak).sum(axis=1)) + peak[:, 0]
+            loss = (sums - logits[np.arange(count), labels]).mean()
+            found = self.evaluate("run", data)
+            np.testing.assert_allclose(found["loss"], loss, rtol=1e-5)
+            self.assertEqual(found["correct"], int((logits.argmax(axis=1) == labels).sum()))
+            self.assertEqual(found["accuracy"], found["correct"] / count)
+
+    def test_run_folder_or_any_checkpoint(self):
+        self.train("conv", "run", ranks=2)
+        lines = metrics(self.folder / "run", "eval")
+        for line in lines:
+            file = checkpoint_file(self.folder / "run", line["step"])
+            found = self.evaluate(file, "test", ranks=3)
+            self.assertEqual((found["loss"], found["accuracy"]), (line["loss"], line["accuracy"]))
+            self.assertEqual(found["step"], line["step"])
+        sentence = self.quern("evaluate", "run", "--data", "test").out
+        self.assertIn(f"accuracy {100 * lines[-1]['accuracy']:.2f} %", sentence)
+        self.assertIn("of 151", sentence)
+
+    def test_predict(self):
+        self.train("mlp", "run")
+        images, _ = idx.blobs(300, seed=11)
+        (self.folder / "images").write_bytes(idx.to_bytes(images))
+        done = self.quern("predict", "run", "--images", "images")
+        self.assertEqual(done.code, 0, done)
+        classes = self.logits(checkpoint_file(self.folder / "run", 39), images).argmax(axis=1)
+        expected = ["index,class"] + [f"{i},{c}" for i, c in enumerate(classes)]
+        self.assertEqual(done.out.splitlines(), expected)
+        again = self.quern("predict", checkpoint_file(self.folder / "run", 39), "--images",
+                           "images", "--out", "classes.csv")
+        self.assertEqual(again.code, 0, again)
+        self.assertEqual((self.folder / "classes.csv").read_text(), done.out)
+
+
+if __name__ == "__main__":
+    training.main()

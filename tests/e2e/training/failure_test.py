@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training that diverges, and a rank that fails alone: all ranks end, with one message."""
+import training
+from program import EACH_RANK_ALONE
+from training import checkpoint_steps, metrics
+
+# Rank 0 may not write files above 8 MiB: MPI's own are smaller, the checkpoint is not.
+SMALL_FILES_ON_RANK_0 = ('if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then trap "" XFSZ; ulimit -f 16384; '
+                         'fi; ' + EACH_RANK_ALONE)
+WIDE = """[
+  {type = "flatten"},
+  {type = "linear", features = 12000},
+  {type = "linear", features = 10},
+]"""
+
+
+class DivergenceTest(training.TrainingTest):
+    def diverges(self, recipe, *sets, ranks, **options):
+        done = self.start(recipe, f"run{ranks}", *sets, ranks=ranks, **options).wait()
+        self.assertNotIn(0, done.codes)
+        if not options:
+            self.assertEqual(set(done.codes), {93}, done)
+        self.assertEqual(done.code, 93, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        metrics(self.folder / f"run{ranks}")  # valid JSON
+        self.assertFalse((self.folder / f"run{ranks}" / "DONE").exists())
+        return done.errors()[0]
+
+    def test_weights_too_large(self):
+        messages = set()
+        for ranks in (0, 1, 3):
+            messages.add(self.diverges("conv", "optimizer.lr=1e25", "checkpoint.every_steps=1",
+                                       ranks=ranks))
+            run = f"run{ranks}"
+            self.assertEqual(self.quern("checkpoint", "verify", run).code, 0)
+        self.assertEqual(len(messages), 1, messages)
+        message = messages.pop()
+        self.assertRegex(message, r"diverged at step \d+ \(epoch 1\)")
+        self.assertRegex(message, r"layer '(conv1|fc1)'")
+        last = checkpoint_steps(self.folder / "run3")[-1]
+        self.assertIn(f"the checkpoint of step {last} is untouched", message)
+
+    def test_before_the_first_checkpoint(self):
+        message = self.diverges("mlp", "optimizer.lr=1e30", ranks=2)
+        self.assertIn("no checkpoint was written yet", message)
+        self.assertEqual(checkpoint_steps(self.folder / "run2"), [])
+
+    def test_weights_that_overflow_are_never_written(self):
+        sgd = (self.folder / "mlp.toml").read_text().replace('"adam"', '"sgd"')
+        self.write_recipe("sgd", sgd.replace("lr = 2e-3", "lr = 1e37"))
+        message = self.diverges("sgd", "optimizer.lr=3e38", "optimizer.weight_decay=1e3",
+                                "checkpoint.every_steps=1", ranks=2,
+                                each_rank=EACH_RANK_ALONE)
+        self.assertIn("diverged at step 1:", message)
+        self.assertIn("parameters are no longer finite", message)
+        self.assertEqual(checkpoint_steps(self.folder / "run2"), [])
+
+    def test_the_same_command_diverges_again(self):
+        first = self.diverges("mlp", "optimizer.lr=1e20", "checkpoint.every_steps=1", ranks=2)
+        again = self.diverges("mlp", "optimizer.lr=1e20", "checkpoint.every_steps=1", ranks=2)
+        self.assertEqual(first, again)
+
+
+class FailingRankTest(training.TrainingTest):
+    def test_disk_of_rank_0_is_full(self):
+        self.write_recipe("wide", training.RECIPE, WIDE)
+        run = self.start("wide", "run", "checkpoint.every_steps=2", ranks=3,
+                         each_rank=SMALL_FILES_ON_RANK_0)
+        done = run.wait(60)
+        self.assertNotEqual(done.code, 0, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn("cannot write the checkpoint", done.errors()[0])
+        self.assertEqual(list((self.folder / "run" / "checkpoints").iterdir()), [])
+
+    def test_checkpoint_folder_becomes_a_file(self):
+        for ranks in (0, 3):
+            name = f"run{ranks}"
+            folder = self.folder / name / "checkpoints"
+            run = self.start("mlp", name, "train.epochs=2000", "checkpoint.every_steps=20",
+                             ranks=ranks, each_rank=EACH_RANK_ALONE)
+            self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / name)))
+            folder.rename(self.folder / name / "moved")
+            folder.touch()
+            done = run.wait(60)
+            self.assertEqual(done.code, 1, done)
+            self.assertNotIn(0, done.codes)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(f"{name}/checkpoints/ckpt-", done.errors()[0])
+
+    def test_a_rank_dies(self):
+        run = self.start("mlp", "run", "train.epochs=2000", ranks=3,
+                         each_rank=EACH_RANK_ALONE)
+        self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / "run")))
+        run.send(9, only_first=True)
+        done = run.wait(60)
+        self.assertNotEqual(done.code, 0, done)
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help and facts without MPI; progress on a terminal and in a log."""
+import json
+import os
+import pty
+import select
+import subprocess
+
+import program
+import training
+
+COMMANDS = (["train"], ["evaluate"], ["predict"], ["shard"], ["checkpoint"], ["checkpoint", "ls"],
+            ["checkpoint", "show"], ["checkpoint", "verify"], ["checkpoint", "hash"],
+            ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "step"], ["info"])
+
+
+class InterfaceTest(training.TrainingTest):
+    def test_help(self):
+        for command in ([], *COMMANDS):
+            done = self.quern(*command, "--help")
+            self.assertEqual((done.code, done.err), (0, ""), done)
+            self.assertIn("Usage:", done.out)
+        everything = self.quern("--help").out
+        for command in COMMANDS:
+            self.assertIn(command[0], everything)
+
+    def test_help_of_many_ranks_is_printed_once(self):
+        done = self.quern("--help", ranks=2)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertEqual(done.out.count("Usage:"), 1, done)
+
+    def test_version_and_info(self):
+        version = self.quern("--version")
+        self.assertEqual((version.code, version.err), (0, ""))
+        self.assertRegex(version.out, r"^quern \d+\.\d+\.\d+")
+        text = self.quern("info")
+        facts = json.loads(self.quern("info", "--json").out)
+        self.assertEqual((text.code, text.err), (0, ""))
+        for key in ("version", "commit", "kokkos", "backend", "mpi", "hdf5", "compiler"):
+            self.assertTrue(facts[key])
+            self.assertIn(facts[key], text.out)
+
+    def test_dry_run_writes_nothing(self):
+        before = training.tree(self.folder)
+        done = self.quern("train", "conv.toml", "--dry-run", "--set", "train.epochs=2", ranks=3)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertIn("epochs = 2", done.out)
+        self.assertRegex(done.out, r"steps +26 \(2 epochs of 13\)")
+        self.assertRegex(done.out, r"full batch +49 samples")
+        self.assertEqual(training.tree(self.folder), before)
+
+    def test_a_log_is_quiet(self):
+        done = self.train("mlp", "run", "train.epochs=20", ranks=2)
+        for text in (done.out, done.err):
+            self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f█]")
+        self.assertLessEqual(len(done.err.splitlines()), 3, done)
+        self.assertEqual(sum("epoch " in line for line in done.out.splitlines()), 20)
+
+    def test_a_terminal_shows_a_bar(self):
+        here, there = pty.openpty()
+        command = [program.PROGRAM,
+                   *self.train_arguments("conv", "run", ["train.epochs=2000"])]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=there, cwd=self.folder) as process:
+            os.close(there)
+            shown = b""
+            while shown.count(b" left") < 3 and select.select([here], [], [], 60)[0]:
+                try:
+                    shown += os.read(here, 4096)
+                except OSError:
+                    break  # the program ended and the terminal with it
+            process.terminate()
+            os.set_blocking(here, False)
+            process.wait(60)
+        try:
+            while more := os.read(here, 4096):
+                shown += more
+        except OSError:
+            pass
+        os.close(here)
+        text = shown.decode()
+        self.assertRegex(text, r"\r\x1b\[K█*░+ .* %  epoch \d+/2000  loss \d.*left")
+        self.assertEqual(process.returncode, 85, text)
+
+
+if __name__ == "__main__":
+    training.main()

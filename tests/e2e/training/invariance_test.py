@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same bits for any number of ranks and threads."""
+import training
+from training import metrics
+
+
+class InvarianceTest(training.TrainingTest):
+    def same_for_all_ranks(self, recipe):
+        self.train(recipe, "alone")
+        for ranks, threads in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (7, 1), (1, 2), (2, 2),
+                               (3, 2)):
+            with self.subTest(ranks=ranks, threads=threads):
+                run = f"{ranks}x{threads}"
+                self.train(recipe, run, ranks=ranks, threads=threads)
+                self.assert_same_run(run, "alone")
+        steps = [line["loss"] for line in metrics(self.folder / "alone", "step")]
+        self.assertEqual(steps, [line["loss"] for line in metrics(self.folder / "7x1", "step")])
+        self.assertEqual(len(steps), 3 * 13)
+
+    def test_convolution_and_dropout(self):
+        self.same_for_all_ranks("conv")
+
+    def test_multi_layer_perceptron(self):
+        self.same_for_all_ranks("mlp")
+
+    def test_it_learns(self):
+        self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
+        epochs = metrics(self.folder / "run", "epoch")
+        self.assertEqual([line["samples"] for line in epochs], [600] * 6)
+        self.assertLess(epochs[-1]["loss"], 0.5 * epochs[0]["loss"])
+        last = metrics(self.folder / "run", "eval")[-1]
+        self.assertEqual(last["samples"], 151)
+        self.assertGreater(last["accuracy"], 0.8)
+
+    def test_other_seeds_and_orders_differ(self):
+        self.train("mlp", "a")
+        for setting in ("seed=4", "data.shuffle=false", "data.global_batch=50"):
+            self.train("mlp", setting, setting)
+            self.assertNotEqual(self.hash(setting), self.hash("a"))
+
+    def test_micro_blocks_of_any_size_are_invariant(self):
+        for size in (1, 5, 49):
+            setting = f"train.micro_block={size}"
+            self.train("conv", f"{size}a", setting, "train.epochs=1")
+            self.train("conv", f"{size}b", setting, "train.epochs=1", ranks=3)
+            self.assert_same_run(f"{size}b", f"{size}a")
+
+    def test_fast_sums_are_close(self):
+        self.train("mlp", "exact")
+        exact = metrics(self.folder / "exact", "epoch", "eval")
+        for ranks in (1, 3):
+            self.train("mlp", f"fast{ranks}", "train.determinism=fast", ranks=ranks)
+            fast = metrics(self.folder / f"fast{ranks}", "epoch", "eval")
+            self.assertEqual(len(fast), len(exact))
+            for ours, theirs in zip(fast, exact):
+                self.assertAlmostEqual(ours["loss"] / theirs["loss"], 1, delta=1e-3)
+
+
+if __name__ == "__main__":
+    training.main()

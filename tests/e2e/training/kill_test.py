@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 at any moment, and damaged checkpoints: the run goes on to the same bits, or says why not."""
+import random
+
+import training
+from training import checkpoint_file, checkpoint_steps, tree
+
+SETTINGS = ("train.epochs=40", "checkpoint.every_steps=3")
+
+
+def flip_a_byte(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    file.write_bytes(content)
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-1000])
+
+
+class KillTest(training.TrainingTest):
+    def test_kill_at_any_moment(self):
+        self.train("conv", "whole", "train.epochs=40")
+        chance = random.Random(5)
+        folder = self.folder / "killed"
+        for ranks in (3, 1, 4, 2, 3):
+            done = checkpoint_steps(folder)[-1] if checkpoint_steps(folder) else 0
+            goal = done + chance.randrange(3, 60)
+            run = self.start("conv", "killed", *SETTINGS, ranks=ranks)
+            still_there = run.wait_until(lambda: goal <= max(checkpoint_steps(folder), default=0))
+            self.assertTrue(still_there, "the run ended before it could be killed")
+            outcome = run.kill()
+            self.assertNotEqual(outcome.code, 0, outcome)
+            self.assertLessEqual(len(checkpoint_steps(folder)), 4)
+        done = self.train("conv", "killed", *SETTINGS, ranks=2)
+        self.assertIn("continuing from", done.err)
+        self.assert_same_run("killed", "whole")
+        left = [file.name for file in (folder / "checkpoints").iterdir()]
+        self.assertEqual([name for name in left if ".tmp." in name], [])
+
+    def damage_newest(self, damage):
+        self.train("mlp", "whole")
+        self.train("mlp", "run", "train.epochs=2", "checkpoint.every_steps=4", ranks=2)
+        steps = checkpoint_steps(self.folder / "run")
+        newest = checkpoint_file(self.folder / "run", steps[-1])
+        damage(newest)
+        self.assertEqual(self.quern("checkpoint", "verify", "run").code, 93)
+        done = self.train("mlp", "run", ranks=3)
+        warnings = [line for line in done.err.splitlines() if "warning" in line]
+        self.assertEqual(len(warnings), 1, done)
+        self.assertIn(newest.name, warnings[0])
+        self.assertIn(checkpoint_file(self.folder / "run", steps[-2]).name, done.err)
+        self.assert_same_run("run", "whole")
+
+    def test_newest_checkpoint_truncated(self):
+        self.damage_newest(truncate)
+
+    def test_newest_checkpoint_with_a_flipped_bit(self):
+        self.damage_newest(flip_a_byte)
+
+    def test_all_checkpoints_damaged(self):
+        self.train("mlp", "run", "train.epochs=2")
+        for step in checkpoint_steps(self.folder / "run"):
+            flip_a_byte(checkpoint_file(self.folder / "run", step))
+        before = tree(self.folder / "run")
+        for ranks in (0, 2):
+            done = self.start("mlp", "run", ranks=ranks).wait()
+            self.assertEqual(set(done.codes), {93}, done)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn("none of the 2 checkpoints", done.errors()[0])
+            self.assertEqual(tree(self.folder / "run"), before)
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stopping on request, and going on with another number of ranks: the same bits as without."""
+import json
+import signal
+
+import training
+from training import checkpoint_steps, metrics, tree
+
+LONG = "train.epochs=150"
+# For runs that are stopped: long enough that the stop comes before the end on any machine.
+SLOW = (LONG, "checkpoint.every_steps=1")
+STEPS_PER_EPOCH = 13
+
+
+class ResumeTest(training.TrainingTest):
+    def wait_for_step(self, run, name, step):
+        """Until the run has logged this step."""
+        file = self.folder / name / "metrics.jsonl"
+        return run.wait_until(lambda: file.exists() and f'"step":{step},' in file.read_text())
+
+    def assert_stopped(self, done, name):
+        self.assertEqual(set(done.codes), {85}, done)
+        self.assertEqual(done.code, 85, done)
+        self.assertEqual(done.errors(), [])
+        step = checkpoint_steps(self.folder / name)[-1]
+        self.assertIn(f"stopped at step {step}", done.out)
+        self.assertFalse((self.folder / name / "DONE").exists())
+        self.assertEqual(self.quern("checkpoint", "verify", name).code, 0)
+        return step
+
+    def test_signals_and_stop_file_on_three_ranks(self):
+        self.train("conv", "whole", LONG, "train.log_every_steps=0")
+        name = "stopped"
+        run = self.start("conv", name, *SLOW, ranks=3)
+        self.assertTrue(self.wait_for_step(run, name, 4))
+        run.send(signal.SIGUSR1)
+        first = self.assert_stopped(run.wait(), name)
+
+        run = self.start("conv", name, *SLOW, ranks=2)
+        self.assertTrue(self.wait_for_step(run, name, first + 3))
+        run.send(signal.SIGTERM, only_first=True)  # one rank hears it, all of them stop
+        second = self.assert_stopped(run.wait(), name)
+        self.assertGreater(second, first)
+
+        run = self.start("conv", name, *SLOW, ranks=3)
+        self.assertTrue(self.wait_for_step(run, name, second + 3))
+        stop = self.folder / name / "STOP"
+        stop.touch()
+        third = self.assert_stopped(run.wait(), name)
+        self.assertGreater(third, second)
+        stop.unlink()
+
+        self.train("conv", name, LONG, "train.log_every_steps=0", ranks=2)
+        self.assert_same_run(name, "whole")
+        self.assertTrue((self.folder / name / "DONE").exists())
+
+    def test_signal_to_the_single_process(self):
+        self.train("mlp", "whole", LONG)
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            name = number.name
+            run = self.start("mlp", name, *SLOW)
+            self.assertTrue(self.wait_for_step(run, name, 5))
+            run.send(number)
+            done = run.wait()
+            self.assert_stopped(done, name)
+            self.assertIn(number.name, done.out)
+            self.train("mlp", name, LONG)
+            self.assert_same_run(name, "whole")
+
+    def test_stop_file_that_is_there_already(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "STOP").touch()
+        before = tree(self.folder / "run")
+        done = self.start("mlp", "run", ranks=2).wait()
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn("STOP", done.errors()[0])
+        self.assertEqual(tree(self.folder / "run"), before)
+
+    def test_every_stop_is_in_the_last_step_of_an_epoch(self):
+        whole = ("data.global_batch=600", "train.epochs=400", "checkpoint.every_epochs=0")
+        self.train("mlp", "whole", *whole)
+        run = self.start("mlp", "run", *whole, "checkpoint.every_steps=1", ranks=2)
+        self.assertTrue(self.wait_for_step(run, "run", 3))
+        run.send(signal.SIGUSR1)
+        step = self.assert_stopped(run.wait(), "run")
+        self.assertEqual(metrics(self.folder / "run", "epoch")[-1]["epoch"], step - 1)
+        self.train("mlp", "run", *whole, ranks=3)
+        self.assert_same_run("run", "whole")
+
+    def test_checkpoint_in_the_last_step_of_an_epoch(self):
+        self.train("mlp", "whole")
+        self.train("mlp", "run", "checkpoint.every_steps=1", "checkpoint.keep=100", ranks=2)
+        folder = self.folder / "run" / "checkpoints"
+        # Step 13 was saved within the first epoch, then again behind it; 12 is the last before.
+        for step in checkpoint_steps(self.folder / "run"):
+            if step > 12:
+                training.checkpoint_file(self.folder / "run", step).unlink()
+        self.assertTrue(list(folder.iterdir()))
+        self.train("mlp", "run", ranks=3)
+        self.assert_same_run("run", "whole")
+
+    def test_nothing_left_to_do(self):
+        self.train("mlp", "run")
+        before = tree(self.folder / "run" / "checkpoints")
+        lines = metrics(self.folder / "run")
+        done = self.train("mlp", "run", ranks=2)
+        self.assertIn("done", done.out)
+        self.assertEqual(tree(self.folder / "run" / "checkpoints"), before)
+        self.assertEqual(metrics(self.folder / "run"), lines)
+
+    def test_more_epochs_later(self):
+        self.train("mlp", "whole", "train.epochs=5")
+        self.train("mlp", "run", "train.epochs=2", ranks=2)
+        self.assertTrue((self.folder / "run" / "DONE").exists())
+        self.train("mlp", "run", "train.epochs=5", ranks=3)
+        self.assert_same_run("run", "whole")
+
+    def test_done_is_gone_while_training_goes_on(self):
+        self.train("mlp", "run")
+        run = self.start("mlp", "run", *SLOW, ranks=2)
+        self.assertTrue(self.wait_for_step(run, "run", 3 * STEPS_PER_EPOCH + 2))
+        self.assertFalse((self.folder / "run" / "DONE").exists())
+        run.send(signal.SIGUSR1)
+        self.assert_stopped(run.wait(), "run")
+
+    def test_start_from_a_file_of_another_run(self):
+        self.train("mlp", "whole")
+        self.train("mlp", "first", "train.epochs=1", ranks=2)
+        file = training.checkpoint_file(self.folder / "first", STEPS_PER_EPOCH)
+        done = self.quern("train", "mlp.toml", "--run-dir", "second", "--resume", file, ranks=2)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertEqual(self.hash("second"), self.hash("whole"))
+
+    def test_metrics_of_steps_that_were_lost_are_not_kept(self):
+        self.train("mlp", "whole")
+        self.train("mlp", "run", ranks=2)
+        folder = self.folder / "run"
+        for step in checkpoint_steps(folder)[1:]:
+            training.checkpoint_file(folder, step).unlink()
+        with open(folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"kind":"step","epoch":3,"st')  # the power failed here
+        self.train("mlp", "run", ranks=2)
+        self.assert_same_run("run", "whole")
+        steps = [line["step"] for line in metrics(folder, "step")]
+        self.assertEqual(steps, list(range(1, 3 * STEPS_PER_EPOCH + 1)))
+        for line in (folder / "metrics.jsonl").read_text().splitlines():
+            json.loads(line)
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several ranks against one: every rank also runs the whole batch by itself and compares.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "checkpoint/reader.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "comm/serial/communicator.hpp"
+#include "support/temp_dir.hpp"
+#include "support/train_samples.hpp"
+#include "support/world.hpp"
+#include "train/trainer.hpp"
+
+namespace quern::test {
+
+namespace {
+
+using quern::testing::world;
+
+struct Result {
+  std::vector<float> weights;
+  std::vector<double> losses;
+};
+
+// Two epochs of single steps.
+Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples) {
+  Model model(recipe);
+  TrainingStep step(recipe, comm, model, samples);
+  Result result;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    step.set_position(epoch * step.steps_per_epoch(), epoch, 0);
+    for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) {
+      result.losses.push_back(step.run(ExecSpace(), false).loss);
+    }
+  }
+  result.weights = to_vector(model.parameters());
+  return result;
+}
+
+struct Case {
+  int count;
+  int batch;
+  int micro_block;
+};
+
+// Full batches and last ones with fewer blocks than ranks, with as many, and with more. {18, 10, 2}
+// on four ranks: five blocks are 2, 2, 1, 0, and the four of the last batch 1, 1, 1, 1.
+const std::vector<Case> kCases = {{18, 10, 2}, {24, 8, 1}, {9, 8, 8}, {7, 7, 2}, {33, 32, 4}};
+
+std::vector<std::string> overrides(const Case& c) {
+  return {"train.micro_block=" + std::to_string(c.micro_block)};
+}
+
+}  // namespace
+
+TEST(Ranks, SameBitsAsOneRank) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch));
+    const Samples samples = image_samples(c.count, kImage, 5);
+    const Recipe recipe = image_recipe(c.batch, overrides(c));
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples);
+    EXPECT_EQ(actual.losses, expected.losses);
+    EXPECT_EQ(actual.weights, expected.weights);
+  }
+}
+
+TEST(Ranks, FastModeAgreesUpToRounding) {
+  for (const Case& c : kCases) {
+    const Samples samples = image_samples(c.count, kImage, 5);
+    auto sets = overrides(c);
+    sets.push_back("train.determinism=fast");
+    sets.push_back("optimizer={type=\"sgd\", lr=0.05}");
+    const Recipe recipe = image_recipe(c.batch, sets);
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples);
+    ASSERT_EQ(actual.weights.size(), expected.weights.size());
+    for (std::size_t i = 0; i < actual.weights.size(); ++i) {
+      EXPECT_NEAR(actual.weights[i], expected.weights[i], 1e-5);
+    }
+  }
+}
+
+TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
+  for (const int count : {1, 2, 3, 5, 16, 50}) {
+    const Samples samples = image_samples(count, kImage, 5);
+    const Recipe recipe = image_recipe(10);
+    const BatchCut cut{2, 16, Determinism::rank_invariant};
+    const auto evaluate = [&](Communicator& comm) {
+      Model model(recipe);
+      Evaluator evaluator(comm, model, samples, cut, 10);
+      model.allocate(evaluator.max_slots());
+      return evaluator.run(ExecSpace());
+    };
+    SerialCommunicator alone;
+    const Evaluation expected = evaluate(alone);
+    const Evaluation actual = evaluate(world());
+    EXPECT_EQ(actual.samples, count);
+    EXPECT_EQ(actual.correct, expected.correct);
+    EXPECT_EQ(actual.loss, expected.loss);
+  }
+}
+
+// The whole trainer, with evaluations on a test set smaller than a batch (other shares of blocks
+// than in training), stopped after every step.
+TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
+  const Samples samples = image_samples(18, kImage, 5);
+  const Samples test = image_samples(8, kImage, 5);
+  const Recipe recipe = image_recipe(10, {"train.micro_block=2", "train.epochs=2"});
+  SerialCommunicator alone;
+  const Result expected = run_steps(alone, recipe, samples);
+
+  TempDir own;
+  const std::filesystem::path shared = broadcast_string(world(), own.path().string());
+  const RunFolder folder(shared / "run");
+  if (world().rank() == 0) {
+    std::filesystem::create_directories(folder.path());
+    std::ofstream(folder.stop_file()) << "";
+  }
+  ExitCode code = ExitCode::requeue;
+  int runs = 0;
+  for (; code == ExitCode::requeue && runs < 10; ++runs) {
+    Model model(recipe);
+    Trainer trainer(recipe, world(), folder, model, samples, &test);
+    std::optional<LoadedCheckpoint> start;
+    if (world().rank() == 0) start = load_newest_good(folder.checkpoints(), nullptr);
+    if (broadcast_value(world(), start.has_value())) {
+      trainer.resume(start ? &start->state() : nullptr);
+    }
+    code = trainer.run();
+    if (code != ExitCode::done) continue;
+    EXPECT_EQ(to_vector(model.parameters()), expected.weights);
+  }
+  EXPECT_EQ(code, ExitCode::done);
+  EXPECT_EQ(runs, 5) << "four steps, and the end of the last epoch";
+  world().barrier();  // rank 0's folder goes now
+}
+
+TEST(Ranks, TooManyMicroBlocksAreRefusedByAll) {
+  Samples samples;  // never looked at
+  samples.count = 1 << 21;
+  samples.shape = kImage;
+  const Recipe recipe = image_recipe(1 << 21, {"train.micro_block=1"});
+  Model model(recipe);
+  EXPECT_THROW(TrainingStep(recipe, world(), model, samples), AgreedError);
+}
+
+}  // namespace quern::test

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that no int can index are refused before anything is allocated.
+#include <vector>
+
+#include "network/network.hpp"
+#include "support/expect_error.hpp"
+#include "support/layer_specs.hpp"
+
+namespace quern::test {
+
+namespace {
+
+constexpr int kLarge = 1 << 24;  // the largest extent that a recipe may state
+
+void expect_refused(const NetworkSpec& spec, std::initializer_list<std::string> parts) {
+  expect_error([&] { Network network(spec); }, ExitCode::bad_input, parts);
+}
+
+}  // namespace
+
+TEST(NetworkLimits, InputWhoseProductOverflows) {
+  expect_refused(network_of({kLarge, kLarge, kLarge}, {conv2d(1, 1)}),
+                 {"network.input", "[16777216, 16777216, 16777216]", "1073741824"});
+  expect_refused(network_of({1 << 16, 1 << 16, 1}, {conv2d(1, 1)}), {"network.input"});
+}
+
+TEST(NetworkLimits, OutputOfAConvolutionThatOverflows) {
+  expect_refused(network_of({1, 64, 64}, {conv2d(kLarge, 1)}),
+                 {"'conv2d1'", "recipe line 1", "[16777216, 64, 64]", "too large"});
+}
+
+TEST(NetworkLimits, PaddedInputThatOverflows) {
+  expect_refused(network_of({64, 1, 1}, {conv2d(1, 8193, 4096, 4096)}),
+                 {"'conv2d1'", "padded", "[64, 8193, 8193]", "too large"});
+}
+
+TEST(NetworkLimits, TensorWithMoreElementsThanAnInt) {
+  expect_refused(network_of({kLarge, 1, 1}, {linear(128)}),
+                 {"'linear1.weight'", "2147483648", "at most 2147483647"});
+  expect_refused(network_of({1 << 15, 2, 2}, {conv2d(1 << 16, 1)}), {"'conv2d1.weight'"});
+}
+
+TEST(NetworkLimits, LargestSizesAreStillDescribed) {
+  const Network network(network_of({kLarge, 1, 1}, {linear(127)}));
+  EXPECT_EQ(network.table().num_parameters(), std::int64_t{kLarge} * 127 + 127);
+  EXPECT_GT(network.memory_bytes(1 << 20), std::int64_t{kLarge} * (1 << 20) * 4);
+}
+
+TEST(NetworkLimits, MoreLayersThanDropoutCanTellApart) {
+  NetworkSpec spec = network_of({4, 1, 1}, {linear(4)});
+  spec.layers.resize(1024, simple(LayerType::relu));
+  EXPECT_NO_THROW(Network network(spec));
+  spec.layers.push_back(dropout(0.5));
+  expect_refused(spec, {"1025 layers", "at most 1024"});
+}
+
+}  // namespace quern::test

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network must give the bits that its layers give one by one, with a buffer for everything.
+#include "network/network.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+
+#include "layers/layout.hpp"
+#include "network/build_layer.hpp"
+#include "support/layer_specs.hpp"
+#include "support/random_values.hpp"
+#include "support/test_step.hpp"
+
+namespace quern::test {
+
+namespace {
+
+constexpr float kGarbage = 3;  // in padding and slack, where nothing may depend on it
+
+struct Numbers {
+  std::vector<float> output;
+  std::vector<float> gradients;  // all partials of all tensors, gaps left out
+};
+
+// Values of the filled slots; `empty` in the others.
+std::vector<float> slot_values(const TestBatch& batch, int units, std::uint64_t seed, float empty) {
+  const auto size = static_cast<std::size_t>(units);
+  std::vector<float> values;
+  for (const std::int64_t sample : sample_of_slot(batch)) {
+    const std::vector<float> drawn =
+        random_values(size, seed * 100 + static_cast<std::uint64_t>(sample + 1));
+    for (const float value : drawn) values.push_back(sample < 0 ? empty : value);
+  }
+  return values;
+}
+
+std::vector<float> filled_slots(const TestBatch& batch, const Activation& activation) {
+  const std::vector<float> values = values_of(activation);
+  const std::vector<std::int64_t> samples = sample_of_slot(batch);
+  std::vector<float> filled;
+  for (int slot = 0; slot < activation.slots; ++slot) {
+    if (samples[static_cast<std::size_t>(slot)] < 0) continue;
+    const auto one = sample_of(values, activation.shape.units(), slot);
+    filled.insert(filled.end(), one.begin(), one.end());
+  }
+  return filled;
+}
+
+std::vector<float> gradients_of(const StepContext& step, const ParameterTable& table) {
+  const std::vector<float> raw = to_vector(step.gradients.data);
+  std::vector<float> values;
+  for (int p = 0; p < step.schedule.num_partials; ++p) {
+    for (const ParameterEntry& entry : table.entries()) {
+      const auto first = raw.begin() + p * step.gradients.stride + entry.offset;
+      values.insert(values.end(), first, first + entry.count);
+    }
+  }
+  return values;
+}
+
+StepContext step_for(const TestBatch& batch, const ParameterTable& table) {
+  StepContext step = make_test_step(batch, table.block_size());
+  std::vector<float> parameters(static_cast<std::size_t>(table.block_size()) + 128, kGarbage);
+  for (const ParameterEntry& entry : table.entries()) {
+    const auto drawn = random_values(static_cast<std::size_t>(entry.count), 9, -0.5f, 0.5f);
+    std::copy(drawn.begin(), drawn.end(), parameters.begin() + entry.offset);
+  }
+  step.parameters = to_view(parameters);
+  return step;
+}
+
+Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int spare_slots = 0) {
+  Network network(spec);
+  network.allocate(batch.slots() + spare_slots);
+  network.set_slots(batch.slots());
+  const StepContext step = step_for(batch, network.table());
+  const ExecSpace exec;
+  set_values(network.input(), slot_values(batch, spec.input.units(), 1, 0));
+  network.forward(exec, step);
+  const std::vector<float> output = filled_slots(batch, network.output());
+  set_values(network.d_output(), slot_values(batch, network.output_shape().units(), 2, 0));
+  network.backward(exec, step);
+  return {output, gradients_of(step, network.table())};
+}
+
+// The same with every layer on its own: nothing in place, nothing shared, no gradient left out.
+Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
+  struct Link {
+    std::unique_ptr<Layer> layer;  // null: a change of layout
+    Activation x, y;
+  };
+  const ExecSpace exec;
+  std::vector<Link> links;
+  ParameterTable table;
+  Activation current{{}, spec.input, Layout::rows, batch.slots()};
+  const auto convert = [&](Layout to) {
+    if (current.layout == to) return;
+    links.push_back({nullptr, current, {{}, current.shape, to, batch.slots()}});
+    current = links.back().y;
+  };
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    if (spec.layers[i].type == LayerType::flatten) {
+      convert(Layout::rows);
+      current.shape = Shape{current.shape.units()};
+      continue;
+    }
+    auto layer = build_layer(spec.layers[i], current.shape, static_cast<int>(i));
+    convert(layer->input_layout(current.layout));
+    layer->add_parameters(table);
+    layer->allocate(batch.slots());
+    const Layout out = layer->output_layout(current.layout);
+    links.push_back({std::move(layer), current, {}});
+    current = {{}, links.back().layer->output_shape(), out, batch.slots()};
+    links.back().y = current;
+  }
+
+  const StepContext step = step_for(batch, table);
+  const auto fresh = [](const Activation& like) {
+    return filled_activation(like.shape, like.layout, like.slots, kGarbage);
+  };
+  Activation input{{}, spec.input, Layout::rows, batch.slots()};
+  input = fresh(input);
+  set_values(input, slot_values(batch, spec.input.units(), 1, 0));
+  Activation x = input;
+  for (Link& link : links) {
+    link.x.data = x.data;
+    link.y = fresh(link.y);
+    if (link.layer) {
+      link.layer->forward(exec, step, link.x, link.y);
+    } else {
+      convert_layout(exec, link.x, link.y);
+    }
+    x = link.y;
+  }
+  Numbers numbers{filled_slots(batch, x), {}};
+  Activation dy = fresh(x);
+  set_values(dy, slot_values(batch, x.shape.units(), 2, 0));
+  for (auto link = links.rbegin(); link != links.rend(); ++link) {
+    const Activation dx = fresh(link->x);
+    Activation slope = link->y;
+    slope.data = dy.data;
+    if (link->layer) {
+      link->layer->backward(exec, step, link->x, link->y, slope, dx);
+    } else {
+      convert_layout(exec, slope, dx);
+    }
+    dy = dx;
+  }
+  numbers.gradients = gradients_of(step, table);
+  return numbers;
+}
+
+void expect_same_as_layers(const NetworkSpec& spec) {
+  for (const TestBatch& batch : {TestBatch{7, 3, 16}, TestBatch{18, 17, 32}, TestBatch{1, 1, 16}}) {
+    SCOPED_TRACE(std::to_string(batch.samples) + " samples");
+    const Numbers expected = run_layers(spec, batch);
+    for (const int spare_slots : {0, 32}) {
+      const Numbers actual = run_network(spec, batch, spare_slots);
+      EXPECT_EQ(actual.output, expected.output);
+      EXPECT_EQ(actual.gradients, expected.gradients);
+    }
+  }
+}
+
+const LayerSpec relu = simple(LayerType::relu);
+const LayerSpec tanh_layer = simple(LayerType::tanh);
+const LayerSpec sigmoid = simple(LayerType::sigmoid);
+const LayerSpec gelu = simple(LayerType::gelu);
+const LayerSpec flatten = simple(LayerType::flatten);
+
+}  // namespace
+
+TEST(Network, EveryLayerTypeInOneNetwork) {
+  expect_same_as_layers(network_of(
+      {3, 9, 7}, {gelu, conv2d(4, 3, 1, 1), relu, dropout(0.3), pool(LayerType::max_pool2d, 2, 1),
+                  sigmoid, pool(LayerType::avg_pool2d, 2), flatten, linear(11), tanh_layer,
+                  dropout(0.5), relu, linear(5), gelu}));
+}
+
+TEST(Network, ChainsOfLayersThatMayWorkInPlace) {
+  // A layer whose backward reads its output must not be overwritten by the next one.
+  for (const LayerSpec& first : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
+    for (const LayerSpec& second : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
+      SCOPED_TRACE(std::string(to_string(first.type)) + " " + to_string(second.type));
+      expect_same_as_layers(network_of({19, 1, 1}, {linear(18), first, second, linear(3)}));
+      expect_same_as_layers(network_of({2, 3, 3}, {first, conv2d(3, 2), first, second, second}));
+    }
+  }
+}
+
+TEST(Network, FlattenFirstLastAndTwice) {
+  expect_same_as_layers(network_of({2, 4, 3}, {flatten, linear(5)}));
+  expect_same_as_layers(network_of({2, 4, 3}, {flatten, conv2d(3, 1), relu}));
+  expect_same_as_layers(network_of({2, 4, 3}, {conv2d(3, 2), flatten}));
+  expect_same_as_layers(network_of({2, 4, 3}, {conv2d(3, 2), flatten, flatten, linear(2)}));
+  expect_same_as_layers(network_of({2, 4, 3}, {flatten, relu, flatten, linear(2), flatten}));
+}
+
+TEST(Network, ImageLayersBetweenFlatOnes) {
+  expect_same_as_layers(network_of({17, 1, 1}, {linear(20), conv2d(6, 1), relu, linear(4)}));
+}
+
+TEST(Network, OutputLayoutThatTheLossWants) {
+  Network network(network_of({2, 3, 3}, {conv2d(4, 3)}));
+  EXPECT_EQ(network.output_layout(), Layout::lanes);
+  network.set_output_layout(Layout::rows);
+  EXPECT_EQ(network.output_layout(), Layout::rows);
+  EXPECT_EQ(network.output_shape(), Shape{4});
+}
+
+TEST(Network, BatchIsNeverOverwritten) {
+  // It may be the target, too (auto-encoder).
+  for (const LayerSpec& first : {relu, tanh_layer, dropout(0.5)}) {
+    const NetworkSpec spec = network_of({20, 1, 1}, {first, relu, linear(20)});
+    const TestBatch batch;
+    Network network(spec);
+    network.allocate(batch.slots());
+    network.set_slots(batch.slots());
+    const StepContext step = step_for(batch, network.table());
+    const std::vector<float> before = slot_values(batch, 20, 1, 0);
+    set_values(network.input(), before);
+    network.forward(ExecSpace(), step);
+    set_values(network.d_output(), slot_values(batch, 20, 2, 0));
+    network.backward(ExecSpace(), step);
+    EXPECT_EQ(values_of(network.input()), before);
+  }
+}
+
+TEST(Network, RankWithoutSlotsRunsThrough) {
+  Network network(network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}));
+  network.allocate(0);
+  network.set_slots(0);
+  StepContext step = step_for({}, network.table());
+  step.schedule = make_block_schedule(3, 3, 3, 16);
+  network.forward(ExecSpace(), step);
+  network.backward(ExecSpace(), step);
+}
+
+TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
+  const TestBatch batch;
+  Network network(network_of({4, 1, 1}, {linear(6), tanh_layer, linear(3)}));
+  network.allocate(batch.slots());
+  network.set_slots(batch.slots());
+  const StepContext step = step_for(batch, network.table());
+  const auto culprit = [&](float filled, float empty) {
+    std::vector<float> values = slot_values(batch, 4, 1, empty);
+    values[0] = filled;
+    set_values(network.input(), values);
+    network.forward(ExecSpace(), step);
+    return network.first_non_finite_layer(step);
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(culprit(1, 0), "");
+  EXPECT_EQ(culprit(1, nan), "") << "empty slots do not count";
+  EXPECT_EQ(culprit(nan, 0), "linear1");
+  const std::int64_t bias = network.table().entries().at(3).offset;
+  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
+                    std::numeric_limits<float>::infinity());
+  EXPECT_EQ(culprit(1, 0), "linear2");
+}
+
+}  // namespace quern::test

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks whose layers do not fit together.
+#include "network/network.hpp"
+#include "support/expect_error.hpp"
+#include "support/layer_specs.hpp"
+
+namespace quern::test {
+
+namespace {
+
+void expect_refused(const NetworkSpec& spec, std::initializer_list<std::string> parts) {
+  expect_error([&] { Network network(spec); }, ExitCode::bad_input, parts);
+}
+
+}  // namespace
+
+TEST(NetworkShapes, LinearOnAnImageIsToldToFlatten) {
+  expect_refused(
+      network_of({3, 5, 5}, {simple(LayerType::relu), linear(4)}),
+      {"network.layers", "'linear1'", "linear", "recipe line 2", "[3, 5, 5]", "flatten"});
+}
+
+TEST(NetworkShapes, KernelLargerThanTheImage) {
+  expect_refused(network_of({1, 5, 4}, {conv2d(2, 3), conv2d(2, 3)}),
+                 {"'conv2d2'", "recipe line 2", "[2, 3, 2]", "3 x 3"});
+}
+
+TEST(NetworkShapes, KernelLargerThanThePaddedImage) {
+  expect_refused(network_of({1, 3, 3}, {conv2d(2, 6, 1, 1)}),
+                 {"'conv2d1'", "[1, 3, 3]", "6 x 6", "padding", "at least 4"});
+}
+
+TEST(NetworkShapes, KernelThatJustFitsThePaddedImageIsFine) {
+  const Network network(network_of({1, 3, 3}, {conv2d(2, 5, 1, 1)}));
+  EXPECT_EQ(network.output_shape(), (Shape{2, 1, 1}));
+}
+
+TEST(NetworkShapes, PoolWindowLargerThanTheImage) {
+  for (const LayerType type : {LayerType::max_pool2d, LayerType::avg_pool2d}) {
+    expect_refused(network_of({2, 4, 3}, {conv2d(2, 2), pool(type, 3)}),
+                   {to_string(type), "recipe line 2", "[2, 3, 2]", "3 x 3"});
+  }
+}
+
+TEST(NetworkShapes, FlatInputHasNoRoomForAWindow) {
+  expect_refused(network_of({10, 1, 1}, {conv2d(2, 2)}), {"'conv2d1'", "[10]", "2 x 2"});
+}
+
+TEST(NetworkShapes, NothingButFlattenComputesNothing) {
+  expect_refused(network_of({1, 2, 2}, {simple(LayerType::flatten)}), {"network.layers"});
+}
+
+TEST(NetworkShapes, NothingToTrain) {
+  expect_refused(network_of({1, 2, 2}, {simple(LayerType::relu), dropout(0.5)}),
+                 {"network.layers", "nothing to train"});
+}
+
+}  // namespace quern::test

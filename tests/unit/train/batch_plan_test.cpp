@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/batch_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "dataset/permutation.hpp"
+#include "support/expect_error.hpp"
+#include "support/views.hpp"
+#include "train/step_kernels.hpp"
+
+namespace quern::test {
+
+namespace {
+
+struct Case {
+  int count;          // samples of the data set
+  int batch;          // at most count
+  int block_samples;  // of a micro-block
+  int slot_multiple;
+  int ranks;
+  Determinism determinism = Determinism::rank_invariant;
+};
+
+// Samples in the order of the slots of all ranks, batch after batch; empty slots left out.
+std::vector<std::int64_t> epoch_order(const Case& c, bool shuffle, std::int64_t epoch) {
+  std::vector<std::int64_t> order;
+  const BatchCut cut{c.block_samples, c.slot_multiple, c.determinism};
+  for (int cursor = 0; cursor < c.count; cursor += c.batch) {
+    const int samples = std::min(c.batch, c.count - cursor);
+    for (int rank = 0; rank < c.ranks; ++rank) {
+      const BatchPlan full = make_batch_plan(cut, c.batch, rank, c.ranks);
+      const BatchPlan plan = make_batch_plan(cut, samples, rank, c.ranks);
+      EXPECT_LE(plan.slots(), full.max_slots()) << "what the model is allocated for";
+      EXPECT_EQ(plan.slots() % c.slot_multiple, 0);
+      const StepScalarsView scalars("test::scalars");
+      set_position(scalars, 11, 0, epoch, cursor);
+      const View<std::int64_t> slots("test::slots", static_cast<std::size_t>(full.max_slots()));
+      assign_slots(ExecSpace(), plan, c.count, shuffle, scalars, slots);
+      int filled = 0;
+      const std::vector<std::int64_t> values = to_vector(slots);
+      for (int slot = 0; slot < plan.slots(); ++slot) {
+        const std::int64_t sample = values[static_cast<std::size_t>(slot)];
+        if (sample < 0) continue;
+        order.push_back(sample);
+        ++filled;
+      }
+      EXPECT_EQ(filled, plan.num_samples);
+    }
+  }
+  return order;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& [count, batch] : std::vector<std::pair<int, int>>{
+           {1, 1}, {7, 7}, {10, 4}, {23, 5}, {64, 64}, {100, 33}, {130, 48}}) {
+    for (const int block : {1, 2, 3, 8, 32}) {
+      for (const int multiple : {1, 16}) {
+        for (const int ranks : {1, 2, 3, 4, 7}) {
+          all.push_back({count, batch, std::min(block, batch), multiple, ranks});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<std::int64_t> counting(int count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+}  // namespace
+
+TEST(BatchPlan, EpochInOrderMeetsEverySampleOnce) {
+  for (const Case& c : cases()) {
+    EXPECT_EQ(epoch_order(c, false, 2), counting(c.count))
+        << c.count << " " << c.batch << " " << c.block_samples << " " << c.ranks;
+  }
+}
+
+TEST(BatchPlan, ShuffledEpochIsThePermutationWhateverTheRanks) {
+  for (const Case& c : cases()) {
+    const Permutation permutation(11, 2, c.count);
+    std::vector<std::int64_t> expected;
+    for (int i = 0; i < c.count; ++i) expected.push_back(permutation(i));
+    const std::vector<std::int64_t> order = epoch_order(c, true, 2);
+    EXPECT_EQ(order, expected);
+    std::vector<std::int64_t> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(sorted, counting(c.count));
+  }
+}
+
+TEST(BatchPlan, FastModeDistributesTheSameSamples) {
+  for (Case c : cases()) {
+    c.determinism = Determinism::fast;
+    EXPECT_EQ(epoch_order(c, false, 0), counting(c.count));
+  }
+}
+
+TEST(BatchPlan, FastModeHasAtMostOnePartial) {
+  const BatchCut cut{1, 1, Determinism::fast};
+  EXPECT_EQ(make_batch_plan(cut, 5, 0, 2).schedule.num_partials, 1);
+  EXPECT_EQ(make_batch_plan(cut, 5, 1, 2).schedule.num_partials, 1);
+  EXPECT_EQ(make_batch_plan(cut, 2, 2, 3).schedule.num_partials, 0);
+}
+
+TEST(BatchPlan, SmallerBatchMayGiveARankMoreBlocks) {
+  // Five blocks on four ranks: 2, 2, 1, 0. Four blocks: 1, 1, 1, 1.
+  const BatchCut cut{2, 1, Determinism::rank_invariant};
+  const BatchPlan full = make_batch_plan(cut, 10, 3, 4);
+  EXPECT_EQ(full.slots(), 0);
+  EXPECT_EQ(make_batch_plan(cut, 8, 3, 4).slots(), 2);
+  EXPECT_EQ(full.max_slots(), 4);
+}
+
+TEST(BatchPlan, MoreBlocksThanTheTreeHoldsAreRefused) {
+  const BatchCut cut{1, 1, Determinism::rank_invariant};
+  expect_error([&] { make_batch_plan(cut, 1 << 20, 0, 4); }, ExitCode::bad_input,
+               {"train.micro_block = 1", "1048576", "at most 1048575"});
+}
+
+}  // namespace quern::test

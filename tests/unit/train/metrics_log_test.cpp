@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/metrics_log.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern::test {
+
+namespace {
+
+std::vector<nlohmann::json> read_lines(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+MetricsRecord record() {
+  MetricsRecord record;
+  record.kind = "step";
+  record.epoch = 2;
+  record.step = 150;
+  record.loss = 0.25;
+  record.samples = 32;
+  record.ranks = 4;
+  record.time_s = 1.5;
+  return record;
+}
+
+}  // namespace
+
+TEST(MetricsLog, WritesOneObjectALine) {
+  const TempDir dir;
+  MetricsRecord full = record();
+  full.accuracy = 0.5;
+  full.learning_rate = 0.1;
+  full.samples_per_s = 1000;
+  {
+    MetricsLog log(dir / "metrics.jsonl", 0, 0);
+    log.write(full);
+    log.write(record());
+  }
+  const auto lines = read_lines(dir / "metrics.jsonl");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], nlohmann::json::parse(R"({"kind": "step", "epoch": 2, "step": 150,
+      "loss": 0.25, "accuracy": 0.5, "lr": 0.1, "samples_per_s": 1000.0, "samples": 32,
+      "ranks": 4, "time_s": 1.5})"));
+  EXPECT_FALSE(lines[1].contains("accuracy"));
+  EXPECT_FALSE(lines[1].contains("lr"));
+}
+
+TEST(MetricsLog, NumbersThatJsonDoesNotKnowBecomeWords) {
+  const TempDir dir;
+  const double infinity = std::numeric_limits<double>::infinity();
+  MetricsRecord odd = record();
+  odd.loss = std::nan("");
+  odd.accuracy = -infinity;
+  odd.samples_per_s = infinity;
+  MetricsLog(dir / "metrics.jsonl", 0, 0).write(odd);
+  const auto lines = read_lines(dir / "metrics.jsonl");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["loss"], "nan");
+  EXPECT_EQ(lines[0]["accuracy"], "-inf");
+  EXPECT_EQ(lines[0]["samples_per_s"], "inf");
+}
+
+TEST(MetricsLog, AppendsAndIsReadableAtOnce) {
+  const TempDir dir;
+  MetricsLog(dir / "metrics.jsonl", 0, 0).write(record());
+  MetricsLog log(dir / "metrics.jsonl", 150, 2);
+  log.write(record());
+  EXPECT_EQ(read_lines(dir / "metrics.jsonl").size(), 2u);
+}
+
+TEST(MetricsLog, DropsWhatIsDoneAgainAndWhatIsTorn) {
+  const TempDir dir;
+  {
+    MetricsLog log(dir / "metrics.jsonl", 0, 0);
+    for (const auto& [kind, epoch, step] : std::vector<std::tuple<std::string, int, int>>{
+             {"step", 1, 50}, {"epoch", 1, 60}, {"eval", 1, 60}, {"step", 2, 100}}) {
+      MetricsRecord line = record();
+      line.kind = kind;
+      line.epoch = epoch;
+      line.step = step;
+      log.write(line);
+    }
+  }
+  std::ofstream(dir / "metrics.jsonl", std::ios::app) << "{\"kind\":\"st";
+  const auto kinds_after = [&](std::int64_t steps, std::int64_t epochs) {
+    MetricsLog log(dir / "metrics.jsonl", steps, epochs);
+    std::string kinds;
+    for (const auto& line : read_lines(dir / "metrics.jsonl")) {
+      kinds += line["kind"].get<std::string>() + " ";
+    }
+    return kinds;
+  };
+  EXPECT_EQ(kinds_after(100, 1), "step epoch eval step ");
+  EXPECT_EQ(kinds_after(60, 1), "step epoch eval ");
+  EXPECT_EQ(kinds_after(60, 0), "step ") << "the checkpoint of the epoch's last step";
+  EXPECT_EQ(kinds_after(0, 0), "");
+}
+
+TEST(MetricsLog, FolderThatIsNotThere) {
+  const TempDir dir;
+  expect_error([&] { MetricsLog log(dir / "no/metrics.jsonl", 0, 0); }, ExitCode::bad_input,
+               {"cannot write", "no/metrics.jsonl"});
+}
+
+TEST(MetricsLog, FullDiskIsAnError) {
+  const TempDir dir;
+  MetricsLog log(dir / "metrics.jsonl", 0, 0);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit nothing{0, before.rlim_max};
+  std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &nothing), 0);
+  expect_error([&] { log.write(record()); }, ExitCode::failure, {"metrics.jsonl", "disk full"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_DFL);
+}
+
+}  // namespace quern::test

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/model.hpp"
+
+#include <gtest/gtest.h>
+
+#include "comm/serial/communicator.hpp"
+#include "support/expect_error.hpp"
+#include "support/train_samples.hpp"
+#include "train/training_step.hpp"
+
+namespace quern::test {
+
+namespace {
+
+const std::string kOneConvolution =
+    "network.layers=[{type = \"conv2d\", channels = 5, kernel = 6}]";
+
+}  // namespace
+
+TEST(Model, AutoEncoderWhoseOutputIsNotItsInput) {
+  expect_error(
+      [] {
+        Model(image_recipe(4, {"loss.type=mse", "data.target=input"}));
+      },
+      ExitCode::bad_input, {"data.target = \"input\"", "[5]", "[1, 6, 6]"});
+}
+
+TEST(Model, SamplesOfAnotherShape) {
+  const Model model(image_recipe(4));
+  expect_error(
+      [&] {
+        model.check_samples(image_samples(3, {1, 5, 6}, 5));
+      },
+      ExitCode::bad_input, {"network.input is [1, 6, 6]", "[1, 5, 6]"});
+  expect_error(
+      [&] {
+        model.check_samples(image_samples(3, {3, 6, 6}, 5));
+      },
+      ExitCode::bad_input, {"[3, 6, 6]"});
+}
+
+TEST(Model, MoreClassesThanOutputs) {
+  const Model model(image_recipe(4));
+  EXPECT_NO_THROW(model.check_samples(image_samples(3, kImage, 5)));
+  expect_error([&] { model.check_samples(image_samples(3, kImage, 6)); }, ExitCode::bad_input,
+               {"[5]", "6 classes"});
+}
+
+TEST(Model, CrossEntropyOnAConvolutionWithoutFlatten) {
+  // [5, 1, 1] is flat, but comes in lanes.
+  SerialCommunicator comm;
+  const Samples samples = image_samples(20, kImage, 5);
+  const auto first_loss = [&](const std::string& layers) {
+    const Recipe recipe = image_recipe(20, {layers});
+    Model model(recipe);
+    TrainingStep step(recipe, comm, model, samples);
+    return step.run(ExecSpace(), false).loss;
+  };
+  const std::string flattened =
+      kOneConvolution.substr(0, kOneConvolution.size() - 1) + ", {type = \"flatten\"}]";
+  EXPECT_EQ(first_loss(kOneConvolution), first_loss(flattened));
+}
+
+TEST(Model, MseOnImagesNeedsNoCopyOfTheTarget) {
+  SerialCommunicator comm;
+  const Samples samples = image_samples(20, kImage, 5);
+  const Recipe recipe = image_recipe(
+      20, {"loss.type=mse", "data.target=input",
+           "network.layers=[{type = \"conv2d\", channels = 1, kernel = 3, padding = 1}]"});
+  Model model(recipe);
+  TrainingStep step(recipe, comm, model, samples);
+  Kokkos::deep_copy(model.parameters(), 0.0f);
+  double expected = 0;  // of a network that puts out zeros
+  for (const std::uint8_t pixel : to_vector(samples.images)) {
+    expected += pixel / 255.0 * (pixel / 255.0) / 36;
+  }
+  EXPECT_NEAR(step.run(ExecSpace(), false).loss, expected, 1e-5 * expected);
+}
+
+}  // namespace quern::test

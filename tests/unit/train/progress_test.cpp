@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "base/log.hpp"
+#include "train/report_text.hpp"
+
+namespace quern::test {
+
+TEST(DurationText, SecondsMinutesHours) {
+  EXPECT_EQ(duration_text(0), "0 s");
+  EXPECT_EQ(duration_text(0.4), "0 s");
+  EXPECT_EQ(duration_text(3), "3 s");
+  EXPECT_EQ(duration_text(59.6), "1:00");
+  EXPECT_EQ(duration_text(123), "2:03");
+  EXPECT_EQ(duration_text(3599.7), "1:00:00");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+  EXPECT_EQ(duration_text(360000), "100:00:00");
+}
+
+TEST(DurationText, NonsenseIsZero) {
+  EXPECT_EQ(duration_text(-5), "0 s");
+  EXPECT_EQ(duration_text(std::nan("")), "0 s");
+}
+
+TEST(Progress, OutsideATerminalIsQuietAtFirst) {
+  testing::internal::CaptureStderr();
+  Progress progress(true, 0, 10);
+  bool asked = false;
+  progress.step(1, [&] {
+    asked = true;
+    return std::string("loss");
+  });
+  progress.finish();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(asked) << "the text is made only when it is shown";
+}
+
+TEST(Progress, LinesGoToStandardOutput) {
+  testing::internal::CaptureStdout();
+  Progress(true, 0, 10).line("epoch 1");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "epoch 1\n");
+}
+
+TEST(ReportText, Sentences) {
+  EXPECT_EQ(epoch_text(2, 10, 0.39712, 0.8532, 3.2, 18750.4),
+            "epoch 2/10  loss 0.3971  accuracy 85.32 %  3.20 s  18750 samples/s");
+  EXPECT_EQ(epoch_text(1, 1, 0.5, {}, 1, 2), "epoch 1/1  loss 0.5000  1.00 s  2 samples/s");
+  EXPECT_EQ(rank_losses_text({1, 2.5}),
+            "  rank 0: sum of batch losses 1.0000\n  rank 1: sum of batch losses 2.5000");
+}
+
+TEST(ReportText, DivergenceSaysWhereAndWhatIsLeft) {
+  const std::string text = divergence_text(12, 2, std::nan(""), "fc1", 8);
+  for (const char* part : {"step 12", "epoch 2", "nan", "'fc1'", "checkpoint of step 8"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_NE(divergence_text(1, 1, 0, "", -1).find("no checkpoint"), std::string::npos);
+  EXPECT_NE(bad_weights_text(9, 4).find("checkpoint of step 4 is untouched"), std::string::npos);
+}
+
+}  // namespace quern::test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/stop_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "support/temp_dir.hpp"
+
+namespace quern::test {
+
+TEST(StopRequest, SignalsAreRemembered) {
+  for (const auto& [signal, name] :
+       {std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGTERM, "SIGTERM")}) {
+    StopRequest stop("");
+    EXPECT_FALSE(stop.is_set()) << "a request of the past does not count";
+    std::raise(signal);
+    EXPECT_TRUE(stop.is_set());
+    EXPECT_EQ(stop.reason(), name);
+  }
+}
+
+TEST(StopRequest, NobodyAskedThisRank) {
+  StopRequest stop("");
+  EXPECT_FALSE(stop.is_set());
+  EXPECT_EQ(stop.reason(), "another rank");
+}
+
+TEST(StopRequest, FileThatIsThereIsSeenAtTheFirstLook) {
+  const TempDir dir;
+  std::ofstream(dir / "STOP") << "";
+  StopRequest stop(dir / "STOP");
+  EXPECT_TRUE(stop.is_set());
+  EXPECT_EQ(stop.reason(), "the file " + (dir / "STOP").string());
+  std::filesystem::remove(dir / "STOP");
+  EXPECT_TRUE(stop.is_set()) << "it stays asked for";
+}
+
+TEST(StopRequest, FolderThatIsNotThereIsNoRequest) {
+  StopRequest stop("/nonexistent/STOP");
+  EXPECT_FALSE(stop.is_set());
+}
+
+TEST(StopRequestDeathTest, SignalsKillAgainAfterwards) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        { StopRequest stop(""); }
+        std::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace quern::test
