@@ -56,7 +56,7 @@ class Network {
   std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
-  /// first layer with parameters).
+  /// first layer with parameters). Outputs that nobody reads count here, though they are left out.
   std::int64_t forward_macs() const;
   std::int64_t training_macs() const;
 
@@ -65,10 +65,15 @@ class Network {
   struct Stage {
     std::unique_ptr<Layer> layer;
     Activation x, y, dy, dx;
+    std::int64_t full_macs = 0;
     bool in_place = false;
+    bool is_relu = false;
+    bool forward_fused = false;   // a ReLU that the layer before computes,
+    bool backward_fused = false;  // or whose slope the layer behind applies
   };
 
   void append(std::unique_ptr<Layer> layer);
+  void fuse_relus();
   void check_tensors() const;
   void append_conversion(Layout to);
   void append_flatten();

@@ -93,7 +93,7 @@ void GoldenRun::load_initial_weights() {
   for (const ParameterEntry& entry : table.entries()) {
     const GoldenTensor& tensor = golden_.initial.at(entry.name);
     if (tensor.shape != entry.shape) throw Error("'" + entry.name + "' has another shape");
-    std::copy(tensor.values.begin(), tensor.values.end(), block.begin() + entry.offset);
+    write_tensor(entry, tensor.values, block);
   }
   Kokkos::deep_copy(model_.parameters(), to_view(block));
 }
@@ -102,8 +102,7 @@ Tensors GoldenRun::split(const FloatView& block) const {
   const std::vector<float> values = to_vector(block);
   Tensors tensors;
   for (const ParameterEntry& entry : model_.network().table().entries()) {
-    const auto first = values.begin() + entry.offset;
-    tensors[entry.name] = {first, first + entry.count};
+    tensors[entry.name] = read_tensor(entry, values);
   }
   return tensors;
 }

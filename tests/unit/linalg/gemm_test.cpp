@@ -41,7 +41,7 @@ TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
   const FloatView c_view = make_view(std::vector<float>(static_cast<std::size_t>(m) * row, 7.0f));
 
   multiply(ExecSpace(), "quern::test::multiply", {c_view.data(), m, n, row},
-           {a_view.data(), m, k, k}, {b_view.data(), k, n, n}, bias_view.data());
+           {a_view.data(), m, k, k}, {b_view.data(), k, n, n}, {bias_view.data()});
 
   const auto spread = read(c_view, 0, static_cast<std::size_t>(m) * row);
   std::vector<float> c;
@@ -66,10 +66,10 @@ TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
   const FloatView rows = make_view(std::vector<float>(size));
 
   multiply(ExecSpace(), "quern::test::multiply", {whole.data(), m, n, n}, {a.data(), m, k, k},
-           {b.data(), k, n, n}, nullptr);
+           {b.data(), k, n, n}, {});
   for (int i = 0; i < m; ++i) {
     multiply(ExecSpace(), "quern::test::multiply", {rows.data() + i * n, 1, n, n},
-             {a.data() + i * k, 1, k, k}, {b.data(), k, n, n}, nullptr);
+             {a.data() + i * k, 1, k, k}, {b.data(), k, n, n}, {});
   }
 
   EXPECT_EQ(read(whole, 0, size), read(rows, 0, size));
@@ -91,7 +91,7 @@ TEST_P(Gemm, BlockSumsFollowTheTree) {
     const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_slots);
     const std::int64_t stride = static_cast<std::int64_t>(size) + 16;
     const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partials + 1)));
-    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16,
+    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16, n,
                     {a_view.data() + first * block_slots * m, schedule.slots(), m, m},
                     {b_view.data() + first * block_slots * n, schedule.slots(), n, n});
     for (int p = 0; p < schedule.num_partials; ++p) {
