@@ -46,8 +46,8 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
         for (std::int64_t i = begin; i < end; ++i) {
           const float old = p[i] * step.decay;
           const float slope = g[i] * step.gradient_scale + l2 * old;
-          const float mean = m[i] + new_part * (slope - m[i]);
-          const float square = beta2 * v[i] + new_part_sq * slope * slope;
+          const float mean = flush_denormal(m[i] + new_part * (slope - m[i]));
+          const float square = flush_denormal(beta2 * v[i] + new_part_sq * slope * slope);
           const float spread = Kokkos::sqrt(square) * step.inverse_correction + eps;
           m[i] = mean;
           v[i] = square;

@@ -37,7 +37,7 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
           const float slope = g[i] * scale + weight_decay * p[i];
-          const float speed = momentum * b[i] + slope;
+          const float speed = flush_denormal(momentum * b[i] + slope);
           b[i] = speed;
           p[i] -= lr * (nesterov ? slope + momentum * speed : speed);
         }
