@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "linalg/reference/gemm.hpp"
 #include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
@@ -55,6 +58,48 @@ TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
     }
   }
   expect_close(reference::multiply(m, n, k, a, b, bias), c, k);
+}
+
+TEST_P(Gemm, EpilogueIsWhatItsStepsAreOneByOne) {
+  const auto [m, n, k] = GetParam();
+  const auto size = static_cast<std::size_t>(m) * n;
+  const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
+  const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
+  const auto bias = random_values(static_cast<std::size_t>(n), 3);
+  auto gate = random_values(size, 4);
+  gate[0] = 0;
+  const FloatView bias_view = make_view(bias);
+  const FloatView gate_view = make_view(gate);
+  const auto run = [&](const Epilogue& epilogue) {
+    const FloatView c = make_view(std::vector<float>(size));
+    multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, {a.data(), m, k, k},
+             {b.data(), k, n, n}, epilogue);
+    return read(c, 0, size);
+  };
+
+  std::vector<float> expected = run({});
+  for (std::size_t i = 0; i < size; ++i) expected[i] += bias[i % n];
+  EXPECT_EQ(run({bias_view.data()}), expected);
+  for (std::size_t i = 0; i < size; ++i) expected[i] = expected[i] <= 0 ? 0 : expected[i];
+  EXPECT_EQ(run({bias_view.data(), true}), expected);
+  for (std::size_t i = 0; i < size; ++i) expected[i] = gate[i] <= 0 ? 0 : expected[i];
+  EXPECT_EQ(run({bias_view.data(), true, gate_view.data()}), expected);
+}
+
+TEST(GemmEpilogue, KeepsWhatIsNotANumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const FloatView a = make_view({nan, 1.0f});
+  const FloatView b = make_view({1.0f});
+  const FloatView gate = make_view({nan, nan});
+  const FloatView c = make_view({7.0f, 7.0f});
+  Epilogue epilogue;
+  epilogue.relu = true;
+  epilogue.relu_gate = gate.data();
+  multiply(ExecSpace(), "quern::test::multiply", {c.data(), 2, 1, 1}, {a.data(), 2, 1, 1},
+           {b.data(), 1, 1, 1}, epilogue);
+  const auto values = read(c, 0, 2);
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_EQ(values[1], 1.0f);
 }
 
 TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
