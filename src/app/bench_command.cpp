@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "app/bench/allreduce_bench.hpp"
+#include "app/bench/io_bench.hpp"
 #include "app/bench/kernels_bench.hpp"
 #include "app/bench/step_bench.hpp"
 
@@ -11,7 +13,8 @@ namespace quern {
 Command add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine and program");
   bench->require_subcommand(1);
-  const std::vector<Command> commands = {add_kernels_bench(*bench), add_step_bench(*bench)};
+  const std::vector<Command> commands = {add_kernels_bench(*bench), add_step_bench(*bench),
+                                         add_allreduce_bench(*bench), add_io_bench(*bench)};
   return {bench, [commands] {
             for (const Command& command : commands) {
               if (command.options->parsed()) return command.run();
