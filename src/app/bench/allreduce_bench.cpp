@@ -27,6 +27,7 @@ struct AllreduceOptions : BenchOptions {
   std::vector<std::string> overrides;
   std::vector<std::uint64_t> bytes;
   std::string mode = "both";
+  int blocks = 8;  // as many as a batch has by default, at least
 };
 
 // A gradient to reduce.
@@ -36,10 +37,9 @@ struct Gradient {
   BatchPartition partition;
 };
 
-// Sizes without a recipe: as many micro-blocks as a batch has by default on up to 8 ranks.
-Gradient gradient_of_size(std::uint64_t bytes, int num_ranks) {
+Gradient gradient_of_size(std::uint64_t bytes, int num_blocks, int num_ranks) {
   return {"", static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float)),
-          BatchPartition(std::max(8, num_ranks), 1, num_ranks)};
+          BatchPartition(num_blocks, 1, num_ranks)};
 }
 
 Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
@@ -69,7 +69,9 @@ std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& opti
     if (!broadcast_value(comm, found)) recipes.clear();
   }
   std::vector<Gradient> all;
-  for (const std::uint64_t bytes : sizes) all.push_back(gradient_of_size(bytes, comm.size()));
+  for (const std::uint64_t bytes : sizes) {
+    all.push_back(gradient_of_size(bytes, options.blocks, comm.size()));
+  }
   for (const std::string& file : recipes) {
     all.push_back(gradient_of_recipe(comm, file, options.overrides));
   }
@@ -146,6 +148,12 @@ Command add_allreduce_bench(CLI::App& bench) {
   add_byte_list(*command, "--bytes", options->bytes,
                 "Sizes of gradients (default, without recipes: 4K to 16M and the gradients of "
                 "mlp-mnist, lenet-fashion and autoencoder-mnist)");
+  command
+      ->add_option("--blocks", options->blocks,
+                   "Micro-blocks of the batch, for --bytes: decides how many partial sums a rank "
+                   "hands over in rank-invariant mode")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
   command->add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")
       ->check(CLI::IsMember({"rank-invariant", "fast", "both"}))
       ->capture_default_str();
