@@ -136,6 +136,7 @@ std::vector<IoRow> time_checkpoints(Communicator& comm, const ScratchFolder* scr
 
 ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   check_json_file(comm, options.json);
+  if (!options.data.empty()) run_on_root(comm, [&] { ShardSet::open(options.data, ""); });
   std::optional<ScratchFolder> scratch;
   run_on_root(comm, [&] { scratch.emplace(options.run_dir); });
   MachineMeter meter(comm);

@@ -67,7 +67,7 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
     return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
   };
   const double first = time_steps(kWarmup);
-  const int steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5);
+  const int steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
   Measurements result;
   result.steps = steps;
   for (int round = 0; round < options.rounds; ++round) {

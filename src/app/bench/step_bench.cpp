@@ -34,7 +34,7 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
 
   const double first = time_steps(options.warmup);
   StepBenchFacts facts;
-  facts.steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5);
+  facts.steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
   std::vector<double> seconds;
   for (int round = 0; round < options.rounds; ++round) {
     meter.measure();

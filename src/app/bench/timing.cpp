@@ -11,10 +11,9 @@ double slowest_rank_s(Communicator& comm, double seconds) {
   return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-int calls_that_fill(double target_s, double call_s, int least) {
-  constexpr int kMost = 100000;
-  if (call_s * kMost <= target_s) return kMost;
-  return std::clamp(static_cast<int>(target_s / call_s), least, kMost);
+int calls_that_fill(double target_s, double call_s, int least, int most) {
+  if (call_s * most <= target_s) return most;
+  return std::clamp(static_cast<int>(target_s / call_s), least, most);
 }
 
 }  // namespace quern

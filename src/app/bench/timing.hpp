@@ -29,7 +29,7 @@ double time_calls(Communicator& comm, int calls, Work&& work) {
   return time_together(comm, all) / calls;
 }
 
-/// How many calls of `call_s` fill about `target_s`: `least` to 100000.
-int calls_that_fill(double target_s, double call_s, int least);
+/// How many calls of `call_s` fill about `target_s`: `least` to `most`.
+int calls_that_fill(double target_s, double call_s, int least, int most);
 
 }  // namespace quern

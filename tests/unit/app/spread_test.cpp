@@ -34,9 +34,9 @@ TEST(Spread, OfNothingIsAnError) {
 }
 
 TEST(Calls, FillTheTimeWithinLimits) {
-  EXPECT_EQ(calls_that_fill(1.0, 0.01, 5), 100);
-  EXPECT_EQ(calls_that_fill(1.0, 10.0, 5), 5);
-  EXPECT_EQ(calls_that_fill(1.0, 0.0, 5), 100000);
+  EXPECT_EQ(calls_that_fill(1.0, 0.01, 5, 500), 100);
+  EXPECT_EQ(calls_that_fill(1.0, 10.0, 5, 500), 5);
+  EXPECT_EQ(calls_that_fill(1.0, 0.0, 5, 500), 500);
 }
 
 TEST(Calls, AreTimedTogether) {
