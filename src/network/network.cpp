@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/network.hpp"
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <algorithm>
 #include <limits>
 
@@ -85,6 +86,7 @@ void Network::append_conversion(Layout to) {
     return;
   }
   Stage stage;
+  stage.region = region_of("layout");
   stage.x = output_;
   stage.y = Activation{{}, output_.shape, to, 0};
   output_ = stage.y;
@@ -107,6 +109,7 @@ void Network::append(std::unique_ptr<Layer> layer) {
   if (wanted != output_.layout) append_conversion(wanted);
   if (wanted == Layout::lanes) uses_lanes_ = true;
   Stage stage;
+  stage.region = region_of(layer->name());
   stage.in_place = layer->in_place() && may_overwrite_output();
   stage.x = output_;
   stage.y = Activation{{}, layer->output_shape(), layer->output_layout(wanted), 0};
@@ -187,6 +190,7 @@ void Network::set_slots(int slots) {
 void Network::forward(const ExecSpace& exec, const StepContext& step) {
   for (Stage& stage : stages_) {
     if (stage.forward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(stage.region);
     if (stage.layer) {
       stage.layer->forward(exec, step, stage.x, stage.y);
     } else {
@@ -199,6 +203,7 @@ void Network::backward(const ExecSpace& exec, const StepContext& step) {
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
     if (stage->dy.empty()) return;  // nothing below has parameters
     if (stage->backward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(stage->region);
     if (stage->layer) {
       stage->layer->backward(exec, step, stage->x, stage->y, stage->dy, stage->dx);
     } else {

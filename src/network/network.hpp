@@ -43,6 +43,9 @@ class Network {
   const Activation& output() const { return output_; }      ///< prediction, after forward
   const Activation& d_output() const { return d_output_; }  ///< write its gradient here
 
+  /// The region in which a profiler sees the kernels of a layer, in both directions.
+  static std::string region_of(const std::string& layer) { return "quern::network::" + layer; }
+
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step);
   /// From d_output() to step.gradients. Overwrites the gradients of all parameters.
@@ -64,6 +67,7 @@ class Network {
   // One computation: a layer, or a change of layout where `layer` is null.
   struct Stage {
     std::unique_ptr<Layer> layer;
+    std::string region;
     Activation x, y, dy, dx;
     std::int64_t full_macs = 0;
     bool in_place = false;
