@@ -16,6 +16,7 @@ from pathlib import Path
 from compare_gemms import compare_gemms, print_gemms
 from contender import QuernStep, pin
 from peers import PEERS, start_step, try_variants, variants_of
+from words import name_list, positive
 from workloads import (RECIPES, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
                        step_gemms)
 
@@ -34,18 +35,18 @@ def choose_variant(peer, arguments, path, recipe, workload):
     return max(speeds, key=speeds.get), speeds
 
 
-def start_contenders(workload, arguments):
-    """({name: process}, {name: facts}), Quern first"""
+def start_contenders(contenders, workload, arguments):
+    """Adds {name: process}, Quern first; returns {name: facts}."""
     path, recipe = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    contenders = {"quern": QuernStep(arguments.quern, path, steps, arguments.set)}
+    contenders["quern"] = QuernStep(arguments.quern, path, steps, arguments.set)
     facts = {"quern": {"title": "Quern", "variant": " ".join(arguments.set)}}
     for peer in arguments.peers:
         variant, trial = choose_variant(peer, arguments, path, recipe, workload)
         contenders[peer] = start_step(peer, arguments, path, variant, steps)
         facts[peer] = {"title": PEERS[peer].title, "variant": variant, "trial_samples_per_s": trial,
                        **contenders[peer].facts}
-    return contenders, facts
+    return facts
 
 
 def spread(values):
@@ -82,8 +83,9 @@ def run_rounds(contenders, count):
 
 def compare(workload, arguments):
     recipe = read_recipe(arguments.recipes, workload)[1]
-    contenders, facts = start_contenders(workload, arguments)
+    contenders = {}
     try:
+        facts = start_contenders(contenders, workload, arguments)
         rounds = run_rounds(contenders, arguments.rounds)
     finally:
         for contender in contenders.values():
@@ -111,23 +113,6 @@ def named_variant(text):
     if peer not in PEERS or not separator or not variant:
         raise argparse.ArgumentTypeError(f"'{text}' is not PEER=VARIANT")
     return peer, variant
-
-
-def name_list(allowed):
-    def parse(text):
-        names = [] if text == "none" else text.split(",")
-        unknown = [name for name in names if name not in allowed]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"unknown '{unknown[0]}': of {', '.join(allowed)}")
-        return list(dict.fromkeys(names))
-    return parse
-
-
-def positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
-    return value
 
 
 def parse_arguments(words):

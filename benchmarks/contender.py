@@ -37,14 +37,20 @@ class Process:
         try:
             answer = json.loads(line)
         except ValueError:
-            self.close()
-            self.errors.seek(0)
-            raise ProblemError(f"'{' '.join(self.command)}' ended with exit status "
-                               f"{self.child.returncode}: {last_line(self.errors.read())}") from None
+            raise ProblemError(self.end_badly()) from None
         if "error" in answer:
             self.close()
             raise ProblemError(answer["error"])
         return answer
+
+    def end_badly(self):
+        """Why it ended."""
+        self.stop()
+        self.errors.seek(0)
+        said = last_line(self.errors.read())
+        self.errors.close()
+        return (f"'{' '.join(self.command)}' ended with exit status {self.child.returncode}: "
+                f"{said}")
 
     def ask(self, request=""):
         try:
@@ -54,17 +60,21 @@ class Process:
             pass  # read() says why it ended
         return self.read()
 
-    def close(self):
-        try:
-            self.child.stdin.close()
-        except OSError:
-            pass
-        self.child.stdout.close()
+    def stop(self):
+        for stream in (self.child.stdin, self.child.stdout):
+            try:
+                stream.close()
+            except OSError:
+                pass
         try:
             self.child.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()
+
+    def close(self):
+        self.stop()
+        self.errors.close()
 
 
 def run_quern(command):

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times matrix products of a BLAS library that is loaded at run time, so that nothing is linked with
-// it: gemm_ceiling LIBRARY. Standard input brings lines "FORM M N K" (FORM: nn, nt or tn; row major;
-// nt: B is given as [n, k]; tn: A is given as [k, m]); each answer is a JSON object with the seconds
-// of one product. benchmarks/gemm_ceiling.py drives it.
+// Times matrix products of a BLAS library that is loaded at run time, so that nothing is linked
+// with it: gemm_ceiling LIBRARY. Standard input brings lines "FORM M N K" (FORM: nn, nt or tn; row
+// major; nt: B is given as [n, k]; tn: A is given as [k, m]); each answer is a JSON object with the
+// seconds of one product. benchmarks/gemm_ceiling.py drives it.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -40,8 +41,8 @@ using CblasSgemm = void(int order, int transpose_a, int transpose_b, int m, int 
                         float alpha, const float* a, int lda, const float* b, int ldb, float beta,
                         float* c, int ldc);
 using DnnlSgemm = int(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n,
-                      std::int64_t k, float alpha, const float* a, std::int64_t lda,
-                      const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+                      std::int64_t k, float alpha, const float* a, std::int64_t lda, const float* b,
+                      std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
 Gemm wrap(CblasSgemm* sgemm) {
   constexpr int kRowMajor = 101;
@@ -144,16 +145,16 @@ void serve(void* library) {
   std::cout << "{\"core\": \"" << core_name(library) << "\"}" << std::endl;
   std::string form;
   Product p;
-  while (std::cin >> form >> p.m >> p.n >> p.k) {
-    if ((form != "nn" && form != "nt" && form != "tn") || p.m < 1 || p.n < 1 || p.k < 1) {
+  while (std::cin >> form) {
+    std::cin >> p.m >> p.n >> p.k;
+    if (!std::cin || (form != "nn" && form != "nt" && form != "tn") || p.m < 1 || p.n < 1 ||
+        p.k < 1) {
       throw std::runtime_error("was asked for something else than 'nn|nt|tn M N K'");
     }
     p.transpose_a = form[0] == 't';
     p.transpose_b = form[1] == 't';
     Operands operands(p, generator);
-    const auto multiply = [&] {
-      gemm(p, operands.a.data(), operands.b.data(), operands.c.data());
-    };
+    const auto multiply = [&] { gemm(p, operands.a.data(), operands.b.data(), operands.c.data()); };
     multiply();
     check(operands, generator);
     std::cout << "{\"seconds\": " << seconds_per_product(multiply) << "}" << std::endl;
