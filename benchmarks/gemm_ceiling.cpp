@@ -71,12 +71,17 @@ Gemm find_gemm(void* library) {
   throw std::runtime_error("has neither dnnl_sgemm nor cblas_sgemm");
 }
 
-// The kernels that OpenBLAS chose for this processor or was told to take; "" for other libraries.
+// The kernels that OpenBLAS or BLIS chose for this processor or was told to take, "" if unknown.
 std::string core_name(void* library) {
   for (const char* name : {"openblas_get_corename", "scipy_openblas_get_corename"}) {
     if (auto* get = find<const char*()>(library, name)) return get();
   }
-  return "";
+  auto* start = find<void()>(library, "bli_init");
+  auto* query = find<int()>(library, "bli_arch_query_id");
+  auto* to_string = find<const char*(int)>(library, "bli_arch_string");
+  if (start == nullptr || query == nullptr || to_string == nullptr) return "";
+  start();  // else an id that was asked for counts as invalid
+  return to_string(query());
 }
 
 std::vector<float> random_floats(std::int64_t count, std::mt19937& generator) {

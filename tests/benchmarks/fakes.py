@@ -37,17 +37,23 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 """
 
-# Knows two libraries; the time of a product depends on the library and OpenBLAS' core type.
+# Knows three libraries; the time of a product depends on the library and the kernels it was told to
+# take. Number 4 of this BLIS is zen3, the others but 0 are processors that it was not built for.
 CEILING = """
 import json, os, sys
-library, core = sys.argv[1], os.environ.get("OPENBLAS_CORETYPE", "Haswell").capitalize()
-seconds = {"libopenblas.so.0": 2e-3 if core == "Haswell" else 1e-3, "libdnnl.so.2": 4e-3}
-if library not in seconds:
+library = sys.argv[1]
+if library == "libopenblas.so.0":
+    core = {"SKYLAKEX": "SkylakeX"}.get(os.environ.get("OPENBLAS_CORETYPE"), "Haswell")
+elif library == "libblis.so.4":
+    core = {"": "generic", "0": "skx", "4": "zen3"}[os.environ.get("BLIS_ARCH_TYPE", "")]
+elif library == "libplain.so":
+    core = ""
+else:
     sys.exit(library + ": cannot open shared object file")
-core = core if "openblas" in library else ""
+seconds = {"SkylakeX": 1e-3, "skx": 3e-3}.get(core, 2e-3)
 print(json.dumps({"core": core}), flush=True)
 for line in sys.stdin:
-    print(json.dumps({"seconds": seconds[library]}), flush=True)
+    print(json.dumps({"seconds": seconds}), flush=True)
 """
 
 
