@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "linalg/block_schedule.hpp"
@@ -15,11 +17,12 @@ namespace quern {
 enum class ReductionPlan : int {};
 
 struct ReducedGradient {
-  FloatView total;  ///< num_floats floats, equal on all ranks; valid until the next reduce
-  float votes = 0;  ///< sum of the ranks' votes
+  ConstFloatView total;  ///< num_floats floats, equal on all ranks; valid until the next reduce
+  float votes = 0;       ///< sum of the ranks' votes
 };
 
-/// Collective calls: all ranks make the same plans in the same order and reduce together.
+/// Collective calls: all ranks make the same plans in the same order, allocate, and reduce
+/// together.
 class GradientReducer {
  public:
   /// `num_floats` >= 1: floats of the flat gradient block.
@@ -34,26 +37,43 @@ class GradientReducer {
   /// travels with the last slice.
   std::int64_t partial_stride() const { return round_up_to_lanes(num_floats_ + 1); }
 
-  /// Partials this rank hands over under a partition, each of partial_stride() floats; 0 on ranks
-  /// without blocks.
-  virtual int num_partials(const BatchPartition& partition) const = 0;
+  /// Partials that a rank's kernels hand over under a partition; 0 on ranks without blocks.
+  virtual int num_partials(const BatchPartition& partition, int rank) const = 0;
 
-  /// Makes a plan and all the buffers it needs. Not to be called after the first reduce().
-  virtual ReductionPlan add_plan(const BatchPartition& partition) = 0;
+  /// Makes a plan for a partition of this communicator's ranks. Before allocate().
+  ReductionPlan add_plan(const BatchPartition& partition);
 
-  /// Adds up all ranks' partials and votes (0 or 1: one message less to agree on stopping). May
-  /// overwrite `partials`. Waits for `exec`; the total is complete on return. No allocation.
-  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan,
-                                 const GradientPartials& partials, float vote) = 0;
+  /// Once, after the last plan: makes all buffers.
+  void allocate();
+
+  /// Where this rank's kernels write, room for the partials of every plan (and at least one). The
+  /// reducer owns the memory because it may lie where the other ranks can read it.
+  const GradientPartials& partials() const { return partials_; }
+
+  /// Adds up all ranks' partials() and votes (0 or 1: one message less to agree on stopping). May
+  /// overwrite the partials. Waits for `exec`; the total is complete on return. No allocation.
+  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) = 0;
+
+  /// How the sum is formed, for people: "through shared memory, 2 ranks of one node".
+  virtual std::string describe() const;
 
  protected:
   Communicator& comm() const { return comm_; }
-  /// Throws Error unless `partials` can hold what a plan needs.
-  void check_partials(const GradientPartials& partials, int num_partials) const;
+  const std::vector<BatchPartition>& partitions() const { return partitions_; }
+
+  /// Most partials of a rank under any plan, at least one.
+  int max_partials(int rank) const;
+
+  /// What partials() is to be; whatever else the reducer needs for partitions() is made here, too.
+  virtual FloatView allocate_partials() = 0;
+  /// Memory of this rank alone, for max_partials(own rank).
+  FloatView allocate_private_partials() const;
 
  private:
   Communicator& comm_;
   std::int64_t num_floats_;
+  std::vector<BatchPartition> partitions_;
+  GradientPartials partials_;
 };
 
 }  // namespace quern

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
@@ -32,6 +33,8 @@ class TrainingStep {
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
   /// not counted.
   std::int64_t memory_bytes() const { return memory_bytes_; }
+  /// How the ranks' gradients are added, for people.
+  std::string reduction_text() const { return reducer_->describe(); }
 
   /// Where the next step stands: steps done, epoch from 0, samples of the epoch consumed.
   void set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor);
@@ -73,7 +76,6 @@ class TrainingStep {
   std::int64_t steps_per_epoch_ = 0;
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
-  GradientPartials gradients_;
   std::int64_t cursor_ = 0;  // host copy of scalars().cursor: it decides which batch comes next
   bool is_last_ = false;
 };

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/shared_memory_reducer.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+namespace {
+
+FloatView floats_of(const NodeShared& memory) {
+  const std::span<std::byte> bytes = memory.bytes();
+  return FloatView(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+}
+
+// ((a + b) + c) + d
+BlockTree::Walk one_after_another(std::size_t num_leaves) {
+  BlockTree::Walk walk;
+  walk.merges.assign(num_leaves, 1);
+  walk.merges.front() = 0;
+  walk.remain.resize(1);
+  walk.depth = 2;
+  return walk;
+}
+
+}  // namespace
+
+SharedMemoryReducer::SharedMemoryReducer(Communicator& comm, std::int64_t num_floats,
+                                         SumOrder order)
+    : GradientReducer(comm, num_floats), order_(order), slices_(num_floats, comm.size()) {
+  expect(is_possible(comm), "ranks of one node, and kernels on the host");
+}
+
+bool SharedMemoryReducer::is_possible(const Communicator& comm) {
+  return kHostExecution && comm.node_size() == comm.size();
+}
+
+int SharedMemoryReducer::num_partials(const BatchPartition& partition, int rank) const {
+  if (order_ == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
+  return static_cast<int>(tree_partials(partition, rank).size());
+}
+
+FloatView SharedMemoryReducer::allocate_partials() {
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    section_ = std::max(section_, max_partials(rank) * partial_stride());
+  }
+  const auto section = static_cast<std::size_t>(section_);
+  const auto num_ranks = static_cast<std::size_t>(comm().size());
+  partials_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));
+  total_memory_ =
+      comm().allocate_node_shared(static_cast<std::size_t>(num_floats()) * sizeof(float));
+  all_partials_ = floats_of(*partials_memory_);
+  total_ = floats_of(*total_memory_);
+  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
+  const std::size_t begin = static_cast<std::size_t>(comm().rank()) * section;
+  return Kokkos::subview(all_partials_, std::pair(begin, begin + section));
+}
+
+TreeSumPlan SharedMemoryReducer::make_plan(const BatchPartition& partition) const {
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    const int count = num_partials(partition, rank);
+    for (int p = 0; p < count; ++p) {
+      leaves.push_back(rank * section_ + p * partial_stride() + slices_.begin(comm().rank()));
+    }
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+  }
+  return make_tree_sum_plan(leaves, order_ == SumOrder::tree
+                                        ? BlockTree(partition.num_blocks()).walk_nodes(nodes)
+                                        : one_after_another(leaves.size()));
+}
+
+ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan, float vote) {
+  exec.fence("quern::parallel::partials_complete");
+  const int own = comm().rank();
+  vote_of(own) = vote;
+  partials_memory_->publish();
+
+  ReducedGradient result{total_, 0};
+  for (int rank = 0; rank < comm().size(); ++rank) result.votes += vote_of(rank);
+  tree_sum(exec, plans_.at(static_cast<std::size_t>(plan)), all_partials_, all_partials_,
+           Kokkos::subview(total_, std::pair(slices_.begin(own), slices_.end(own))),
+           slices_.count(own));
+  exec.fence("quern::parallel::own_slice_complete");
+  total_memory_->publish();
+  return result;
+}
+
+std::string SharedMemoryReducer::describe() const {
+  return "through shared memory, " + std::to_string(comm().size()) + " ranks of one node";
+}
+
+}  // namespace quern
