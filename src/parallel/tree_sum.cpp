@@ -12,7 +12,7 @@ namespace {
 
 // Floats that one work item adds side by side: on a CPU some vector registers' worth, so that the
 // steps of the walk cost little beside the additions; one float on a device.
-constexpr int kTile = kHostExecution ? 8 * kLanes : 1;
+constexpr int kTile = kHostExecution ? 16 * kLanes : 1;
 // And that one copies: slices are whole groups of lanes.
 constexpr int kPackTile = kHostExecution ? kLanes : 1;
 
