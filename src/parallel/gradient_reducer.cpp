@@ -7,9 +7,9 @@
 
 namespace quern {
 
-GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats)
-    : comm_(comm), num_floats_(num_floats) {
-  expect(num_floats >= 1, "a gradient of at least one float");
+GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
+    : comm_(comm), num_floats_(num_floats), num_sums_(num_sums) {
+  expect(num_sums >= 0 && num_floats > num_sums, "a gradient of at least one float");
 }
 
 ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
@@ -35,6 +35,16 @@ int GradientReducer::max_partials(int rank) const {
 FloatView GradientReducer::allocate_private_partials() const {
   return FloatView("quern::parallel::partials",
                    static_cast<std::size_t>(max_partials(comm_.rank()) * partial_stride()));
+}
+
+// `floats`: at least num_floats(), the gradient first.
+ReducedGradient GradientReducer::reduced(const ConstFloatView& floats, float votes) const {
+  return {Kokkos::subview(floats, std::pair(std::int64_t{0}, num_gradient())),
+          Kokkos::subview(floats, std::pair(num_gradient(), num_floats_)), votes};
+}
+
+SharedBlock GradientReducer::allocate_block(const std::string& label, std::int64_t count) const {
+  return {FloatView(label, static_cast<std::size_t>(count)), nullptr};
 }
 
 std::string GradientReducer::describe() const {

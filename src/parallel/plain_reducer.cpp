@@ -12,15 +12,14 @@ int PlainReducer::num_partials(const BatchPartition& partition, int rank) const 
 ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan, float vote) {
   const BatchPartition& partition = partitions().at(static_cast<std::size_t>(plan));
   const FloatView& block = partials().data;
-  const FloatView total = Kokkos::subview(block, Kokkos::make_pair(std::int64_t{0}, num_floats()));
-  if (comm().size() == 1) return {total, vote};
+  if (comm().size() == 1) return reduced(block, vote);
   if (num_partials(partition, comm().rank()) == 0) Kokkos::deep_copy(exec, block, 0.0f);
   exec.fence("quern::parallel::partials_complete");
   const std::span<float> floats =
       host_span(block).first(static_cast<std::size_t>(num_floats() + 1));
   floats.back() = vote;
   comm().all_reduce_sum(floats);
-  return {total, floats.back()};
+  return reduced(block, floats.back());
 }
 
 }  // namespace quern

@@ -24,8 +24,8 @@ void grow(FloatView& view, const std::string& label, std::int64_t count) {
 
 }  // namespace
 
-TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats)
-    : GradientReducer(comm, num_floats), slices_(num_floats, comm.size()) {
+TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
+    : GradientReducer(comm, num_floats, num_sums), slices_(num_floats, comm.size()) {
   for (int rank = 0; rank < comm.size(); ++rank) {
     gather_counts_.push_back(slices_.count(rank) + slices_.num_votes(rank));
   }
@@ -81,12 +81,11 @@ TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const 
 
 ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id, float vote) {
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  const auto block = Kokkos::make_pair(std::int64_t{0}, num_floats());
-  if (comm().size() == 1) return {Kokkos::subview(partials().data, block), vote};
+  if (comm().size() == 1) return reduced(partials().data, vote);
   send_partials(exec, plan, vote);
   add_own_slice(exec, plan, vote);
   gather_slices();
-  return {Kokkos::subview(total_, block), host_span(total_).back()};
+  return reduced(total_, host_span(total_).back());
 }
 
 void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan, float vote) {

@@ -16,7 +16,7 @@ namespace quern {
 /// moves.
 class TreeReducer final : public GradientReducer {
  public:
-  TreeReducer(Communicator& comm, std::int64_t num_floats);
+  TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
 
   int num_partials(const BatchPartition& partition, int rank) const override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;

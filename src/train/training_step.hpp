@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
@@ -59,6 +60,7 @@ class TrainingStep {
   // Behind the parameters the gradient block carries the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
+  ReducedGradient reduce(const ExecSpace& exec, float vote);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   Model& model_;
@@ -66,6 +68,7 @@ class TrainingStep {
   std::uint64_t seed_;
   bool shuffle_;
   GradientClip clip_;
+  std::vector<SharedBlock> state_blocks_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientReducer> reducer_;
   StepScalarsView scalars_;
