@@ -21,7 +21,7 @@ class ReductionProbe {
   /// Partials that this rank hands over.
   int num_partials() const { return num_partials_; }
   /// Collective.
-  void reduce() { reducer_->reduce(exec_, plan_, partials_, 0.0f); }
+  void reduce() { reducer_->reduce(exec_, plan_, 0.0f); }
 
   std::vector<double> times_s;  ///< one value a round
 
@@ -30,7 +30,6 @@ class ReductionProbe {
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan plan_{};
   int num_partials_ = 0;
-  GradientPartials partials_;
 };
 
 }  // namespace quern
