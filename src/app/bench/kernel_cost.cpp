@@ -21,6 +21,7 @@ struct LayerRow {
 constexpr LayerRow kLayerRows[] = {
     {"pack", 0, 0, 0, 2},                 // the weights, from, to
     {"transpose", 0, 0, 0, 2},            // the same
+    {"pack", 0, 0, 0, 2},                 // from, to
     {"weight_gradient", 1, 1, 1, 1},      // x, dy, d_weight
     {"input_gradient", 1, 1, 1, 1},       // dy, weight, dx
     {"bias_gradient", 0, 0, 1, 0},        // dy
