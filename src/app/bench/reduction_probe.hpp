@@ -13,8 +13,8 @@ namespace quern {
 /// A gradient reduction of one size to be timed, in one mode of determinism.
 class ReductionProbe {
  public:
-  /// Collective. A gradient of `num_floats` (>= 1) floats, zeros: adding does not take longer for
-  /// other numbers.
+  /// Collective. Reduced as in training: through shared memory inside a node. A gradient of
+  /// `num_floats` (>= 1) floats, zeros: adding does not take longer for other numbers.
   ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
                  const BatchPartition& partition);
 
