@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The keys of a template: declared at its top, given on the command line, checked.
 #
-#   #: KEY type default description       default: ! required, - empty, + may be given repeatedly
+#   #: KEY type default description       default: ! required, - empty, + may be given repeatedly, !+ both
 #   #: include FILE                       of jobs/keys or jobs/templates
 #   #: home KEY                           the folder that keeps job/ and log/
 #   #: kind serial                        one process; without this line: ranks on nodes
@@ -65,7 +65,7 @@ take_values() {
     [[ $key =~ ^[A-Za-z0-9_]+$ && -n ${key_type[$key]:-} ]] ||
       fail "unknown key '$key'$(nearest_key "${key^^}"); known keys: $(known_keys)"
     check_value "$key" "${key_type[$key]}" "$text"
-    if [[ ${key_default[$key]} == + ]]; then
+    if [[ ${key_default[$key]} == *+ ]]; then
       value[$key]+="${value[$key]:+$'\n'}$text"
     elif [[ -n ${value[$key]+given} ]]; then
       fail "the key $key is given twice"
@@ -75,7 +75,7 @@ take_values() {
   done
   for name in "${key_order[@]}"; do
     case "${key_default[$name]}" in
-      "!") [[ -n ${value[$name]:-} ]] || missing+=("$name") ;;
+      "!" | "!+") [[ -n ${value[$name]:-} ]] || missing+=("$name") ;;
       - | +) : "${value[$name]:=}" ;;
       *) : "${value[$name]:=${key_default[$name]}}" ;;
     esac
@@ -88,7 +88,7 @@ print_keys() {
   for name in "${key_order[@]}"; do
     default="${key_default[$name]}"
     case "$default" in
-      "!") default=required ;;
+      "!" | "!+") default=required ;;
       -) default="" ;;
       +) default="repeatable" ;;
     esac

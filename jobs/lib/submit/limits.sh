@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154  # value and site are of keys.sh and site.sh
+# shellcheck shell=bash disable=SC2154,SC2153  # value and site are of keys.sh and site.sh
 # SPDX-License-Identifier: Apache-2.0
 # Fills in what the site decides, and refuses what it would refuse.
 

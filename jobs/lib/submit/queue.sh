@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2034  # value, site, ... are of the other parts
+# shellcheck shell=bash disable=SC2154,SC2034,SC2004  # value, site, ... are of the other parts
 # SPDX-License-Identifier: Apache-2.0
 # One job from its keys to Slurm's queue.
 
@@ -32,11 +32,15 @@ scripts/setup and cmake --preset release, or name it with QUERN=)"
 }
 
 resolve_folders() {
-  local key
+  local key text
   value[WORK_DIR]="$PWD"
   for key in "${key_order[@]}"; do
     case "${key_type[$key]}" in
-      file | folder | path) [[ -z ${value[$key]} || $key == QUERN ]] || value[$key]="$(absolute "${value[$key]}")" ;;
+      file | folder | path)
+        text="${value[$key]}"
+        [[ -z $text || $key == QUERN ]] || value[$key]="$(absolute "$text")"
+        ;;
+      folders) value[$key]="$(while IFS= read -r text; do absolute "$text"; done <<<"${value[$key]}")" ;;
     esac
   done
   value[HOME_DIR]="${value[$home_key]}"
@@ -54,6 +58,7 @@ resolve() {
   value[OMP_BIND]="${site[OMP_BIND]}"
   value[THREADS_PER_CORE]="${site[THREADS_PER_CORE]}"
   value[GPU_STEP]="${site[GPU_STEP]}"
+  value[ANALYSIS]="$(cd "$jobs_folder/../analysis" && pwd)"
   value[MAY_REQUEUE]="${value[REQUEUE]:-${site[REQUEUE]}}"
   value[REQUEUE_FLAG]=--no-requeue
   [[ ${value[MAY_REQUEUE]} == no ]] || value[REQUEUE_FLAG]=--requeue

@@ -16,13 +16,13 @@ quoted_list() {
 }
 
 filled_line() {
-  local line="$1" raw="$2" key text rest="" lists=" SET RUN "
+  local line="$1" raw="$2" key text rest=""
   while [[ $line =~ @([A-Z][A-Z0-9_]*)@ ]]; do
     key="${BASH_REMATCH[1]}"
     [[ -n ${value[$key]+known} ]] || fail "the template uses @$key@, which is no key of it"
     if [[ $raw == raw ]]; then
       text="${value[$key]}"
-    elif [[ $lists == *" $key "* ]]; then
+    elif [[ ${key_default[$key]:-} == *+ ]]; then
       text="$(quoted_list "$key")"
     elif [[ $key == SRUN || $key == GPU_STEP ]]; then
       text="${value[$key]}"
@@ -58,7 +58,10 @@ render() {
     case "$line" in
       "#: "* | "#:") ;;
       "#@ "*) included "${line#"#@ "}" ;;
-      "#SBATCH @SBATCH@") [[ -z ${value[SBATCH]} ]] || sed 's/^/#SBATCH /' <<<"${value[SBATCH]}" ;;
+      "# shellcheck disable"*) ;; # the filled job does not need it
+      "#SBATCH @SBATCH@")
+        [[ -z ${value[SBATCH]} ]] || printf '#SBATCH %s\n' "${value[SBATCH]//$'\n'/$'\n#SBATCH '}"
+        ;;
       "#SBATCH "*) lacks_value "$line" || filled_line "$line" raw ;;
       "# @FILLED@")
         printf '# Filled by: %s\n# at %s, for site %s; quern: %s\n' "$command_line" \

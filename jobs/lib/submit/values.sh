@@ -3,7 +3,9 @@
 # The types of values, and Slurm's times as seconds.
 
 # What a #SBATCH line may hold: it knows no quotes that we could rely on.
-kDirectiveText='^[A-Za-z0-9_./:,=&|+*()\[\]@-]*$'
+kDirectiveText='^[]A-Za-z0-9_./:,=&|+*()[@-]*$'
+
+future_folders=""
 
 # seconds_of TIME: of M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; fails on anything else.
 seconds_of() {
@@ -49,7 +51,10 @@ check_value() {
 cannot hold blanks, and %x stands for something else there)"
       ;;
     file) [[ -f $value && -r $value ]] || fail "$key=$value: there is no such file (from $PWD)" ;;
-    folder) [[ -d $value ]] || fail "$key=$value: there is no such folder (from $PWD)" ;;
+    folder | folders)
+      # Earlier jobs of the same plan will make it.
+      [[ -d $value || $'\n'$future_folders$'\n' == *$'\n'"$value"$'\n'* ]] || fail "$key=$value: there is no such folder (from $PWD)"
+      ;;
     yes/no) [[ $value == yes || $value == no ]] || fail "$key=$value: yes or no was expected" ;;
     setting) [[ $value == *=* ]] || fail "$key=$value: key.path=value was expected, as after --set" ;;
     option) [[ $value == --* ]] || fail "$key=$value: an option of sbatch was expected, --name=value" ;;
