@@ -64,7 +64,7 @@ class PreflightTest(cluster.JobTest):
         toy.write_recipe(self.folder)
         recipe = self.folder / "shards.toml"
         recipe.write_text(toy.RECIPE.replace('source = "random"\nsamples = 1280', 'train = "none"')
-                          .replace('target = "values"', 'target = "input"'))
+                          .replace('target = "values"', 'target = "label"').replace('"mse"', '"cross_entropy"'))
         job = self.job("generic", "train", "RECIPE=shards.toml", "RUN_DIR=refused", "NODES=2")
         self.assertEqual(self.cluster.wait(job), ("FAILED", 2))
         log = self.log("refused")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Slurm cluster of virtual nodes for the tests of one file, and what became of its jobs.
 
-ctest calls a test file as `python3 a_test.py .../bin/quern`; it ends with 77 where Slurm is missing.
+ctest calls a test file as `python3 a_test.py .../bin/quern .../count_opens`; it ends with 77 where Slurm is missing.
 """
 import os
 import re
@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = Path(__file__).resolve().parent
 SUBMIT = ROOT / "jobs" / "submit"
 PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
+OPEN_COUNTER = sys.argv[2] if len(sys.argv) > 2 else ""  # support/count_opens.cpp
 DAEMONS = ("slurmctld", "slurmd", "munged")
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"}
 LAUNCHER_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "SBATCH_", "SRUN_", "OMP_", "QUERN")
@@ -153,4 +154,4 @@ def main():
     if missing_daemons():
         print("skipped: no " + ", ".join(missing_daemons()))
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
