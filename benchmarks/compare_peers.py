@@ -1,171 +1,162 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quern against PyTorch eager: the same training steps, alternately, in one run on one machine.
+"""Quern against PyTorch (eager, torch.compile) and JAX: the same training steps, in turn, in one run.
 
-Prints seconds per epoch, samples per second and the ratio of the two speeds (above 1: Quern is
-faster). Each round runs both, in changing order; the figures are medians over the rounds.
+Prints seconds per epoch, the fraction of the multiply-add peak that Quern measured in the same
+rounds, and Quern's speed relative to each peer's (above 1: Quern is faster). Each round runs all of
+them, each time in another order; the figures are medians over the rounds.
 """
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
-import tomllib
 from pathlib import Path
 
+from compare_gemms import compare_gemms, print_gemms
+from contender import QuernStep, pin
+from peers import PEERS, start_step, try_variants, variants_of
+from words import name_list, positive
+from workloads import (RECIPES, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
+                       step_gemms)
+
 ROOT = Path(__file__).resolve().parents[1]
-RECIPES = {"W1": "mlp-mnist", "W2": "lenet-fashion", "W7": "autoencoder-mnist"}
-STEPS = {"W1": 300, "W2": 20, "W7": 300}
-TRAIN_SAMPLES = 60000
+STEPS = {"W1": 468, "W2": 20, "W7": 468}
+TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117}
 
 
-class ProblemError(Exception):
-    """Something the user has to put right."""
+def choose_variant(peer, arguments, path, recipe, workload):
+    """(variant, trial speeds): the one that was asked for, else the quickest of a short trial."""
+    asked = dict(arguments.variant).get(peer)
+    variants = variants_of(peer, recipe)
+    if asked or len(variants) == 1:
+        return asked or variants[0], {}
+    speeds = try_variants(peer, arguments, path, variants, TRIAL_STEPS[workload])
+    return max(speeds, key=speeds.get), speeds
 
 
-class QuernStep:
-    def __init__(self, program, recipe_path, threads, warmup):
-        self.command = [program, "bench", "step", str(recipe_path), "--warmup", str(warmup)]
-        self.environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        self.environment.setdefault("OMP_PROC_BIND", "false")
-        self.facts = {}
-
-    def run(self, steps):
-        """Samples per second over `steps` steps."""
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "step.json"
-            command = [*self.command, "--steps", str(steps), "--json", str(out)]
-            try:
-                done = subprocess.run(command, env=self.environment, capture_output=True, text=True,
-                                      check=False)
-            except OSError as error:
-                raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
-            if done.returncode != 0:
-                said = done.stderr.strip() or done.stdout.strip()
-                raise ProblemError(f"'{' '.join(command)}' failed with exit status "
-                                   f"{done.returncode}: {said}")
-            try:
-                self.facts = json.loads(out.read_text())
-                return float(self.facts["samples_per_s"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise ProblemError(f"no usable figures from '{' '.join(command)}': "
-                                   f"{error!r}") from error
+def start_contenders(contenders, workload, arguments):
+    """Adds {name: process}, Quern first; returns {name: facts}."""
+    path, recipe = read_recipe(arguments.recipes, workload)
+    steps = arguments.steps or STEPS[workload]
+    contenders["quern"] = QuernStep(arguments.quern, path, steps, arguments.set)
+    facts = {"quern": {"title": "Quern", "variant": " ".join(arguments.set)}}
+    for peer in arguments.peers:
+        variant, trial = choose_variant(peer, arguments, path, recipe, workload)
+        contenders[peer] = start_step(peer, arguments, path, variant, steps)
+        facts[peer] = {"title": PEERS[peer].title, "variant": variant, "trial_samples_per_s": trial,
+                       **contenders[peer].facts}
+    return facts
 
 
-def read_recipe(folder, workload):
-    path = folder / f"{RECIPES[workload]}.toml"
-    try:
-        return path, tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise ProblemError(f"cannot read recipe {path}: {error}") from error
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def import_torch(threads):
-    try:
-        import torch
-    except ImportError as error:
-        raise ProblemError("this Python has no PyTorch; benchmarks/README.md says how to install it "
-                           "(--only quern needs none)") from error
-    torch.set_num_threads(threads)
-    return torch.__version__
+def summarise(workload, recipe, rounds, facts):
+    """`rounds`: {contender: answers}."""
+    flop = sum(gemm.flop for gemm in step_gemms(recipe)) / batch_size(recipe)
+    peak = statistics.median(answer["peak_gflops"] for answer in rounds["quern"])
+    result = {"workload": workload, "recipe": RECIPES[workload], "peak_gflops": peak,
+              "flop_per_sample": flop, "contenders": {}}
+    speeds = {name: [answer["samples"] / answer["seconds"] for answer in answers]
+              for name, answers in rounds.items()}
+    for name, values in speeds.items():
+        speed = spread(values)
+        figures = {**facts[name], "samples_per_s": speed,
+                   "seconds_per_epoch": spread([TRAIN_SAMPLES / value for value in values]),
+                   "fraction_of_peak": speed["median"] * flop / (peak * 1e9), "rounds": values}
+        if name != "quern":
+            figures["ratio"] = spread([q / p for q, p in zip(speeds["quern"], values)])
+        result["contenders"][name] = figures
+    return result
+
+
+def run_rounds(contenders, count):
+    """{name: answers}; the order rotates, so that no one always follows the same other."""
+    names, answers = list(contenders), {name: [] for name in contenders}
+    for turn in range(count):
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            answers[name].append(contenders[name].ask())
+    return answers
 
 
 def compare(workload, arguments):
-    """Runs the rounds of one workload; returns its figures."""
-    path, recipe = read_recipe(arguments.recipes, workload)
-    steps = arguments.steps or STEPS[workload]
-    warmup = max(2, steps // 10)
-    sides = {}
-    if arguments.only != "quern":
-        from torch_step import fastest_torch_step
-        sides["torch"] = fastest_torch_step(recipe)
-    if arguments.only != "torch":
-        sides["quern"] = QuernStep(arguments.quern, path, arguments.threads, warmup)
-    speeds = {name: [] for name in sides}
-    if "torch" in sides:
-        sides["torch"].run(warmup)
-    for round_number in range(arguments.rounds):
-        names = sorted(sides, reverse=round_number % 2 == 0)
-        for name in names:
-            speeds[name].append(sides[name].run(steps))
-    figures = {"workload": workload, "recipe": RECIPES[workload], "steps": steps}
-    for name, values in speeds.items():
-        median = statistics.median(values)
-        figures[name] = {"samples_per_s": median, "seconds_per_epoch": TRAIN_SAMPLES / median,
-                         "best_samples_per_s": max(values), "rounds": values}
-    if "torch" in sides:
-        figures["torch"]["variant"] = sides["torch"].describe
-    if "quern" in sides:
-        facts = sides["quern"].facts
-        figures["quern"].update({key: facts[key] for key in ("fraction_of_peak", "peak_gflops")
-                                 if key in facts})
-    if len(sides) == 2:
-        ratios = [q / t for q, t in zip(speeds["quern"], speeds["torch"])]
-        figures["ratio"] = {"median": statistics.median(ratios), "min": min(ratios),
-                            "max": max(ratios)}
-    return figures
+    recipe = read_recipe(arguments.recipes, workload)[1]
+    contenders = {}
+    try:
+        facts = start_contenders(contenders, workload, arguments)
+        rounds = run_rounds(contenders, arguments.rounds)
+    finally:
+        for contender in contenders.values():
+            contender.close()
+    return summarise(workload, recipe, rounds, facts)
 
 
-def cell(figures, side, key, form):
-    return format(figures[side][key], form) if side in figures else "-"
+def print_result(result):
+    print(f"\n{result['workload']} ({result['recipe']}), FMA peak {result['peak_gflops']:.0f} "
+          f"Gflop/s\n{'':15}{'s/epoch':>8} {'(range)':>16}{'samples/s':>12}{'of peak':>9}   "
+          "Quern's speed / its  variant")
+    for figures in result["contenders"].values():
+        epoch, ratio = figures["seconds_per_epoch"], figures.get("ratio")
+        ratio_text = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})" \
+            if ratio else ""
+        range_text = f"{epoch['min']:.3f} to {epoch['max']:.3f}"
+        print(f"{figures['title']:15}{epoch['median']:8.3f} {range_text:>16}"
+              f"{figures['samples_per_s']['median']:12,.0f}"
+              f"{100 * figures['fraction_of_peak']:7.0f} %   {ratio_text:19}  {figures['variant']}",
+              flush=True)
 
 
-def print_row(figures):
-    ratio = figures.get("ratio")
-    ratio_text = "-"
-    if ratio:
-        ratio_text = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
-    peak = figures.get("quern", {}).get("fraction_of_peak")
-    print(f"{figures['workload']:9}"
-          f"{cell(figures, 'torch', 'seconds_per_epoch', '.3f'):>9}"
-          f"{cell(figures, 'torch', 'samples_per_s', ',.0f'):>12}"
-          f"{cell(figures, 'quern', 'seconds_per_epoch', '.3f'):>9}"
-          f"{cell(figures, 'quern', 'samples_per_s', ',.0f'):>12}"
-          f"{f'{100 * peak:.0f} %' if peak is not None else '-':>8}"
-          f"   {ratio_text}", flush=True)
+def named_variant(text):
+    peer, separator, variant = text.partition("=")
+    if peer not in PEERS or not separator or not variant:
+        raise argparse.ArgumentTypeError(f"'{text}' is not PEER=VARIANT")
+    return peer, variant
 
 
-def parse_arguments():
+def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", nargs="+", choices=RECIPES, default=list(RECIPES),
-                        metavar="W", help="of W1, W2, W7 (default: all)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of both (default: 5)")
-    parser.add_argument("--steps", type=int, help="steps per round (default: 300; W2: 20)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of each (default: 1)")
+    workloads = [*RECIPES, "gemm"]
+    parser.add_argument("--workloads", type=name_list(workloads), default=workloads, metavar="W,...",
+                        help=f"of {','.join(workloads)} (default: all)")
+    parser.add_argument("--peers", type=name_list(PEERS), default=list(PEERS), metavar="P,...",
+                        help=f"of {','.join(PEERS)}; none: Quern alone (default: all)")
+    parser.add_argument("--rounds", type=positive, default=7, help="of all (default: 7)")
+    parser.add_argument("--steps", type=positive, help="of a round (default: 468; W2: 20)")
+    parser.add_argument("--threads", type=positive, default=1, help="of each (default: 1)")
+    parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")],
+                        metavar="N,...", help="one per thread (default: the last ones)")
+    parser.add_argument("--variant", type=named_variant, action="append", default=[],
+                        metavar="PEER=VARIANT", help="skip the trial that chooses a peer's variant")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="passed on to quern bench; may be repeated")
     parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
                         help="the program (default: %(default)s)")
+    parser.add_argument("--python", default=sys.executable, help="Python of the peers")
     parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
                         help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--only", choices=["torch", "quern"], help="measure one side alone")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
-    arguments = parser.parse_args()
-    for name in ("rounds", "threads"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if arguments.steps is not None and arguments.steps < 1:
-        parser.error("--steps must be at least 1")
-    return arguments
+    return parser.parse_args(words)
 
 
-def main():
-    arguments = parse_arguments()
+def main(words=None):
+    arguments = parse_arguments(words)
     try:
-        torch_version = None if arguments.only == "quern" else import_torch(arguments.threads)
-        print(f"PyTorch {torch_version or 'not run'}, {arguments.threads} thread(s), median of "
-              f"{arguments.rounds} rounds, epochs of {TRAIN_SAMPLES} samples")
-        print(f"{'':9}{'PyTorch':>21}{'Quern':>21}")
-        print(f"{'':9}{'s/epoch':>9}{'samples/s':>12}{'s/epoch':>9}{'samples/s':>12}"
-              f"{'of peak':>8}   Quern's speed / PyTorch's (range)")
+        cores = pin(arguments.threads, arguments.cores)
+        print(f"{arguments.threads} thread(s) on core(s) {', '.join(map(str, cores))}; medians of "
+              f"{arguments.rounds} rounds; epochs of {TRAIN_SAMPLES} samples", flush=True)
         results = []
         for workload in arguments.workloads:
-            results.append(compare(workload, arguments))
-            print_row(results[-1])
+            if workload == "gemm":
+                results.append(compare_gemms(arguments))
+                print_gemms(results[-1])
+            else:
+                results.append(compare(workload, arguments))
+                print_result(results[-1])
         if arguments.json:
             arguments.json.write_text(json.dumps(
-                {"torch": torch_version, "threads": arguments.threads, "rounds": arguments.rounds,
+                {"threads": arguments.threads, "cores": cores, "rounds": arguments.rounds,
                  "results": results}, indent=2) + "\n")
     except (ProblemError, OSError) as error:
         print(f"compare_peers: {error}", file=sys.stderr)

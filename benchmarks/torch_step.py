@@ -1,74 +1,108 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of a recipe in PyTorch eager, as quick as PyTorch does them without compiling."""
+"""Training steps of a recipe in PyTorch, eager or compiled; started by compare_peers.py.
 
-import itertools
+Usage: torch_step.py RECIPE VARIANT STEPS THREADS, requests on standard input (peer_process.py).
+VARIANT is words joined by '+':
+  fused, foreach       implementation of the optimizer
+  channels_last        memory format of images and convolutions (default: contiguous)
+  bytes                images in memory as uint8, made floats batch by batch (default: floats)
+  parts, step, whole   torch.compile of: loss and optimizer apart; the step function as it stands;
+                       one graph of forward, backward and update (torch.func)
+  autotune             mode max-autotune-no-cudagraphs
+"""
+
 import sys
 import time
+import tomllib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
-
-import torch  # noqa: E402
-
-from torch_model import build_loss, build_network, build_optimizer  # noqa: E402
-
-TRAIN_SAMPLES = 60000
-PROBE_STEPS = 10
-
-
-def batch_size(recipe):
-    """Samples per step of one rank alone."""
-    data = recipe["data"]
-    return data.get("global_batch") or data["batch_per_rank"]
+import peer_process
+from workloads import TRAIN_SAMPLES, batch_size
 
 
 class TorchStep:
-    """Float images in memory; each step gathers a shuffled batch, as training does."""
+    """Images in memory; each step gathers a shuffled batch, as training does."""
 
-    def __init__(self, recipe, fast_optimizer, channels_last):
-        torch.manual_seed(0)
-        shape, self.batch = recipe["network"]["input"], batch_size(recipe)
-        self.images = torch.rand(TRAIN_SAMPLES, *shape)
-        self.network = build_network(recipe)
-        if channels_last:
+    def __init__(self, torch, recipe, words):
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
+        import torch_model
+        self.torch, self.batch = torch, batch_size(recipe)
+        self.network = torch_model.build_network(recipe)
+        self.loss_of = torch_model.build_loss(recipe)
+        self.images = torch.rand(TRAIN_SAMPLES, *recipe["network"]["input"])
+        if "channels_last" in words:
             self.images = self.images.contiguous(memory_format=torch.channels_last)
             self.network = self.network.to(memory_format=torch.channels_last)
+        if "bytes" in words:
+            self.images = (self.images * 255).byte()
         self.to_input = recipe["data"].get("target") == "input"
         self.labels = torch.randint(10, (TRAIN_SAMPLES,))
-        self.loss_of = build_loss(recipe)
-        self.optimizer = build_optimizer(recipe, self.network.parameters(),
-                                         **{fast_optimizer: True})
         self.total = torch.zeros(())
-        self.describe = f"{fast_optimizer}{', channels_last' if channels_last else ''}"
+        self.step = self.compose_step(recipe, torch_model, words)
+        self.taken = 0
+
+    def compose_step(self, recipe, torch_model, words):
+        """The function of a batch's sample numbers that trains on them."""
+        torch = self.torch
+        mode = "max-autotune-no-cudagraphs" if "autotune" in words else "default"
+        if "whole" in words:
+            from torch_whole import WholeStep
+            return WholeStep(torch, recipe, self.network, self.loss).compiled(mode)
+        how = "foreach" if "foreach" in words else "fused"
+        optimizer = torch_model.build_optimizer(recipe, self.network.parameters(), **{how: True})
+        loss_of, update = self.loss, optimizer.step
+        if "parts" in words:
+            loss_of, update = torch.compile(loss_of, mode=mode), torch.compile(update, mode=mode)
+
+        def step(chosen):
+            loss = loss_of(chosen)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            update()
+            return loss.detach()
+
+        return torch.compile(step, mode=mode) if "step" in words else step
+
+    def loss(self, chosen, network=None):
+        x = self.images.index_select(0, chosen)
+        if x.dtype == self.torch.uint8:
+            x = x.float() * (1 / 255)
+        y = x.flatten(1) if self.to_input else self.labels.index_select(0, chosen)
+        return self.loss_of((network or self.network)(x), y)
 
     def run(self, steps):
-        """Samples per second over `steps` steps."""
+        """Seconds of `steps` steps."""
         per_epoch = TRAIN_SAMPLES // self.batch
         start = time.perf_counter()
-        for step in range(steps):
-            if step % per_epoch == 0:
-                order = torch.randperm(TRAIN_SAMPLES)
-            at = (step % per_epoch) * self.batch
-            chosen = order[at:at + self.batch]
-            x = self.images[chosen]
-            y = x.flatten(1) if self.to_input else self.labels[chosen]
-            loss = self.loss_of(self.network(x), y)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            self.optimizer.step()
-            self.total += loss.detach()
-        return steps * self.batch / (time.perf_counter() - start)
+        for _ in range(steps):
+            at = self.taken % per_epoch
+            if at == 0:
+                order = self.torch.randperm(TRAIN_SAMPLES)
+                self.batches = order[:per_epoch * self.batch].split(self.batch)
+            self.total += self.step(self.batches[at])
+            self.taken += 1
+        return time.perf_counter() - start
 
 
-def fastest_torch_step(recipe, probe_steps=PROBE_STEPS):
-    """The quickest of PyTorch's own variants on this machine."""
-    has_conv = any(layer["type"] == "conv2d" for layer in recipe["network"]["layers"])
-    layouts = (False, True) if has_conv else (False,)
-    best, best_speed = None, 0.0
-    for fast, last in itertools.product(("fused", "foreach"), layouts):
-        candidate = TorchStep(recipe, fast, last)
-        candidate.run(2)
-        speed = candidate.run(probe_steps)
-        if speed > best_speed:
-            best, best_speed = candidate, speed
-    return best
+def set_up(arguments):
+    path, variant, steps, threads = arguments
+    import torch
+    torch.set_num_threads(int(threads))
+    torch.set_flush_denormal(True)  # the moments of dead units would slow Adam down
+    recipe = tomllib.loads(Path(path).read_text())
+    words = set(variant.split("+"))
+    trainer = TorchStep(torch, recipe, words)
+    start = time.perf_counter()
+    trainer.run(3)
+    facts = {"version": f"PyTorch {torch.__version__}", "set_up_s": time.perf_counter() - start}
+
+    def measure(request):
+        count = int(request[0]) if request else int(steps)
+        return {"seconds": trainer.run(count), "samples": count * trainer.batch}
+
+    return facts, measure
+
+
+if __name__ == "__main__":
+    sys.exit(peer_process.serve(set_up))

@@ -5,6 +5,7 @@
 
 namespace quern {
 
+/// `quern bench kernels|step|allreduce|io`; app/bench/ holds one file for each.
 Command add_bench_command(CLI::App& app);
 
 }  // namespace quern

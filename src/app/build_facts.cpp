@@ -15,7 +15,16 @@ namespace quern {
 
 namespace {
 
-std::string processor() {
+std::vector<std::pair<std::string, std::string>> all_facts(const BuildFacts& facts) {
+  auto all = facts.rest;
+  all.insert(all.begin() + 2,
+             {{"kokkos", facts.kokkos_version}, {"backend", facts.kokkos_backend}});
+  return all;
+}
+
+}  // namespace
+
+std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   while (std::getline(file, line)) {
@@ -36,15 +45,6 @@ const char* vector_instructions() {
 #endif
 }
 
-std::vector<std::pair<std::string, std::string>> all_facts(const BuildFacts& facts) {
-  auto all = facts.rest;
-  all.insert(all.begin() + 2,
-             {{"kokkos", facts.kokkos_version}, {"backend", facts.kokkos_backend}});
-  return all;
-}
-
-}  // namespace
-
 BuildFacts build_facts() {
   BuildFacts facts;
   facts.rest = {{"version", version()},
@@ -55,7 +55,7 @@ BuildFacts build_facts() {
                 {"compiler", QUERN_COMPILER},
                 {"build", QUERN_BUILD_TYPE},
                 {"vectors", vector_instructions()},
-                {"processor", processor()},
+                {"processor", processor_name()},
                 {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
   return facts;
 }

@@ -46,6 +46,7 @@ std::string plan_text(const PlanFacts& facts) {
   line("ranks", fmt::format("{} (each {} thread{} on {})", facts.ranks, facts.threads,
                             facts.threads == 1 ? "" : "s", facts.device));
   line("sums", determinism_text(facts.determinism));
+  line("gradient reduction", facts.reduction);
   line("samples", fmt::format("{} ({} per node)", facts.samples, bytes_text(facts.data_bytes)));
   line("parameters", fmt::format("{}", facts.parameters));
   line("memory", fmt::format("{} per rank, and the data", bytes_text(facts.memory_bytes)));

@@ -29,6 +29,7 @@ struct PlanFacts {
   int epochs = 0;
   std::int64_t steps_per_epoch = 0;
   Determinism determinism = Determinism::rank_invariant;
+  std::string reduction;       ///< how the ranks' gradients are added
   std::vector<Batch> batches;  ///< full, last
 };
 

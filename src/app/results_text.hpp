@@ -22,26 +22,4 @@ struct EvaluationFacts {
 std::string evaluation_report(const EvaluationFacts& facts);
 std::string evaluation_json(const EvaluationFacts& facts);
 
-struct StepBenchFacts {
-  std::string workload;
-  std::string device;
-  int ranks = 1;
-  int threads = 1;
-  int global_batch = 0;
-  std::int64_t steps = 0;  ///< timed steps of a round
-  int rounds = 0;
-  double step_s = 0;  ///< median over the rounds
-  double fastest_step_s = 0;
-  double slowest_step_s = 0;
-  double flop_per_sample = 0;
-  double peak_gflops = 0;  ///< measured FMA peak of the threads used, all ranks together
-  std::int64_t epoch_samples = 60000;  ///< what seconds_per_epoch counts
-
-  double samples_per_s() const { return global_batch / step_s; }
-  double gflops() const { return flop_per_sample * samples_per_s() * 1e-9; }
-};
-
-std::string step_bench_report(const StepBenchFacts& facts);
-std::string step_bench_json(const StepBenchFacts& facts);
-
 }  // namespace quern

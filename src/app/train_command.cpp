@@ -132,6 +132,7 @@ PlanFacts facts_of(const Recipe& recipe, Communicator& comm, const Model& model,
   facts.epochs = recipe.train.epochs;
   facts.steps_per_epoch = step.steps_per_epoch();
   facts.determinism = recipe.train.determinism;
+  facts.reduction = step.reduction_text();
   facts.memory_bytes = step.memory_bytes();
   facts.data_bytes = static_cast<std::int64_t>(samples.images.size() + samples.labels.size()) +
                      static_cast<std::int64_t>(sizeof(float)) *

@@ -6,8 +6,9 @@
 
 namespace quern {
 
-/// One block of memory for all ranks of a node: the leader writes, everybody calls publish(), then
-/// everybody reads. Must be destroyed by all ranks of the node, before the communicator's session.
+/// One block of memory for all ranks of a node, aligned to a cache line. Whoever has written calls
+/// publish() with everybody else of the node, then everybody reads. Must be destroyed by all ranks
+/// of the node, before the communicator's session.
 class NodeShared {
  public:
   NodeShared() = default;
@@ -16,9 +17,12 @@ class NodeShared {
   NodeShared& operator=(const NodeShared&) = delete;
 
   virtual std::span<std::byte> bytes() const = 0;
-  /// Is this the one rank of the node that fills the memory?
+  /// Is this the one rank of the node that does what is done once?
   virtual bool is_leader() const = 0;
-  /// Collective over the node: what anyone wrote before, everyone sees afterwards.
+  /// Collective over the node: what anyone wrote before, everyone sees afterwards. Quick enough for
+  /// a training step: flags in shared memory. Who waits long gives the core away. A rank that never
+  /// comes leaves the others waiting, as in every collective call, until abort() or the launcher
+  /// ends them.
   virtual void publish() = 0;
 };
 

@@ -36,38 +36,74 @@ struct AvgPoolForward {
   }
 };
 
-/// Spreads dy over the windows of one plane, adding where windows overlap.
+/// Spreads dy over the windows of one plane, adding where windows overlap. Size as above; Gated:
+/// x is a ReLU's output, whose slope is applied.
+template <int Size, bool Gated>
 struct AvgPoolBackward {
   PoolWindow window;
+  const float* x;
   const float* dy;
   float* dx;
   float factor;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
     const float* slope = dy + plane * window.out_plane();
-    float* out = dx + plane * window.plane();
+    const std::int64_t begin = plane * window.plane();
     if (!window.tiles_the_plane())
-      for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
+      for (std::int64_t i = begin; i < begin + window.plane(); ++i) dx[i] = 0;
     for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes)
-        spread(slope, out + window.begin(oh, ow));
+      for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes) {
+        if (window.windows_overlap())
+          spread<true>(slope, x + begin + window.begin(oh, ow), dx + begin + window.begin(oh, ow));
+        else
+          spread<false>(slope, x + begin + window.begin(oh, ow), dx + begin + window.begin(oh, ow));
+      }
   }
 
+  template <bool Add>
   KOKKOS_INLINE_FUNCTION void spread(const float* KOKKOS_RESTRICT slope,
+                                     const float* KOKKOS_RESTRICT gate,
                                      float* KOKKOS_RESTRICT out) const {
-    const bool add = window.windows_overlap();
+    const int size = Size > 0 ? Size : window.size;
+    const int row = window.width * kLanes;
     float share[kLanes];
     for (int l = 0; l < kLanes; ++l) share[l] = slope[l] * factor;
-    for (int kh = 0; kh < window.size; ++kh)
-      for (int kw = 0; kw < window.size; ++kw) {
-        float* cell = out + (kh * window.width + kw) * kLanes;
-        if (add)
-          for (int l = 0; l < kLanes; ++l) cell[l] += share[l];
-        else
-          for (int l = 0; l < kLanes; ++l) cell[l] = share[l];
+    for (int kh = 0; kh < size; ++kh)
+      for (int kw = 0; kw < size; ++kw) {
+        const float* cell_gate = gate + (kh * row + kw * kLanes);
+        float* cell = out + (kh * row + kw * kLanes);
+        QUERN_VECTORIZE
+        for (int l = 0; l < kLanes; ++l) {
+          // Read outside the choice: a conditional load would keep the loop from vectorising.
+          const float read = Gated ? cell_gate[l] : 1.0f;
+          const float passed = read <= 0 ? 0.0f : share[l];
+          cell[l] = Add ? cell[l] + passed : passed;
+        }
       }
   }
 };
+
+// Runs Kernel<size of the window, or 0>.
+template <template <int> class Kernel, class... Arguments>
+void launch(const ExecSpace& exec, const std::string& label, const Activation& planes,
+            const PoolWindow& window, Arguments... arguments) {
+  const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
+  if (window.size == 2)
+    Kokkos::parallel_for(label, range, Kernel<2>{window, arguments...});
+  else if (window.size == 3)
+    Kokkos::parallel_for(label, range, Kernel<3>{window, arguments...});
+  else
+    Kokkos::parallel_for(label, range, Kernel<0>{window, arguments...});
+}
+
+template <int Size>
+using PlainBackward = AvgPoolBackward<Size, false>;
+template <int Size>
+using GatedBackward = AvgPoolBackward<Size, true>;
+
+float factor_of(const PoolWindow& window) {
+  return 1 / static_cast<float>(window.size * window.size);
+}
 
 }  // namespace
 
@@ -77,29 +113,24 @@ AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
 void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
   expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
-  const RangePolicy planes(exec, 0, std::int64_t{x.slots} / kLanes * x.shape.channels);
-  const float factor = 1 / static_cast<float>(window_.size * window_.size);
-  const float* in = x.data.data();
-  float* out = y.data.data();
-  if (window_.size == 2)
-    Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
-                         AvgPoolForward<2>{window_, in, out, factor});
-  else if (window_.size == 3)
-    Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
-                         AvgPoolForward<3>{window_, in, out, factor});
-  else
-    Kokkos::parallel_for("quern::layers::avg_pool2d", planes,
-                         AvgPoolForward<0>{window_, in, out, factor});
+  launch<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
+                         static_cast<const float*>(x.data.data()), y.data.data(),
+                         factor_of(window_));
 }
 
-void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation&,
+void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
   expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
-  const RangePolicy planes(exec, 0, std::int64_t{dx.slots} / kLanes * dx.shape.channels);
-  const float factor = 1 / static_cast<float>(window_.size * window_.size);
-  Kokkos::parallel_for("quern::layers::avg_pool2d_backward", planes,
-                       AvgPoolBackward{window_, dy.data.data(), dx.data.data(), factor});
+  const auto run = [&]<template <int> class Kernel>() {
+    launch<Kernel>(exec, "quern::layers::avg_pool2d_backward", dx, window_,
+                   static_cast<const float*>(x.data.data()),
+                   static_cast<const float*>(dy.data.data()), dx.data.data(), factor_of(window_));
+  };
+  if (fused_input_relu_)
+    run.template operator()<GatedBackward>();
+  else
+    run.template operator()<PlainBackward>();
 }
 
 }  // namespace quern

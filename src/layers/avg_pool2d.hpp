@@ -16,6 +16,8 @@ class AvgPool2d final : public Layer {
 
   Layout input_layout(Layout) const override { return Layout::lanes; }
   Layout output_layout(Layout) const override { return Layout::lanes; }
+  Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
+  bool fuse_input_relu() override { return fused_input_relu_ = true; }
 
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                const Activation& y) override;
@@ -24,6 +26,7 @@ class AvgPool2d final : public Layer {
 
  private:
   PoolWindow window_;
+  bool fused_input_relu_ = false;
 };
 
 }  // namespace quern

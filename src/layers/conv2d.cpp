@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/conv2d.hpp"
 
+#include <algorithm>
+
 #include "layers/conv2d_kernels.hpp"
-#include "linalg/transpose.hpp"
 
 namespace quern {
 
@@ -17,7 +18,10 @@ Shape output_of(const LayerSpec& spec, const Shape& input) {
 }  // namespace
 
 Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
-    : Layer(spec.name, input, output_of(spec, input)),
+    : Conv2d(spec, input, output_of(spec, input)) {}
+
+Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
+    : Layer(spec.name, input, output),
       shape_{input.channels,
              input.height + 2 * spec.padding,
              input.width + 2 * spec.padding,
@@ -28,6 +32,15 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
              spec.stride},
       padding_(spec.padding) {}
 
+Shape Conv2d::needed_input(const Shape& read) const {
+  const int beyond = shape_.kernel - padding_;
+  const auto needed = [&](int outputs, int all) {
+    return std::clamp((outputs - 1) * shape_.stride + beyond, 1, all);
+  };
+  return {input_shape().channels, needed(read.height, input_shape().height),
+          needed(read.width, input_shape().width)};
+}
+
 void Conv2d::add_parameters(ParameterTable& table) {
   const int kernel = shape_.kernel;
   weight_ = table.add(name() + ".weight", {shape_.out_channels, shape_.in_channels, kernel, kernel},
@@ -36,9 +49,9 @@ void Conv2d::add_parameters(ParameterTable& table) {
 }
 
 void Conv2d::allocate(int max_slots) {
-  weight_t_ =
-      FloatView("quern::layers::conv2d_weight_t",
-                static_cast<std::size_t>(shape_.taps() * round_up_to_lanes(shape_.out_channels)));
+  const auto weights = static_cast<std::size_t>(shape_.taps()) * shape_.out_channels;
+  forward_weights_ = FloatView("quern::layers::conv2d_forward_weights", weights);
+  gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights", weights);
   if (padding_ == 0) return;
   const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
   padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);
@@ -47,16 +60,14 @@ void Conv2d::allocate(int max_slots) {
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                      const Activation& y) {
-  const std::int64_t row = round_up_to_lanes(shape_.out_channels);
-  transpose(exec, "quern::layers::conv2d_transpose",
-            {weight_t_.data(), shape_.taps(), shape_.out_channels, row},
-            {step.parameters.data() + weight_, shape_.out_channels, shape_.taps(), shape_.taps()});
+  pack_forward_weights(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
   if (padding_ > 0) {
     pad_image(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
               input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
   conv2d_forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
-                 weight_t_.data(), row, step.parameters.data() + bias_, y.data.data());
+                 forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
+                 y.data.data());
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -67,8 +78,9 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Acti
   conv2d_bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
   if (dx.empty()) return;
   float* padded_dx = padding_ > 0 ? padded_dx_.data() : dx.data.data();
-  conv2d_input_gradient(exec, shape_, dy.slots, dy.data.data(), step.parameters.data() + weight_,
-                        padded_dx);
+  pack_gradient_weights(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
+  conv2d_input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
+                        fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
   if (padding_ > 0) {
     crop_image(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
                input_shape().width, padding_, padded_dx, dx.data.data());

@@ -14,8 +14,14 @@ class Conv2d final : public Layer {
  public:
   /// Uses spec.channels, kernel, stride and padding. The kernel must fit into the padded input.
   Conv2d(const LayerSpec& spec, const Shape& input);
+  /// Computes only the top left part `output` of the outputs, which is all that anybody reads.
+  Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output);
 
   Layout input_layout(Layout) const override { return Layout::lanes; }
+  Shape needed_input(const Shape& read) const override;
+  bool fuse_relu() override { return fused_relu_ = true; }
+  /// Not with padding: x and dx would have to be padded alike.
+  bool fuse_input_relu() override { return fused_input_relu_ = padding_ == 0; }
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
   }
@@ -31,7 +37,10 @@ class Conv2d final : public Layer {
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
-  FloatView weight_t_;  // [C K K, O padded], refreshed by forward
+  FloatView forward_weights_;   // packed by every forward
+  FloatView gradient_weights_;  // packed by every backward
+  bool fused_relu_ = false;
+  bool fused_input_relu_ = false;
   FloatView padded_x_;  // only with padding: x inside a border of zeros
   FloatView padded_dx_;
 };

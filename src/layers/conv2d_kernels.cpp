@@ -16,8 +16,8 @@ constexpr int largest_channels(int tap_columns) {
   return std::min(8, std::max(1, simd::kWeightTile / tap_columns));
 }
 
-// Calls f(first channel, <C>, first column, <T>) for every tile of a row of `channels` channels and
-// `columns` columns.
+// Calls f<C, T>(channel piece, first channel, first column) for every tile of `channels` channels
+// and `columns` columns.
 template <class F>
 void for_each_tile(int channels, int columns, F&& f) {
   const EvenSplit channel_tiles(channels, kConvChannels);
@@ -74,39 +74,87 @@ void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, con
 
 }  // namespace
 
+void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                          float* packed) {
+  const int taps = shape.taps();
+  const EvenSplit tiles(shape.out_channels, kConvChannels);
+  Kokkos::parallel_for("quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, tiles.pieces),
+                       [=](std::int64_t tile) {
+                         const int first = tiles.begin(static_cast<int>(tile));
+                         const int channels = tiles.size(static_cast<int>(tile));
+                         float* out = packed + std::int64_t{first} * taps;
+                         for (int tap = 0; tap < taps; ++tap) {
+                           for (int c = 0; c < channels; ++c)
+                             *out++ = weight[std::int64_t{first + c} * taps + tap];
+                         }
+                       });
+}
+
+void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                           float* packed) {
+  const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
+  const EvenSplit tiles(shape.in_channels, kConvChannels);
+  Kokkos::parallel_for("quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, tiles.pieces),
+                       [=](std::int64_t tile) {
+                         const int first = tiles.begin(static_cast<int>(tile));
+                         const int channels = tiles.size(static_cast<int>(tile));
+                         float* out = packed + first * rows;
+                         for (int kw = 0; kw < shape.kernel; ++kw) {
+                           for (int o = 0; o < shape.out_channels; ++o) {
+                             for (int kh = 0; kh < shape.kernel; ++kh) {
+                               for (int c = 0; c < channels; ++c)
+                                 *out++ = weight[shape.weight(o, first + c, kh, kw)];
+                             }
+                           }
+                         }
+                       });
+}
+
 void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
-                    const float* weight_t, std::int64_t weight_row, const float* bias, float* y) {
+                    const float* weights, const float* bias, bool with_relu, float* y) {
   const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
+  const std::int64_t taps = shape.taps();
   Kokkos::parallel_for(
       "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
         const int oh = static_cast<int>(item % shape.out_height);
         const std::int64_t group = item / shape.out_height;
         for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
-          simd::conv_forward_tile<C, T>(shape, x + group * shape.in_group(), weight_t, weight_row,
-                                        bias, y + group * shape.out_group(), o, oh, ow);
+          simd::conv_forward_tile<C, T>(shape, x + group * shape.in_group(), weights + o * taps,
+                                        bias, with_relu, y + group * shape.out_group(), o, oh, ow);
         });
       });
 }
 
+namespace {
+
+// One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
+void input_gradient_row(const ConvShape& shape, const float* dy, const float* weights,
+                        const float* x_gate, float* dx, int ih) {
+  const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
+  for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
+    const float* packed = weights + i * rows;
+    if (shape.stride == 1) {
+      simd::conv_input_gradient_tile<C, T>(shape, dy, packed, x_gate, dx, i, ih, iw);
+      return;
+    }
+    for (int t = 0; t < T; ++t) {
+      simd::conv_input_gradient_column<C>(shape, dy, packed, x_gate, dx, i, ih, iw + t);
+    }
+  });
+}
+
+}  // namespace
+
 void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                           const float* dy, const float* weight, float* dx) {
+                           const float* dy, const float* weights, const float* x_gate, float* dx) {
   const std::int64_t items = std::int64_t{slots / kLanes} * shape.in_height;
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-        const int ih = static_cast<int>(item % shape.in_height);
-        const std::int64_t group = item / shape.in_height;
-        const float* dy_group = dy + group * shape.out_group();
-        float* dx_group = dx + group * shape.in_group();
-        for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
-          if (shape.stride == 1) {
-            simd::conv_input_gradient_tile<C, T, true>(shape, dy_group, weight, dx_group, i, ih,
-                                                       iw);
-          } else {
-            simd::conv_input_gradient_tile<C, T, false>(shape, dy_group, weight, dx_group, i, ih,
-                                                        iw);
-          }
-        });
-      });
+  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items),
+                       [=](std::int64_t item) {
+                         const int ih = static_cast<int>(item % shape.in_height);
+                         const std::int64_t in = item / shape.in_height * shape.in_group();
+                         input_gradient_row(shape, dy + item / shape.in_height * shape.out_group(),
+                                            weights, x_gate ? x_gate + in : nullptr, dx + in, ih);
+                       });
 }
 
 void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,

@@ -8,14 +8,24 @@
 
 namespace quern {
 
-/// y = W * x + b. Overwrites y. x [S, C, H, W], weight_t [C K K, O padded to kLanes], bias [O],
-/// y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
-void conv2d_forward(const ExecSpace& exec, const simd::ConvShape& shape, int slots, const float* x,
-                    const float* weight_t, std::int64_t weight_row, const float* bias, float* y);
+/// Weights [O, C, K, K] in the order in which the tiles of conv2d_forward read them: O C K K
+/// floats. Overwrites `packed`.
+void pack_forward_weights(const ExecSpace& exec, const simd::ConvShape& shape, const float* weight,
+                          float* packed);
 
-/// dx = sum over outputs of W dy. Overwrites dx. weight in PyTorch's order [O, C, K, K].
+/// The same for conv2d_input_gradient.
+void pack_gradient_weights(const ExecSpace& exec, const simd::ConvShape& shape, const float* weight,
+                           float* packed);
+
+/// y = W * x + b, then max(y, 0) if `with_relu`. Overwrites y. x [S, C, H, W], packed weights,
+/// bias [O], y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
+void conv2d_forward(const ExecSpace& exec, const simd::ConvShape& shape, int slots, const float* x,
+                    const float* weights, const float* bias, bool with_relu, float* y);
+
+/// dx = sum over outputs of W dy. Overwrites dx. With x_gate [S, C, H, W], the output of a ReLU, dx
+/// becomes 0 where it is not above 0.
 void conv2d_input_gradient(const ExecSpace& exec, const simd::ConvShape& shape, int slots,
-                           const float* dy, const float* weight, float* dx);
+                           const float* dy, const float* weights, const float* x_gate, float* dx);
 
 /// Weight gradient of this rank's blocks by the block tree: partial p at
 /// partials.data[p * stride + offset], PyTorch's order. Overwrites.

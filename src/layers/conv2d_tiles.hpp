@@ -42,79 +42,118 @@ struct ConvShape {
   int taps() const { return in_channels * kernel * kernel; }
 };
 
-/// y[o .. o+C-1, oh, ow .. ow+T-1] of one group of 16 samples. Overwrites.
-/// weight_t is W transposed, [taps, O padded]: the channels of a tap are contiguous.
+/// Values of a set of columns, C channels by T columns, in registers.
 template <int C, int T>
-inline void conv_forward_tile(const ConvShape& s, const float* x, const float* weight_t,
-                              std::int64_t weight_row, const float* bias, float* y, int o, int oh,
-                              int ow) {
+struct ConvTile {
   Vector sum[C][T];
-  for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) sum[c][t] = Vector{};
+
+  void clear() {
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) sum[c][t] = Vector{};
+    }
   }
-  const float* w = weight_t + o;
+
+  /// sum[c][t] += w[c] * image[16 t step] for the columns t in [First, First + Count).
+  template <int First, int Count>
+  [[gnu::always_inline]] void multiply_add(const float* w, const float* image, std::int64_t step) {
+    Vector image_t[Count];
+    for (int t = 0; t < Count; ++t) image_t[t] = load(image + 16 * step * (First + t));
+    for (int c = 0; c < C; ++c) {
+      const Vector w_c = broadcast(w[c]);
+      for (int t = 0; t < Count; ++t) sum[c][First + t] += w_c * image_t[t];
+    }
+  }
+};
+
+/// y[o .. o+C-1, oh, ow .. ow+T-1] of one group of 16 samples. Overwrites.
+/// `weights` are packed for these channels, [taps, C].
+template <int C, int T>
+inline void conv_forward_tile(const ConvShape& s, const float* x, const float* weights,
+                              const float* bias, bool with_relu, float* y, int o, int oh, int ow) {
+  ConvTile<C, T> tile;
+  tile.clear();
   for (int i = 0; i < s.in_channels; ++i) {
     for (int kh = 0; kh < s.kernel; ++kh) {
       const float* x_row = x + s.in(i, oh * s.stride + kh, ow * s.stride);
       for (int kw = 0; kw < s.kernel; ++kw) {
-        Vector x_t[T];
-        for (int t = 0; t < T; ++t) x_t[t] = load(x_row + 16 * (t * s.stride + kw));
-        for (int c = 0; c < C; ++c) {
-          const Vector w_c = broadcast(w[c]);
-          for (int t = 0; t < T; ++t) sum[c][t] += w_c * x_t[t];
-        }
-        w += weight_row;
+        tile.template multiply_add<0, T>(weights, x_row + 16 * kw, s.stride);
+        weights += C;
       }
     }
   }
   for (int c = 0; c < C; ++c) {
     const Vector b = broadcast(bias[o + c]);
-    for (int t = 0; t < T; ++t) store(y + s.out(o + c, oh, ow + t), sum[c][t] + b);
+    for (int t = 0; t < T; ++t) {
+      const Vector y_ct = tile.sum[c][t] + b;
+      store(y + s.out(o + c, oh, ow + t), with_relu ? relu(y_ct) : y_ct);
+    }
   }
 }
 
-/// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites.
-/// UnitStride: stride is 1, which spares the divisions.
-template <int C, int T, bool UnitStride>
-inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const float* weight,
-                                     float* dx, int i, int ih, int iw) {
-  const int stride = UnitStride ? 1 : s.stride;
-  const int last_ow = stride * (s.out_width - 1);  // input column of the last output, kw = 0
-  const int last_oh = stride * (s.out_height - 1);
-  const int first_kh = std::max(0, ih - last_oh);
+/// Calls f<First, Count>() for 0 <= first, first + count <= T, count >= 1.
+template <int T, class F>
+inline void with_range(int first, int count, F&& f) {
+  with_constant<T>(count, [&]<int Count>() {
+    with_constant<T - Count + 1>(
+        first + 1, [&]<int FirstPlusOne>() { f.template operator()<FirstPlusOne - 1, Count>(); });
+  });
+}
+
+/// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites. Zero where x_gate, laid
+/// out like dx, is not above 0; null: everywhere kept. Only for stride 1.
+/// `weights` are packed for these channels, [kw, out channels, kh, C].
+template <int C, int T>
+inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const float* weights,
+                                     const float* x_gate, float* dx, int i, int ih, int iw) {
+  const int first_kh = std::max(0, ih - (s.out_height - 1));
   const int end_kh = std::min(s.kernel, ih + 1);
-  const std::int64_t tap = std::int64_t{s.kernel} * s.kernel;
-  Vector sum[C][T];
-  for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) sum[c][t] = Vector{};
+  ConvTile<C, T> tile;
+  tile.clear();
+  for (int kw = 0; kw < s.kernel; ++kw) {
+    // Column t of the tile meets output column iw - kw + t, where there is one.
+    const int first = std::max(0, kw - iw);
+    const int count = std::min(T, s.out_width - (iw - kw)) - first;
+    if (count <= 0) continue;
+    with_range<T>(first, count, [&]<int First, int Count>() {
+      const float* w = weights + std::int64_t{kw} * s.out_channels * s.kernel * C;
+      for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C) {
+        const float* dy_o = dy + s.out(o, ih, iw - kw);
+        for (int kh = first_kh; kh < end_kh; ++kh) {
+          tile.template multiply_add<First, Count>(w + kh * C,
+                                                   dy_o - std::int64_t{16} * kh * s.out_width, 1);
+        }
+      }
+    });
   }
-  for (int o = 0; o < s.out_channels; ++o) {
-    for (int kh = first_kh; kh < end_kh; ++kh) {
-      if (!UnitStride && (ih - kh) % stride != 0) continue;
-      const float* dy_row = dy + s.out(o, UnitStride ? ih - kh : (ih - kh) / stride, 0);
-      const float* w = weight + s.weight(o, i, kh, 0);
-      for (int kw = 0; kw < s.kernel; ++kw, ++w) {
-        const int distance = iw - kw;  // of the tile's first column to the output's column 0
-        if (UnitStride && distance >= 0 && distance + T - 1 <= last_ow) {
-          Vector dy_t[T];
-          for (int t = 0; t < T; ++t) dy_t[t] = load(dy_row + 16 * (distance + t));
-          for (int c = 0; c < C; ++c) {
-            const Vector w_c = broadcast(w[c * tap]);
-            for (int t = 0; t < T; ++t) sum[c][t] += w_c * dy_t[t];
-          }
-          continue;
-        }
-        for (int t = 0; t < T; ++t) {
-          const int d = distance + t;
-          if (d < 0 || d > last_ow || (!UnitStride && d % stride != 0)) continue;
-          const Vector dy_t = load(dy_row + 16 * (UnitStride ? d : d / stride));
-          for (int c = 0; c < C; ++c) sum[c][t] += broadcast(w[c * tap]) * dy_t;
-        }
+  for (int c = 0; c < C; ++c) {
+    for (int t = 0; t < T; ++t) {
+      const std::int64_t place = s.in(i + c, ih, iw + t);
+      store(dx + place, x_gate ? relu_slope(load(x_gate + place), tile.sum[c][t]) : tile.sum[c][t]);
+    }
+  }
+}
+
+/// The same, one input column at a time, for any stride.
+template <int C>
+inline void conv_input_gradient_column(const ConvShape& s, const float* dy, const float* weights,
+                                       const float* x_gate, float* dx, int i, int ih, int iw) {
+  ConvTile<C, 1> tile;
+  tile.clear();
+  for (int kw = 0; kw < s.kernel; ++kw) {
+    const int column = iw - kw;
+    if (column < 0 || column % s.stride != 0 || column / s.stride >= s.out_width) continue;
+    for (int o = 0; o < s.out_channels; ++o) {
+      for (int kh = 0; kh < s.kernel; ++kh) {
+        const int row = ih - kh;
+        if (row < 0 || row % s.stride != 0 || row / s.stride >= s.out_height) continue;
+        const float* w = weights + ((std::int64_t{kw} * s.out_channels + o) * s.kernel + kh) * C;
+        tile.template multiply_add<0, 1>(w, dy + s.out(o, row / s.stride, column / s.stride), 1);
       }
     }
   }
   for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) store(dx + s.in(i + c, ih, iw + t), sum[c][t]);
+    const std::int64_t place = s.in(i + c, ih, iw);
+    store(dx + place, x_gate ? relu_slope(load(x_gate + place), tile.sum[c][0]) : tile.sum[c][0]);
   }
 }
 
@@ -124,10 +163,8 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
 template <int C, int T>
 inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const float* dy,
                                       int groups, int o, int i, int kh, int kw, float* sums) {
-  Vector sum[C][T];
-  for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) sum[c][t] = Vector{};
-  }
+  Vector sum[C * T];
+  for (Vector& v : sum) v = Vector{};
   const std::int64_t channel = s.out(1, 0, 0);
   const std::int64_t step = std::int64_t{16} * s.stride;
   for (int group = 0; group < groups; ++group) {
@@ -139,16 +176,14 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
         for (int t = 0; t < T; ++t) x_t[t] = load(x_p + 16 * t);
         for (int c = 0; c < C; ++c) {
           const Vector dy_c = load(dy_p + c * channel);
-          for (int t = 0; t < T; ++t) sum[c][t] += dy_c * x_t[t];
+          for (int t = 0; t < T; ++t) sum[c * T + t] += dy_c * x_t[t];
         }
         x_p += step;
         dy_p += 16;
       }
     }
   }
-  for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) sums[c * T + t] = sum_lanes(sum[c][t]);
-  }
+  sum_lanes<C * T>(sum, sums);
 }
 
 }  // namespace quern::simd

@@ -79,6 +79,7 @@ class Elementwise final : public Layer {
 
   bool in_place() const override { return Function::kFromOutput; }
   bool needs_output() const override { return Function::kFromOutput; }
+  Shape needed_input(const Shape& read) const override { return read; }
 
   void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                const Activation& y) override {

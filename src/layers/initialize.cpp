@@ -44,7 +44,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
     const float bound = static_cast<float>(1 / std::sqrt(static_cast<double>(entry.fan_in)));
     for (std::int64_t i = 0; i < entry.count; ++i) {
       const PhiloxBlock block = draw(seed, t, i);
-      float& value = host(entry.offset + i);
+      float& value = host(entry.position(i));
       if (init.type == InitType::pytorch)
         value = uniform(block, i, bound);
       else

@@ -47,6 +47,17 @@ class Layer {
   /// Does backward read y? Then the next layer must not overwrite it.
   virtual bool needs_output() const { return false; }
 
+  /// The top left part of x that the same part `read` of y depends on, channels always all. Layers
+  /// behind may leave the last rows and columns of y unread: then they need not be computed.
+  virtual Shape needed_input(const Shape& /*read*/) const { return input_; }
+
+  /// Asked once by the network when a ReLU reads y: true if forward takes it over, y = max(f(x),
+  /// 0). backward is then handed the gradient in front of the ReLU.
+  virtual bool fuse_relu() { return false; }
+  /// Asked once when x comes out of a ReLU: true if backward takes over the ReLU's slope, so that
+  /// dx is the gradient in front of it.
+  virtual bool fuse_input_relu() { return false; }
+
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
 

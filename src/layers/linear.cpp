@@ -21,37 +21,50 @@ Linear::Linear(const LayerSpec& spec, const Shape& input)
       out_features_(spec.features) {}
 
 void Linear::add_parameters(ParameterTable& table) {
-  weight_ = table.add(name() + ".weight", {out_features_, in_features_}, in_features_, false);
+  weight_ = table.add_transposed(name() + ".weight", out_features_, in_features_);
   bias_ = table.add(name() + ".bias", {out_features_}, in_features_, true);
 }
 
 void Linear::allocate(int) {
-  weight_t_ = FloatView("quern::layers::linear_weight_t",
-                        static_cast<std::size_t>(in_features_ * round_up_to_lanes(out_features_)));
+  weight_rows_ =
+      FloatView("quern::layers::linear_weight_rows",
+                static_cast<std::size_t>(out_features_ * round_up_to_lanes(in_features_)));
+}
+
+ConstMatrix Linear::weight_t(const StepContext& step) const {
+  return {step.parameters.data() + weight_, in_features_, out_features_,
+          round_up_to_lanes(out_features_)};
 }
 
 void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                      const Activation& y) {
-  const std::int64_t row = round_up_to_lanes(out_features_);
-  const ConstMatrix weight{step.parameters.data() + weight_, out_features_, in_features_,
-                           in_features_};
-  transpose(exec, "quern::layers::linear_transpose",
-            {weight_t_.data(), in_features_, out_features_, row}, weight);
+  Epilogue epilogue;
+  epilogue.bias = step.parameters.data() + bias_;
+  epilogue.relu = fused_relu_;
   multiply(exec, "quern::layers::linear_forward",
-           {y.data.data(), y.slots, out_features_, y.row_stride()}, rows_of(x),
-           {weight_t_.data(), in_features_, out_features_, row}, step.parameters.data() + bias_);
+           {y.data.data(), y.slots, out_features_, y.row_stride()}, rows_of(x), weight_t(step),
+           epilogue);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
   multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                  weight_, rows_of(dy), rows_of(x));
+                  weight_, round_up_to_lanes(out_features_), rows_of(x), rows_of(dy));
   block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
                  dy.row_stride(), out_features_, step.gradients, bias_);
-  if (dx.empty()) return;
+  if (!dx.empty()) input_gradient(exec, step, x, dy, dx);
+}
+
+void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                            const Activation& dy, const Activation& dx) {
+  const std::int64_t row = round_up_to_lanes(in_features_);
+  transpose(exec, "quern::layers::linear_transpose",
+            {weight_rows_.data(), out_features_, in_features_, row}, weight_t(step));
+  Epilogue epilogue;
+  if (fused_input_relu_) epilogue.relu_gate = x.data.data();
   multiply(exec, "quern::layers::linear_input_gradient",
            {dx.data.data(), dx.slots, in_features_, dx.row_stride()}, rows_of(dy),
-           {step.parameters.data() + weight_, out_features_, in_features_, in_features_}, nullptr);
+           {weight_rows_.data(), out_features_, in_features_, row}, epilogue);
 }
 
 }  // namespace quern

@@ -2,17 +2,21 @@
 #pragma once
 
 #include "layers/layer.hpp"
+#include "linalg/matrix.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
 
 /// y = x W^T + b for every slot: torch.nn.Linear. x [S, I], W [O, I], b [O], y [S, O], rows.
+/// The parameter block holds W^T, as forward reads it.
 class Linear final : public Layer {
  public:
   /// Uses spec.features. `input` must be flat.
   Linear(const LayerSpec& spec, const Shape& input);
 
   Layout input_layout(Layout) const override { return Layout::rows; }
+  bool fuse_relu() override { return fused_relu_ = true; }
+  bool fuse_input_relu() override { return fused_input_relu_ = true; }
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
@@ -22,11 +26,17 @@ class Linear final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
+  void input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                      const Activation& dy, const Activation& dx);
+  ConstMatrix weight_t(const StepContext& step) const;
+
   int in_features_;
   int out_features_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
-  FloatView weight_t_;  // W^T [I, O padded], refreshed by forward; padding columns are zero
+  FloatView weight_rows_;  // W [O, I padded] for the input gradient; padding columns are zero
+  bool fused_relu_ = false;
+  bool fused_input_relu_ = false;
 };
 
 }  // namespace quern

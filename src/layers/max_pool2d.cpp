@@ -51,6 +51,7 @@ struct MaxPoolBackward {
   const float* x;
   const float* dy;
   float* dx;
+  bool gated;  ///< x is a ReLU's output, whose slope is applied
 
   KOKKOS_INLINE_FUNCTION int size() const { return Size > 0 ? Size : window.size; }
 
@@ -85,7 +86,7 @@ struct MaxPoolBackward {
         best = better ? value : best;
       }
       // Read outside the choice below: a conditional load would keep the loop from vectorising.
-      const float share = slope[l];
+      const float share = gated & (best <= 0) ? 0 : slope[l];
       for (int k = 0; k < size() * size(); ++k) {
         const float before = Add ? out[offset(k) + l] : 0.0f;
         out[offset(k) + l] = before + (winner == k ? share : 0.0f);
@@ -99,16 +100,16 @@ struct MaxPoolBackward {
   }
 };
 
-template <template <int> class Kernel, class... Arrays>
+template <template <int> class Kernel, class... Arguments>
 void launch(const ExecSpace& exec, const std::string& label, const Activation& planes,
-            const PoolWindow& window, Arrays... arrays) {
+            const PoolWindow& window, Arguments... arguments) {
   const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
   if (window.size == 2)
-    Kokkos::parallel_for(label, range, Kernel<2>{window, arrays...});
+    Kokkos::parallel_for(label, range, Kernel<2>{window, arguments...});
   else if (window.size == 3)
-    Kokkos::parallel_for(label, range, Kernel<3>{window, arrays...});
+    Kokkos::parallel_for(label, range, Kernel<3>{window, arguments...});
   else
-    Kokkos::parallel_for(label, range, Kernel<0>{window, arrays...});
+    Kokkos::parallel_for(label, range, Kernel<0>{window, arguments...});
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activa
   expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
   launch<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
                           static_cast<const float*>(x.data.data()),
-                          static_cast<const float*>(dy.data.data()), dx.data.data());
+                          static_cast<const float*>(dy.data.data()), dx.data.data(),
+                          fused_input_relu_);
 }
 
 }  // namespace quern

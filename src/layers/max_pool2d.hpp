@@ -17,6 +17,8 @@ class MaxPool2d final : public Layer {
 
   Layout input_layout(Layout) const override { return Layout::lanes; }
   Layout output_layout(Layout) const override { return Layout::lanes; }
+  Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
+  bool fuse_input_relu() override { return fused_input_relu_ = true; }
 
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                const Activation& y) override;
@@ -25,6 +27,7 @@ class MaxPool2d final : public Layer {
 
  private:
   PoolWindow window_;
+  bool fused_input_relu_ = false;
 };
 
 }  // namespace quern

@@ -27,6 +27,10 @@ struct PoolWindow {
   KOKKOS_INLINE_FUNCTION std::int64_t begin(int oh, int ow) const {
     return (std::int64_t{oh} * stride * width + std::int64_t{ow} * stride) * kLanes;
   }
+  /// What the windows of the top left part `read` of the output cover.
+  Shape input_of(const Shape& read) const {
+    return {read.channels, (read.height - 1) * stride + size, (read.width - 1) * stride + size};
+  }
   KOKKOS_INLINE_FUNCTION bool windows_overlap() const { return stride < size; }
   /// Does every input element lie in exactly one window?
   KOKKOS_INLINE_FUNCTION bool tiles_the_plane() const {

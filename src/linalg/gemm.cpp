@@ -11,35 +11,59 @@ namespace {
 
 using simd::EvenSplit;
 using simd::kRows;
+using simd::kTallRows;
 using simd::kVectors;
 using simd::Tile;
 
-constexpr int kPanel = 16 * kVectors;  // columns of a tile
+// Rows that a tile of V vectors may have.
+constexpr int largest_rows(int vectors) {
+  return 2 * vectors <= kVectors ? kTallRows : kRows;
+}
 
-// Calls f<R, V>() for a tile of `rows` rows and `columns` columns.
+// Calls f<R, V>() for a tile of `rows` rows and `vectors` vectors.
 template <class F>
-void with_tile(int rows, int columns, F&& f) {
-  simd::with_constant<kRows>(rows, [&]<int R>() {
-    simd::with_constant<kVectors>((columns + 15) / 16,
-                                  [&]<int V>() { f.template operator()<R, V>(); });
+void with_tile(int rows, int vectors, F&& f) {
+  simd::with_constant<kVectors>(vectors, [&]<int V>() {
+    simd::with_constant<largest_rows(V)>(rows, [&]<int R>() { f.template operator()<R, V>(); });
   });
 }
 
-// The tiles of an m x n result as one range: tile t is (row piece, column panel), the row piece
-// running fastest so that neighbours share a panel of B.
-struct TileGrid {
-  EvenSplit rows;
+struct TilePlace {
+  int row;
+  int rows;
+  int column;
   int columns;
-  int panels;
 
-  TileGrid(int m, int n) : rows(m, kRows), columns(n), panels((n + kPanel - 1) / kPanel) {}
-  int count() const { return rows.pieces * panels; }
+  int vectors() const { return (columns + 15) / 16; }
+};
+
+// The tiles of an m x n result as one range, rows running fastest so that neighbours share a panel
+// of B.
+struct TileGrid {
+  int columns;
+  EvenSplit panels;  // of vectors
+  EvenSplit rows;
+
+  TileGrid(int m, int n)
+      : columns(n),
+        panels((n + 15) / 16, kVectors),
+        rows(m, largest_rows(panels.size(panels.pieces - 1))) {}
+
+  std::int64_t count() const { return std::int64_t{rows.pieces} * panels.pieces; }
+
+  TilePlace operator[](std::int64_t tile) const {
+    const int piece = static_cast<int>(tile % rows.pieces);
+    const int panel = static_cast<int>(tile / rows.pieces);
+    const int column = 16 * panels.begin(panel);
+    return {rows.begin(piece), rows.size(piece), column,
+            std::min(16 * panels.size(panel), columns - column)};
+  }
 };
 
 template <int R, int V>
-void sum_blocks(const BlockSchedule& schedule, const GradientPartials& partials,
-                std::int64_t position, std::int64_t c_row, int columns, const ConstMatrix& a,
-                const ConstMatrix& b) {
+void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_stride,
+                std::int64_t c_row, int columns, const ConstMatrix& a, const ConstMatrix& b) {
+  Tile<R, V>::prefetch_target(c, c_row);
   Tile<R, V> stack[BlockSchedule::kMaxDepth];
   int top = 0;
   for (int block = 0; block < schedule.num_blocks; ++block) {
@@ -51,48 +75,44 @@ void sum_blocks(const BlockSchedule& schedule, const GradientPartials& partials,
     for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(stack[--top]);
     stack[top++] = tile;
   }
-  for (int p = 0; p < top; ++p) {
-    stack[p].store_to(partials.data.data() + p * partials.stride + position, c_row, columns);
-  }
+  for (int p = 0; p < top; ++p) stack[p].store_to(c + p * partial_stride, c_row, columns);
 }
 
 }  // namespace
 
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
-              const ConstMatrix& a, const ConstMatrix& b, const float* bias) {
+              const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
   const TileGrid grid(c.rows, c.columns);
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
-    const int piece = static_cast<int>(item) % grid.rows.pieces;
-    const int row = grid.rows.begin(piece);
-    const int column = static_cast<int>(item) / grid.rows.pieces * kPanel;
-    const int columns = std::min(kPanel, grid.columns - column);
-    with_tile(grid.rows.size(piece), columns, [&]<int R, int V>() {
+    const TilePlace place = grid[item];
+    const std::int64_t target = place.row * c.stride + place.column;
+    with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
+      Tile<R, V>::prefetch_target(c.data + target, c.stride);
       Tile<R, V> tile;
       tile.clear();
-      tile.multiply_add(a.columns, a.data + row * a.stride, a.stride, 1, b.data + column, b.stride);
-      if (bias) tile.add_to_rows(bias + column);
-      tile.store_to(c.data + row * c.stride + column, c.stride, columns);
+      tile.multiply_add(a.columns, a.data + place.row * a.stride, a.stride, 1,
+                        b.data + place.column, b.stride);
+      if (epilogue.bias) tile.add_to_rows(epilogue.bias + place.column);
+      if (epilogue.relu) tile.apply_relu();
+      if (epilogue.relu_gate) tile.apply_relu_slope(epilogue.relu_gate + target, c.stride);
+      tile.store_to(c.data + target, c.stride, place.columns);
     });
   });
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, const ConstMatrix& a,
-                     const ConstMatrix& b) {
+                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const ConstMatrix& a, const ConstMatrix& b) {
   const TileGrid grid(a.columns, b.columns);
-  const std::int64_t c_row = b.columns;
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
-    const int piece = static_cast<int>(item) % grid.rows.pieces;
-    const int row = grid.rows.begin(piece);
-    const int column = static_cast<int>(item) / grid.rows.pieces * kPanel;
-    const int columns = std::min(kPanel, grid.columns - column);
+    const TilePlace place = grid[item];
+    float* c = partials.data.data() + offset + place.row * row + place.column;
     ConstMatrix a_tile = a;
     ConstMatrix b_tile = b;
-    a_tile.data += row;
-    b_tile.data += column;
-    with_tile(grid.rows.size(piece), columns, [&]<int R, int V>() {
-      sum_blocks<R, V>(schedule, partials, offset + row * c_row + column, c_row, columns, a_tile,
-                       b_tile);
+    a_tile.data += place.row;
+    b_tile.data += place.column;
+    with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
+      sum_blocks<R, V>(schedule, c, partials.stride, row, place.columns, a_tile, b_tile);
     });
   });
 }

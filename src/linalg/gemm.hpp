@@ -9,19 +9,27 @@
 
 namespace quern {
 
-/// C = A B, plus bias[j] in column j unless bias is null. Overwrites C.
-/// A [m, k], B [k, n], C [m, n], bias [n]. No aliasing. 2 m k n flop.
-/// Reads whole vectors: rows of B and bias must be readable up to n rounded up to kLanes.
+/// What becomes of an element of a product before it is stored, in this order.
+struct Epilogue {
+  const float* bias = nullptr;       ///< [n]: added to each row
+  bool relu = false;                 ///< values that are not above 0 become 0
+  const float* relu_gate = nullptr;  ///< [m, n] with C's stride: C becomes 0 where the gate is not
+                                     ///< above 0, the slope of ReLU with this output
+};
+
+/// C = epilogue(A B). Overwrites C.
+/// A [m, k], B [k, n], C [m, n]. No aliasing, except that the gate may be anything. 2 m k n flop.
+/// Reads whole vectors: rows of B, bias and gate must be readable up to n rounded up to kLanes.
 /// Deterministic: element (i, j) is one FMA chain over k, whatever m, n and the threads are.
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
-              const ConstMatrix& a, const ConstMatrix& b, const float* bias);
+              const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
 /// Per partial p: sum over this rank's slots of A[s, i] B[s, j], added in the order of the block
-/// tree, at partials.data[p * stride + offset + i * n + j]. Overwrites.
-/// A [slots, m], B [slots, n]; rows of B readable up to n rounded up to kLanes.
-/// This is the weight gradient of a linear layer: A = dy, B = x.
+/// tree, at partials.data[p * partials.stride + offset + i * row + j]. Overwrites.
+/// A [slots, m], B [slots, n], row >= n; rows of B readable up to n rounded up to kLanes.
+/// This is the weight gradient of a linear layer, transposed: A = x, B = dy.
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, const ConstMatrix& a,
-                     const ConstMatrix& b);
+                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const ConstMatrix& a, const ConstMatrix& b);
 
 }  // namespace quern

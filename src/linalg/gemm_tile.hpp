@@ -45,6 +45,28 @@ struct Tile {
     }
   }
 
+  void apply_relu() {
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < V; ++v) sum[r][v] = relu(sum[r][v]);
+    }
+  }
+
+  /// Zero where gate[r * gate_row + :] is not above 0. Reads whole vectors.
+  void apply_relu_slope(const float* gate, std::int64_t gate_row) {
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < V; ++v) {
+        sum[r][v] = relu_slope(load(gate + r * gate_row + 16 * v), sum[r][v]);
+      }
+    }
+  }
+
+  /// Asks for the lines that store_to() will write: they come while the tile is computed.
+  static void prefetch_target(const float* c, std::int64_t c_row) {
+    for (int r = 0; r < R; ++r) {
+      for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * c_row + 16 * v, 1);
+    }
+  }
+
   /// this = left + this, the order of the summation tree.
   void add_left(const Tile& left) {
     for (int r = 0; r < R; ++r) {

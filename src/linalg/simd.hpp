@@ -36,6 +36,16 @@ inline void store_first(float* p, Vector v, int count) {
 #endif
 }
 
+/// v where it is above 0 or not a number, else 0.
+inline Vector relu(Vector v) {
+  return v <= 0 ? Vector{} : v;
+}
+
+/// v where `gate` is above 0 or not a number, else 0: the slope of relu, gate being its output.
+inline Vector relu_slope(Vector gate, Vector v) {
+  return gate <= 0 ? Vector{} : v;
+}
+
 inline Vector broadcast(float value) {
   return value - Vector{};
 }
@@ -51,25 +61,61 @@ inline float sum_lanes(Vector v) {
   return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
+/// One round of adding the lanes of many vectors: of two vectors that consist of groups of 2 Width
+/// lanes, the vector whose groups of Width lanes hold lane l + lane (l + Width) of a's groups, then
+/// of b's.
+template <int Width>
+inline Vector fold_lanes(Vector a, Vector b) {
+  using Index = int __attribute__((vector_size(64)));
+  Index low{};
+  Index high{};
+  for (int lane = 0; lane < 16; ++lane) {
+    // The first eight lanes of the result come from a, the others from b.
+    const int group = lane % 8 / Width;
+    low[lane] = lane / 8 * 16 + group * 2 * Width + lane % Width;
+    high[lane] = low[lane] + Width;
+  }
+  return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+}
+
+/// sums[i] = sum_lanes(values[i]) for i < Count, with the same bits: sixteen vectors are folded
+/// into one side by side.
+template <int Count>
+inline void sum_lanes(const Vector* values, float* sums) {
+  for (int begin = 0; begin < Count; begin += 16) {
+    Vector part[16];
+    for (int i = 0; i < 16; ++i) part[i] = begin + i < Count ? values[begin + i] : Vector{};
+    for (int i = 0; i < 8; ++i) part[i] = fold_lanes<8>(part[2 * i], part[2 * i + 1]);
+    for (int i = 0; i < 4; ++i) part[i] = fold_lanes<4>(part[2 * i], part[2 * i + 1]);
+    for (int i = 0; i < 2; ++i) part[i] = fold_lanes<2>(part[2 * i], part[2 * i + 1]);
+    const int left = Count - begin;
+    store_first(sums + begin, fold_lanes<1>(part[0], part[1]), left < 16 ? left : 16);
+  }
+}
+
 // Tile sizes that fill, and do not overflow, the register file.
 //   kRows x kVectors                  matrix products
+//   kTallRows                         the same, where a tile is at most half as wide
 //   kConvChannels x kConvColumns      convolution: channels times neighbouring pixels
 //   kWeightTile                       convolution: weight gradients held at once
 #if defined(__AVX512F__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 4;
+inline constexpr int kTallRows = 12;
 inline constexpr int kConvChannels = 8;
 inline constexpr int kConvColumns = 3;
 inline constexpr int kWeightTile = 25;
 #elif defined(__AVX2__) || defined(__ARM_NEON)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
+inline constexpr int kTallRows = 6;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 6;
 #else
 inline constexpr int kRows = 2;
 inline constexpr int kVectors = 1;
+inline constexpr int kTallRows = 2;
 inline constexpr int kConvChannels = 2;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 2;

@@ -3,6 +3,8 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "tensor/chunks.hpp"
+#include "tensor/exp.hpp"
 
 namespace quern {
 
@@ -41,18 +43,23 @@ struct CrossEntropySlot {
     value[Loss::kLoss] = softmax(x, dx, x[best], label);
   }
 
-  /// Returns the loss; overwrites dx unless it is null.
+  /// Returns the loss; overwrites the classes of dx unless it is null.
   KOKKOS_INLINE_FUNCTION float softmax(const float* x, float* dx, float largest, int label) const {
     float total = 0;
-    for (int v = 0; v < classes; ++v) {
-      const float power = Kokkos::exp(x[v] - largest);
-      if (dx) dx[v] = power;
-      total += power;
+    for (int begin = 0; begin < classes; begin += kLanes) {
+      float power[kLanes];
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) power[l] = exp_normal(x[begin + l] - largest);
+      const int width = classes - begin < kLanes ? classes - begin : kLanes;
+      for (int l = 0; l < width; ++l) total += power[l];
+      if (dx)
+        for (int l = 0; l < width; ++l) dx[begin + l] = power[l];
     }
     if (dx) {
       const float inverse_count = scalars().inverse_count;
-      for (int v = 0; v < classes; ++v)
-        dx[v] = (dx[v] / total - (v == label ? 1.0f : 0.0f)) * inverse_count;
+      dx[label] -= total;
+      QUERN_VECTORIZE
+      for (int v = 0; v < classes; ++v) dx[v] = dx[v] / total * inverse_count;
     }
     return Kokkos::log(total) + (largest - x[label]);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/network.hpp"
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <algorithm>
 #include <limits>
 
@@ -30,14 +31,15 @@ Network::Network(const NetworkSpec& spec) {
   }
   input_ = Activation{{}, spec.input, Layout::rows, 0};
   output_ = input_;
-  int index = 0;
-  for (const LayerSpec& layer : spec.layers) {
-    if (layer.type == LayerType::flatten) {
+  BuiltLayers built = build_layers(spec);
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    if (!built.layers[i]) {
       append_flatten();
-    } else {
-      append(build_layer(layer, output_.shape, index));
+      continue;
     }
-    ++index;
+    append(std::move(built.layers[i]));
+    stages_.back().full_macs = built.full_macs[i];
+    stages_.back().is_relu = spec.layers[i].type == LayerType::relu;
   }
   if (stages_.empty()) throw InputError("network.layers: no layer that computes anything");
   for (Stage& stage : stages_) {
@@ -47,6 +49,7 @@ Network::Network(const NetworkSpec& spec) {
     throw InputError("network.layers: nothing to train (expected a linear or conv2d layer)");
   }
   check_tensors();
+  fuse_relus();
 }
 
 void Network::check_tensors() const {
@@ -55,6 +58,18 @@ void Network::check_tensors() const {
     throw InputError("network.layers: '" + entry.name + "' has " + std::to_string(entry.count) +
                      " parameters, expected at most " + std::to_string(kMaxTensor) +
                      " in one tensor");
+  }
+}
+
+void Network::fuse_relus() {
+  for (std::size_t i = 1; i < stages_.size(); ++i) {
+    Stage& stage = stages_[i];
+    if (!stage.is_relu || !stage.in_place) continue;
+    if (Layer* before = stages_[i - 1].layer.get()) stage.forward_fused = before->fuse_relu();
+    if (i + 1 == stages_.size()) continue;
+    if (Layer* behind = stages_[i + 1].layer.get()) {
+      stage.backward_fused = behind->fuse_input_relu();
+    }
   }
 }
 
@@ -71,6 +86,7 @@ void Network::append_conversion(Layout to) {
     return;
   }
   Stage stage;
+  stage.region = region_of("layout");
   stage.x = output_;
   stage.y = Activation{{}, output_.shape, to, 0};
   output_ = stage.y;
@@ -93,6 +109,7 @@ void Network::append(std::unique_ptr<Layer> layer) {
   if (wanted != output_.layout) append_conversion(wanted);
   if (wanted == Layout::lanes) uses_lanes_ = true;
   Stage stage;
+  stage.region = region_of(layer->name());
   stage.in_place = layer->in_place() && may_overwrite_output();
   stage.x = output_;
   stage.y = Activation{{}, layer->output_shape(), layer->output_layout(wanted), 0};
@@ -172,6 +189,8 @@ void Network::set_slots(int slots) {
 
 void Network::forward(const ExecSpace& exec, const StepContext& step) {
   for (Stage& stage : stages_) {
+    if (stage.forward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(stage.region);
     if (stage.layer) {
       stage.layer->forward(exec, step, stage.x, stage.y);
     } else {
@@ -183,6 +202,8 @@ void Network::forward(const ExecSpace& exec, const StepContext& step) {
 void Network::backward(const ExecSpace& exec, const StepContext& step) {
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
     if (stage->dy.empty()) return;  // nothing below has parameters
+    if (stage->backward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(stage->region);
     if (stage->layer) {
       stage->layer->backward(exec, step, stage->x, stage->y, stage->dy, stage->dx);
     } else {
@@ -201,9 +222,7 @@ std::vector<const Layer*> Network::layers() const {
 
 std::int64_t Network::forward_macs() const {
   std::int64_t total = 0;
-  for (const Stage& stage : stages_) {
-    if (stage.layer) total += stage.layer->macs();
-  }
+  for (const Stage& stage : stages_) total += stage.full_macs;
   return total;
 }
 
@@ -211,9 +230,8 @@ std::int64_t Network::training_macs() const {
   std::int64_t total = 0;
   bool first = true;
   for (const Stage& stage : stages_) {
-    const std::int64_t macs = stage.layer ? stage.layer->macs() : 0;
-    if (macs == 0) continue;
-    total += (first ? 2 : 3) * macs;
+    if (stage.full_macs == 0) continue;
+    total += (first ? 2 : 3) * stage.full_macs;
     first = false;
   }
   return total;

@@ -43,6 +43,9 @@ class Network {
   const Activation& output() const { return output_; }      ///< prediction, after forward
   const Activation& d_output() const { return d_output_; }  ///< write its gradient here
 
+  /// The region in which a profiler sees the kernels of a layer, in both directions.
+  static std::string region_of(const std::string& layer) { return "quern::network::" + layer; }
+
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step);
   /// From d_output() to step.gradients. Overwrites the gradients of all parameters.
@@ -56,7 +59,7 @@ class Network {
   std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
-  /// first layer with parameters).
+  /// first layer with parameters). Outputs that nobody reads count here, though they are left out.
   std::int64_t forward_macs() const;
   std::int64_t training_macs() const;
 
@@ -64,11 +67,17 @@ class Network {
   // One computation: a layer, or a change of layout where `layer` is null.
   struct Stage {
     std::unique_ptr<Layer> layer;
+    std::string region;
     Activation x, y, dy, dx;
+    std::int64_t full_macs = 0;
     bool in_place = false;
+    bool is_relu = false;
+    bool forward_fused = false;   // a ReLU that the layer before computes,
+    bool backward_fused = false;  // or whose slope the layer behind applies
   };
 
   void append(std::unique_ptr<Layer> layer);
+  void fuse_relus();
   void check_tensors() const;
   void append_conversion(Layout to);
   void append_flatten();

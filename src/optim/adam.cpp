@@ -46,8 +46,8 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
         for (std::int64_t i = begin; i < end; ++i) {
           const float old = p[i] * step.decay;
           const float slope = g[i] * step.gradient_scale + l2 * old;
-          const float mean = m[i] + new_part * (slope - m[i]);
-          const float square = beta2 * v[i] + new_part_sq * slope * slope;
+          const float mean = flush_denormal(m[i] + new_part * (slope - m[i]));
+          const float square = flush_denormal(beta2 * v[i] + new_part_sq * slope * slope);
           const float spread = Kokkos::sqrt(square) * step.inverse_correction + eps;
           m[i] = mean;
           v[i] = square;
@@ -58,8 +58,9 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
 
 }  // namespace
 
-Adam::Adam(const OptimizerSpec& spec, std::int64_t block_size)
-    : factors_("quern::optim::adam_factors"),
+Adam::Adam(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part)
+    : Optimizer(part),
+      factors_("quern::optim::adam_factors"),
       exp_avg_(add_state("exp_avg", block_size)),
       exp_avg_sq_(add_state("exp_avg_sq", block_size)) {
   settings_.beta1 = spec.beta1;
@@ -74,7 +75,8 @@ void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
   expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
   expect(exp_avg_.extent(0) == parameters.extent(0), "state shaped like the parameters");
   compute_factors(exec, scalars, settings_, factors_);
-  update_block(exec, factors_, settings_, parameters, gradient, exp_avg_, exp_avg_sq_);
+  update_block(exec, factors_, settings_, own_part(parameters), own_part(gradient),
+               own_part(exp_avg_), own_part(exp_avg_sq_));
 }
 
 }  // namespace quern

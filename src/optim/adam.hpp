@@ -29,7 +29,7 @@ struct AdamFactors {
 
 class Adam final : public Optimizer {
  public:
-  Adam(const OptimizerSpec& spec, std::int64_t block_size);
+  Adam(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
 

@@ -12,6 +12,9 @@ class GradientClip {
   /// `max_norm` 0: no clipping. `block_size`: floats of the flat parameter block.
   GradientClip(double max_norm, std::int64_t block_size);
 
+  /// Does it need the gradient?
+  bool is_active() const { return max_norm_ > 0; }
+
   /// Overwrites scalars().gradient_scale with min(1, max_norm / (norm + 1e-6)), norm = L2 norm of
   /// the first block_size floats of `gradient`. Does nothing without clipping. The norm is summed
   /// in double in a fixed order: the same bits for any number of threads. A norm that is not finite

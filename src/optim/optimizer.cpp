@@ -8,8 +8,9 @@
 namespace quern {
 
 FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size) {
-  state_.push_back(
-      {name, FloatView("quern::optim::" + name, static_cast<std::size_t>(block_size))});
+  const std::string label = "quern::optim::" + name;
+  state_.push_back({name, part_.allocate ? part_.allocate(label, block_size)
+                                         : FloatView(label, static_cast<std::size_t>(block_size))});
   return state_.back().values;
 }
 
@@ -18,10 +19,11 @@ int num_state_arrays(const OptimizerSpec& spec) {
   return 2;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size,
+                                          const OptimizerPart& part) {
   expect(block_size % kLanes == 0, "a parameter block of whole lane groups");
-  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, block_size);
-  return std::make_unique<Adam>(spec, block_size);
+  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, block_size, part);
+  return std::make_unique<Adam>(spec, block_size, part);
 }
 
 }  // namespace quern

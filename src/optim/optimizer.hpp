@@ -2,8 +2,13 @@
 // Optimizers over the flat parameter block: one pass, nothing they need comes from the host.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/training_spec.hpp"
@@ -17,27 +22,48 @@ struct OptimizerState {
   FloatView values;
 };
 
+/// What of the block an optimizer updates, where ranks share parameters and state and each updates
+/// a part. By default everything, with state of its own.
+struct OptimizerPart {
+  /// The floats [begin, end) of the block: multiples of kLanes; what is behind the block counts as
+  /// its end.
+  std::int64_t begin = 0;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  /// Zero-filled memory for a whole state array (label, floats).
+  std::function<FloatView(const std::string&, std::int64_t)> allocate;
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  Optimizer() = default;
+  explicit Optimizer(OptimizerPart part) : part_(std::move(part)) {}
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// One step: updates `parameters` (the whole block) and the state in place from the first
   /// parameters.extent(0) floats of `gradient`, which is multiplied by scalars().gradient_scale.
+  /// Touches this optimizer's part only.
   /// Uses scalars().step (steps done before this one) and scalars().learning_rate.
   virtual void update(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) = 0;
 
-  /// What a checkpoint has to hold besides the parameters; empty for plain SGD.
+  /// Whole arrays. What a checkpoint has to hold besides the parameters; empty for plain SGD.
   const std::vector<OptimizerState>& state() const { return state_; }
 
  protected:
   /// Adds a zero-filled array to the state.
   FloatView add_state(const std::string& name, std::int64_t block_size);
 
+  /// This optimizer's part of a view of the whole block.
+  template <class V>
+  V own_part(const V& block) const {
+    const auto size = static_cast<std::int64_t>(block.extent(0));
+    return Kokkos::subview(block,
+                           std::pair(std::min(part_.begin, size), std::min(part_.end, size)));
+  }
+
  private:
+  OptimizerPart part_;
   std::vector<OptimizerState> state_;
 };
 
@@ -45,6 +71,7 @@ class Optimizer {
 int num_state_arrays(const OptimizerSpec& spec);
 
 /// `block_size`: floats of the flat parameter block, a multiple of kLanes.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size,
+                                          const OptimizerPart& part = {});
 
 }  // namespace quern

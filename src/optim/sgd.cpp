@@ -37,7 +37,7 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
           const float slope = g[i] * scale + weight_decay * p[i];
-          const float speed = momentum * b[i] + slope;
+          const float speed = flush_denormal(momentum * b[i] + slope);
           b[i] = speed;
           p[i] -= lr * (nesterov ? slope + momentum * speed : speed);
         }
@@ -46,8 +46,9 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
 
 }  // namespace
 
-Sgd::Sgd(const OptimizerSpec& spec, std::int64_t block_size)
-    : momentum_(static_cast<float>(spec.momentum)),
+Sgd::Sgd(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part)
+    : Optimizer(part),
+      momentum_(static_cast<float>(spec.momentum)),
       weight_decay_(static_cast<float>(spec.weight_decay)),
       nesterov_(spec.nesterov) {
   if (momentum_ != 0) momentum_buffer_ = add_state("momentum_buffer", block_size);
@@ -57,11 +58,11 @@ void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const Fl
                  const ConstFloatView& gradient) {
   expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
   if (momentum_ == 0) {
-    update_plain(exec, scalars, parameters, gradient, weight_decay_);
+    update_plain(exec, scalars, own_part(parameters), own_part(gradient), weight_decay_);
   } else {
     expect(momentum_buffer_.extent(0) == parameters.extent(0), "state shaped like the parameters");
-    update_momentum(exec, scalars, parameters, gradient, momentum_buffer_, weight_decay_, momentum_,
-                    nesterov_);
+    update_momentum(exec, scalars, own_part(parameters), own_part(gradient),
+                    own_part(momentum_buffer_), weight_decay_, momentum_, nesterov_);
   }
 }
 

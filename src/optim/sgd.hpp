@@ -10,7 +10,7 @@ namespace quern {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const OptimizerSpec& spec, std::int64_t block_size);
+  Sgd(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
 

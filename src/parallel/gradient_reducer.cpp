@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/gradient_reducer.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 
 namespace quern {
 
-GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats)
-    : comm_(comm), num_floats_(num_floats) {
-  expect(num_floats >= 1, "a gradient of at least one float");
+GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
+    : comm_(comm), num_floats_(num_floats), num_sums_(num_sums) {
+  expect(num_sums >= 0 && num_floats > num_sums, "a gradient of at least one float");
 }
 
-void GradientReducer::check_partials(const GradientPartials& partials, int num_partials) const {
-  if (num_partials == 0) return;
-  expect(partials.stride == partial_stride(), "partials that are partial_stride() floats apart");
-  expect(static_cast<std::int64_t>(partials.data.extent(0)) >= num_partials * partials.stride,
-         "room for all partials of this rank");
+ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
+  expect(partition.num_ranks() == comm_.size(), "a partition for this communicator's ranks");
+  expect(partials_.stride == 0, "plans before allocate()");
+  partitions_.push_back(partition);
+  return ReductionPlan{static_cast<int>(partitions_.size()) - 1};
+}
+
+void GradientReducer::allocate() {
+  expect(partials_.stride == 0, "one allocate()");
+  partials_ = {allocate_partials(), partial_stride()};
+}
+
+int GradientReducer::max_partials(int rank) const {
+  int most = 1;
+  for (const BatchPartition& partition : partitions_) {
+    most = std::max(most, num_partials(partition, rank));
+  }
+  return most;
+}
+
+FloatView GradientReducer::allocate_private_partials() const {
+  return FloatView("quern::parallel::partials",
+                   static_cast<std::size_t>(max_partials(comm_.rank()) * partial_stride()));
+}
+
+// `floats`: at least num_floats(), the gradient first.
+ReducedGradient GradientReducer::reduced(const ConstFloatView& floats, float votes) const {
+  return {Kokkos::subview(floats, std::pair(std::int64_t{0}, num_gradient())),
+          Kokkos::subview(floats, std::pair(num_gradient(), num_floats_)), votes};
+}
+
+SharedBlock GradientReducer::allocate_block(const std::string& label, std::int64_t count) const {
+  return {FloatView(label, static_cast<std::size_t>(count)), nullptr};
+}
+
+std::string GradientReducer::describe() const {
+  return comm_.size() == 1 ? "none, one rank"
+                           : "by messages, " + std::to_string(comm_.size()) + " ranks";
 }
 
 }  // namespace quern

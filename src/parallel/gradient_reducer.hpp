@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "linalg/block_schedule.hpp"
@@ -15,45 +19,91 @@ namespace quern {
 enum class ReductionPlan : int {};
 
 struct ReducedGradient {
-  FloatView total;  ///< num_floats floats, equal on all ranks; valid until the next reduce
-  float votes = 0;  ///< sum of the ranks' votes
+  ConstFloatView total;  ///< num_gradient() floats, equal on all ranks; valid until the next reduce
+  ConstFloatView sums;   ///< the num_sums floats behind them
+  float votes = 0;       ///< sum of the ranks' votes
 };
 
-/// Collective calls: all ranks make the same plans in the same order and reduce together.
+/// An array for all ranks of a node, or for one rank alone; zero at the start.
+struct SharedBlock {
+  FloatView view;
+  std::shared_ptr<NodeShared> memory;  ///< keeps the view alive; null if it does so itself
+};
+
+/// Collective calls: all ranks make the same plans in the same order, allocate, and reduce
+/// together.
 class GradientReducer {
  public:
-  /// `num_floats` >= 1: floats of the flat gradient block.
-  GradientReducer(Communicator& comm, std::int64_t num_floats);
+  /// `num_floats` >= 1: floats of the flat gradient block; the last `num_sums` of them, fewer than
+  /// all, are sums that every rank needs whoever updates the parameters.
+  GradientReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
   virtual ~GradientReducer() = default;
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
   std::int64_t num_floats() const { return num_floats_; }
+  std::int64_t num_gradient() const { return num_floats_ - num_sums_; }
 
   /// Floats from one partial to the next: the block, and behind it room for the vote, which
   /// travels with the last slice.
   std::int64_t partial_stride() const { return round_up_to_lanes(num_floats_ + 1); }
 
-  /// Partials this rank hands over under a partition, each of partial_stride() floats; 0 on ranks
-  /// without blocks.
-  virtual int num_partials(const BatchPartition& partition) const = 0;
+  /// Partials that a rank's kernels hand over under a partition; 0 on ranks without blocks.
+  virtual int num_partials(const BatchPartition& partition, int rank) const = 0;
 
-  /// Makes a plan and all the buffers it needs. Not to be called after the first reduce().
-  virtual ReductionPlan add_plan(const BatchPartition& partition) = 0;
+  /// Makes a plan for a partition of this communicator's ranks. Before allocate().
+  ReductionPlan add_plan(const BatchPartition& partition);
 
-  /// Adds up all ranks' partials and votes (0 or 1: one message less to agree on stopping). May
-  /// overwrite `partials`. Waits for `exec`; the total is complete on return. No allocation.
-  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan,
-                                 const GradientPartials& partials, float vote) = 0;
+  /// Once, after the last plan: makes all buffers.
+  void allocate();
+
+  /// Where this rank's kernels write, room for the partials of every plan (and at least one). The
+  /// reducer owns the memory because it may lie where the other ranks can read it.
+  const GradientPartials& partials() const { return partials_; }
+
+  /// Adds up all ranks' partials() and votes (0 or 1: one message less to agree on stopping). May
+  /// overwrite the partials. Waits for `exec`; the total is complete on return. No allocation.
+  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) = 0;
+
+  /// The floats [begin, end) of the gradient from which this rank updates the parameters. All of
+  /// them, unless the ranks share the parameters and each updates a part: then parameters and
+  /// optimizer state live in shared blocks, reduce_own_part() is enough, and publish_update()
+  /// follows the update.
+  virtual std::pair<std::int64_t, std::int64_t> own_part() const { return {0, num_gradient()}; }
+
+  /// As reduce(), but `total` need only be complete in own_part().
+  virtual ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan, float vote) {
+    return reduce(exec, plan, vote);
+  }
+
+  /// Everybody has updated its part, and everybody may read all parameters. Waits for `exec`.
+  virtual void publish_update(const ExecSpace&) {}
+
+  /// An array that is updated in parts. Collective. The block must not outlive the communicator.
+  virtual SharedBlock allocate_block(const std::string& label, std::int64_t count) const;
+
+  /// How the sum is formed, for people: "through shared memory, 2 ranks of one node".
+  virtual std::string describe() const;
 
  protected:
   Communicator& comm() const { return comm_; }
-  /// Throws Error unless `partials` can hold what a plan needs.
-  void check_partials(const GradientPartials& partials, int num_partials) const;
+  const std::vector<BatchPartition>& partitions() const { return partitions_; }
+
+  /// Most partials of a rank under any plan, at least one.
+  int max_partials(int rank) const;
+
+  /// What partials() is to be; whatever else the reducer needs for partitions() is made here, too.
+  virtual FloatView allocate_partials() = 0;
+  ReducedGradient reduced(const ConstFloatView& floats, float votes) const;
+  /// Memory of this rank alone, for max_partials(own rank).
+  FloatView allocate_private_partials() const;
 
  private:
   Communicator& comm_;
   std::int64_t num_floats_;
+  std::int64_t num_sums_;
+  std::vector<BatchPartition> partitions_;
+  GradientPartials partials_;
 };
 
 }  // namespace quern

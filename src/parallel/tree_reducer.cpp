@@ -11,11 +11,6 @@ namespace quern {
 
 namespace {
 
-std::vector<TreeNode> partials_of(const BatchPartition& partition, int rank) {
-  const BlockTree tree(partition.num_blocks());
-  return tree.walk_blocks(partition.first_block(rank), partition.last_block(rank)).remain;
-}
-
 std::int64_t extent(const std::vector<Segment>& segments) {
   std::int64_t end = 0;
   for (const Segment& segment : segments) end = std::max(end, segment.offset + segment.count);
@@ -29,27 +24,27 @@ void grow(FloatView& view, const std::string& label, std::int64_t count) {
 
 }  // namespace
 
-TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats)
-    : GradientReducer(comm, num_floats), slices_(num_floats, comm.size()) {
+TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
+    : GradientReducer(comm, num_floats, num_sums), slices_(num_floats, comm.size()) {
   for (int rank = 0; rank < comm.size(); ++rank) {
     gather_counts_.push_back(slices_.count(rank) + slices_.num_votes(rank));
   }
 }
 
-int TreeReducer::num_partials(const BatchPartition& partition) const {
-  return static_cast<int>(partials_of(partition, comm().rank()).size());
+int TreeReducer::num_partials(const BatchPartition& partition, int rank) const {
+  return static_cast<int>(tree_partials(partition, rank).size());
 }
 
-ReductionPlan TreeReducer::add_plan(const BatchPartition& partition) {
-  expect(partition.num_ranks() == comm().size(), "a partition for this communicator's ranks");
-  plans_.push_back(make_plan(partition));
-  const Plan& plan = plans_.back();
-  if (comm().size() > 1) {
+FloatView TreeReducer::allocate_partials() {
+  for (const BatchPartition& partition : partitions()) {
+    plans_.push_back(make_plan(partition));
+    if (comm().size() == 1) continue;
+    const Plan& plan = plans_.back();
     grow(total_, "quern::parallel::total", num_floats() + 1);
     grow(received_, "quern::parallel::received", extent(plan.receive_from));
     if (plan.num_partials != 1) grow(packed_, "quern::parallel::packed", extent(plan.send_to));
   }
-  return ReductionPlan{static_cast<int>(plans_.size()) - 1};
+  return allocate_private_partials();
 }
 
 // Slice d of P partials takes P * count(d) floats from P * begin(d) on, whether they lie in the
@@ -57,12 +52,12 @@ ReductionPlan TreeReducer::add_plan(const BatchPartition& partition) {
 TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
   const int own = comm().rank();
   Plan plan;
-  plan.num_partials = num_partials(partition);
+  plan.num_partials = num_partials(partition, own);
   std::vector<TreeNode> nodes;
   std::vector<std::int64_t> leaves;
   std::int64_t received = 0;
   for (int rank = 0; rank < comm().size(); ++rank) {
-    const std::vector<TreeNode> partials = partials_of(partition, rank);
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
     const auto num_partials = static_cast<std::int64_t>(partials.size());
     nodes.insert(nodes.end(), partials.begin(), partials.end());
     for (std::int64_t p = 0; p < num_partials; ++p) {
@@ -84,34 +79,29 @@ TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const 
   return plan;
 }
 
-ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id,
-                                    const GradientPartials& partials, float vote) {
+ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id, float vote) {
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  check_partials(partials, plan.num_partials);
-  const auto block = Kokkos::make_pair(std::int64_t{0}, num_floats());
-  if (comm().size() == 1) return {Kokkos::subview(partials.data, block), vote};
-  send_partials(exec, plan, partials, vote);
-  add_own_slice(exec, plan, partials, vote);
+  if (comm().size() == 1) return reduced(partials().data, vote);
+  send_partials(exec, plan, vote);
+  add_own_slice(exec, plan, vote);
   gather_slices();
-  return {Kokkos::subview(total_, block), host_span(total_).back()};
+  return reduced(total_, host_span(total_).back());
 }
 
-void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan,
-                                const GradientPartials& partials, float vote) {
+void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan, float vote) {
   const bool packs = plan.num_partials != 1;
-  if (packs) pack_slices(exec, partials, plan.num_partials, slices_, comm().rank(), packed_);
+  if (packs) pack_slices(exec, partials(), plan.num_partials, slices_, comm().rank(), packed_);
   exec.fence("quern::parallel::partials_complete");
-  const std::span<float> send = host_span(packs ? packed_ : partials.data);
+  const std::span<float> send = host_span(packs ? packed_ : partials().data);
   const std::int64_t vote_place = plan.num_partials * num_floats();
   if (slices_.num_votes(comm().rank()) == 0) send[static_cast<std::size_t>(vote_place)] = vote;
   comm().all_to_all_v(send, plan.send_to, host_span(received_), plan.receive_from);
 }
 
-void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan,
-                                const GradientPartials& partials, float vote) {
+void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan, float vote) {
   const int own = comm().rank();
   const auto own_slice = Kokkos::make_pair(slices_.begin(own), slices_.end(own));
-  tree_sum(exec, plan.sum, received_, partials.data, Kokkos::subview(total_, own_slice),
+  tree_sum(exec, plan.sum, received_, partials().data, Kokkos::subview(total_, own_slice),
            slices_.count(own));
   exec.fence("quern::parallel::own_slice_complete");
   if (slices_.num_votes(own) == 0) return;

@@ -16,12 +16,10 @@ namespace quern {
 /// moves.
 class TreeReducer final : public GradientReducer {
  public:
-  TreeReducer(Communicator& comm, std::int64_t num_floats);
+  TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
 
-  int num_partials(const BatchPartition& partition) const override;
-  ReductionPlan add_plan(const BatchPartition& partition) override;
-  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan,
-                         const GradientPartials& partials, float vote) override;
+  int num_partials(const BatchPartition& partition, int rank) const override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;
 
  private:
   struct Plan {
@@ -32,11 +30,10 @@ class TreeReducer final : public GradientReducer {
     TreeSumPlan sum;
   };
 
+  FloatView allocate_partials() override;
   Plan make_plan(const BatchPartition& partition) const;
-  void send_partials(const ExecSpace& exec, const Plan& plan, const GradientPartials& partials,
-                     float vote);
-  void add_own_slice(const ExecSpace& exec, const Plan& plan, const GradientPartials& partials,
-                     float vote);
+  void send_partials(const ExecSpace& exec, const Plan& plan, float vote);
+  void add_own_slice(const ExecSpace& exec, const Plan& plan, float vote);
   void gather_slices();
 
   GradientSlices slices_;

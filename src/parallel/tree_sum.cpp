@@ -10,8 +10,11 @@ namespace quern {
 
 namespace {
 
-// Floats that one work item adds side by side: a vector register on a CPU, one on a device.
-constexpr int kTile = kHostExecution ? kLanes : 1;
+// Floats that one work item adds side by side: on a CPU some vector registers' worth, so that the
+// steps of the walk cost little beside the additions; one float on a device.
+constexpr int kTile = kHostExecution ? 16 * kLanes : 1;
+// And that one copies: slices are whole groups of lanes.
+constexpr int kPackTile = kHostExecution ? kLanes : 1;
 
 template <class T>
 View<const T> to_kernel(const std::string& label, const std::vector<T>& values) {
@@ -21,7 +24,8 @@ View<const T> to_kernel(const std::string& label, const std::vector<T>& values) 
   return view;
 }
 
-// Adds `width` neighbouring elements; with a constant width the inner loops become vector code.
+// Adds `width` neighbouring elements; with a constant width the inner loops become vector code. A
+// leaf that is merged at once need not go through the stack.
 template <class Width>
 KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* received,
                                      const float* own, std::int64_t begin, float* sum,
@@ -31,9 +35,14 @@ KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* recei
   for (int leaf = 0; leaf < plan.num_leaves; ++leaf) {
     const std::int64_t offset = plan.leaves(leaf);
     const float* from = offset >= 0 ? received + (offset + begin) : own + (~offset + begin);
-    ++top;
-    for (int i = 0; i < width; ++i) stack[top][i] = from[i];
-    for (int merge = plan.merges(leaf); merge > 0; --merge) {
+    int merges = plan.merges(leaf);
+    if (merges == 0) {
+      ++top;
+      for (int i = 0; i < width; ++i) stack[top][i] = from[i];
+      continue;
+    }
+    for (int i = 0; i < width; ++i) stack[top][i] += from[i];
+    while (--merges > 0) {
       --top;
       for (int i = 0; i < width; ++i) stack[top][i] += stack[top + 1][i];
     }
@@ -42,6 +51,11 @@ KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* recei
 }
 
 }  // namespace
+
+std::vector<TreeNode> tree_partials(const BatchPartition& partition, int rank) {
+  const BlockTree tree(partition.num_blocks());
+  return tree.walk_blocks(partition.first_block(rank), partition.last_block(rank)).remain;
+}
 
 TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
                                const BlockTree::Walk& walk) {
@@ -74,12 +88,12 @@ void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int nu
                  const GradientSlices& slices, int own, const FloatView& packed) {
   const std::int64_t num_floats = slices.num_floats();
   const std::int64_t slice_size = slices.slice_size();  // whole tiles: none lies in two slices
-  const std::int64_t num_tiles = (num_floats + kTile - 1) / kTile;
+  const std::int64_t num_tiles = (num_floats + kPackTile - 1) / kPackTile;
   Kokkos::parallel_for(
       "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partials * num_tiles),
       KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t partial = i / num_tiles;
-        const std::int64_t begin = i % num_tiles * kTile;
+        const std::int64_t begin = i % num_tiles * kPackTile;
         const std::int64_t slice = begin / slice_size;
         if (slice == own) return;
         const std::int64_t slice_begin = slice * slice_size;
@@ -87,7 +101,7 @@ void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int nu
         const float* from = partials.data.data() + partial * partials.stride + begin;
         float* to =
             packed.data() + num_partials * slice_begin + partial * count + (begin - slice_begin);
-        const std::int64_t width = Kokkos::min<std::int64_t>(kTile, num_floats - begin);
+        const std::int64_t width = Kokkos::min<std::int64_t>(kPackTile, num_floats - begin);
         for (std::int64_t j = 0; j < width; ++j) to[j] = from[j];
       });
 }

@@ -7,10 +7,14 @@
 
 #include "base/block_tree.hpp"
 #include "linalg/block_schedule.hpp"
+#include "parallel/batch_partition.hpp"
 #include "parallel/gradient_slices.hpp"
 #include "tensor/types.hpp"
 
 namespace quern {
+
+/// The maximal subtrees inside a rank's blocks: what its kernels hand on. Empty without blocks.
+std::vector<TreeNode> tree_partials(const BatchPartition& partition, int rank);
 
 /// The leaves of the sum, from left to right, and when to add (BlockTree::walk_nodes).
 struct TreeSumPlan {

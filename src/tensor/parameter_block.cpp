@@ -3,7 +3,25 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace quern {
+
+std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const float> block) {
+  std::vector<float> values(static_cast<std::size_t>(entry.count));
+  for (std::int64_t i = 0; i < entry.count; ++i) {
+    values[static_cast<std::size_t>(i)] = block[static_cast<std::size_t>(entry.position(i))];
+  }
+  return values;
+}
+
+void write_tensor(const ParameterEntry& entry, std::span<const float> values,
+                  std::span<float> block) {
+  expect(static_cast<std::int64_t>(values.size()) == entry.count, "a value for every element");
+  for (std::int64_t i = 0; i < entry.count; ++i) {
+    block[static_cast<std::size_t>(entry.position(i))] = values[static_cast<std::size_t>(i)];
+  }
+}
 
 std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
                                  std::int64_t fan_in, bool is_bias) {
@@ -11,6 +29,14 @@ std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64
   for (const std::int64_t extent : shape) count *= extent;
   entries_.push_back({name, std::move(shape), block_size_, count, fan_in, is_bias});
   block_size_ += round_up_to_lanes(count);
+  return entries_.back().offset;
+}
+
+std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_t out,
+                                            std::int64_t in) {
+  const std::int64_t row = round_up_to_lanes(out);
+  entries_.push_back({name, {out, in}, block_size_, out * in, in, false, row});
+  block_size_ += in * row;
   return entries_.back().offset;
 }
 

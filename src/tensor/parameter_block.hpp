@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,31 @@ struct ParameterEntry {
   std::int64_t count = 0;           ///< product of shape
   std::int64_t fan_in = 0;          ///< inputs of one output unit, for the initialisation
   bool is_bias = false;
+  /// 0: in PyTorch's order. Otherwise an [out, in] tensor stored transposed, each of its `in` rows
+  /// taking so many floats, the last ones a gap.
+  std::int64_t transposed_row = 0;
+
+  /// Place in the block of element i in PyTorch's order.
+  std::int64_t position(std::int64_t i) const {
+    if (transposed_row == 0) return offset + i;
+    return offset + i % shape[1] * transposed_row + i / shape[1];
+  }
 };
 
-/// The name table. Gaps between tensors (offsets are aligned to kLanes) stay zero for ever.
+/// A tensor out of a host copy of the block, in PyTorch's order.
+std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const float> block);
+/// The way back; values.size() == entry.count.
+void write_tensor(const ParameterEntry& entry, std::span<const float> values,
+                  std::span<float> block);
+
+/// The name table. Gaps between and in tensors (rows are aligned to kLanes) stay zero for ever.
 class ParameterTable {
  public:
   /// Appends a tensor and returns its offset.
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in,
                    bool is_bias);
+  /// The same for the weights [out, in] of a dense layer, stored transposed.
+  std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.

@@ -32,4 +32,12 @@ KOKKOS_INLINE_FUNCTION constexpr std::int64_t round_up_to_lanes(std::int64_t cou
   return (count + kLanes - 1) / kLanes * kLanes;
 }
 
+/// `value`, or 0 where it is too small for a normal float. Averages of gradients that have become
+/// zero (dead units) would shrink into denormal numbers, on which processors are several times
+/// slower.
+KOKKOS_INLINE_FUNCTION float flush_denormal(float value) {
+  constexpr float smallest = Kokkos::Experimental::norm_min_v<float>;
+  return (value < smallest) & (value > -smallest) ? 0.0f : value;
+}
+
 }  // namespace quern

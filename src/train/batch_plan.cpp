@@ -30,27 +30,70 @@ BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ra
   return plan;
 }
 
+namespace {
+
+struct SlotAssignment {
+  std::int64_t block_slots;
+  std::int64_t block_samples;
+  std::int64_t first_sample;
+  std::int64_t num_samples;
+  std::int64_t num_slots;
+  std::int64_t data_count;
+  bool shuffle;
+  StepScalarsView scalars;
+  View<std::int64_t> sample_of_slot;
+
+  /// Place in the epoch of the sample in this slot, or -1.
+  KOKKOS_INLINE_FUNCTION std::int64_t position(std::int64_t slot) const {
+    const std::int64_t place = slot % block_slots;
+    const std::int64_t mine = slot / block_slots * block_samples + place;
+    if (slot >= num_slots || place >= block_samples || mine >= num_samples) return -1;
+    return scalars().cursor + first_sample + mine;
+  }
+
+  /// One slot on a device, Permutation::kWidth slots on a CPU.
+  static constexpr int kSlots = kHostExecution ? Permutation::kWidth : 1;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    std::int64_t positions[kSlots];
+    std::int64_t samples[kSlots];
+    for (int i = 0; i < kSlots; ++i) {
+      const std::int64_t at = position(item * kSlots + i);
+      positions[i] = at < 0 ? 0 : at;
+      samples[i] = positions[i];
+    }
+    if (shuffle) {
+      const Permutation permutation(scalars().seed, static_cast<std::uint32_t>(scalars().epoch),
+                                    data_count);
+      if constexpr (kHostExecution)
+        permutation.map(positions, samples);
+      else
+        samples[0] = permutation(positions[0]);
+    }
+    for (int i = 0; i < kSlots; ++i) {
+      const std::int64_t slot = item * kSlots + i;
+      if (slot < num_slots) sample_of_slot(slot) = position(slot) < 0 ? -1 : samples[i];
+    }
+  }
+};
+
+}  // namespace
+
 void assign_slots(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
                   bool shuffle, const StepScalarsView& scalars,
                   const View<std::int64_t>& sample_of_slot) {
-  const std::int64_t block_slots = plan.schedule.block_slots;
-  const std::int64_t block_samples = plan.partition.block_size();
-  const std::int64_t first = plan.first_sample;
-  const std::int64_t count = plan.num_samples;
-  Kokkos::parallel_for(
-      "quern::train::assign_slots", RangePolicy(exec, 0, plan.slots()),
-      KOKKOS_LAMBDA(std::int64_t slot) {
-        const std::int64_t place = slot % block_slots;
-        const std::int64_t mine = slot / block_slots * block_samples + place;
-        if (place >= block_samples || mine >= count) {
-          sample_of_slot(slot) = -1;
-          return;
-        }
-        const std::int64_t position = scalars().cursor + first + mine;
-        const auto epoch = static_cast<std::uint32_t>(scalars().epoch);
-        sample_of_slot(slot) =
-            shuffle ? Permutation(scalars().seed, epoch, data_count)(position) : position;
-      });
+  const SlotAssignment assignment{plan.schedule.block_slots,
+                                  plan.partition.block_size(),
+                                  plan.first_sample,
+                                  plan.num_samples,
+                                  plan.slots(),
+                                  data_count,
+                                  shuffle,
+                                  scalars,
+                                  sample_of_slot};
+  constexpr int width = SlotAssignment::kSlots;
+  Kokkos::parallel_for("quern::train::assign_slots",
+                       RangePolicy(exec, 0, (plan.slots() + width - 1) / width), assignment);
 }
 
 }  // namespace quern

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
-#include "parallel/tree_reducer.hpp"
+#include "parallel/make_reducer.hpp"
 #include "train/model.hpp"
 
 namespace quern {
@@ -34,11 +35,10 @@ class Evaluator {
   const Samples& samples_;
   BatchPlan full_;
   BatchPlan last_;
-  TreeReducer reducer_;
+  std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
-  GradientPartials sums_;
 };
 
 }  // namespace quern

@@ -25,14 +25,16 @@ Model::Model(const Recipe& recipe)
   }
 }
 
-void Model::allocate(int max_slots) {
+void Model::allocate(int max_slots, const AllocateBlock& allocate_block) {
   network_.allocate(max_slots);
   loss_->allocate(max_slots);
   // Kernels read whole vectors: slack behind the last tensor.
   constexpr std::int64_t slack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network_.table().block_size());
-  const FloatView padded("quern::train::parameters", size + slack);
-  parameters_ = Kokkos::subview(padded, std::pair(std::size_t{0}, size));
+  const std::string label = "quern::train::parameters";
+  parameter_block_ = allocate_block ? allocate_block(label, static_cast<std::int64_t>(size) + slack)
+                                    : SharedBlock{FloatView(label, size + slack), nullptr};
+  parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
   initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_slot_ =
       View<std::int64_t>("quern::train::sample_of_slot", static_cast<std::size_t>(max_slots));

@@ -2,10 +2,13 @@
 // The network with its parameters, its loss and the batch it is working on.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "loss/loss.hpp"
 #include "network/network.hpp"
+#include "parallel/gradient_reducer.hpp"
 #include "spec/recipe.hpp"
 #include "train/batch_plan.hpp"
 #include "train/samples.hpp"
@@ -17,8 +20,11 @@ class Model {
   /// InputError when layers, loss and target do not fit together.
   explicit Model(const Recipe& recipe);
 
+  using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
+
   /// Allocates for batches of at most `max_slots` slots and draws the initial parameters.
-  void allocate(int max_slots);
+  /// `allocate_block`: where the parameters are to live, if not in memory of this rank alone.
+  void allocate(int max_slots, const AllocateBlock& allocate_block = {});
 
   Network& network() { return network_; }
   const Network& network() const { return network_; }
@@ -52,7 +58,8 @@ class Model {
   TargetType target_type_;
   Network network_;
   std::unique_ptr<Loss> loss_;
-  FloatView parameters_;
+  SharedBlock parameter_block_;
+  FloatView parameters_;  // in parameter_block_
   View<std::int64_t> sample_of_slot_;
   Activation target_;  // mse: what the prediction should be, in its layout
 };

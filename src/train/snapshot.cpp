@@ -23,16 +23,6 @@ void to_device(const std::vector<float>& values, const FloatView& view) {
   Kokkos::deep_copy(view, host);
 }
 
-std::vector<NamedTensor> tensors_of(const ParameterTable& table, const std::vector<float>& block) {
-  std::vector<NamedTensor> tensors;
-  for (const ParameterEntry& entry : table.entries()) {
-    tensors.push_back({entry.name, entry.shape,
-                       std::span(block).subspan(static_cast<std::size_t>(entry.offset),
-                                                static_cast<std::size_t>(entry.count))});
-  }
-  return tensors;
-}
-
 // `what` ("the model", "optimizer state 'exp_avg'") begins the message.
 std::vector<float> block_of(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
                             const std::string& what) {
@@ -54,7 +44,7 @@ std::vector<float> block_of(const ParameterTable& table, const std::vector<Named
                        what + " has shape " + shape_text(tensor->shape) + ", expected " +
                        shape_text(entry.shape));
     }
-    std::copy(tensor->values.begin(), tensor->values.end(), block.begin() + entry.offset);
+    write_tensor(entry, tensor->values, block);
   }
   return block;
 }
@@ -84,20 +74,27 @@ std::vector<std::vector<float>> blocks_of(const CheckpointState& state, const Pa
 
 Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters,
                    const Optimizer* optimizer) {
-  const std::size_t num_states = optimizer ? optimizer->state().size() : 0;
-  blocks_.reserve(1 + num_states);  // the spans must stay valid
-  blocks_.push_back(to_host(parameters));
-  state.model = tensors_of(table, blocks_.back());
-  for (std::size_t i = 0; i < num_states; ++i) {
-    const OptimizerState& slot = optimizer->state()[i];
-    blocks_.push_back(to_host(slot.values));
-    state.optimizer.push_back({slot.name, tensors_of(table, blocks_.back())});
+  state.model = copy_tensors(table, parameters);
+  if (!optimizer) return;
+  for (const OptimizerState& slot : optimizer->state()) {
+    state.optimizer.push_back({slot.name, copy_tensors(table, slot.values)});
   }
 }
 
+std::vector<NamedTensor> Snapshot::copy_tensors(const ParameterTable& table,
+                                                const FloatView& view) {
+  const std::vector<float> block = to_host(view);
+  std::vector<NamedTensor> tensors;
+  for (const ParameterEntry& entry : table.entries()) {
+    values_.push_back(read_tensor(entry, block));
+    tensors.push_back({entry.name, entry.shape, values_.back()});
+  }
+  return tensors;
+}
+
 bool Snapshot::is_finite() const {
-  for (const std::vector<float>& block : blocks_) {
-    for (const float value : block) {
+  for (const std::vector<float>& tensor : values_) {
+    for (const float value : tensor) {
       if (!std::isfinite(value)) return false;
     }
   }

@@ -2,6 +2,7 @@
 // Between a running training and its checkpoints.
 #pragma once
 
+#include <list>
 #include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
@@ -16,6 +17,8 @@ namespace quern {
 class Snapshot {
  public:
   Snapshot(const ParameterTable& table, const FloatView& parameters, const Optimizer* optimizer);
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
 
   /// Progress and origin are the caller's to fill in.
   CheckpointState state;
@@ -24,7 +27,9 @@ class Snapshot {
   bool is_finite() const;
 
  private:
-  std::vector<std::vector<float>> blocks_;
+  std::vector<NamedTensor> copy_tensors(const ParameterTable& table, const FloatView& view);
+
+  std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
 };
 
 /// Collective. Puts the model, and with `optimizer` its state, of rank 0's `state` (the other

@@ -22,7 +22,7 @@ void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64
 
 /// Copies view[begin .. begin + Count) to the host; waits for `exec`.
 template <std::size_t Count>
-std::array<float, Count> read_floats(const ExecSpace& exec, const FloatView& view,
+std::array<float, Count> read_floats(const ExecSpace& exec, const ConstFloatView& view,
                                      std::int64_t begin) {
   std::array<float, Count> values{};
   const auto first = static_cast<std::size_t>(begin);

@@ -6,8 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "dataset/memory.hpp"
-#include "parallel/plain_reducer.hpp"
-#include "parallel/tree_reducer.hpp"
+#include "parallel/make_reducer.hpp"
 #include "train/step_kernels.hpp"
 
 namespace quern {
@@ -15,24 +14,27 @@ namespace quern {
 BatchSums TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
   is_last_ = samples_.count - cursor_ < full_.samples();
   const BatchPlan& plan = batch();
-  const StepContext step = model_.context(plan, Mode::train, scalars_, gradients_);
+  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
   Network& network = model_.network();
 
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   network.forward(exec, step);
-  model_.compute_loss(exec, step, samples_, gradients_, sums_offset());
+  model_.compute_loss(exec, step, samples_, reducer_->partials(), sums_offset());
   network.backward(exec, step);
-  const ReducedGradient gradient =
-      reducer_->reduce(exec, reduction(), gradients_, vote_to_stop ? 1.0f : 0.0f);
+  const ReducedGradient gradient = reduce(exec, vote_to_stop ? 1.0f : 0.0f);
 
-  const auto sums = read_floats<Loss::kColumns>(exec, gradient.total, sums_offset());
+  const auto sums = read_floats<Loss::kColumns>(exec, gradient.sums, 0);
   const BatchSums result{sums[Loss::kLoss], sums[Loss::kCorrect], gradient.votes > 0};
-  if (!std::isfinite(result.loss)) return result;
+  const bool updates = std::isfinite(result.loss);
+  if (updates) {
+    clip_.set_scale(exec, scalars_, gradient.total);
+    optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
+  }
+  reducer_->publish_update(exec);
+  if (!updates) return result;
 
-  clip_.set_scale(exec, scalars_, gradient.total);
-  optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
   end_batch(exec, scalars_, plan.samples());
   cursor_ += plan.samples();
   return result;
@@ -40,10 +42,8 @@ BatchSums TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
 
 namespace {
 
-std::unique_ptr<GradientReducer> make_reducer(Determinism determinism, Communicator& comm,
-                                              std::int64_t num_floats) {
-  if (determinism == Determinism::fast) return std::make_unique<PlainReducer>(comm, num_floats);
-  return std::make_unique<TreeReducer>(comm, num_floats);
+SumOrder sum_order(Determinism determinism) {
+  return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
 }
 
 int samples_of_last_batch(std::int64_t count, int global_batch) {
@@ -60,7 +60,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       seed_(recipe.seed),
       shuffle_(recipe.data.shuffle),
       clip_(recipe.optimizer.clip_norm, model.network().table().block_size()),
-      reducer_(make_reducer(recipe.train.determinism, comm, sums_offset() + Loss::kColumns)),
+      reducer_(make_reducer(comm, sums_offset() + Loss::kColumns,
+                            sum_order(recipe.train.determinism), Loss::kColumns)),
       scalars_("quern::train::step_scalars") {
   const int full_samples =
       static_cast<int>(std::min<std::int64_t>(recipe.global_batch(comm.size()), samples.count));
@@ -91,12 +92,25 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
     check_memory(memory_bytes_ * comm.node_size(),
                  "training on " + std::to_string(comm.node_size()) + " ranks of one node");
   });
-  gradients_ = {FloatView("quern::train::gradients", static_cast<std::size_t>(partials * stride)),
-                stride};
-  optimizer_ = make_optimizer(recipe.optimizer, block_size);
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
-  model_.allocate(full_.max_slots());
+  reducer_->allocate();
+  const auto [begin, end] = reducer_->own_part();
+  optimizer_ = make_optimizer(recipe.optimizer, block_size,
+                              {begin, end, [this](const std::string& label, std::int64_t count) {
+                                 state_blocks_.push_back(reducer_->allocate_block(label, count));
+                                 return state_blocks_.back().view;
+                               }});
+  model_.allocate(full_.max_slots(), [this](const std::string& label, std::int64_t count) {
+    return reducer_->allocate_block(label, count);
+  });
+  reducer_->publish_update(ExecSpace());  // nobody draws parameters any more
+}
+
+// Clipping needs the norm of the whole gradient.
+ReducedGradient TrainingStep::reduce(const ExecSpace& exec, float vote) {
+  return clip_.is_active() ? reducer_->reduce(exec, reduction(), vote)
+                           : reducer_->reduce_own_part(exec, reduction(), vote);
 }
 
 void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor) {
@@ -106,7 +120,7 @@ void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int6
 
 std::string TrainingStep::non_finite_layer() const {
   return model_.network().first_non_finite_layer(
-      model_.context(batch(), Mode::train, scalars_, gradients_));
+      model_.context(batch(), Mode::train, scalars_, reducer_->partials()));
 }
 
 double TrainingStep::local_loss_sum() const {

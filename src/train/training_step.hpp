@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
@@ -32,6 +34,8 @@ class TrainingStep {
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
   /// not counted.
   std::int64_t memory_bytes() const { return memory_bytes_; }
+  /// How the ranks' gradients are added, for people.
+  std::string reduction_text() const { return reducer_->describe(); }
 
   /// Where the next step stands: steps done, epoch from 0, samples of the epoch consumed.
   void set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor);
@@ -56,6 +60,7 @@ class TrainingStep {
   // Behind the parameters the gradient block carries the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
+  ReducedGradient reduce(const ExecSpace& exec, float vote);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   Model& model_;
@@ -63,6 +68,7 @@ class TrainingStep {
   std::uint64_t seed_;
   bool shuffle_;
   GradientClip clip_;
+  std::vector<SharedBlock> state_blocks_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientReducer> reducer_;
   StepScalarsView scalars_;
@@ -73,7 +79,6 @@ class TrainingStep {
   std::int64_t steps_per_epoch_ = 0;
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
-  GradientPartials gradients_;
   std::int64_t cursor_ = 0;  // host copy of scalars().cursor: it decides which batch comes next
   bool is_last_ = false;
 };

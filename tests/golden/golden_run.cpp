@@ -93,17 +93,16 @@ void GoldenRun::load_initial_weights() {
   for (const ParameterEntry& entry : table.entries()) {
     const GoldenTensor& tensor = golden_.initial.at(entry.name);
     if (tensor.shape != entry.shape) throw Error("'" + entry.name + "' has another shape");
-    std::copy(tensor.values.begin(), tensor.values.end(), block.begin() + entry.offset);
+    write_tensor(entry, tensor.values, block);
   }
   Kokkos::deep_copy(model_.parameters(), to_view(block));
 }
 
-Tensors GoldenRun::split(const FloatView& block) const {
+Tensors GoldenRun::split(const ConstFloatView& block) const {
   const std::vector<float> values = to_vector(block);
   Tensors tensors;
   for (const ParameterEntry& entry : model_.network().table().entries()) {
-    const auto first = values.begin() + entry.offset;
-    tensors[entry.name] = {first, first + entry.count};
+    tensors[entry.name] = read_tensor(entry, values);
   }
   return tensors;
 }
@@ -117,10 +116,8 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   const std::int64_t sums = model_.network().table().block_size();
   TreeReducer reducer(comm_, sums + Loss::kColumns);
   const ReductionPlan reduction = reducer.add_plan(plan.partition);
-  const std::int64_t stride = reducer.partial_stride();
-  const auto partials = static_cast<std::size_t>(std::max(1, plan.schedule.num_partials));
-  const GradientPartials gradients{
-      FloatView("test::gradients", partials * static_cast<std::size_t>(stride)), stride};
+  reducer.allocate();
+  const GradientPartials& gradients = reducer.partials();
   const StepScalarsView scalars("test::scalars");
   set_position(scalars, recipe_.seed, 0, 0, 0);
 
@@ -130,7 +127,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   model_.network().forward(exec, step);
   model_.compute_loss(exec, step, samples_, gradients, sums);
   model_.network().backward(exec, step);
-  const FloatView total = reducer.reduce(exec, reduction, gradients, 0).total;
+  const ConstFloatView total = reducer.reduce(exec, reduction, 0).total;
 
   FirstStep result;
   const int units = model_.network().output_shape().units();

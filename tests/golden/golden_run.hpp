@@ -39,7 +39,7 @@ class GoldenRun {
 
  private:
   void load_initial_weights();
-  Tensors split(const FloatView& block) const;
+  Tensors split(const ConstFloatView& block) const;
 
   Communicator& comm_;
   Golden golden_;

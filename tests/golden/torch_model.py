@@ -68,6 +68,6 @@ def build_optimizer(recipe, parameters, **how):
     keys = ("lr", "momentum", "nesterov", "weight_decay", "eps")
     chosen = {key: settings[key] for key in keys if key in settings}
     if settings["type"] != "sgd":
-        chosen["betas"] = (settings.get("beta1", 0.9), settings.get("beta2", 0.999))
+        chosen["betas"] = tuple(settings.get("betas", (0.9, 0.999)))
         chosen.setdefault("weight_decay", 0.0)
     return kind[settings["type"]](parameters, **chosen, **how)

@@ -49,7 +49,7 @@ Bench make_bench(Layer& layer, const GradientCheck& check, Layout layout,
   bench.parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     const auto values = random_values(static_cast<std::size_t>(entry.count), 11, -0.5f, 0.5f);
-    std::copy(values.begin(), values.end(), bench.parameters.begin() + entry.offset);
+    write_tensor(entry, values, bench.parameters);
   }
   bench.weights = random_values(static_cast<std::size_t>(slots * out.units()), 12);
   const std::vector<std::int64_t> samples = sample_of_slot(check.batch);
@@ -109,8 +109,10 @@ void compare_parameters(Bench& bench) {
   const std::vector<float> partials = to_vector(bench.step.gradients.data);
   for (std::size_t i = 0; i < partials.size(); ++i) gradient[i % gradient.size()] += partials[i];
   for (const ParameterEntry& entry : bench.table.entries()) {
-    std::vector<std::size_t> where(static_cast<std::size_t>(entry.count));
-    std::iota(where.begin(), where.end(), static_cast<std::size_t>(entry.offset));
+    std::vector<std::size_t> where;
+    for (std::int64_t i = 0; i < entry.count; ++i) {
+      where.push_back(static_cast<std::size_t>(entry.position(i)));
+    }
     compare(bench, bench.parameters, gradient, where, entry.name);
   }
 }

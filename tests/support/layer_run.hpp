@@ -55,8 +55,7 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   layer.allocate(schedule.slots());
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
-    const std::vector<float>& values = parameters.at(entry.name);
-    for (std::size_t i = 0; i < values.size(); ++i) block[entry.offset + i] = values[i];
+    write_tensor(entry, parameters.at(entry.name), block);
   }
   const FloatView parameter_view = make_view(block);
   const FloatView gradient_view = make_view(std::vector<float>(block.size() + 16, 99.0f));
@@ -78,9 +77,9 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   layer.backward(ExecSpace(), step, x_a, y_a, dy_a, dx_a);
 
   LayerRun run{collect(y_a), collect(dx_a), {}};
+  const std::vector<float> gradients = read(gradient_view, 0, block.size());
   for (const ParameterEntry& entry : table.entries()) {
-    run.gradients[entry.name] = read(gradient_view, static_cast<std::size_t>(entry.offset),
-                                     static_cast<std::size_t>(entry.count));
+    run.gradients[entry.name] = read_tensor(entry, gradients);
   }
   return run;
 }

@@ -17,13 +17,18 @@ namespace {
 
 class SerialNodeShared final : public NodeShared {
  public:
-  explicit SerialNodeShared(std::size_t bytes) : bytes_(bytes) {}
+  explicit SerialNodeShared(std::size_t bytes)
+      : lines_(bytes / sizeof(Line) + 1), bytes_(lines_.front().bytes, bytes) {}
   std::span<std::byte> bytes() const override { return bytes_; }
   bool is_leader() const override { return true; }
   void publish() override {}
 
  private:
-  mutable std::vector<std::byte> bytes_;
+  struct alignas(64) Line {
+    std::byte bytes[64] = {};
+  };
+  std::vector<Line> lines_;
+  std::span<std::byte> bytes_;
 };
 
 template <class T>

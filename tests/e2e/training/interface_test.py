@@ -11,7 +11,8 @@ import training
 
 COMMANDS = (["train"], ["evaluate"], ["predict"], ["shard"], ["checkpoint"], ["checkpoint", "ls"],
             ["checkpoint", "show"], ["checkpoint", "verify"], ["checkpoint", "hash"],
-            ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "step"], ["info"])
+            ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "kernels"],
+            ["bench", "step"], ["bench", "allreduce"], ["bench", "io"], ["info"])
 
 
 class InterfaceTest(training.TrainingTest):

@@ -2,6 +2,7 @@
 // Made-up block gradients that every rank can compute for any block.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/block_tree.hpp"
@@ -30,10 +31,10 @@ inline std::vector<std::vector<float>> leaf_gradients(std::int64_t num_floats, i
   return leaves;
 }
 
-/// What a rank's kernels hand on: the walk over its own leaves, as in BlockSchedule. Floats between
-/// the partials are junk.
-inline GradientPartials make_partials(const std::vector<std::vector<float>>& leaves,
-                                      const BlockTree::Walk& walk, std::int64_t stride) {
+/// What a rank's kernels hand on: the walk over its own leaves, as in BlockSchedule. Floats behind
+/// and between the partials become junk.
+inline void write_partials(const std::vector<std::vector<float>>& leaves,
+                           const BlockTree::Walk& walk, const GradientPartials& partials) {
   std::vector<std::vector<float>> stack;
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     stack.push_back(leaves[leaf]);
@@ -43,14 +44,30 @@ inline GradientPartials make_partials(const std::vector<std::vector<float>>& lea
       for (std::size_t i = 0; i < right.size(); ++i) stack.back()[i] += right[i];
     }
   }
-  GradientPartials partials{FloatView("partials", stack.size() * static_cast<std::size_t>(stride)),
-                            stride};
   for (std::size_t i = 0; i < partials.data.extent(0); ++i) partials.data(i) = -123.0f;
   for (std::size_t p = 0; p < stack.size(); ++p) {
     std::copy(stack[p].begin(), stack[p].end(),
-              partials.data.data() + p * static_cast<std::size_t>(stride));
+              partials.data.data() + p * static_cast<std::size_t>(partials.stride));
   }
-  return partials;
+}
+
+/// The gradient of a rank's blocks under a partition, for SumOrder::tree ...
+inline void write_tree_partials(const BatchPartition& partition, int rank,
+                                const GradientReducer& reducer) {
+  const int first = partition.first_block(rank);
+  const int last = partition.last_block(rank);
+  write_partials(leaf_gradients(reducer.num_floats(), first, last),
+                 BlockTree(partition.num_blocks()).walk_blocks(first, last), reducer.partials());
+}
+
+/// ... and in one partial: the schedule of the rank's own blocks alone.
+inline void write_one_partial(const BatchPartition& partition, int rank,
+                              const GradientReducer& reducer) {
+  const int first = partition.first_block(rank);
+  const int last = partition.last_block(rank);
+  const BlockTree::Walk walk =
+      first == last ? BlockTree::Walk{} : BlockTree(last - first).walk_blocks(0, last - first);
+  write_partials(leaf_gradients(reducer.num_floats(), first, last), walk, reducer.partials());
 }
 
 }  // namespace quern::testing

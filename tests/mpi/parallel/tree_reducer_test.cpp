@@ -15,22 +15,20 @@ namespace quern {
 namespace {
 
 using testing::leaf_gradients;
-using testing::make_partials;
 using testing::world;
+using testing::write_tree_partials;
 
-GradientPartials own_partials(const BatchPartition& partition, const TreeReducer& reducer) {
-  const int first = partition.first_block(world().rank());
-  const int last = partition.last_block(world().rank());
-  return make_partials(leaf_gradients(reducer.num_floats(), first, last),
-                       BlockTree(partition.num_blocks()).walk_blocks(first, last),
-                       reducer.partial_stride());
+ReducedGradient write_and_reduce(TreeReducer& reducer, ReductionPlan plan,
+                                 const BatchPartition& partition, float vote) {
+  write_tree_partials(partition, world().rank(), reducer);
+  return reducer.reduce(ExecSpace(), plan, vote);
 }
 
 std::vector<float> expected_total(const BatchPartition& partition, std::int64_t num_floats) {
   return reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
 }
 
-void expect_bits(const FloatView& total, const std::vector<float>& expected,
+void expect_bits(const ConstFloatView& total, const std::vector<float>& expected,
                  const std::string& what) {
   ASSERT_EQ(total.extent(0), expected.size());
   EXPECT_EQ(std::memcmp(total.data(), expected.data(), expected.size() * sizeof(float)), 0) << what;
@@ -42,8 +40,8 @@ TEST(TreeReducer, HasTheBitsOfTheTree) {
       const BatchPartition partition(num_blocks * 4 - 1, 4, world().size());
       TreeReducer reducer(world(), num_floats);
       const ReductionPlan plan = reducer.add_plan(partition);
-      const GradientPartials partials = own_partials(partition, reducer);
-      const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan, partials, 0.0f);
+      reducer.allocate();
+      const ReducedGradient reduced = write_and_reduce(reducer, plan, partition, 0.0f);
       expect_bits(
           reduced.total, expected_total(partition, num_floats),
           std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) + " floats");
@@ -58,10 +56,10 @@ TEST(TreeReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
       const BatchPartition partition(num_blocks, 1, world().size());
       TreeReducer reducer(world(), num_floats);
       const ReductionPlan plan = reducer.add_plan(partition);
+      reducer.allocate();
       for (int voters = 0; voters <= world().size(); ++voters) {
         const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
-        const GradientPartials partials = own_partials(partition, reducer);
-        const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan, partials, vote);
+        const ReducedGradient reduced = write_and_reduce(reducer, plan, partition, vote);
         EXPECT_EQ(reduced.votes, static_cast<float>(voters)) << num_blocks << " blocks";
         expect_bits(reduced.total, expected_total(partition, num_floats), "beside votes");
       }
@@ -76,10 +74,11 @@ TEST(TreeReducer, TakesTurnsBetweenFullAndShortBatches) {
   TreeReducer reducer(world(), num_floats);
   const ReductionPlan full_plan = reducer.add_plan(full);
   const ReductionPlan last_plan = reducer.add_plan(last);
+  reducer.allocate();
   for (int round = 0; round < 3; ++round) {
-    expect_bits(reducer.reduce(ExecSpace(), full_plan, own_partials(full, reducer), 0).total,
+    expect_bits(write_and_reduce(reducer, full_plan, full, 0).total,
                 expected_total(full, num_floats), "full");
-    expect_bits(reducer.reduce(ExecSpace(), last_plan, own_partials(last, reducer), 0).total,
+    expect_bits(write_and_reduce(reducer, last_plan, last, 0).total,
                 expected_total(last, num_floats), "last");
   }
 }
@@ -89,9 +88,10 @@ TEST(TreeReducer, CopiesNothingWhenAlone) {
   const BatchPartition partition(5, 1, 1);
   TreeReducer reducer(world(), 100);
   const ReductionPlan plan = reducer.add_plan(partition);
-  EXPECT_EQ(reducer.num_partials(partition), 1);
-  const GradientPartials partials = own_partials(partition, reducer);
-  EXPECT_EQ(reducer.reduce(ExecSpace(), plan, partials, 1.0f).total.data(), partials.data.data());
+  reducer.allocate();
+  EXPECT_EQ(reducer.num_partials(partition, 0), 1);
+  EXPECT_EQ(write_and_reduce(reducer, plan, partition, 1.0f).total.data(),
+            reducer.partials().data.data());
 }
 
 // A wrong order must not slip through: rank by rank is not the order of the tree.
@@ -104,15 +104,13 @@ TEST(TreeReducer, RankOrderWouldBeSeen) {
   EXPECT_NE(naive, expected_total(partition, 1000));
 }
 
-TEST(TreeReducer, RefusesPartialsThatDoNotFit) {
-  const BatchPartition partition(8 * world().size(), 1, world().size());
+TEST(TreeReducer, RefusesPlansThatComeWrong) {
   TreeReducer reducer(world(), 32);
-  const ReductionPlan plan = reducer.add_plan(partition);
-  const FloatView data("partials", 48);
-  EXPECT_THROW(reducer.reduce(ExecSpace(), plan, {data, 32}, 0.0f), Error);
-  const FloatView short_data("partials", 47);
-  EXPECT_THROW(reducer.reduce(ExecSpace(), plan, {short_data, 48}, 0.0f), Error);
   EXPECT_THROW(reducer.add_plan(BatchPartition(8, 1, world().size() + 1)), Error);
+  reducer.add_plan(BatchPartition(8, 1, world().size()));
+  reducer.allocate();
+  EXPECT_THROW(reducer.add_plan(BatchPartition(4, 1, world().size())), Error);
+  EXPECT_THROW(reducer.allocate(), Error);
 }
 
 }  // namespace

@@ -29,6 +29,24 @@ TEST(Permutation, IsABijectionForAnyCount) {
   }
 }
 
+TEST(Permutation, SideBySideIsTheSame) {
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, std::int64_t{1000},
+                                   std::int64_t{60000}, (std::int64_t{1} << 40) + 5}) {
+    const Permutation permutation(99, 7, count);
+    std::int64_t position[Permutation::kWidth];
+    std::int64_t sample[Permutation::kWidth];
+    for (int round = 0; round < 50; ++round) {
+      for (int i = 0; i < Permutation::kWidth; ++i) {
+        position[i] = (count / 2 + 7919 * round + 31 * i) % count;
+      }
+      permutation.map(position, sample);
+      for (int i = 0; i < Permutation::kWidth; ++i) {
+        ASSERT_EQ(sample[i], permutation(position[i])) << count << " " << position[i];
+      }
+    }
+  }
+}
+
 // Two random permutations of n have one fixed position in common on average.
 TEST(Permutation, DiffersByEpochAndSeed) {
   const auto common = [](const auto& a, const auto& b) {

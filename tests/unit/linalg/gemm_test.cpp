@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "linalg/reference/gemm.hpp"
 #include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
@@ -41,7 +44,7 @@ TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
   const FloatView c_view = make_view(std::vector<float>(static_cast<std::size_t>(m) * row, 7.0f));
 
   multiply(ExecSpace(), "quern::test::multiply", {c_view.data(), m, n, row},
-           {a_view.data(), m, k, k}, {b_view.data(), k, n, n}, bias_view.data());
+           {a_view.data(), m, k, k}, {b_view.data(), k, n, n}, {bias_view.data()});
 
   const auto spread = read(c_view, 0, static_cast<std::size_t>(m) * row);
   std::vector<float> c;
@@ -57,6 +60,48 @@ TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
   expect_close(reference::multiply(m, n, k, a, b, bias), c, k);
 }
 
+TEST_P(Gemm, EpilogueIsWhatItsStepsAreOneByOne) {
+  const auto [m, n, k] = GetParam();
+  const auto size = static_cast<std::size_t>(m) * n;
+  const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
+  const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
+  const auto bias = random_values(static_cast<std::size_t>(n), 3);
+  auto gate = random_values(size, 4);
+  gate[0] = 0;
+  const FloatView bias_view = make_view(bias);
+  const FloatView gate_view = make_view(gate);
+  const auto run = [&](const Epilogue& epilogue) {
+    const FloatView c = make_view(std::vector<float>(size));
+    multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, {a.data(), m, k, k},
+             {b.data(), k, n, n}, epilogue);
+    return read(c, 0, size);
+  };
+
+  std::vector<float> expected = run({});
+  for (std::size_t i = 0; i < size; ++i) expected[i] += bias[i % n];
+  EXPECT_EQ(run({bias_view.data()}), expected);
+  for (std::size_t i = 0; i < size; ++i) expected[i] = expected[i] <= 0 ? 0 : expected[i];
+  EXPECT_EQ(run({bias_view.data(), true}), expected);
+  for (std::size_t i = 0; i < size; ++i) expected[i] = gate[i] <= 0 ? 0 : expected[i];
+  EXPECT_EQ(run({bias_view.data(), true, gate_view.data()}), expected);
+}
+
+TEST(GemmEpilogue, KeepsWhatIsNotANumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const FloatView a = make_view({nan, 1.0f});
+  const FloatView b = make_view({1.0f});
+  const FloatView gate = make_view({nan, nan});
+  const FloatView c = make_view({7.0f, 7.0f});
+  Epilogue epilogue;
+  epilogue.relu = true;
+  epilogue.relu_gate = gate.data();
+  multiply(ExecSpace(), "quern::test::multiply", {c.data(), 2, 1, 1}, {a.data(), 2, 1, 1},
+           {b.data(), 1, 1, 1}, epilogue);
+  const auto values = read(c, 0, 2);
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_EQ(values[1], 1.0f);
+}
+
 TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
   const auto [m, n, k] = GetParam();
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
@@ -66,10 +111,10 @@ TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
   const FloatView rows = make_view(std::vector<float>(size));
 
   multiply(ExecSpace(), "quern::test::multiply", {whole.data(), m, n, n}, {a.data(), m, k, k},
-           {b.data(), k, n, n}, nullptr);
+           {b.data(), k, n, n}, {});
   for (int i = 0; i < m; ++i) {
     multiply(ExecSpace(), "quern::test::multiply", {rows.data() + i * n, 1, n, n},
-             {a.data() + i * k, 1, k, k}, {b.data(), k, n, n}, nullptr);
+             {a.data() + i * k, 1, k, k}, {b.data(), k, n, n}, {});
   }
 
   EXPECT_EQ(read(whole, 0, size), read(rows, 0, size));
@@ -91,7 +136,7 @@ TEST_P(Gemm, BlockSumsFollowTheTree) {
     const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_slots);
     const std::int64_t stride = static_cast<std::int64_t>(size) + 16;
     const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partials + 1)));
-    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16,
+    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16, n,
                     {a_view.data() + first * block_slots * m, schedule.slots(), m, m},
                     {b_view.data() + first * block_slots * n, schedule.slots(), n, n});
     for (int p = 0; p < schedule.num_partials; ++p) {

@@ -53,8 +53,10 @@ std::vector<float> gradients_of(const StepContext& step, const ParameterTable& t
   std::vector<float> values;
   for (int p = 0; p < step.schedule.num_partials; ++p) {
     for (const ParameterEntry& entry : table.entries()) {
-      const auto first = raw.begin() + p * step.gradients.stride + entry.offset;
-      values.insert(values.end(), first, first + entry.count);
+      const auto block = std::span(raw).subspan(static_cast<std::size_t>(p * step.gradients.stride),
+                                                static_cast<std::size_t>(table.block_size()));
+      const std::vector<float> tensor = read_tensor(entry, block);
+      values.insert(values.end(), tensor.begin(), tensor.end());
     }
   }
   return values;
@@ -65,7 +67,7 @@ StepContext step_for(const TestBatch& batch, const ParameterTable& table) {
   std::vector<float> parameters(static_cast<std::size_t>(table.block_size()) + 128, kGarbage);
   for (const ParameterEntry& entry : table.entries()) {
     const auto drawn = random_values(static_cast<std::size_t>(entry.count), 9, -0.5f, 0.5f);
-    std::copy(drawn.begin(), drawn.end(), parameters.begin() + entry.offset);
+    write_tensor(entry, drawn, parameters);
   }
   step.parameters = to_view(parameters);
   return step;
@@ -200,6 +202,32 @@ TEST(Network, FlattenFirstLastAndTwice) {
 
 TEST(Network, ImageLayersBetweenFlatOnes) {
   expect_same_as_layers(network_of({17, 1, 1}, {linear(20), conv2d(6, 1), relu, linear(4)}));
+}
+
+TEST(Network, OutputsThatNobodyReadsAreLeftOut) {
+  // The last pool reads 8 of 9 rows, so conv2d2 reads 12 of 13 of the first pool's, which reads 24
+  // of 26 rows of conv2d1.
+  const NetworkSpec lenet =
+      network_of({1, 28, 28}, {conv2d(3, 3), relu, pool(LayerType::avg_pool2d, 2), conv2d(4, 5),
+                               relu, pool(LayerType::max_pool2d, 2), flatten, linear(2)});
+  const Network network(lenet);
+  EXPECT_EQ(network.layers()[0]->output_shape(), (Shape{3, 24, 24}));
+  EXPECT_EQ(network.layers()[2]->output_shape(), (Shape{3, 12, 12}));
+  EXPECT_EQ(network.layers()[3]->output_shape(), (Shape{4, 8, 8}));
+  EXPECT_EQ(network.forward_macs(), 3 * 26 * 26 * 9 + 4 * 9 * 9 * 75 + 64 * 2) << "all outputs";
+  expect_same_as_layers(lenet);
+
+  // Padding, strides, windows with gaps and overlaps; a conv2d right behind another.
+  expect_same_as_layers(
+      network_of({2, 11, 8}, {conv2d(3, 3, 1, 1), tanh_layer, conv2d(2, 4, 2, 2), relu,
+                              pool(LayerType::avg_pool2d, 2, 3), flatten, linear(3)}));
+  expect_same_as_layers(
+      network_of({2, 10, 11}, {conv2d(17, 2), relu, pool(LayerType::max_pool2d, 3, 2), conv2d(2, 3),
+                               pool(LayerType::avg_pool2d, 2), flatten, linear(3)}));
+  // Dropout draws by unit: it keeps its shape. The last layer is read by the caller.
+  expect_same_as_layers(
+      network_of({1, 9, 9}, {conv2d(3, 3), dropout(0.5), pool(LayerType::avg_pool2d, 3),
+                             conv2d(2, 2), pool(LayerType::max_pool2d, 1), relu}));
 }
 
 TEST(Network, OutputLayoutThatTheLossWants) {

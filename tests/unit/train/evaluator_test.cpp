@@ -37,7 +37,7 @@ Evaluation twin(const Model& model, const Samples& samples) {
     for (int v = 0; v < kClasses; ++v) {
       logits[v] = block[static_cast<std::size_t>(entries[1].offset + v)];
       for (int u = 0; u < units; ++u) {
-        logits[v] += double{block[static_cast<std::size_t>(entries[0].offset + v * units + u)]} *
+        logits[v] += double{block[static_cast<std::size_t>(entries[0].position(v * units + u))]} *
                      pixels[static_cast<std::size_t>(n * units + u)] / 255.0;
       }
       total += std::exp(logits[v]);

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps of a recipe in JAX; started by compare_peers.py.
+
+Usage: jax_step.py RECIPE VARIANT STEPS THREADS, requests on standard input (peer_process.py).
+All STEPS are one jitted lax.scan over shuffled batches, gathered inside from data in memory.
+VARIANT is words joined by '+':
+  scan, loop      one scan (as above), or one jitted step called STEPS times
+  bytes           images in memory as uint8, made floats batch by batch (default: floats)
+  nhwc            channels last in convolutions (default: NCHW)
+  wide            XLA may use 512-bit vectors (compare_peers.py sets XLA_FLAGS)
+"""
+
+import functools
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import peer_process
+from workloads import TRAIN_SAMPLES, batch_size
+
+
+def set_up(arguments):
+    path, variant, steps, _ = arguments
+    import jax
+    from jax_network import Network, Optimizer
+    jnp, words, steps = jax.numpy, set(variant.split("+")), int(steps)
+    recipe = tomllib.loads(Path(path).read_text())
+    batch = batch_size(recipe)
+    network, optimizer = Network(recipe, "nhwc" in words), Optimizer(recipe)
+    images = jax.random.uniform(jax.random.key(1), (TRAIN_SAMPLES, *network.input))
+    if "bytes" in words:
+        images = (images * 255).astype(jnp.uint8)
+    labels = jax.random.randint(jax.random.key(2), (TRAIN_SAMPLES,), 0, 10)
+
+    def step(images, labels, state, chosen):
+        weights, memory = state
+        x = images[chosen]
+        if x.dtype == jnp.uint8:
+            x = x.astype(jnp.float32) * (1 / 255)
+        loss, gradients = jax.value_and_grad(network.loss)(weights, x, labels[chosen])
+        return optimizer.update(weights, memory, gradients), loss
+
+    def shuffle(key):
+        order = jax.random.permutation(key, TRAIN_SAMPLES)
+        return jnp.resize(order[:len(order) // batch * batch], (steps, batch))
+
+    @functools.partial(jax.jit, donate_argnums=2)
+    def scan(images, labels, state, key):
+        state, losses = jax.lax.scan(functools.partial(step, images, labels), state, shuffle(key))
+        return state, losses.mean()
+
+    one_step = jax.jit(step, donate_argnums=2)
+
+    def loop(images, labels, state, key):
+        for chosen in shuffle(key):
+            state, loss = one_step(images, labels, state, chosen)
+        return state, loss
+
+    train = loop if "loop" in words else scan
+    weights = network.initial(jax.random.key(recipe["seed"]))
+    state = (weights, optimizer.initial(weights))
+    rounds = 0
+
+    def measure(_):
+        nonlocal state, rounds
+        rounds += 1
+        start = time.perf_counter()
+        state, loss = train(images, labels, state, jax.random.key(rounds))
+        loss.block_until_ready()
+        return {"seconds": time.perf_counter() - start, "samples": steps * batch}
+
+    return {"version": f"JAX {jax.__version__}", "set_up_s": measure(())["seconds"]}, measure
+
+
+if __name__ == "__main__":
+    sys.exit(peer_process.serve(set_up))

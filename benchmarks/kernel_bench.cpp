@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense and convolution layers one by one, each pass alone, over many sizes:
+//   build/release/benchmarks/kernel_bench --benchmark_filter='dense_forward/.*'
+// "flop" is the rate of the useful arithmetic. Data stay in the caches as far as they fit.
+#include <benchmark/benchmark.h>
+
+#include <Kokkos_Core.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network/build_layer.hpp"
+
+namespace quern {
+namespace {
+
+/// One layer with its buffers, in a batch of eight micro-blocks or fewer.
+class LayerBench {
+ public:
+  LayerBench(const LayerSpec& spec, const Shape& input, int samples)
+      : samples_(samples), layer_(build_layer(spec, input, 0)) {
+    const Layout in = layer_->input_layout(Layout::rows);
+    const int multiple = in == Layout::lanes ? kLanes : 1;
+    const int lanes_of_slots = (samples + multiple - 1) / multiple;
+    const int blocks = lanes_of_slots < 8 ? 1 : 8;
+    const int block_slots = (lanes_of_slots + blocks - 1) / blocks * multiple;
+    ParameterTable table;
+    layer_->add_parameters(table);
+    const auto block = static_cast<std::size_t>(table.block_size());
+    step_.schedule = make_block_schedule(0, blocks, blocks, block_slots);
+    step_.scalars = StepScalarsView("quern::benchmarks::scalars");
+    const int slots = step_.schedule.slots();
+    step_.sample_of_slot =
+        View<std::int64_t>("quern::benchmarks::samples", static_cast<std::size_t>(slots));
+    step_.parameters = filled(FloatView("quern::benchmarks::parameters", block + 8 * kLanes));
+    step_.gradients = {FloatView("quern::benchmarks::gradients", block + kLanes),
+                       static_cast<std::int64_t>(block) + kLanes};
+    layer_->allocate(slots);
+    const Layout out = layer_->output_layout(in);
+    x_ = make(input, in, slots);
+    dx_ = make(input, in, slots);
+    y_ = make(layer_->output_shape(), out, slots);
+    dy_ = make(layer_->output_shape(), out, slots);
+  }
+
+  void forward() { layer_->forward(exec_, step_, x_, y_); }
+  void weight_gradient() { layer_->backward(exec_, step_, x_, y_, dy_, Activation{}); }
+  void backward() { layer_->backward(exec_, step_, x_, y_, dy_, dx_); }
+  void wait() const { exec_.fence("quern::benchmarks::wait"); }
+
+  /// Of one pass that takes `products` times the products of the forward pass.
+  double flop(int products) const {
+    return 2.0 * products * static_cast<double>(layer_->macs()) * samples_;
+  }
+
+ private:
+  static FloatView filled(const FloatView& view) {
+    Kokkos::deep_copy(view, 0.5f);
+    return view;
+  }
+  static Activation make(const Shape& shape, Layout layout, int slots) {
+    Activation activation =
+        allocate_activation("quern::benchmarks::activation", shape, layout, slots);
+    filled(activation.data);
+    return activation;
+  }
+
+  int samples_;
+  std::unique_ptr<Layer> layer_;
+  ExecSpace exec_;
+  StepContext step_;
+  Activation x_, y_, dy_, dx_;
+};
+
+struct Pass {
+  const char* name;
+  int products;
+  void (LayerBench::*run)();
+};
+constexpr Pass kPasses[] = {{"forward", 1, &LayerBench::forward},
+                            {"weight_gradient", 1, &LayerBench::weight_gradient},
+                            {"backward", 2, &LayerBench::backward}};
+
+void add(const std::string& kind, const std::string& size, const LayerSpec& spec,
+         const Shape& input, int samples) {
+  for (const Pass& pass : kPasses) {
+    const auto run = [=](benchmark::State& state) {
+      LayerBench bench(spec, input, samples);
+      for (auto _ : state) {
+        (bench.*pass.run)();
+        bench.wait();
+      }
+      state.counters["flop"] = benchmark::Counter(bench.flop(pass.products),
+                                                  benchmark::Counter::kIsIterationInvariantRate);
+    };
+    benchmark::RegisterBenchmark((kind + "_" + pass.name + "/" + size).c_str(), run)->UseRealTime();
+  }
+}
+
+/// m samples of k units to n units: m x k x n as in a matrix product.
+void add_dense(int m, int k, int n) {
+  LayerSpec spec;
+  spec.type = LayerType::linear;
+  spec.name = "fc1";
+  spec.features = n;
+  add("dense", std::to_string(m) + "x" + std::to_string(k) + "x" + std::to_string(n), spec,
+      Shape{k}, m);
+}
+
+void add_conv(int samples, const Shape& input, int channels, int kernel) {
+  LayerSpec spec;
+  spec.type = LayerType::conv2d;
+  spec.name = "conv1";
+  spec.channels = channels;
+  spec.kernel = kernel;
+  const std::string text = std::to_string(samples) + "x" + std::to_string(input.channels) + "x" +
+                           std::to_string(input.height) + "x" + std::to_string(input.width) + "/" +
+                           std::to_string(channels) + "x" + std::to_string(kernel);
+  add("conv2d", text, spec, input, samples);
+}
+
+void add_all() {
+  add_dense(128, 784, 128);  // W1 and W7
+  add_dense(128, 128, 128);
+  add_dense(128, 128, 784);
+  add_dense(128, 128, 10);
+  add_dense(256, 800, 128);  // W2
+  add_dense(256, 128, 10);
+  add_dense(512, 512, 512);
+  add_dense(1, 257, 33);  // odd sizes
+  add_dense(17, 33, 3);
+  add_dense(257, 257, 257);
+  add_conv(256, {1, 28, 28}, 20, 3);  // W2
+  add_conv(256, {20, 13, 13}, 50, 5);
+  add_conv(17, {3, 9, 33}, 5, 3);  // odd sizes
+}
+
+}  // namespace
+}  // namespace quern
+
+int main(int argc, char** argv) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  quern::add_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may stand behind an option of the benchmarks' command lines."""
+
+import argparse
+
+
+def name_list(allowed):
+    def parse(text):
+        names = [] if text == "none" else text.split(",")
+        unknown = [name for name in names if name not in allowed]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown '{unknown[0]}': of {', '.join(allowed)}")
+        return list(dict.fromkeys(names))
+    return parse
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value

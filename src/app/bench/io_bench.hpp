@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/command.hpp"
+
+namespace quern {
+
+/// `quern bench io`: shards and checkpoints against plain files.
+Command add_io_bench(CLI::App& bench);
+
+}  // namespace quern

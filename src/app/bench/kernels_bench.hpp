@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/command.hpp"
+
+namespace quern {
+
+/// `quern bench kernels`: where the time of a training step goes, kernel by kernel.
+Command add_kernels_bench(CLI::App& bench);
+
+}  // namespace quern

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench/workload.hpp"
+
+#include "app/bench/samples.hpp"
+#include "app/load_recipe.hpp"
+#include "comm/agree.hpp"
+
+namespace quern {
+
+BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
+                             const std::vector<std::string>& overrides)
+    : recipe(load_recipe(comm, file, overrides)),
+      model(agree(comm, [&] { return Model(recipe); })),
+      samples(agree(comm,
+                    [&] {
+                      return make_bench_samples(recipe, model.network().output_shape(),
+                                                recipe.global_batch(comm.size()));
+                    })),
+      step(recipe, comm, model, samples) {}
+
+void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
+  // The short last batch of an epoch is left out: all steps are alike.
+  const std::int64_t per_epoch = samples.count / step.full_batch().samples();
+  for (int i = 0; i < steps; ++i, ++steps_done_) {
+    if (steps_done_ % per_epoch == 0) step.set_position(steps_done_, steps_done_ / per_epoch, 0);
+    step.run(exec, false);
+  }
+  exec.fence("quern::app::bench_end");
+}
+
+}  // namespace quern

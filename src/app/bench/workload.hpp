@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/training_step.hpp"
+
+namespace quern {
+
+/// A recipe ready to be trained on made-up data, as a benchmark needs it.
+struct BenchWorkload {
+  /// Collective; AgreedError (exit 2) as `quern train` would give.
+  BenchWorkload(Communicator& comm, const std::string& file,
+                const std::vector<std::string>& overrides);
+  BenchWorkload(const BenchWorkload&) = delete;
+  BenchWorkload& operator=(const BenchWorkload&) = delete;
+
+  /// Trains `steps` steps on full batches and waits for the last.
+  void run_steps(const ExecSpace& exec, int steps);
+
+  Recipe recipe;
+  Model model;
+  Samples samples;
+  TrainingStep step;
+
+ private:
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace quern

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/shared_memory_reducer.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+namespace {
+
+FloatView floats_of(const NodeShared& memory) {
+  const std::span<std::byte> bytes = memory.bytes();
+  return FloatView(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+}
+
+// ((a + b) + c) + d
+BlockTree::Walk one_after_another(std::size_t num_leaves) {
+  BlockTree::Walk walk;
+  walk.merges.assign(num_leaves, 1);
+  walk.merges.front() = 0;
+  walk.remain.resize(1);
+  walk.depth = 2;
+  return walk;
+}
+
+}  // namespace
+
+SharedMemoryReducer::SharedMemoryReducer(Communicator& comm, std::int64_t num_floats,
+                                         SumOrder order, std::int64_t num_sums)
+    : GradientReducer(comm, num_floats, num_sums),
+      order_(order),
+      slices_(num_gradient(), comm.size()),
+      sums_("quern::parallel::sums", static_cast<std::size_t>(num_sums)) {
+  expect(is_possible(comm), "ranks of one node, and kernels on the host");
+}
+
+bool SharedMemoryReducer::is_possible(const Communicator& comm) {
+  return kHostExecution && comm.node_size() == comm.size();
+}
+
+int SharedMemoryReducer::num_partials(const BatchPartition& partition, int rank) const {
+  if (order_ == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
+  return static_cast<int>(tree_partials(partition, rank).size());
+}
+
+FloatView SharedMemoryReducer::allocate_partials() {
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    section_ = std::max(section_, max_partials(rank) * partial_stride());
+  }
+  const auto section = static_cast<std::size_t>(section_);
+  const auto num_ranks = static_cast<std::size_t>(comm().size());
+  partials_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));
+  total_memory_ =
+      comm().allocate_node_shared(static_cast<std::size_t>(num_gradient()) * sizeof(float));
+  all_partials_ = floats_of(*partials_memory_);
+  total_ = floats_of(*total_memory_);
+  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
+  const std::size_t begin = static_cast<std::size_t>(comm().rank()) * section;
+  return Kokkos::subview(all_partials_, std::pair(begin, begin + section));
+}
+
+SharedMemoryReducer::Plan SharedMemoryReducer::make_plan(const BatchPartition& partition) const {
+  return {make_sum(partition, slices_.begin(comm().rank())), make_sum(partition, num_gradient())};
+}
+
+// The sum of all ranks' partials from `offset` on.
+TreeSumPlan SharedMemoryReducer::make_sum(const BatchPartition& partition,
+                                          std::int64_t offset) const {
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  for (int rank = 0; rank < comm().size(); ++rank) {
+    const int count = num_partials(partition, rank);
+    for (int p = 0; p < count; ++p) {
+      leaves.push_back(rank * section_ + p * partial_stride() + offset);
+    }
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+  }
+  return make_tree_sum_plan(leaves, order_ == SumOrder::tree
+                                        ? BlockTree(partition.num_blocks()).walk_nodes(nodes)
+                                        : one_after_another(leaves.size()));
+}
+
+ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan, float vote) {
+  const ReducedGradient result = reduce_own_part(exec, plan, vote);
+  publish_update(exec);
+  return result;
+}
+
+ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id,
+                                                     float vote) {
+  exec.fence("quern::parallel::partials_complete");
+  const int own = comm().rank();
+  vote_of(own) = vote;
+  partials_memory_->publish();
+
+  ReducedGradient result{total_, sums_, 0};
+  for (int rank = 0; rank < comm().size(); ++rank) result.votes += vote_of(rank);
+  const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
+  tree_sum(exec, plan.slice, all_partials_, all_partials_,
+           Kokkos::subview(total_, std::pair(slices_.begin(own), slices_.end(own))),
+           slices_.count(own));
+  tree_sum(exec, plan.sums, all_partials_, all_partials_, sums_, sums_.extent_int(0));
+  return result;
+}
+
+void SharedMemoryReducer::publish_update(const ExecSpace& exec) {
+  exec.fence("quern::parallel::update_complete");
+  total_memory_->publish();
+}
+
+std::pair<std::int64_t, std::int64_t> SharedMemoryReducer::own_part() const {
+  return {slices_.begin(comm().rank()), slices_.end(comm().rank())};
+}
+
+SharedBlock SharedMemoryReducer::allocate_block(const std::string&, std::int64_t count) const {
+  std::shared_ptr<NodeShared> memory =
+      comm().allocate_node_shared(static_cast<std::size_t>(count) * sizeof(float));
+  return {floats_of(*memory), memory};
+}
+
+std::string SharedMemoryReducer::describe() const {
+  return "through shared memory, " + std::to_string(comm().size()) + " ranks of one node";
+}
+
+}  // namespace quern

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "parallel/gradient_reducer.hpp"
+#include "parallel/gradient_slices.hpp"
+#include "parallel/tree_sum.hpp"
+
+namespace quern {
+
+enum class SumOrder {
+  tree,   ///< the fixed tree over micro-blocks: the same bits for any number of ranks
+  ranks,  ///< rank after rank, one partial each
+};
+
+/// All ranks on one node, kernels on the host: the partials lie in memory that the node's ranks
+/// share, where the kernels write them. (1) Everybody waits for everybody's partials, (2) each rank
+/// adds its slice of all partials straight into the shared total, (3) everybody waits for the
+/// total, and reads it there. Nothing is packed, sent or copied. With reduce_own_part() the update
+/// of the parameters comes between (2) and (3), which is publish_update() then. Partials are
+/// overwritten after (3) only, when nobody reads them any more, and the total after the next (1):
+/// one set of buffers is enough. SumOrder::tree gives the bits of TreeReducer.
+class SharedMemoryReducer final : public GradientReducer {
+ public:
+  /// Throws Error unless is_possible(comm).
+  SharedMemoryReducer(Communicator& comm, std::int64_t num_floats, SumOrder order,
+                      std::int64_t num_sums = 0);
+
+  /// Do all ranks share a node, and do kernels run in host memory? The same on all ranks.
+  static bool is_possible(const Communicator& comm);
+
+  int num_partials(const BatchPartition& partition, int rank) const override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  std::pair<std::int64_t, std::int64_t> own_part() const override;
+  ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  void publish_update(const ExecSpace& exec) override;
+  SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
+  std::string describe() const override;
+
+ private:
+  // The sums of one plan: of this rank's slice, and of what all ranks need.
+  struct Plan {
+    TreeSumPlan slice;
+    TreeSumPlan sums;
+  };
+
+  FloatView allocate_partials() override;
+  Plan make_plan(const BatchPartition& partition) const;
+  TreeSumPlan make_sum(const BatchPartition& partition, std::int64_t offset) const;
+  // A rank's vote lies behind its first partial.
+  float& vote_of(int rank) const { return all_partials_(rank * section_ + num_floats()); }
+
+  SumOrder order_;
+  GradientSlices slices_;  ///< of the gradient without the sums
+  std::vector<Plan> plans_;
+  std::int64_t section_ = 0;  ///< floats from one rank's partials to the next rank's
+  std::unique_ptr<NodeShared> partials_memory_;
+  std::unique_ptr<NodeShared> total_memory_;
+  FloatView all_partials_;  ///< of all ranks, in partials_memory_
+  FloatView total_;         ///< num_gradient(), in total_memory_
+  FloatView sums_;          ///< num_sums, this rank's own
+};
+
+}  // namespace quern

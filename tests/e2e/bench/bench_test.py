@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every benchmark runs, once and short, and writes what benchmarks/README.md promises. How fast it
+was is nobody's business here."""
+import json
+import signal
+from pathlib import Path
+
+import training
+
+RECIPES = Path(__file__).resolve().parents[3] / "recipes"
+MACHINE = {"processor", "vectors", "device", "ranks", "threads", "fma_peak_gflops",
+           "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l2", "l3", "memory"}
+BANDWIDTH = {"gb_per_s", "smallest_gb_per_s", "largest_gb_per_s", "array_bytes"}
+
+
+def time_keys(name):
+    return {f"{name}_us", f"fastest_{name}_us", f"slowest_{name}_us"}
+
+
+class BenchTest(training.TrainingTest):
+    def bench(self, *args, ranks=1):
+        """Runs a benchmark on 0 (without mpirun) or more ranks; returns output and document."""
+        before = training.tree(self.folder)
+        done = self.quern("bench", *args, "--rounds", 1, "--json", "out.json", ranks=ranks)
+        self.assertEqual(set(done.codes), {0}, done)
+        document = json.loads((self.folder / "out.json").read_text())
+        (self.folder / "out.json").unlink()
+        self.assertEqual(training.tree(self.folder), before)
+        self.check_head(document, args[0], max(1, ranks))
+        return done.out, document
+
+    def check_head(self, document, name, ranks):
+        self.assertEqual(document["benchmark"], name)
+        self.assertEqual(document["rounds"], 1)
+        machine = document["machine"]
+        self.assertEqual(set(machine), MACHINE)
+        self.assertEqual(machine["ranks"], ranks)
+        self.assertGreater(machine["fma_peak_gflops"], 0)
+        for level in ("l2", "l3", "memory"):
+            self.assertLessEqual(BANDWIDTH, set(machine[level]))
+            self.assertGreater(machine[level]["gb_per_s"], 0)
+
+    def check_time(self, row, name):
+        self.assertLessEqual(time_keys(name), set(row))
+        self.assertLessEqual(0, row[f"fastest_{name}_us"])
+        self.assertLessEqual(row[f"fastest_{name}_us"], row[f"{name}_us"])
+        self.assertLessEqual(row[f"{name}_us"], row[f"slowest_{name}_us"])
+
+    def test_step(self):
+        for ranks in (0, 2):
+            out, document = self.bench("step", "mlp.toml", "--steps", 3, "--warmup", 1, ranks=ranks)
+            self.assertIn("of the FMA peak", out)
+            self.assertLessEqual({"workload", "global_batch", "steps", "samples_per_s",
+                                  "epoch_samples", "seconds_per_epoch", "gflops", "peak_gflops",
+                                  "fraction_of_peak"}, set(document))
+            self.check_time(document, "step")
+            self.assertEqual((document["workload"], document["global_batch"], document["steps"]),
+                             ("toy", 49, 3))
+
+    def test_step_on_random_data(self):
+        _, document = self.bench("step", RECIPES / "ddp-toy.toml", "--steps", 3)
+        self.assertEqual(document["workload"], "ddp-toy")
+
+    def test_kernels(self):
+        for ranks in (1, 2):
+            out, document = self.bench("kernels", "conv.toml", "mlp.toml", "--steps", 2, "--set",
+                                       "data.global_batch=64", ranks=ranks)
+            conv, mlp = document["workloads"]
+            self.assertEqual(mlp["global_batch"], 64)
+            self.assertEqual(mlp["samples_of_rank"], 64 // ranks)
+            for name in ("step", "profiled_step", "all_kernels"):
+                self.check_time(conv, name)
+            layers = {row["layer"] for row in conv["kernels"]}
+            self.assertLessEqual({"conv1", "relu1", "max_pool2d1", "dropout1", "fc1", ""}, layers)
+            for row in conv["kernels"] + mlp["kernels"]:
+                self.assertTrue(row["kernel"].startswith("quern::"), row)
+                self.assertGreaterEqual(row["calls"], 1)
+                self.check_time(row, "time")
+                self.assertIn(row["kernel"].removeprefix("quern::"), out)
+            self.check_products(conv["kernels"], "conv1", 64 // ranks * 2 * 45 * 100)
+            self.check_products(mlp["kernels"], "fc1", 64 // ranks * 2 * 144 * 19)
+
+    def check_products(self, rows, layer, flop):
+        """The kernels of the first trained layer: forward and weight gradient, no input gradient."""
+        products = [row for row in rows if row["layer"] == layer and "flop" in row]
+        self.assertEqual([row["flop"] for row in products], [flop, flop], products)
+        for row in products:
+            for key in ("gflops", "fraction_of_peak", "bytes", "gb_per_s", "bound", "limit_us",
+                        "fraction_of_limit", "fraction_of_memory_bandwidth", "limit_gflops",
+                        "share_of_step", "shape"):
+                self.assertIn(key, row)
+
+    def test_kernels_filter(self):
+        _, document = self.bench("kernels", "mlp.toml", "--steps", 2, "--filter", "^fc1 .*forward")
+        rows = document["workloads"][0]["kernels"]
+        self.assertEqual([row["layer"] for row in rows], ["fc1"])
+
+    def test_allreduce(self):
+        for ranks in (1, 2, 3):
+            out, document = self.bench("allreduce", "mlp.toml", "--bytes", "4K,100000",
+                                       ranks=ranks)
+            self.assertIn("rank-invariant", out)
+            rows = document["rows"]
+            self.assertEqual([row["workload"] for row in rows], ["", "", "toy"])
+            self.assertEqual([row["bytes"] for row in rows[:2]], [4096, 100000])
+            for row in rows:
+                self.assertGreaterEqual(row["partials"], 1)
+                for method in ("rank_invariant", "fast", "transport"):
+                    self.check_time(row[method], "time")
+                    self.assertLessEqual({"gb_per_s", "over_transport"}, set(row[method]))
+                self.assertIn("rank_invariant_over_fast", row)
+
+    def test_allreduce_in_one_mode(self):
+        _, document = self.bench("allreduce", "--bytes", "8K", "--mode", "fast", ranks=2)
+        self.assertIn("fast", document["rows"][0])
+        self.assertNotIn("rank_invariant", document["rows"][0])
+        _, document = self.bench("allreduce", "--bytes", "8K", "--mode", "rank-invariant",
+                                 "--blocks", 6, ranks=2)
+        self.assertEqual(document["rows"][0]["partials"], 2)
+        self.assertNotIn("fast", document["rows"][0])
+
+    def test_io(self):
+        (self.folder / "runs").mkdir()
+        for ranks in (1, 2):
+            out, document = self.bench("io", "mlp.toml", "--bytes", "64K", "--data", "train",
+                                       "--run-dir", "runs", ranks=ranks)
+            self.assertIn("takes root", out)
+            rows = document["rows"]
+            self.assertEqual([(row["operation"], row["of"]) for row in rows],
+                             [("checkpoint_write", "64 KB"), ("checkpoint_read", "64 KB"),
+                              ("checkpoint_write", "toy"), ("checkpoint_read", "toy"),
+                              ("shards_read", "train")])
+            self.assertEqual((rows[-1]["samples"], rows[-1]["bytes"]), (600, 600 * 145))
+            for row in rows:
+                self.check_time(row, "time")
+                self.check_time(row, "raw")
+                self.assertLessEqual({"gb_per_s", "raw_gb_per_s", "over_raw"}, set(row))
+
+    def test_io_makes_up_its_own_shards(self):
+        _, document = self.bench("io", "--bytes", "4K")
+        self.assertEqual(document["rows"][-1]["samples"], 60000)
+
+    def test_an_interrupted_io_leaves_nothing(self):
+        before = training.tree(self.folder)
+        run = training.Run("bench", "io", "--bytes", "16M", "--rounds", 1000, cwd=self.folder)
+        self.assertTrue(run.wait_until(lambda: list(self.folder.glob(".quern-bench-*/ckpt-*"))))
+        run.send(signal.SIGINT)
+        done = run.wait()
+        self.assertEqual(done.code, 1, done)
+        self.assertIn("interrupted", done.err)
+        self.assertEqual(training.tree(self.folder), before)
+
+    def refuse(self, *args, ranks=0, expected=""):
+        before = training.tree(self.folder)
+        done = self.quern("bench", *args, ranks=ranks)
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn(expected, done.err)
+        self.assertEqual(training.tree(self.folder), before)
+
+    def test_bad_options(self):
+        for args, expected in (
+                ([], "subcommand"),
+                (["speed"], ""),
+                (["step"], "recipe"),
+                (["step", "absent.toml"], "absent.toml"),
+                (["step", "mlp.toml", "--rounds", "0"], "--rounds"),
+                (["step", "mlp.toml", "--json", "absent/out.json"], "absent"),
+                (["step", "mlp.toml", "--set", "train.epoch=3"], "epochs"),
+                (["kernels"], "recipes/mlp-mnist.toml"),
+                (["kernels", "mlp.toml", "--filter", "(("], "--filter"),
+                (["allreduce", "--mode", "exact"], "--mode"),
+                (["allreduce", "--bytes", "4K,many"], "--bytes"),
+                (["allreduce", "--bytes", "0"], "--bytes"),
+                (["io", "--bytes", "4K", "--run-dir", "absent"], "absent"),
+                (["io", "--bytes", "4K", "--data", "absent"], "absent")):
+            with self.subTest(args=args):
+                self.refuse(*args, expected=expected)
+
+    def test_bad_options_on_two_ranks(self):
+        self.refuse("kernels", "mlp.toml", "--filter", "((", ranks=2, expected="--filter")
+        self.refuse("io", "--bytes", "4K", "--run-dir", "absent", ranks=2, expected="absent")
+        self.refuse("io", "--bytes", "4K", "--data", "absent", ranks=2, expected="absent")
+
+    def test_damaged_shards_leave_nothing_behind(self):
+        self.own_data()
+        shard = sorted((self.folder / "train").glob("*.h5"))[0]
+        content = bytearray(shard.read_bytes())
+        content[len(content) // 2] ^= 1
+        shard.write_bytes(content)
+        before = training.tree(self.folder)
+        done = self.quern("bench", "io", "--bytes", "4K", "--data", "train", "--rounds", 1, ranks=2)
+        self.assertEqual(set(done.codes), {93}, done)
+        self.assertEqual(training.tree(self.folder), before)
+
+
+if __name__ == "__main__":
+    training.main()

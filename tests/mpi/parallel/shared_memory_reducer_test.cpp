@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Through shared memory the gradient gets the bits that it gets by messages.
+#include "parallel/shared_memory_reducer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "mpi/parallel/leaf_gradients.hpp"
+#include "parallel/make_reducer.hpp"
+#include "support/world.hpp"
+
+namespace quern {
+namespace {
+
+using testing::leaf_gradients;
+using testing::world;
+using testing::write_one_partial;
+using testing::write_tree_partials;
+
+std::vector<float> to_vector(const ConstFloatView& view) {
+  return {view.data(), view.data() + view.extent(0)};
+}
+
+void expect_bits(const ConstFloatView& total, const std::vector<float>& expected,
+                 const std::string& what) {
+  ASSERT_EQ(total.extent(0), expected.size());
+  EXPECT_EQ(std::memcmp(total.data(), expected.data(), expected.size() * sizeof(float)), 0) << what;
+}
+
+// Rank after rank, each rank's blocks in a tree of their own.
+std::vector<float> sum_of_ranks(const BatchPartition& partition, const GradientReducer& reducer) {
+  const auto size = static_cast<std::size_t>(reducer.partial_stride());
+  const GradientPartials one{FloatView("one", size), reducer.partial_stride()};
+  std::vector<float> sum;
+  for (int rank = 0; rank < partition.num_ranks(); ++rank) {
+    const int count = partition.num_blocks(rank);
+    if (count == 0) continue;
+    testing::write_partials(leaf_gradients(reducer.num_floats(), partition.first_block(rank),
+                                           partition.last_block(rank)),
+                            BlockTree(count).walk_blocks(0, count), one);
+    std::vector<float> part(one.data.data(), one.data.data() + reducer.num_floats());
+    if (sum.empty()) sum.resize(part.size(), 0.0f);
+    for (std::size_t i = 0; i < part.size(); ++i) sum[i] = rank == 0 ? part[i] : sum[i] + part[i];
+  }
+  return sum;
+}
+
+class SharedMemoryReducers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!SharedMemoryReducer::is_possible(world())) GTEST_SKIP() << "ranks of several nodes";
+  }
+};
+
+TEST_F(SharedMemoryReducers, HaveTheBitsOfMessages) {
+  for (const std::int64_t num_floats : {1, 3, 17, 1000, 4099}) {
+    for (int num_blocks = 1; num_blocks <= 40; num_blocks += num_floats > 1000 ? 13 : 3) {
+      const BatchPartition partition(num_blocks * 4 - 1, 4, world().size());
+      SharedMemoryReducer shared(world(), num_floats, SumOrder::tree);
+      const auto messages = make_message_reducer(world(), num_floats, SumOrder::tree);
+      const ReductionPlan plan = shared.add_plan(partition);
+      messages->add_plan(partition);
+      shared.allocate();
+      messages->allocate();
+      write_tree_partials(partition, world().rank(), *messages);
+      const auto expected = to_vector(messages->reduce(ExecSpace(), plan, 0.0f).total);
+      // Again and again: what an earlier round left behind must not count.
+      for (int round = 0; round < 3; ++round) {
+        write_tree_partials(partition, world().rank(), shared);
+        const ReducedGradient reduced = shared.reduce(ExecSpace(), plan, 0.0f);
+        expect_bits(
+            reduced.total, expected,
+            std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) + " floats");
+        EXPECT_EQ(reduced.votes, 0.0f);
+      }
+    }
+  }
+}
+
+TEST_F(SharedMemoryReducers, AddRankAfterRankWhenFast) {
+  for (const std::int64_t num_floats : {1, 17, 1000}) {
+    for (int num_blocks = 1; num_blocks <= 11; ++num_blocks) {
+      const BatchPartition partition(num_blocks, 1, world().size());
+      SharedMemoryReducer reducer(world(), num_floats, SumOrder::ranks);
+      const ReductionPlan plan = reducer.add_plan(partition);
+      reducer.allocate();
+      write_one_partial(partition, world().rank(), reducer);
+      expect_bits(reducer.reduce(ExecSpace(), plan, 0.0f).total, sum_of_ranks(partition, reducer),
+                  std::to_string(num_blocks) + " blocks");
+    }
+  }
+}
+
+TEST_F(SharedMemoryReducers, CountTheVotesOfAllRanksAlsoWithoutBlocks) {
+  for (const int num_blocks : {1, 3, 13}) {
+    const BatchPartition partition(num_blocks, 1, world().size());
+    SharedMemoryReducer reducer(world(), 40, SumOrder::tree);
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    for (int voters = world().size(); voters >= 0; --voters) {
+      const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
+      write_tree_partials(partition, world().rank(), reducer);
+      EXPECT_EQ(reducer.reduce(ExecSpace(), plan, vote).votes, static_cast<float>(voters))
+          << num_blocks << " blocks";
+    }
+  }
+}
+
+// Ranks of different speed: whoever is early must not overwrite what others still read.
+TEST_F(SharedMemoryReducers, WaitForEachOtherWithFullAndShortBatches) {
+  const std::int64_t num_floats = 2000;
+  const BatchPartition full(13, 1, world().size());
+  const BatchPartition last(2, 1, world().size());
+  SharedMemoryReducer reducer(world(), num_floats, SumOrder::tree);
+  const ReductionPlan full_plan = reducer.add_plan(full);
+  const ReductionPlan last_plan = reducer.add_plan(last);
+  reducer.allocate();
+  const auto expect_total = [&](const ConstFloatView& total, float factor) {
+    int wrong = 0;
+    for (std::size_t i = 0; i < total.extent(0); ++i) wrong += total(i) != factor;
+    EXPECT_EQ(wrong, 0);
+  };
+  for (int round = 0; round < 200; ++round) {
+    const bool is_last = round % 5 == 4;
+    const int count = reducer.num_partials(is_last ? last : full, world().rank());
+    const auto value = static_cast<float>(round + 1);
+    for (int p = 0; p < count; ++p) {
+      for (std::int64_t i = 0; i < num_floats; ++i) {
+        reducer.partials().data(p * reducer.partial_stride() + i) = value;
+      }
+    }
+    const auto total = reducer.reduce(ExecSpace(), is_last ? last_plan : full_plan, 0.0f).total;
+    int partials = 0;
+    for (int rank = 0; rank < world().size(); ++rank) {
+      partials += reducer.num_partials(is_last ? last : full, rank);
+    }
+    volatile int work = 0;  // some ranks dawdle before they read
+    for (int i = 0; i < 20000 * ((world().rank() + round) % 3); ++i) work = work + 1;
+    expect_total(total, value * static_cast<float>(partials));
+  }
+}
+
+TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {
+  const std::string text = make_reducer(world(), 10, SumOrder::tree)->describe();
+  if (world().size() == 1) {
+    EXPECT_EQ(text, "none, one rank");
+  } else {
+    EXPECT_EQ(text,
+              "through shared memory, " + std::to_string(world().size()) + " ranks of one node");
+  }
+  EXPECT_EQ(make_message_reducer(world(), 10, SumOrder::tree)->describe(),
+            world().size() == 1 ? "none, one rank"
+                                : "by messages, " + std::to_string(world().size()) + " ranks");
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench/kernel_cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace quern {
+namespace {
+
+LayerFacts dense() {
+  return {Shape{7}, Shape{3}, 21, 24};
+}
+
+MachineFacts machine() {
+  MachineFacts facts;
+  facts.fma_flops = {1000, 900, 1100};
+  facts.l2 = {100, 50, {50, 50, 50}};
+  facts.l3 = {1000, 500, {20, 20, 20}};
+  facts.memory = {0, 4000, {10, 10, 10}};
+  return facts;
+}
+
+TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
+  for (const char* label :
+       {"quern::layers::linear_forward", "quern::layers::linear_weight_gradient",
+        "quern::layers::conv2d_input_gradient"}) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
+    EXPECT_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 + 24)) << label;
+  }
+}
+
+TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
+  const auto bytes = [](const char* label) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 0) << label;
+    return cost.bytes / 4;
+  };
+  EXPECT_EQ(bytes("quern::layers::linear_bias_gradient"), 30);
+  EXPECT_EQ(bytes("quern::layers::linear_transpose"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::max_pool2d_backward"), 2 * 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::relu"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::relu_backward"), 70 + 2 * 30);
+}
+
+TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
+  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  const auto bytes = [&](const char* label) { return step_kernel_cost(label, step, 8).bytes; };
+  EXPECT_EQ(bytes("quern::layers::gather_images"), 8 * 20 * 5);
+  EXPECT_EQ(bytes("quern::loss::cross_entropy"), 2 * 8 * 3 * 4);
+  EXPECT_EQ(bytes("quern::optim::adam"), 7 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::sgd_momentum"), 5 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::sgd"), 3 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::adam_factors"), 0);
+  EXPECT_EQ(bytes("quern::train::begin_batch"), 0);
+}
+
+TEST(KernelShape, SaysWhatTheKernelWorksOn) {
+  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
+  EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
+  EXPECT_EQ(step_kernel_shape("quern::loss::mse_rows", step, 8), "8 x [3]");
+  EXPECT_EQ(step_kernel_shape("quern::optim::adam", step, 8), "1000");
+  EXPECT_EQ(step_kernel_shape("quern::train::end_batch", step, 8), "");
+}
+
+TEST(RooflineLimit, IsTheSlowerOfArithmeticAndTraffic) {
+  const Roofline by_fma = roofline({2000, 10}, machine());
+  EXPECT_EQ(by_fma.bound, Bound::fma);
+  EXPECT_DOUBLE_EQ(by_fma.seconds, 2.0);
+  const Roofline by_cache = roofline({100, 100}, machine());
+  EXPECT_EQ(by_cache.bound, Bound::l2);
+  EXPECT_DOUBLE_EQ(by_cache.seconds, 2.0);
+}
+
+TEST(RooflineLimit, TakesTheLevelThatHoldsTheData) {
+  EXPECT_EQ(roofline({0, 100}, machine()).bound, Bound::l2);
+  EXPECT_EQ(roofline({0, 101}, machine()).bound, Bound::l3);
+  EXPECT_EQ(roofline({0, 1001}, machine()).bound, Bound::memory);
+  EXPECT_DOUBLE_EQ(roofline({0, 2000}, machine()).seconds, 200.0);
+}
+
+TEST(RooflineLimit, OfAnUnknownKernelIsUnknown) {
+  const Roofline line = roofline({}, machine());
+  EXPECT_EQ(line.bound, Bound::unknown);
+  EXPECT_EQ(line.seconds, 0);
+  EXPECT_STREQ(to_string(line.bound), "-");
+}
+
+}  // namespace
+}  // namespace quern
