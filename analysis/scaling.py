@@ -26,8 +26,8 @@ def read_point(path):
     try:
         point = json.loads(path.read_text(encoding="utf-8"))
         bench = point.pop("bench")
-        figures = {key: bench[key] for key in ("ranks", "global_batch", "step_us", "samples_per_s",
-                                               "workload", "device", "threads")}
+        figures = {key: bench[key] for key in ("global_batch", "step_us", "samples_per_s", "workload")}
+        figures.update((key, bench["machine"][key]) for key in ("ranks", "device", "threads"))
         if not (point["nodes"] > 0 and figures["step_us"] > 0):
             raise ValueError("nodes and step_us must be positive")
         return point | figures

@@ -11,7 +11,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "analysis" / "scaling.py"
 
 
 def point(nodes, step_us, mode="strong", **changes):
-    bench = {"workload": "toy", "device": "OpenMP", "ranks": 2 * nodes, "threads": 1,
+    bench = {"workload": "toy", "machine": {"device": "OpenMP", "ranks": 2 * nodes, "threads": 1},
              "global_batch": 64, "step_us": step_us, "samples_per_s": 64e6 / step_us}
     return {"mode": mode, "nodes": nodes, "ranks_per_node": 2, "wall_s": 3, "bench": bench} | changes
 

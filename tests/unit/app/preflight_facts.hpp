@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 
 namespace quern::test {
 

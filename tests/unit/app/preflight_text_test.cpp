@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_text.hpp"
+#include "app/preflight/text.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "app/preflight_judge.hpp"
+#include "app/preflight/judge.hpp"
 #include "unit/app/preflight_facts.hpp"
 
 namespace quern {

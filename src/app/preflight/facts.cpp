@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 #include "spec/recipe.hpp"
 
 namespace quern {

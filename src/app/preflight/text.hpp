@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 
 namespace quern {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_launch.hpp"
+#include "app/preflight/launch.hpp"
 
 #include <charconv>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_device.hpp"
+#include "app/preflight/device.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>

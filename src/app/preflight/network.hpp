@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 #include "comm/communicator.hpp"
 
 namespace quern {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "app/preflight_facts.hpp"
+#include "app/preflight/facts.hpp"
 
 namespace quern {
 

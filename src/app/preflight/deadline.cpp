@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/deadline.hpp"
+#include "app/preflight/deadline.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_network.hpp"
+#include "app/preflight/network.hpp"
 
 #include <algorithm>
 #include <chrono>
