@@ -28,7 +28,7 @@ class Judge {
     count_ranks();
     spread_over_nodes();
     devices();
-    for (const auto& [host, ranks] : nodes_) processors(host, ranks);
+    processors();
     recipes();
     data();
     network();
@@ -133,7 +133,21 @@ class Judge {
     }
   }
 
-  void processors(const std::string& host, const std::vector<const RankFacts*>& ranks) {
+  // One finding for all nodes: a mistake in a launch is the same on each of them.
+  void processors() {
+    const std::size_t before = findings_.size();
+    int others = 0;
+    for (const auto& [host, ranks] : nodes_) {
+      const std::size_t here = findings_.size();
+      processors_of(host, ranks);
+      if (findings_.size() == here || here == before) continue;
+      findings_.pop_back();
+      ++others;
+    }
+    if (others > 0) findings_.back().text += fmt::format(" (and on {} more nodes)", others);
+  }
+
+  void processors_of(const std::string& host, const std::vector<const RankFacts*>& ranks) {
     const char* fix =
         "--cpus-per-task=<threads>, and srun -c $SLURM_CPUS_PER_TASK (srun does not take it from "
         "sbatch by itself), or a smaller OMP_NUM_THREADS";

@@ -103,6 +103,13 @@ TEST(PreflightJudge, RanksBoundToTheSameProcessor) {
   expect_error(facts, "2 thread(s) on node1 want the 1 processor(s) 0", "srun -c");
 }
 
+TEST(PreflightJudge, OneFindingForAllNodes) {
+  Preflight facts = good_launch(5, 1);
+  for (RankFacts& rank : facts.ranks) rank.threads = 2;
+  expect_error(facts, "2 thread(s) on node1 want the 1 processor(s) 0 (and on 4 more nodes)",
+               "--cpus-per-task");
+}
+
 TEST(PreflightJudge, FullMachineWithTooManyThreads) {
   Preflight facts = good_launch(1, 2);
   for (RankFacts& rank : facts.ranks) {
