@@ -22,6 +22,7 @@ python3-numpy|train|python numpy|the report
 python3-matplotlib|train|python matplotlib|the plots of the report
 libgtest-dev|test|cmake GTest|unit tests
 libgmock-dev|test|cmake GTest|unit tests
+libbenchmark-dev|test|cmake benchmark|kernel benchmarks
 python3-h5py|test|python h5py|reads shards and checkpoints in tests
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test

@@ -19,10 +19,12 @@ struct LayerRow {
   double weights;
 };
 constexpr LayerRow kLayerRows[] = {
+    {"pack", 0, 0, 0, 2},                 // the weights, from, to
+    {"transpose", 0, 0, 0, 2},            // the same
+    {"pack", 0, 0, 0, 2},                 // from, to
     {"weight_gradient", 1, 1, 1, 1},      // x, dy, d_weight
     {"input_gradient", 1, 1, 1, 1},       // dy, weight, dx
     {"bias_gradient", 0, 0, 1, 0},        // dy
-    {"transpose", 0, 0, 0, 2},            // from, to
     {"forward", 1, 1, 1, 1},              // x, weight, y
     {"max_pool2d_backward", 0, 2, 1, 0},  // x, dy, dx
     {"pool2d", 0, 1, 1, 0},               // either direction

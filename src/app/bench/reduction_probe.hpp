@@ -13,15 +13,15 @@ namespace quern {
 /// A gradient reduction of one size to be timed, in one mode of determinism.
 class ReductionProbe {
  public:
-  /// Collective. A gradient of `num_floats` (>= 1) floats, zeros: adding does not take longer for
-  /// other numbers.
+  /// Collective. Reduced as in training: through shared memory inside a node. A gradient of
+  /// `num_floats` (>= 1) floats, zeros: adding does not take longer for other numbers.
   ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
                  const BatchPartition& partition);
 
   /// Partials that this rank hands over.
   int num_partials() const { return num_partials_; }
   /// Collective.
-  void reduce() { reducer_->reduce(exec_, plan_, partials_, 0.0f); }
+  void reduce() { reducer_->reduce(exec_, plan_, 0.0f); }
 
   std::vector<double> times_s;  ///< one value a round
 
@@ -30,7 +30,6 @@ class ReductionProbe {
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan plan_{};
   int num_partials_ = 0;
-  GradientPartials partials_;
 };
 
 }  // namespace quern

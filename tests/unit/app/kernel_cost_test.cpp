@@ -37,6 +37,7 @@ TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
   };
   EXPECT_EQ(bytes("quern::layers::linear_bias_gradient"), 30);
   EXPECT_EQ(bytes("quern::layers::linear_transpose"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::conv2d_pack_forward"), 2 * 24);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::max_pool2d_backward"), 2 * 70 + 30);

@@ -164,7 +164,7 @@ TEST(Events, StepsNeitherAllocateNorWaitWithoutNeed) {
       }
       // The sums of loss and correct answers, for the host to look at; several ranks also wait
       // before MPI (parallel/tree_reducer.cpp, plain_reducer.cpp).
-      EXPECT_EQ(waits, (std::vector<std::string>{"copy '' from 'quern::train::gradients'",
+      EXPECT_EQ(waits, (std::vector<std::string>{"copy '' from 'quern::parallel::partials'",
                                                  "fence 'quern::train::read_floats'"}));
     }
   }

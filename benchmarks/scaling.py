@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One rank against several on the same machine, at the same global batch.
+
+Prints for each workload and mode the time of a training step on one rank and on several, the
+speed-up, the efficiency (speed-up over ranks), and what rank-invariant sums cost against fast ones.
+Every round runs all four, in changing order; figures are medians of the rounds' own ratios.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import sys
+from pathlib import Path
+
+from contender import run_quern
+from words import name_list, positive
+from workloads import RECIPES, ProblemError, read_recipe
+
+ROOT = Path(__file__).resolve().parents[1]
+MODES = ("rank-invariant", "fast")
+
+
+def global_batch(recipe, ranks):
+    """Samples per step when the recipe is started on so many ranks."""
+    data = recipe["data"]
+    return data.get("global_batch") or data["batch_per_rank"] * ranks
+
+
+class Step:
+    """`quern bench step` on a number of ranks, started anew for each round."""
+
+    def __init__(self, arguments, recipe_path, batch, ranks, mode):
+        self.ranks, self.mode = ranks, mode
+        launch = shlex.split(arguments.launcher.format(ranks=ranks))
+        self.command = [*launch, arguments.quern, "bench", "step", str(recipe_path), "--rounds", "1",
+                        "--set", f"data.global_batch={batch}", "--set", f"train.determinism={mode}"]
+        if arguments.steps:
+            self.command += ["--steps", str(arguments.steps)]
+
+    def time_us(self):
+        facts = run_quern(self.command)
+        try:
+            ranks, time = facts["machine"]["ranks"], float(facts["step_us"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProblemError(f"no usable figures from '{' '.join(self.command)}': "
+                               f"{error!r}") from error
+        if ranks != self.ranks:
+            raise ProblemError(f"'{' '.join(self.command)}' ran on {ranks} rank(s), expected "
+                               f"{self.ranks}: see --launcher")
+        return time
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def ratios(above, below):
+    return spread([a / b for a, b in zip(above, below)])
+
+
+def measure(arguments, workload):
+    path, recipe = read_recipe(arguments.recipes, workload)
+    batch = arguments.batch or global_batch(recipe, arguments.ranks)
+    steps = [Step(arguments, path, batch, ranks, mode)
+             for mode in MODES for ranks in (1, arguments.ranks)]
+    times = {(step.mode, step.ranks): [] for step in steps}
+    for number in range(arguments.rounds):
+        first = number % len(steps)
+        for step in steps[first:] + steps[:first]:
+            times[step.mode, step.ranks].append(step.time_us())
+    figures = {"workload": workload, "recipe": RECIPES[workload], "global_batch": batch}
+    for mode in MODES:
+        one, several = times[mode, 1], times[mode, arguments.ranks]
+        figures[mode] = {"one_rank_us": spread(one), "ranks_us": spread(several),
+                         "speedup": ratios(one, several)}
+        figures[mode]["efficiency"] = figures[mode]["speedup"]["median"] / arguments.ranks
+    figures["rank_invariant_over_fast"] = {
+        f"{ranks}": ratios(times["rank-invariant", ranks], times["fast", ranks])
+        for ranks in (1, arguments.ranks)}
+    return figures
+
+
+def print_rows(figures, ranks):
+    for mode in MODES:
+        row = figures[mode]
+        speedup = row["speedup"]
+        text = (f"{figures['workload']:9}{figures['global_batch']:>6}  {mode:15}"
+                f"{row['one_rank_us']['median']:>10.0f}{row['ranks_us']['median']:>10.0f}"
+                f"{speedup['median']:>9.2f} ({speedup['min']:.2f} to {speedup['max']:.2f})"
+                f"{100 * row['efficiency']:>7.0f} %")
+        if mode == "rank-invariant":
+            cost = figures["rank_invariant_over_fast"][str(ranks)]
+            text += (f"{100 * (cost['median'] - 1):>+8.1f} % ({100 * (cost['min'] - 1):+.1f} to "
+                     f"{100 * (cost['max'] - 1):+.1f})")
+        print(text, flush=True)
+
+
+def parse_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workloads", type=name_list(list(RECIPES)), default=list(RECIPES),
+                        metavar="W1,...", help="of W1, W2, W7 (default: all)")
+    parser.add_argument("--ranks", type=positive, default=2, help="how many (default: 2)")
+    parser.add_argument("--batch", type=positive,
+                        help="global batch (default: what the recipe says for so many ranks)")
+    parser.add_argument("--rounds", type=positive, default=9, help="(default: 9)")
+    parser.add_argument("--steps", type=positive, help="of a round (default: about 0.4 s worth)")
+    parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
+                        help="starts {ranks} ranks, each on a core (default: %(default)s)")
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
+                        help="the program (default: %(default)s)")
+    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
+                        help="folder of the recipes (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    arguments = parser.parse_args(words)
+    if arguments.ranks < 2:
+        parser.error("--ranks must be at least 2")
+    return arguments
+
+
+def main(words=None):
+    arguments = parse_arguments(words)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_PROC_BIND", "false")
+    ranks = arguments.ranks
+    try:
+        print(f"Times of a step in us, medians of {arguments.rounds} rounds; speed-up of {ranks} "
+              f"ranks over one and cost of rank-invariant sums: medians of the rounds' ratios")
+        print(f"{'':9}{'batch':>6}  {'mode':15}{'1 rank':>10}{f'{ranks} ranks':>10}"
+              f"{'speed-up (range)':>24}{'efficiency':>11}  invariant / fast (range)")
+        results = []
+        for workload in arguments.workloads:
+            results.append(measure(arguments, workload))
+            print_rows(results[-1], ranks)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(
+                {"ranks": ranks, "rounds": arguments.rounds, "launcher": arguments.launcher,
+                 "results": results}, indent=2) + "\n")
+    except (ProblemError, OSError) as error:
+        print(f"scaling: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
