@@ -27,6 +27,10 @@ python3-h5py|test|python h5py|reads shards and checkpoints in tests
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test
 shellcheck|test|command shellcheck|style test
+slurmctld|test|file /usr/sbin/slurmctld|job tests on a real Slurm
+slurmd|test|file /usr/sbin/slurmd|job tests on a real Slurm
+slurm-client|test|command sbatch|job tests on a real Slurm
+munge|test|file /usr/sbin/munged|job tests on a real Slurm
 '
 
 # package_rows train|test: the rows that are needed for it (testing needs all).

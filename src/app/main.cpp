@@ -11,6 +11,7 @@
 #include "app/evaluate_command.hpp"
 #include "app/info_command.hpp"
 #include "app/predict_command.hpp"
+#include "app/preflight_command.hpp"
 #include "app/shard_command.hpp"
 #include "app/train_command.hpp"
 #include "base/error.hpp"
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
       quern::add_train_command(app),      quern::add_evaluate_command(app),
       quern::add_predict_command(app),    quern::add_shard_command(app),
       quern::add_checkpoint_command(app), quern::add_bench_command(app),
-      quern::add_info_command(app)};
+      quern::add_info_command(app),       quern::add_preflight_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "app/binding.hpp"
 #include "app/threads.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -30,6 +31,7 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   try {
     check_same_program(comm);
+    bind_this_rank(comm);
     Kokkos::InitializationSettings settings;
     // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
     settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The table and plot of a scaling study (jobs/submit SITE scaling): scaling.md, .csv and .png.
+
+Reads nodes-N.json of the folder. Parallel efficiency against the fewest nodes b measured, for strong
+scaling (the same global batch) t_b n_b / (t_N n_N), for weak scaling (the same batch for each rank)
+t_b / t_N, with t the time of a step. Centres ask for at least 75 % before they open large partitions.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+
+WANTED = 0.75
+COLUMNS = {"nodes": "{}", "ranks": "{}", "global_batch": "{}", "step_us": "{:.1f}",
+           "samples_per_s": "{:,.0f}", "speedup": "{:.2f}", "efficiency": "{:.1%}", "wall_s": "{}"}
+
+
+class StudyError(Exception):
+    """The folder holds no study, or a file of it cannot be used."""
+
+
+def read_point(path):
+    try:
+        point = json.loads(path.read_text(encoding="utf-8"))
+        bench = point.pop("bench")
+        figures = {key: bench[key] for key in ("global_batch", "step_us", "samples_per_s", "workload")}
+        figures.update((key, bench["machine"][key]) for key in ("ranks", "device", "threads"))
+        if not (point["nodes"] > 0 and figures["step_us"] > 0):
+            raise ValueError("nodes and step_us must be positive")
+        return point | figures
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(f"{path}: {error!r}") from error
+
+
+def read_study(folder):
+    """The points by node count, with speed-up and efficiency."""
+    points = sorted((read_point(path) for path in folder.glob("nodes-*.json")),
+                    key=lambda point: point["nodes"])
+    if not points:
+        raise StudyError(f"{folder}: no nodes-*.json in it (did all jobs of the study fail?)")
+    for key in ("mode", "workload", "device", "ranks_per_node"):
+        if len({point.get(key) for point in points}) > 1:
+            raise StudyError(f"{folder}: the points differ in {key}: measure them anew in a new folder")
+    base = points[0]
+    for point in points:
+        faster = base["step_us"] / point["step_us"]
+        more = point["nodes"] / base["nodes"]
+        weak = point["mode"] == "weak"
+        point["efficiency"] = faster if weak else faster / more
+        point["speedup"] = faster * more if weak else faster
+    return points
+
+
+def verdict(points):
+    good = [point["nodes"] for point in points if point["efficiency"] >= WANTED]
+    bad = [point["nodes"] for point in points if point["efficiency"] < WANTED]
+    if len(points) < 3:
+        return "Fewer than three node counts: too few for an application at most centres."
+    if not bad:
+        return f"At least {WANTED:.0%} up to {max(good)} nodes, the most that was measured."
+    return (f"Below {WANTED:.0%} on {', '.join(map(str, bad))} nodes; the largest count with at least "
+            f"{WANTED:.0%} is {max(good)}.")
+
+
+def markdown(points):
+    first = points[0]
+    rows = ["| " + " | ".join(COLUMNS) + " |", "|" + " ---: |" * len(COLUMNS)]
+    rows += ["| " + " | ".join(form.format(point[key]) for key, form in COLUMNS.items()) + " |"
+             for point in points]
+    batch = "the same global batch" if first["mode"] == "strong" else "the same batch for each rank"
+    return (f"# Scaling of {first['workload']}\n\n"
+            f"{first['mode'].capitalize()} scaling ({batch}), {first['ranks_per_node']} rank(s) a node, "
+            f"{first['threads']} thread(s) a rank, {first['device']}. Time of a training step on made-up "
+            f"data, median of several measurements; speed-up and efficiency against {first['nodes']} "
+            f"node(s).\n\n" + "\n".join(rows) + f"\n\n{verdict(points)}\n\n"
+            "The job scripts are in `job/`, what each job printed in `log/`.\n")
+
+
+def write_csv(points, path):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows([point[key] for key in COLUMNS] for point in points)
+
+
+def plot(points, path):
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    nodes = [point["nodes"] for point in points]
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    axes.plot(nodes, [100 * point["efficiency"] for point in points], marker="o")
+    axes.axhline(100 * WANTED, linestyle="--", color="gray", label=f"{WANTED:.0%}")
+    axes.set(xscale="log", xlabel="nodes", ylabel="parallel efficiency / %",
+             title=f"{points[0]['mode']} scaling of {points[0]['workload']}")
+    axes.set_xticks(nodes, [str(count) for count in nodes])
+    axes.minorticks_off()
+    axes.set_ylim(0, max(110, 105 * max(point["efficiency"] for point in points)))
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder of the study, with nodes-N.json")
+    folder = parser.parse_args().folder
+    try:
+        points = read_study(folder)
+    except StudyError as error:
+        print(f"scaling.py: error: {error}", file=sys.stderr)
+        return 2
+    text = markdown(points)
+    if plot(points, folder / "scaling.png"):
+        text += "\n![parallel efficiency](scaling.png)\n"
+    else:
+        print("scaling.py: no matplotlib: no plot", file=sys.stderr)
+    (folder / "scaling.md").write_text(text, encoding="utf-8")
+    write_csv(points, folder / "scaling.csv")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

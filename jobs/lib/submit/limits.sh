@@ -1,0 +1,130 @@
+# shellcheck shell=bash disable=SC2154,SC2153  # value and site are of keys.sh and site.sh
+# SPDX-License-Identifier: Apache-2.0
+# Fills in what the site decides, and refuses what it would refuse.
+
+# site_default KEY: the site's value where the user gave none.
+site_default() { [[ -n ${value[$1]:-} ]] || value[$1]="${site[${2:-$1}]:-}"; }
+
+# The lines of LIMIT that concern PARTITION and QOS: "nodes time".
+limits_here() {
+  local where nodes time pattern
+  while read -r where nodes time; do
+    [[ -n $where ]] || continue
+    pattern="$where"
+    [[ $pattern == *:* ]] || pattern+=":"
+    # shellcheck disable=SC2053  # a pattern is meant
+    [[ "${value[PARTITION]}:${value[QOS]}" == $pattern ]] && printf '%s %s\n' "$nodes" "$time"
+  done <<<"${site[LIMIT]}"
+  return 0
+}
+
+known_queues() { cut -d' ' -f1 <<<"${site[LIMIT]}" | sort -u | paste -sd' '; }
+
+check_queue() {
+  local limits range time first last queue known=""
+  local -i nodes="${value[NODES]:-1}"
+  queue="PARTITION=${value[PARTITION]:-(the default)}${value[QOS]:+ QOS=${value[QOS]}}"
+  limits="$(limits_here)"
+  [[ -n $limits ]] ||
+    fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues)"
+  while read -r range time; do
+    first="${range%-*}" last="${range#*-}"
+    known+="${known:+, }$range nodes for at most $time"
+    ((nodes >= first && nodes <= last)) || continue
+    if [[ -z ${value[TIME]} ]]; then
+      value[TIME]="${site[TIME]:-$time}"
+      [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
+        value[TIME]="$time"
+    fi
+    [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
+      fail "TIME=${value[TIME]} for $nodes node(s): ${site[NAME]} allows $time there ($queue: \
+$(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
+    return 0
+  done <<<"$limits"
+  fail "NODES=$nodes: ${site[NAME]} allows in $queue: $known"
+}
+
+check_account() {
+  [[ ${site[ACCOUNT]} != required || -n ${value[ACCOUNT]} ]] ||
+    fail "ACCOUNT is missing: ${site[NAME]} wants one${site[ACCOUNT_HINT]:+ (${site[ACCOUNT_HINT]})}; \
+known keys: $(known_keys)"
+}
+
+check_signal() {
+  local -i lead time
+  [[ -n ${value[SIGNAL]:-} ]] || return 0
+  lead="${value[SIGNAL]}"
+  time="$(seconds_of "${value[TIME]}")"
+  ((lead * 2 <= time)) ||
+    fail "SIGNAL=$lead s before the end of TIME=${value[TIME]} leaves too little time to train \
+(expected at most half of it)"
+  ((lead >= 120)) || warn "SIGNAL=$lead: Slurm looks every 30 to 60 s; take 60 + twice the time of a \
+checkpoint, at least 120"
+}
+
+# Ranks and CPUs of a job that runs on the site's compute nodes.
+resolve_parallel() {
+  local -i ranks cpus gpus="${site[GPUS_PER_NODE]}" per_node="${site[CPUS_PER_NODE]:-0}"
+  site_default PARTITION
+  site_default QOS
+  site_default CONSTRAINT
+  : "${value[NODES]:=1}"
+  : "${value[RANKS]:=$((gpus > 0 ? gpus : 1))}"
+  ranks="${value[RANKS]}"
+  if ((gpus > 0 && ranks > gpus)); then
+    fail "RANKS=$ranks per node: ${site[NAME]} has $gpus devices a node, and ranks do not share one"
+  fi
+  if [[ -z ${value[CPUS]} ]]; then
+    if [[ -n ${site[CPUS_PER_GPU]} ]]; then
+      value[CPUS]="${site[CPUS_PER_GPU]}"
+    else
+      value[CPUS]=$((per_node >= ranks ? per_node / ranks : 1))
+    fi
+  fi
+  cpus="${value[CPUS]}"
+  case "${site[CPUS_RULE]}" in
+    exact) ((cpus == site[CPUS_PER_GPU])) ||
+      fail "CPUS=$cpus per rank: ${site[NAME]} wants exactly ${site[CPUS_PER_GPU]} CPUs for each GPU" ;;
+    min) ((cpus >= site[CPUS_PER_GPU])) ||
+      fail "CPUS=$cpus per rank: ${site[NAME]} wants at least ${site[CPUS_PER_GPU]} CPUs for each GPU" ;;
+  esac
+  ((per_node == 0 || ranks * cpus <= per_node)) ||
+    fail "RANKS=$ranks x CPUS=$cpus: ${site[NAME]} has $per_node CPUs a node"
+  value[TOTAL_RANKS]=$((value[NODES] * ranks))
+  value[THREADS]=$((cpus / site[THREADS_PER_CORE] > 0 ? cpus / site[THREADS_PER_CORE] : 1))
+  value[GPUS]=$((gpus > 0 ? ranks : 0))
+  value[GPU_REQUEST]=""
+  ((gpus == 0)) || value[GPU_REQUEST]="${site[GPU_REQUEST]//@GPUS@/$ranks}"
+  value[EXCLUSIVE]=""
+  if ((gpus > 0 && ranks == gpus)) || ((per_node > 0 && ranks * cpus == per_node)); then
+    site_default MEM MEM_FULL_NODE
+    [[ ${site[EXCLUSIVE]} == yes ]] && value[EXCLUSIVE]=--exclusive
+  fi
+  value[HINT]="${site[HINT]}"
+  value[SRUN]="${site[SRUN]}"
+  value[SETUP]="${site[SETUP]}"
+}
+
+# One process on the site's nodes for small jobs, where it has some.
+resolve_serial() {
+  if [[ -n ${site[SERIAL_PARTITION]}${site[SERIAL_QOS]} ]]; then
+    site_default PARTITION SERIAL_PARTITION
+    site_default QOS SERIAL_QOS
+    site_default CONSTRAINT SERIAL_CONSTRAINT
+    value[GPU_REQUEST]=""
+  else
+    site_default PARTITION
+    site_default QOS
+    site_default CONSTRAINT
+    # A partition of GPU nodes wants at least one.
+    value[GPU_REQUEST]=""
+    ((site[GPUS_PER_NODE] == 0)) || value[GPU_REQUEST]="${site[GPU_REQUEST]//@GPUS@/1}"
+    [[ ${site[CPUS_RULE]} == free ]] || : "${value[CPUS]:=${site[CPUS_PER_GPU]}}"
+  fi
+  : "${value[CPUS]:=${site[SERIAL_CPUS]:-1}}"
+  value[NODES]=1
+  value[THREADS]="${value[CPUS]}"
+  value[HINT]="${site[HINT]}"
+  value[SRUN]="${site[SRUN]}"
+  value[SETUP]="${site[SERIAL_SETUP]:-${site[SETUP]}}"
+}

@@ -1,0 +1,145 @@
+# shellcheck shell=bash disable=SC2154,SC2034,SC2004  # value, site, ... are of the other parts
+# SPDX-License-Identifier: Apache-2.0
+# One job from its keys to Slurm's queue.
+
+quern_version=unknown
+declare -A job_id
+declare -a queued
+
+find_quern() {
+  local candidate
+  for candidate in "${value[QUERN]:-}" "${QUERN:-}" "$jobs_folder/../build/release/bin/quern"; do
+    [[ -n $candidate ]] || continue
+    if [[ -x $candidate ]]; then
+      (cd "$(dirname "$candidate")" && printf '%s/%s\n' "$PWD" "$(basename "$candidate")")
+      return
+    fi
+    [[ $candidate != "${value[QUERN]:-}" ]] || fail "QUERN=$candidate: there is no such program"
+  done
+  command -v quern || echo quern
+}
+
+# The program as the job will call it, and what it says it is. It may need the site's modules.
+resolve_program() {
+  value[QUERN]="$(find_quern)"
+  if [[ $pass == submit ]]; then
+    quern_version="$(bash -c "${value[SETUP]:-:}"$'\n''exec "$0" --version' "${value[QUERN]}" 2>&1 | tail -n 1)" ||
+      fail "the program does not start: '${value[QUERN]} --version' says '$quern_version' (build it with \
+scripts/setup and cmake --preset release, or name it with QUERN=)"
+  else
+    quern_version="$("${value[QUERN]}" --version 2>/dev/null)" || quern_version=unknown
+  fi
+}
+
+resolve_folders() {
+  local key text
+  value[WORK_DIR]="$PWD"
+  for key in "${key_order[@]}"; do
+    case "${key_type[$key]}" in
+      file | folder | path)
+        text="${value[$key]}"
+        [[ -z $text || $key == QUERN ]] || value[$key]="$(absolute "$text")"
+        ;;
+      folders) value[$key]="$(while IFS= read -r text; do absolute "$text"; done <<<"${value[$key]}")" ;;
+    esac
+  done
+  value[HOME_DIR]="${value[$home_key]}"
+  check_value "the working folder" path "$PWD"
+}
+
+resolve() {
+  check_account
+  "resolve_$job_kind"
+  resolve_folders
+  check_queue
+  check_signal
+  : "${value[JOB_NAME]:=$(basename "${value[HOME_DIR]}")}"
+  value[SITE]="${site[NAME]}"
+  value[OMP_BIND]="${site[OMP_BIND]}"
+  value[THREADS_PER_CORE]="${site[THREADS_PER_CORE]}"
+  value[GPU_STEP]="${site[GPU_STEP]}"
+  value[ANALYSIS]="$(cd "$jobs_folder/../analysis" && pwd)"
+  value[MAY_REQUEUE]="${value[REQUEUE]:-${site[REQUEUE]}}"
+  value[REQUEUE_FLAG]=--no-requeue
+  [[ ${value[MAY_REQUEUE]} == no ]] || value[REQUEUE_FLAG]=--requeue
+  [[ -z ${value[RECIPE]:-} ]] || value[JOB_RECIPE]="${value[HOME_DIR]}/job/$(basename "${value[RECIPE]}")"
+  [[ $(type -t check_template) != function ]] || check_template
+  if [[ -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
+    fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
+  fi
+  resolve_program
+}
+
+# job NAME TEMPLATE DEPENDENCY KEY=VALUE...: NAME is that of its script and log; DEPENDENCY as after
+# sbatch --dependency=, or empty. Leaves Slurm's id in job_id[NAME].
+job() {
+  local name="$1" file="$jobs_folder/templates/$2.sbatch" dependency="$3" text
+  shift 3
+  unset -f check_template
+  declare_keys "$file"
+  take_values "$@"
+  # shellcheck source=/dev/null
+  [[ ! -f ${file%.sbatch}.check.sh ]] || source "${file%.sbatch}.check.sh"
+  value[LOG_NAME]="$name"
+  resolve
+  text="$(render "$file")"
+  case "$pass" in
+    check) job_id[$name]="$name" ;;
+    print)
+      [[ -z $dependency ]] || say "# sbatch --dependency=$dependency"
+      say "$text"
+      ;;
+    test) sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
+    submit) queue "$name" "$dependency" "$text" ;;
+  esac
+}
+
+# What was submitted stays with the results, and it is that copy that Slurm gets.
+keep() {
+  local folder="$1" name="$2"
+  mkdir -p "$folder/job" "$folder/log" || fail "cannot write the folder $folder"
+  printf '%s\n' "$3" >"$folder/job/$name.sbatch"
+  cp "${site[FILE]}" "$folder/job/site.env"
+  printf '%s\n' "$quern_version" >"$folder/job/version.txt"
+  if [[ -n ${value[RECIPE]:-} && ! ${value[RECIPE]} -ef ${value[JOB_RECIPE]} ]]; then
+    cp "${value[RECIPE]}" "${value[JOB_RECIPE]}"
+  fi
+  if [[ -n ${value[GRID]:-} && ! ${value[GRID]} -ef $folder/job/grid.txt ]]; then
+    cp "${value[GRID]}" "$folder/job/grid.txt"
+  fi
+}
+
+queue() {
+  local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id
+  [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
+  keep "$folder" "$name" "$3"
+  [[ -n $dependency ]] || rm -f "$folder/job/GAVE_UP" # whoever submits again wants another try
+  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" || fail "Slurm refused $folder/job/$name.sbatch"
+  id="${id%%;*}"
+  job_id[$name]="$id"
+  queued+=("$id")
+  printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$command_line" >>"$folder/job/submitted.txt"
+  describe_job "$name" "$id" "$dependency"
+}
+
+describe_job() {
+  local name="$1" id="$2" folder="${value[HOME_DIR]}" shape="1 process" log
+  [[ -z ${value[TOTAL_RANKS]:-} ]] ||
+    shape="${value[NODES]} node(s) x ${value[RANKS]} rank(s) x ${value[CPUS]} CPU(s)"
+  log="$folder/log/$name-$id.out"
+  [[ -z ${value[ARRAY]:-} ]] || log="$folder/log/$name-${id}_N.out"
+  say "job $id: $name at ${site[NAME]}, $shape, at most ${value[TIME]}${3:+, after $3}"
+  say "  script  $folder/job/$name.sbatch"
+  say "  log     $log"
+  if [[ -n ${value[MAX_RESTARTS]:-} ]]; then
+    say "  stop    touch $folder/STOP   (writes a checkpoint; not requeued), or scancel $id"
+  else
+    say "  stop    scancel $id"
+  fi
+}
+
+summarise_plan() {
+  [[ $mode == submit ]] || return 0
+  say "all of them: squeue -j $(IFS=,; echo "${queued[*]}")"
+  say "stop all:    scancel ${queued[*]}"
+}

@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# The types of values, and Slurm's times as seconds.
+
+# What a #SBATCH line may hold: it knows no quotes that we could rely on.
+kDirectiveText='^[]A-Za-z0-9_./:,=&|+*()[@-]*$'
+
+future_folders=""
+
+# seconds_of TIME: of M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; fails on anything else.
+seconds_of() {
+  local time="$1" days=0 parts=() part
+  if [[ $time =~ ^([0-9]+)-(.+)$ ]]; then
+    days="${BASH_REMATCH[1]}"
+    time="${BASH_REMATCH[2]}"
+    IFS=: read -r -a parts <<<"$time"
+    while ((${#parts[@]} < 3)); do parts+=(0); done
+  else
+    IFS=: read -r -a parts <<<"$time"
+    case ${#parts[@]} in
+      1) parts=(0 "${parts[0]}" 0) ;;
+      2) parts=(0 "${parts[0]}" "${parts[1]}") ;;
+    esac
+  fi
+  ((${#parts[@]} == 3)) || return 1
+  for part in "${parts[@]}"; do [[ $part =~ ^[0-9]{1,6}$ ]] || return 1; done
+  printf '%d\n' $((((10#$days * 24 + 10#${parts[0]}) * 60 + 10#${parts[1]}) * 60 + 10#${parts[2]}))
+}
+
+# check_value KEY TYPE VALUE
+check_value() {
+  local key="$1" type="$2" value="$3"
+  [[ -n $value ]] || return 0
+  [[ $value != *$'\n'* ]] || fail "$key: a value of one line was expected"
+  case "$type" in
+    count) [[ $value =~ ^[1-9][0-9]{0,8}$ ]] || fail "$key=$value: a number from 1 on was expected" ;;
+    number) [[ $value =~ ^[0-9]{1,9}$ ]] || fail "$key=$value: a number from 0 on was expected" ;;
+    counts)
+      [[ $value =~ ^[1-9][0-9]{0,5}([, ][1-9][0-9]{0,5})*$ ]] ||
+        fail "$key=$value: numbers with commas between them were expected, such as 1,2,4"
+      ;;
+    time)
+      if ! seconds_of "$value" >/dev/null || (($(seconds_of "$value") == 0)); then
+        fail "$key=$value: a time of Slurm was expected: minutes, HH:MM:SS or D-HH:MM:SS"
+      fi
+      ;;
+    word) [[ $value =~ $kDirectiveText ]] || fail "$key='$value': blanks and quotes cannot be in it" ;;
+    path)
+      [[ $value =~ ^[A-Za-z0-9_./:,=+@-]+$ ]] ||
+        fail "$key='$value': a path of letters, digits and _./:,=+@- was expected (Slurm's lines \
+cannot hold blanks, and %x stands for something else there)"
+      ;;
+    file) [[ -f $value && -r $value ]] || fail "$key=$value: there is no such file (from $PWD)" ;;
+    folder | folders)
+      # Earlier jobs of the same plan will make it.
+      [[ -d $value || $'\n'$future_folders$'\n' == *$'\n'"$value"$'\n'* ]] || fail "$key=$value: there is no such folder (from $PWD)"
+      ;;
+    yes/no) [[ $value == yes || $value == no ]] || fail "$key=$value: yes or no was expected" ;;
+    setting) [[ $value == *=* ]] || fail "$key=$value: key.path=value was expected, as after --set" ;;
+    option) [[ $value == --* ]] || fail "$key=$value: an option of sbatch was expected, --name=value" ;;
+    text) ;;
+    *\|*) [[ "|$type|" == *"|$value|"* ]] || fail "$key=$value: one of ${type//|/, } was expected" ;;
+    *) fail "the key $key has the unknown type '$type'" ;;
+  esac
+}

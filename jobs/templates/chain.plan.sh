@@ -1,0 +1,22 @@
+# shellcheck shell=bash disable=SC2154  # value is of jobs/lib/submit
+# SPDX-License-Identifier: Apache-2.0
+# Several jobs of one run, one after the other, for sites where jobs cannot be requeued: each goes on
+# where the one before it stopped, and ends at once when the run is finished.
+#: COUNT  count 5 jobs
+#: include train.sbatch
+
+plan() {
+  local i key given=() item name
+  for key in "${key_order[@]}"; do
+    [[ $key != COUNT && $key != REQUEUE && $key != JOB_NAME ]] || continue
+    while IFS= read -r item; do
+      [[ -z $item ]] || given+=("$key=$item")
+    done <<<"${value[$key]}"
+  done
+  # The name is what makes a chain: two runs must not share it.
+  name="${value[JOB_NAME]:-$(basename "${value[RUN_DIR]}")-$(absolute "${value[RUN_DIR]}" | cksum | cut -d' ' -f1)}"
+  local count="${value[COUNT]}"
+  for ((i = 1; i <= count; ++i)); do
+    job "chain-$i" train singleton "${given[@]}" REQUEUE=no "JOB_NAME=$name"
+  done
+}

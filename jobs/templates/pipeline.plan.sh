@@ -1,0 +1,46 @@
+# shellcheck shell=bash disable=SC2154,SC2034  # value is of jobs/lib/submit
+# SPDX-License-Identifier: Apache-2.0
+# Prepare the data, train, evaluate, report: four jobs, each started when the one before it succeeded;
+# what can no longer start is removed from the queue.
+#: home RUN_DIR
+#: IDX_DIR      folder ! folder of the data set's four IDX files
+#: DATA_DIR     path   ! folder for the shards: DATA_DIR/train and DATA_DIR/test
+#: NAME         word   data name of the data set
+#: SHARDS       count  4 files to cut each part into
+#: CHECKSUMS    file   - their checksums as sha256sum prints them
+#: include train.sbatch
+#: PYTHON       word   - a Python with matplotlib, for the report
+
+# pass_on KEY...: those of them that have a value, as KEY=VALUE in the array given.
+pass_on() {
+  local key item
+  given=()
+  for key in "$@"; do
+    while IFS= read -r item; do
+      [[ -z $item ]] || given+=("$key=$item")
+    done <<<"${value[$key]:-}"
+  done
+}
+
+plan() {
+  local given=() data run out all=(ACCOUNT QUERN) shape=(PARTITION QOS CONSTRAINT NODES RANKS CPUS MEM)
+  local prepare_keys train_keys evaluate_keys report_keys
+  data="$(absolute "${value[DATA_DIR]}")"
+  run="$(absolute "${value[RUN_DIR]}")"
+  out="$run/report"
+  pass_on "${all[@]}" IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS
+  prepare_keys=("${given[@]}")
+  pass_on "${all[@]}" "${shape[@]}" RECIPE RUN_DIR SET TIME SBATCH SIGNAL MAX_RESTARTS REQUEUE RESUME PREFLIGHT
+  train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test")
+  pass_on "${all[@]}" "${shape[@]}" RUN_DIR
+  evaluate_keys=("${given[@]}" "DATA=$data/test")
+  pass_on ACCOUNT QUERN PYTHON
+  report_keys=("${given[@]}" "RUN=$run" "OUT=$out")
+
+  # The folders of later jobs do not exist yet.
+  future_folders="$data/test"$'\n'"$run"
+  job prepare-data prepare-data "" "${prepare_keys[@]}"
+  job train train "afterok:${job_id[prepare-data]}" "${train_keys[@]}"
+  job evaluate evaluate "afterok:${job_id[train]}" "${evaluate_keys[@]}"
+  job report report "afterok:${job_id[evaluate]}" "${report_keys[@]}"
+}

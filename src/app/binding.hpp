@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cores for each rank, chosen in the program where the launcher does not.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace quern {
+
+/// The processors of rank `index` of `sharing` ranks that share `cpus`: equal runs of neighbours,
+/// the first ranks get one more where that does not come out even. All of them when there are fewer
+/// processors than ranks.
+std::vector<int> share_of_cpus(const std::vector<int>& cpus, int index, int sharing);
+
+/// Collective. With QUERN_BIND=cores in the environment: ranks of a node that have the same mask,
+/// as under a launcher that does not bind, divide its processors among themselves. Otherwise, and
+/// where the launcher has bound the ranks apart, nothing. Before any thread is started.
+void bind_this_rank(Communicator& comm);
+
+}  // namespace quern

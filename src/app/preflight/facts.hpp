@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `quern preflight` knows: of every rank, of what they share, and what it thinks of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace quern {
+
+/// What one rank sees of itself.
+struct RankFacts {
+  int rank = 0;
+  std::string host;
+  int node_rank = 0;
+  std::vector<int> cpus;        ///< processors it may run on
+  int machine_cpus = 0;         ///< processors of the machine that are switched on
+  int threads = 1;              ///< that it will start
+  std::string device;           ///< what runs its kernels: "OpenMP", "NVIDIA H100", ...
+  std::string device_id;        ///< unique among all devices; empty for host back ends
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES; may be empty
+  double clock_offset_s = 0;    ///< this node's clock minus rank 0's
+  // Of the first rank of each node only:
+  std::string recipe_hash;
+  std::string data_problem;  ///< why it cannot read the shards
+};
+
+std::string to_text(const RankFacts& facts);
+RankFacts rank_facts_of(const std::string& text);
+
+/// What the surroundings ask for.
+struct JobFacts {
+  std::optional<int> expected_ranks;  ///< --ranks
+  std::optional<int> job_ranks;       ///< tasks of the Slurm job, when it tells
+  std::optional<int> ranks_per_node;  ///< SLURM_NTASKS_PER_NODE
+  bool under_slurm = false;
+  bool cpus_overcommitted = false;  ///< Slurm claims more processors than the node has
+  double min_bandwidth = 0;         ///< bytes/s that an all-reduce must reach; 0: any
+};
+
+struct NetworkFacts {
+  bool all_reduce_is_right = true;
+  double latency_s = 0;        ///< of an all-reduce of 8 bytes
+  double bytes_per_s = 0;      ///< of an all-reduce of `bytes`: size by time
+  double bus_bytes_per_s = 0;  ///< times 2 (ranks - 1) / ranks: what the links carry
+  std::int64_t bytes = 0;
+};
+
+struct FileFacts {
+  std::string folder;  ///< where the run will write; empty when none was named
+  std::int64_t checkpoint_bytes = 0;
+  int checkpoints = 0;  ///< kept, and one being written
+  std::int64_t free_bytes = 0;
+  std::string problem;          ///< why nothing can be written there
+  std::string locking_problem;  ///< why files cannot be locked there
+};
+
+enum class Severity { warning, error };
+
+struct Finding {
+  Severity severity = Severity::error;
+  std::string check;  ///< "ranks", "devices", ...
+  std::string text;
+  std::string fix;  ///< the flag to change
+};
+
+struct Preflight {
+  JobFacts job;
+  std::vector<RankFacts> ranks;
+  NetworkFacts network;
+  FileFacts files;
+  std::vector<Finding> findings;
+};
+
+}  // namespace quern

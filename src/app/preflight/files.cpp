@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "dataset/dataset.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kMostReserved = std::int64_t{1} << 30;
+
+fs::path nearest_existing(fs::path path) {
+  std::error_code ignored;
+  path = fs::absolute(path, ignored);
+  while (!fs::exists(path, ignored) && path.has_parent_path() && path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+std::string reason() {
+  return std::strerror(errno);
+}
+
+// A file that is gone when the object is.
+class ProbeFile {
+ public:
+  explicit ProbeFile(const fs::path& folder)
+      : name_((folder / ".quern-preflight-XXXXXX").string()) {
+    descriptor_ = mkstemp(name_.data());
+    if (descriptor_ >= 0) unlink(name_.c_str());
+  }
+  ~ProbeFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  ProbeFile(const ProbeFile&) = delete;
+  ProbeFile& operator=(const ProbeFile&) = delete;
+  ProbeFile(ProbeFile&&) = delete;
+  ProbeFile& operator=(ProbeFile&&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  std::string name_;
+  int descriptor_;
+};
+
+}  // namespace
+
+FileFacts inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep) {
+  FileFacts facts;
+  facts.checkpoint_bytes = checkpoint_bytes;
+  facts.checkpoints = keep + 1;
+  const fs::path place = nearest_existing(folder);
+  facts.folder = place.string();
+  struct statvfs system {};
+  if (statvfs(place.c_str(), &system) == 0) {
+    facts.free_bytes = static_cast<std::int64_t>(system.f_bavail * system.f_frsize);
+  }
+  const ProbeFile probe(place);
+  if (probe.descriptor() < 0) {
+    facts.problem = "cannot write to '" + facts.folder + "': " + reason();
+    return facts;
+  }
+  const int error = posix_fallocate(probe.descriptor(), 0,
+                                    std::clamp(checkpoint_bytes, std::int64_t{1}, kMostReserved));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    facts.problem = "no room for one checkpoint of " + std::to_string(checkpoint_bytes) +
+                    " bytes in '" + facts.folder + "': " + std::strerror(error);
+    return facts;
+  }
+  if (flock(probe.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    facts.locking_problem = "files cannot be locked in '" + facts.folder + "': " + reason();
+  }
+  return facts;
+}
+
+std::string data_problem(const Recipe& recipe) {
+  if (recipe.data.source != DataSource::shards) return "";
+  try {
+    inspect_shards(recipe.data.train, "train");
+    if (!recipe.data.test.empty()) inspect_shards(recipe.data.test, "test");
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "app/cpu_mask.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr double kClockToleranceS = 2;
+
+using Nodes = std::map<std::string, std::vector<const RankFacts*>>;
+
+class Judge {
+ public:
+  explicit Judge(const Preflight& facts) : facts_(facts) {
+    for (const RankFacts& rank : facts.ranks) nodes_[rank.host].push_back(&rank);
+  }
+
+  std::vector<Finding> run() {
+    count_ranks();
+    spread_over_nodes();
+    devices();
+    processors();
+    recipes();
+    data();
+    network();
+    clocks();
+    files();
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+    return findings_;
+  }
+
+ private:
+  void add(Severity severity, const char* check, std::string text, std::string fix) {
+    findings_.push_back({severity, check, std::move(text), std::move(fix)});
+  }
+  void error(const char* check, std::string text, std::string fix) {
+    add(Severity::error, check, std::move(text), std::move(fix));
+  }
+  void warn(const char* check, std::string text, std::string fix) {
+    add(Severity::warning, check, std::move(text), std::move(fix));
+  }
+
+  void count_ranks() {
+    const auto ranks = static_cast<int>(facts_.ranks.size());
+    const JobFacts& job = facts_.job;
+    const char* one_launch =
+        "start all ranks with one srun: srun --mpi=pmix -n <ranks>; srun --mpi=list names what "
+        "this Slurm knows, quern info the MPI library that quern was built with";
+    if (job.expected_ranks) {
+      if (ranks == *job.expected_ranks) return;
+      error("ranks",
+            fmt::format("{} rank(s) found each other, {} were expected (--ranks)", ranks,
+                        *job.expected_ranks),
+            one_launch);
+    } else if (ranks == 1 && job.job_ranks.value_or(1) > 1) {
+      error("ranks",
+            fmt::format("one rank alone in a Slurm job of {} tasks: several such launches would "
+                        "each train on their own and overwrite each other's files",
+                        *job.job_ranks),
+            std::string(one_launch) + "; or --ranks 1 if one rank is meant");
+    } else if (job.job_ranks && ranks != *job.job_ranks) {
+      warn("ranks", fmt::format("{} ranks in a Slurm job of {} tasks", ranks, *job.job_ranks),
+           "srun without -n takes all tasks; --ranks says how many are meant");
+    }
+  }
+
+  void spread_over_nodes() {
+    std::size_t fewest = facts_.ranks.size();
+    std::size_t most = 0;
+    for (const auto& [host, ranks] : nodes_) {
+      fewest = std::min(fewest, ranks.size());
+      most = std::max(most, ranks.size());
+    }
+    if (fewest == most) return;
+    warn("nodes",
+         fmt::format("{} to {} ranks a node: the fullest node sets the pace", fewest, most),
+         "--nodes=<N> --ntasks-per-node=<R> instead of --ntasks");
+  }
+
+  void devices() {
+    std::map<std::string, std::vector<int>> users;
+    for (const RankFacts& rank : facts_.ranks) {
+      if (!rank.device_id.empty()) users[rank.device_id].push_back(rank.rank);
+    }
+    for (const auto& [device, ranks] : users) {
+      if (ranks.size() < 2) continue;
+      const RankFacts& first = facts_.ranks[static_cast<std::size_t>(ranks.front())];
+      error("devices",
+            fmt::format("ranks {} share the device {} on {}", fmt::join(ranks, ", "), device,
+                        first.host),
+            "--gpus-per-node=<ranks per node> --gpu-bind=none, or fewer --ntasks-per-node");
+    }
+    if (!users.empty() && users.size() < facts_.ranks.size()) without_device();
+    hidden_peers();
+    if (users.empty() && !facts_.ranks[0].visible_devices.empty()) {
+      warn("devices",
+           "devices are allocated, but this quern runs its kernels on processors (" +
+               facts_.ranks[0].device + ")",
+           "take a partition without GPUs, or build quern for them");
+    }
+  }
+
+  void without_device() {
+    for (const RankFacts& rank : facts_.ranks) {
+      if (!rank.device_id.empty()) continue;
+      error("devices", fmt::format("rank {} on {} has no device", rank.rank, rank.host),
+            "--gpus-per-node=<ranks per node>");
+      return;
+    }
+  }
+
+  // Each rank sees one device of its own: copies between devices of a node then fail or are slow.
+  void hidden_peers() {
+    for (const auto& [host, ranks] : nodes_) {
+      if (ranks.size() < 2) continue;
+      std::set<std::string> seen;
+      for (const RankFacts* rank : ranks) seen.insert(rank->visible_devices);
+      const bool single = ranks[0]->visible_devices.find(',') == std::string::npos;
+      if (!single || seen.size() < ranks.size()) continue;
+      warn("devices", "each rank on " + host + " sees one device only: its peers' are hidden",
+           "--gpus-per-node=<ranks per node> --gpu-bind=none instead of --gpus-per-task");
+      return;
+    }
+  }
+
+  // One finding for all nodes: a mistake in a launch is the same on each of them.
+  void processors() {
+    const std::size_t before = findings_.size();
+    int others = 0;
+    for (const auto& [host, ranks] : nodes_) {
+      const std::size_t here = findings_.size();
+      processors_of(host, ranks);
+      if (findings_.size() == here || here == before) continue;
+      findings_.pop_back();
+      ++others;
+    }
+    if (others > 0) findings_.back().text += fmt::format(" (and on {} more nodes)", others);
+  }
+
+  void processors_of(const std::string& host, const std::vector<const RankFacts*>& ranks) {
+    const char* fix =
+        "--cpus-per-task=<threads>, and srun -c $SLURM_CPUS_PER_TASK (srun does not take it from "
+        "sbatch by itself), or a smaller OMP_NUM_THREADS";
+    std::map<std::vector<int>, int> threads_of_mask;
+    std::set<int> all;
+    int threads = 0;
+    for (const RankFacts* rank : ranks) {
+      threads_of_mask[rank->cpus] += rank->threads;
+      all.insert(rank->cpus.begin(), rank->cpus.end());
+      threads += rank->threads;
+    }
+    for (const auto& [cpus, wanted] : threads_of_mask) {
+      const auto count = static_cast<int>(cpus.size());
+      if (count == 0 || wanted <= count || count >= ranks[0]->machine_cpus) continue;
+      error("processors",
+            fmt::format("{} thread(s) on {} want the {} processor(s) {}", wanted, host, count,
+                        cpu_list_text(cpus)),
+            fix);
+      return;
+    }
+    const auto count = static_cast<int>(all.size());
+    if (count == 0 || threads <= count) return;
+    const std::string text = fmt::format("{} threads of {} rank(s) on {} for {} processors",
+                                         threads, ranks.size(), host, count);
+    // Where Slurm itself claims more processors than there are, somebody wants it so.
+    const bool refuse = facts_.job.under_slurm && !facts_.job.cpus_overcommitted;
+    add(refuse ? Severity::error : Severity::warning, "processors", text, fix);
+  }
+
+  void recipes() {
+    const RankFacts* first = nullptr;
+    for (const RankFacts& rank : facts_.ranks) {
+      if (rank.recipe_hash.empty()) continue;
+      if (!first) first = &rank;
+      if (rank.recipe_hash == first->recipe_hash) continue;
+      error("recipe",
+            fmt::format("{} reads {}, {} reads {}", first->host, first->recipe_hash.substr(0, 12),
+                        rank.host, rank.recipe_hash.substr(0, 12)),
+            "keep the recipe on a file system that all nodes share, and do not change it now");
+      return;
+    }
+  }
+
+  void data() {
+    for (const RankFacts& rank : facts_.ranks) {
+      if (rank.data_problem.empty()) continue;
+      error("data", rank.host + ": " + rank.data_problem,
+            "data.train and data.test on a file system that all nodes share");
+      return;
+    }
+  }
+
+  void network() {
+    const NetworkFacts& network = facts_.network;
+    if (!network.all_reduce_is_right) {
+      error("network", "an all-reduce gave a wrong sum",
+            "another MPI library or transport; ask the site");
+    }
+    if (facts_.ranks.size() > 1 && network.bytes_per_s < facts_.job.min_bandwidth) {
+      error("network",
+            fmt::format("an all-reduce of {} bytes runs at {:.3g} GB/s, {:.3g} were asked for",
+                        network.bytes, network.bytes_per_s / 1e9, facts_.job.min_bandwidth / 1e9),
+            "the transport that the site recommends, or a smaller --min-bandwidth");
+    }
+  }
+
+  void clocks() {
+    for (const RankFacts& rank : facts_.ranks) {
+      if (std::abs(rank.clock_offset_s) < kClockToleranceS) continue;
+      warn("clocks",
+           fmt::format("the clock of {} is {:.1f} s away from that of {}", rank.host,
+                       rank.clock_offset_s, facts_.ranks[0].host),
+           "tell the site; times in logs and files will not fit together");
+      return;
+    }
+  }
+
+  void files() {
+    const FileFacts& files = facts_.files;
+    if (files.folder.empty()) return;
+    if (!files.problem.empty()) {
+      error("files", files.problem, "another --run-dir");
+      return;
+    }
+    const std::int64_t wanted = files.checkpoint_bytes * files.checkpoints;
+    if (files.free_bytes < wanted) {
+      error("files",
+            fmt::format("{} has {} bytes free, {} checkpoints of {} bytes need {}", files.folder,
+                        files.free_bytes, files.checkpoints, files.checkpoint_bytes, wanted),
+            "another --run-dir, or a smaller checkpoint.keep");
+    }
+    if (!files.locking_problem.empty()) {
+      warn("files", files.locking_problem,
+           "quern goes on without locks: let no two jobs write to one run folder");
+    }
+  }
+
+  const Preflight& facts_;
+  Nodes nodes_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> judge(const Preflight& facts) {
+  return Judge(facts).run();
+}
+
+}  // namespace quern

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/launch.hpp"
+
+#include <charconv>
+#include <cstring>
+
+namespace quern {
+
+namespace {
+
+std::optional<int> number(const EnvironmentLookup& lookup, const char* name) {
+  const char* text = lookup(name);
+  if (!text) return std::nullopt;
+  int value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || rest != end || value < 1) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string launch_problem(const Launch& launch, const std::string& mpi_library,
+                           const EnvironmentLookup& lookup) {
+  if (launch.size_variable != "SLURM_STEP_NUM_TASKS" || launch.size.value_or(1) <= 1) return "";
+  if (mpi_library.rfind("Open MPI", 0) != 0) return "";  // others have ways of their own
+  for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"}) {
+    if (lookup(name)) return "";
+  }
+  return "srun started " + std::to_string(*launch.size) +
+         " processes without the means to find each other, each would be rank 0 of 1 (change: "
+         "srun --mpi=pmix; srun --mpi=list names what this Slurm knows)";
+}
+
+JobFacts job_facts(const EnvironmentLookup& lookup, int machine_cpus) {
+  JobFacts job;
+  job.under_slurm = lookup("SLURM_JOB_ID") != nullptr;
+  if (!job.under_slurm) return job;
+  job.ranks_per_node = number(lookup, "SLURM_NTASKS_PER_NODE");
+  const auto nodes = number(lookup, "SLURM_JOB_NUM_NODES");
+  // In a step SLURM_NTASKS is the step's; what sbatch was asked for is still there.
+  if (job.ranks_per_node && nodes) {
+    job.job_ranks = *job.ranks_per_node * *nodes;
+  } else {
+    job.job_ranks = number(lookup, "SLURM_NTASKS");
+  }
+  job.cpus_overcommitted = number(lookup, "SLURM_CPUS_ON_NODE").value_or(0) > machine_cpus;
+  return job;
+}
+
+}  // namespace quern

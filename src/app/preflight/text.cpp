@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/cpu_mask.hpp"
+
+namespace quern {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kRowsShown = 64;
+
+std::string table(const std::vector<RankFacts>& ranks) {
+  std::size_t host = 4;
+  std::size_t device = 6;
+  for (const RankFacts& rank : ranks) {
+    host = std::max(host, rank.host.size());
+    device = std::max(device, rank.device.size() + rank.device_id.size() + 1);
+  }
+  std::string text = fmt::format("{:>5}  {:<{}}  {:<{}}  {:>7}  {}\n", "rank", "host", host,
+                                 "device", device, "threads", "cores");
+  for (std::size_t i = 0; i < std::min(ranks.size(), kRowsShown); ++i) {
+    const RankFacts& rank = ranks[i];
+    const std::string shown =
+        rank.device_id.empty() ? rank.device : rank.device + " " + rank.device_id;
+    text += fmt::format("{:>5}  {:<{}}  {:<{}}  {:>7}  {}\n", rank.rank, rank.host, host, shown,
+                        device, rank.threads, cpu_list_text(rank.cpus));
+  }
+  if (ranks.size() > kRowsShown) {
+    text += fmt::format("  ... and {} more (--json shows all)\n", ranks.size() - kRowsShown);
+  }
+  return text;
+}
+
+std::size_t num_hosts(const Preflight& facts) {
+  std::set<std::string> hosts;
+  for (const RankFacts& rank : facts.ranks) hosts.insert(rank.host);
+  return hosts.size();
+}
+
+const char* name_of(Severity severity) {
+  return severity == Severity::error ? "error" : "warning";
+}
+
+}  // namespace
+
+int num_errors(const Preflight& facts) {
+  return static_cast<int>(
+      std::count_if(facts.findings.begin(), facts.findings.end(),
+                    [](const Finding& found) { return found.severity == Severity::error; }));
+}
+
+std::string preflight_text(const Preflight& facts) {
+  const NetworkFacts& network = facts.network;
+  std::string text = table(facts.ranks);
+  text += fmt::format("{} rank(s) on {} node(s)", facts.ranks.size(), num_hosts(facts));
+  if (facts.ranks.size() > 1) {
+    text += fmt::format(
+        "; all-reduce {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} on the bus)",
+        network.latency_s * 1e6, network.bytes_per_s / 1e9, network.bytes / 1024,
+        network.bus_bytes_per_s / 1e9);
+  }
+  if (!facts.files.folder.empty()) {
+    text += fmt::format("\n{}: {:.3g} GB free, {} checkpoints of {:.3g} MB", facts.files.folder,
+                        static_cast<double>(facts.files.free_bytes) / 1e9, facts.files.checkpoints,
+                        static_cast<double>(facts.files.checkpoint_bytes) / 1e6);
+  }
+  for (const Finding& found : facts.findings) {
+    text += fmt::format("\n{}: {}: {}\n  change: {}", name_of(found.severity), found.check,
+                        found.text, found.fix);
+  }
+  text += num_errors(facts) > 0 ? "\npreflight: refused" : "\npreflight: good to go";
+  return text;
+}
+
+std::string preflight_json(const Preflight& facts) {
+  Json json;
+  json["good"] = num_errors(facts) == 0;
+  json["ranks"] = Json::array();
+  for (const RankFacts& rank : facts.ranks) {
+    json["ranks"].push_back(Json{{"rank", rank.rank},
+                                 {"host", rank.host},
+                                 {"node_rank", rank.node_rank},
+                                 {"device", rank.device},
+                                 {"device_id", rank.device_id},
+                                 {"threads", rank.threads},
+                                 {"cores", rank.cpus},
+                                 {"clock_offset_s", rank.clock_offset_s}});
+  }
+  if (facts.ranks.size() > 1) {
+    json["all_reduce"] = Json{{"right", facts.network.all_reduce_is_right},
+                              {"latency_us", facts.network.latency_s * 1e6},
+                              {"bytes", facts.network.bytes},
+                              {"bytes_per_s", facts.network.bytes_per_s},
+                              {"bus_bytes_per_s", facts.network.bus_bytes_per_s}};
+  }
+  if (!facts.files.folder.empty()) {
+    json["files"] = Json{{"folder", facts.files.folder},
+                         {"free_bytes", facts.files.free_bytes},
+                         {"checkpoint_bytes", facts.files.checkpoint_bytes},
+                         {"checkpoints", facts.files.checkpoints},
+                         {"locking", facts.files.locking_problem.empty()}};
+  }
+  json["findings"] = Json::array();
+  for (const Finding& found : facts.findings) {
+    json["findings"].push_back(Json{{"severity", name_of(found.severity)},
+                                    {"check", found.check},
+                                    {"text", found.text},
+                                    {"fix", found.fix}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace quern

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "app/preflight/facts.hpp"
+
+namespace quern {
+
+/// A table (rank, host, device, processors, threads), what was measured, and the findings. Of many
+/// ranks only the first ones are shown.
+std::string preflight_text(const Preflight& facts);
+
+/// All of it, as one JSON object.
+std::string preflight_json(const Preflight& facts);
+
+/// Findings that forbid to go on.
+int num_errors(const Preflight& facts);
+
+}  // namespace quern

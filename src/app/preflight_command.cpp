@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight_command.hpp"
+
+#include <unistd.h>
+
+#include <Kokkos_Core.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/cpu_mask.hpp"
+#include "app/load_recipe.hpp"
+#include "app/preflight/deadline.hpp"
+#include "app/preflight/device.hpp"
+#include "app/preflight/facts.hpp"
+#include "app/preflight/files.hpp"
+#include "app/preflight/judge.hpp"
+#include "app/preflight/launch.hpp"
+#include "app/preflight/network.hpp"
+#include "app/preflight/text.hpp"
+#include "app/ranks.hpp"
+#include "base/log.hpp"
+#include "base/sha256.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "comm/session.hpp"
+#include "tensor/types.hpp"
+
+namespace quern {
+
+namespace {
+
+struct PreflightOptions {
+  std::string recipe;
+  std::vector<std::string> overrides;
+  std::string run_dir;
+  int ranks = 0;
+  double min_bandwidth_gb_s = 0;
+  int timeout_s = 60;
+  bool json = false;
+};
+
+const char* environment(const char* name) {
+  return std::getenv(name);
+}
+
+std::string visible_devices() {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
+    if (const char* text = environment(name)) return text;
+  }
+  return "";
+}
+
+// One rank of a node looks at the files: metadata servers do not see every rank.
+void look_at_files(const PreflightOptions& options, const Recipe& recipe, RankFacts& facts) {
+  try {
+    facts.recipe_hash = sha256_of_file(options.recipe);
+  } catch (const Error& error) {
+    facts.recipe_hash = std::string("nothing (") + error.what() + ")";
+  }
+  facts.data_problem = data_problem(recipe);
+}
+
+RankFacts facts_of_this_rank(Communicator& comm, const PreflightOptions& options,
+                             const std::optional<Recipe>& recipe, double clock_offset_s) {
+  const DeviceFacts device = device_of_this_rank();
+  RankFacts facts;
+  facts.rank = comm.rank();
+  facts.host = comm.host(comm.rank());
+  facts.node_rank = comm.node_rank();
+  facts.cpus = allowed_cpus();
+  facts.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  facts.threads = kHostExecution ? ExecSpace().concurrency() : 1;
+  facts.device = device.name;
+  facts.device_id = device.id;
+  facts.visible_devices = visible_devices();
+  facts.clock_offset_s = clock_offset_s;
+  if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, facts);
+  return facts;
+}
+
+ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
+  Deadline deadline(options.timeout_s, comm.rank() == 0);
+  deadline.enter("reading the recipe");
+  std::optional<Recipe> recipe;
+  if (!options.recipe.empty()) recipe = load_recipe(comm, options.recipe, options.overrides);
+  deadline.enter("the all-reduce");
+  Preflight all;
+  all.network = measure_network(comm);
+  deadline.enter("the comparison of clocks");
+  const double offset = measure_clock_offset(comm);
+  deadline.enter("looking at files");
+  const RankFacts mine = facts_of_this_rank(comm, options, recipe, offset);
+  const auto texts = all_gather_strings(comm, to_text(mine));
+  deadline.enter("looking at the run folder");
+  int errors = 0;
+  run_on_root(comm, [&] {
+    for (const std::string& text : texts) all.ranks.push_back(rank_facts_of(text));
+    all.job = job_facts(environment, mine.machine_cpus);
+    if (options.ranks > 0) all.job.expected_ranks = options.ranks;
+    all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
+    if (!options.run_dir.empty()) {
+      const std::int64_t bytes = recipe ? checkpoint_bytes(*recipe) : 0;
+      all.files = inspect_run_folder(options.run_dir, bytes, recipe ? recipe->checkpoint.keep : 0);
+    }
+    all.findings = judge(all);
+    errors = num_errors(all);
+    log::print(options.json ? preflight_json(all) : preflight_text(all));
+  });
+  return broadcast_value(comm, errors) > 0 ? ExitCode::bad_input : ExitCode::done;
+}
+
+ExitCode start(const PreflightOptions& options) {
+  const Launch launch = read_launch();
+  const std::string problem = launch_problem(launch, mpi_library_version(), environment);
+  if (problem.empty()) {
+    return run_on_ranks([&](Communicator& comm) { return preflight(comm, options); });
+  }
+  if (launch.rank == 0) {
+    log::error(problem);
+  } else {
+    // Launchers end all ranks once one has failed: let rank 0 speak first.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return ExitCode::bad_input;
+}
+
+}  // namespace
+
+Command add_preflight_command(CLI::App& app) {
+  const auto options = std::make_shared<PreflightOptions>();
+  CLI::App* command = app.add_subcommand(
+      "preflight",
+      "Check a launch before an allocation is burned: ranks, devices, cores, network, files. "
+      "Start it as you would start the training");
+  command->add_option("recipe", options->recipe,
+                      "Recipe file: checks that every node reads it and its data");
+  command->add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--run-dir", options->run_dir,
+                      "Folder of the run: checks that its checkpoints will fit");
+  command->add_option("--ranks", options->ranks, "How many ranks are meant to find each other")
+      ->check(CLI::Range(1, 100000000));
+  command
+      ->add_option("--min-bandwidth", options->min_bandwidth_gb_s,
+                   "GB/s that an all-reduce of 1 MiB must reach")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--timeout", options->timeout_s, "Seconds until a hanging check ends the launch")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "One JSON object instead of the table");
+  return {command, [options] { return start(*options); }};
+}
+
+}  // namespace quern

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiency of a scaling study, from the definition, and what cannot be used."""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parents[2] / "analysis" / "scaling.py"
+
+
+def point(nodes, step_us, mode="strong", **changes):
+    bench = {"workload": "toy", "machine": {"device": "OpenMP", "ranks": 2 * nodes, "threads": 1},
+             "global_batch": 64, "step_us": step_us, "samples_per_s": 64e6 / step_us}
+    return {"mode": mode, "nodes": nodes, "ranks_per_node": 2, "wall_s": 3, "bench": bench} | changes
+
+
+class ScalingTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def report(self, *points, expected=0):
+        for number, content in enumerate(points):
+            text = content if isinstance(content, str) else json.dumps(content)
+            (self.folder / f"nodes-{number}.json").write_text(text)
+        done = subprocess.run([sys.executable, "-B", PROGRAM, self.folder], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_strong(self):
+        text = self.report(point(1, 100.0), point(4, 40.0), point(2, 50.0))
+        self.assertIn("| 2 | 4 | 64 | 50.0 | 1,280,000 | 2.00 | 100.0% | 3 |", text)
+        self.assertIn("| 4 | 8 | 64 | 40.0 | 1,600,000 | 2.50 | 62.5% | 3 |", text)
+        self.assertIn("Below 75% on 4 nodes; the largest count with at least 75% is 2.", text)
+        self.assertTrue((self.folder / "scaling.csv").read_text().startswith("nodes,ranks"))
+
+    def test_weak(self):
+        text = self.report(*(point(n, 100.0 + n, "weak") for n in (1, 2, 4)))
+        self.assertIn("97.1%", text)
+        self.assertIn("At least 75% up to 4 nodes", text)
+
+    def test_too_few(self):
+        self.assertIn("Fewer than three", self.report(point(1, 1.0), point(2, 1.0)))
+
+    def test_unusable(self):
+        self.assertIn("no nodes-*.json", self.report(expected=2))
+        self.assertIn("differ in mode", self.report(point(1, 1.0), point(2, 1.0, "weak"), expected=2))
+        self.assertIn("nodes-0.json", self.report("{", point(2, 1.0), expected=2))
+        self.assertIn("nodes-0.json", self.report(point(1, -1.0), expected=2))
+        self.assertIn("nodes-0.json", self.report("[]", expected=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

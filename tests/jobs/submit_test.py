@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jobs/submit refuses what would fail later, names what it knows, and keeps what it submitted. Called as
+`submit_test.py .../bin/quern`; no Slurm is needed: sbatch is a script that writes down its arguments."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBMIT = ROOT / "jobs" / "submit"
+PROGRAM = str(Path(sys.argv[1]).resolve())
+RECIPE = ROOT / "recipes" / "mlp-mnist.toml"
+
+
+class SubmitTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        shutil.copy(RECIPE, self.folder / "mlp.toml")
+        (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
+        sbatch = self.folder / "bin" / "sbatch"
+        sbatch.parent.mkdir()
+        sbatch.write_text('#!/bin/sh\necho "$@" >> "$SBATCH_NOTES"\necho 42\n')
+        sbatch.chmod(0o755)
+
+    def submit(self, *args):
+        env = dict(os.environ, QUERN=PROGRAM, SBATCH_NOTES=str(self.folder / "sbatch-calls"),
+                   PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}")
+        return subprocess.run([str(SUBMIT), *args], cwd=self.folder, env=env, capture_output=True,
+                              text=True, check=False, stdin=subprocess.DEVNULL)
+
+    def filled(self, *args):
+        done = self.submit("-n", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def train(self, site, *values):
+        account = [] if "generic" in site else ["ACCOUNT=p1"]
+        return self.filled(site, "train", "RECIPE=mlp.toml", "RUN_DIR=run", *account, *values)
+
+    def assert_refused(self, args, *texts):
+        """Status 2, one error line with these texts, and nothing was written or queued."""
+        before = sorted(self.folder.rglob("*"))
+        for mode in ([], ["-n"]):
+            done = self.submit(*mode, *args)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            errors = [line for line in done.stderr.splitlines() if line.startswith("submit: error:")]
+            self.assertEqual(len(errors), 1, done.stderr)
+            for text in texts:
+                self.assertIn(text, errors[0])
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def refuse_train(self, site, values, *texts):
+        self.assert_refused([site, "train", "RECIPE=mlp.toml", "RUN_DIR=run", *values], *texts)
+
+    def test_usage(self):
+        self.assert_refused([], "a site and a template are needed", "perlmutter")
+        self.assert_refused(["nowhere", "train"], "no site 'nowhere'", "generic")
+        self.assert_refused(["../sites/generic", "train"], "no site")
+        self.assert_refused(["generic", "trian"], "no template 'trian'", "train")
+        self.assert_refused(["generic", "train", "RECIPE"], "KEY=VALUE")
+        self.assertIn("Templates:", self.submit("--help").stdout)
+
+    def test_keys(self):
+        self.refuse_train("generic", ["NODE=2"], "unknown key 'NODE'", "did you mean NODES", "RUN_DIR")
+        self.refuse_train("generic", ["nodes=2"], "unknown key 'nodes'")
+        self.refuse_train("generic", ["NODES=2", "NODES=3"], "given twice")
+        self.refuse_train("generic", ["$(touch x)=2"], "unknown key")
+        self.assert_refused(["generic", "train", "RECIPE=mlp.toml"], "missing: RUN_DIR", "known keys")
+        self.assert_refused(["generic", "report", "OUT=out"], "missing: RUN")
+
+    def test_values(self):
+        for value in ("NODES=0", "NODES=-1", "NODES=two", "TIME=soon", "TIME=0", "TIME=1:2:3:4",
+                      "REQUEUE=maybe", "PARTITION=a b", 'MEM="16G"', "SET=lr", "SBATCH=mail",
+                      "RECIPE=none.toml"):
+            values = [value] if not value.startswith("RECIPE") else []
+            if values:
+                self.refuse_train("generic", values, value.split("=")[0])
+        self.assert_refused(["generic", "train", "RECIPE=none.toml", "RUN_DIR=run"], "no such file")
+        self.assert_refused(["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=my run"], "RUN_DIR", "blanks")
+        self.assert_refused(["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run%j"], "RUN_DIR")
+        self.refuse_train("generic", ["QUERN=/no/quern"], "no such program")
+
+    def test_limits_of_sites(self):
+        self.refuse_train("frontier", ["ACCOUNT=p", "NODES=4", "TIME=03:00:00"], "02:00:00", "92-183")
+        self.assertIn("--time=06:00:00", self.train("frontier", "NODES=100", "TIME=06:00:00"))
+        self.refuse_train("frontier", [], "ACCOUNT is missing", "OLCF")
+        self.refuse_train("roihu-gpu", ["ACCOUNT=p", "NODES=2"], "NODES=2", "1-1 nodes")
+        self.refuse_train("roihu-gpu", ["ACCOUNT=p", "CPUS=36"], "exactly 72")
+        self.refuse_train("truba-akya", ["ACCOUNT=p", "CPUS=4"], "at least 10")
+        self.refuse_train("perlmutter", ["ACCOUNT=p", "RANKS=8"], "4 devices a node")
+        self.refuse_train("leonardo-booster", ["ACCOUNT=p", "CPUS=16"], "32 CPUs a node")
+        self.refuse_train("lumi-g", ["ACCOUNT=p", "PARTITION=huge"], "huge", "standard-g")
+        self.refuse_train("generic", ["TIME=10", "SIGNAL=400"], "SIGNAL=400")
+        self.assertIn("SIGNAL=60", self.submit("-n", "generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run",
+                                               "SIGNAL=60").stderr)
+
+    def test_what_the_site_fills_in(self):
+        text = self.train("frontier", "NODES=2")
+        for line in ("--partition=batch", "--ntasks-per-node=8", "--cpus-per-task=7", "--gpus-per-node=8",
+                     "--exclusive", "--time=02:00:00", "--signal=USR1@300", "--requeue"):
+            self.assertIn(f"#SBATCH {line}\n", text)
+        self.assertNotIn("--gpus-per-task", text)
+        self.assertNotIn("NCCL_NET=", text)
+        self.assertIn("module load PrgEnv-gnu", text)
+        half = self.train("leonardo-booster", "RANKS=2")
+        self.assertNotIn("--mem=", half)  # only whole nodes take all of the memory
+        self.assertIn("--mem=494000", self.train("leonardo-booster"))
+        self.assertIn("threads=16", self.train("perlmutter"))  # 32 hardware threads
+
+    def test_values_are_quoted(self):
+        text = self.train("generic", "SET=name='a $(touch x) b'", "SET=seed=1", "SBATCH=--mail-type=END",
+                          "SBATCH=--comment=x")
+        self.assertIn("#SBATCH --mail-type=END\n#SBATCH --comment=x\n", text)
+        line = next(line for line in text.splitlines() if line.startswith("settings="))
+        out = subprocess.run(["bash", "-c", line + '; printf "%s|" "${settings[@]}"'], capture_output=True,
+                             text=True, check=True, cwd=self.folder).stdout
+        self.assertEqual(out, "--set|name='a $(touch x) b'|--set|seed=1|")
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_what_is_kept(self):
+        done = self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run", "NODES=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for text in ("job 42:", "train-42.out", "touch", "scancel 42"):
+            self.assertIn(text, done.stdout)
+        job = self.folder / "run" / "job"
+        self.assertEqual((self.folder / "sbatch-calls").read_text(),
+                         f"--parsable {job.resolve()}/train.sbatch\n")
+        self.assertEqual((job / "mlp.toml").read_text(), RECIPE.read_text())
+        self.assertIn("recipe=" + str(job.resolve()), (job / "train.sbatch").read_text())
+        self.assertIn("SRUN=--mpi=pmix", (job / "site.env").read_text())
+        self.assertTrue((job / "version.txt").read_text().startswith("quern "))
+        self.assertIn("NODES=2", (job / "submitted.txt").read_text())
+
+    def test_plans_are_checked_before_anything_is_queued(self):
+        data = ["IDX_DIR=.", "DATA_DIR=data"]
+        self.assert_refused(["generic", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", *data, "SIGNAL=4000"],
+                            "SIGNAL")
+        self.assert_refused(["roihu-gpu", "scaling", "RECIPE=mlp.toml", "RUN_DIR=run", "BATCH=64",
+                             "ACCOUNT=p"], "NODES=2")
+        done = self.submit("generic", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", *data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = (self.folder / "sbatch-calls").read_text().splitlines()
+        self.assertEqual(len(calls), 4)
+        self.assertIn("--dependency=afterok:42 --kill-on-invalid-dep=yes", calls[1])
+        self.assertIn("scancel 42 42 42 42", done.stdout)
+
+    def test_sweeps(self):
+        text = self.filled("generic", "sweep", "RECIPE=mlp.toml", "GRID=grid", "RUN_DIR=run", "MAX_PARALLEL=3")
+        self.assertIn("#SBATCH --array=0-1%3\n", text)
+        common = ["generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=run"]
+        self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=3", "RANKS=3"], "only 2 trials")
+        self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=2", "RANKS=3"], "shared out equally")
+        (self.folder / "bad").write_text("optimizer.lr = 1\n")
+        self.assert_refused([*common, "GRID=bad"], "bad:1", "key.path=value")
+        (self.folder / "bad").write_text("# nothing\n")
+        self.assert_refused([*common, "GRID=bad"], "no trial")
+        (self.folder / "bad").write_text("seed=1\n" * 101)
+        self.assert_refused(["frontier", *common[1:], "GRID=bad", "ACCOUNT=p"], "at most 100")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are stopped, killed, preempted or diverge: requeued when it makes sense, and the weights
+at the end are those of the run that was never stopped."""
+import shutil
+
+import cluster
+import toy
+
+
+class RequeueTest(cluster.JobTest):
+    SHAPE = {"NODES": 3, "CPUS": 4,
+             "PARTITIONS": "main:PreemptMode=off low:PriorityTier=1;PreemptMode=CANCEL;GraceTime=30 "
+                           "high:PriorityTier=10;PreemptMode=off",
+             "SETTINGS": "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL"}
+
+    def setUp(self):
+        toy.write_recipe(self.folder)
+
+    def start(self, run, *values):
+        return self.job("generic", "train", "RECIPE=toy.toml", f"RUN_DIR={run}", "TIME=10", *values)
+
+    def signal(self, job, name="USR1"):
+        """What --signal=USR1@N and preemption do: to the ranks, not to the batch script."""
+        self.cluster.run("scancel", f"--signal={name}", job)
+
+    def assert_as_if_never_stopped(self, run):
+        self.assertEqual(self.hash(run), toy.reference_hash(self.folder))
+        self.assertEqual(self.checkpoint_steps(run)[-1], toy.STEPS)
+        self.assertTrue((self.folder / run / "DONE").exists())
+
+    def test_stopped_twice_by_its_signal(self):
+        job = self.start("twice", "NODES=2", "RANKS=3")
+        step = self.wait_for_checkpoint(job, "twice", after=10)
+        self.signal(job)
+        self.wait_for_line("twice", "start 2 on")
+        step = self.wait_for_checkpoint(job, "twice", after=step + 10)
+        self.signal(job)
+        self.complete(job, "twice")
+        log = self.log("twice")
+        self.assertEqual(log.count("on request (SIGUSR1)"), 2, log)
+        self.assertIn("start 3 on", log)
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "2")
+        self.assert_as_if_never_stopped("twice")
+
+    def test_node_dies(self):
+        job = self.start("node", "NODES=2", "RANKS=2")
+        self.wait_for_checkpoint(job, "node", after=5)
+        node = "node2" if self.cluster.facts(job)["BatchHost"] != "node2" else "node1"
+        self.assertIn("node[1-2]", self.cluster.facts(job)["NodeList"])
+        self.cluster.control("kill-node", node)
+        self.cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
+        self.complete(job, "node")
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assertIn("continuing from", self.log("node"))
+        self.assert_as_if_never_stopped("node")
+        self.cluster.control("start-node", node)
+        self.cluster.wait_until(lambda: self.cluster.run("sinfo", "-h", "-n", node, "-o", "%T").split()
+                                == ["idle"], 30, self.cluster.queue)
+
+    def test_preempted(self):
+        job = self.start("low", "NODES=3", "RANKS=1", "CPUS=4", "PARTITION=low")
+        self.wait_for_checkpoint(job, "low", after=5)
+        other = self.cluster.run("sbatch", "--parsable", "-p", "high", "-N3", "--ntasks-per-node=4",
+                                 "-t1", "-o", "/dev/null", "--wrap", "sleep 1").strip()
+        self.complete(job, "low")
+        self.assertEqual(self.cluster.wait(other), ("COMPLETED", 0))
+        self.assertIn("on request (SIGTERM)", self.log("low"))
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assert_as_if_never_stopped("low")
+
+    def test_stop_file(self):
+        job = self.start("stopped", "RANKS=2")
+        self.wait_for_checkpoint(job, "stopped", after=5)
+        (self.folder / "stopped" / "STOP").touch()
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 85))
+        self.assertIn("not requeued: asked to stop", self.log("stopped"))
+        # While the file is there, nothing starts; without it the run goes on.
+        self.assertEqual(self.cluster.wait(self.start("stopped")), ("FAILED", 85))
+        (self.folder / "stopped" / "STOP").unlink()
+        self.complete(self.start("stopped"), "stopped")
+        self.assert_as_if_never_stopped("stopped")
+        # A finished run is not trained again.
+        done = self.submit("generic", "train", "RECIPE=toy.toml", "RUN_DIR=stopped", check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("DONE", done.stderr)
+
+    def test_cancelled_by_the_user(self):
+        job = self.start("cancelled")
+        self.wait_for_checkpoint(job, "cancelled", after=5)
+        self.cluster.run("scancel", job)
+        self.assertEqual(self.cluster.wait(job)[0], "CANCELLED")
+        self.assertNotIn("requeueing", self.log("cancelled"))
+
+    def test_restart_limit(self):
+        job = self.start("limit", "MAX_RESTARTS=0")
+        self.wait_for_checkpoint(job, "limit", after=5)
+        self.signal(job)
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 85))
+        self.assertIn("MAX_RESTARTS is 0", self.log("limit"))
+
+    def test_no_progress(self):
+        """A run that is stopped at once again and again, as with a SIGNAL longer than its TIME."""
+        fake = self.folder / "stops-at-once"
+        fake.write_text("#!/bin/sh\ncase $1 in train) exit 85 ;; --version) echo fake ;; esac\n")
+        fake.chmod(0o755)
+        job = self.start("stuck", f"QUERN={fake}")
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 85))
+        self.assertIn("no progress", self.log("stuck"))
+
+    def test_diverging_run(self):
+        job = self.start("diverged", "SET=optimizer.type=sgd", "SET=optimizer.lr=1e30")
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 93))
+        self.assertIn("a restart cannot help", self.log("diverged"))
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "0")
+        self.assertTrue((self.folder / "diverged" / "job" / "GAVE_UP").exists())
+
+    def test_the_clock_of_slurm(self):
+        """The signal that Slurm itself sends before the end of the time limit."""
+        recipe = toy.RECIPE.replace("epochs = 20", "epochs = 100000")
+        toy.write_recipe(self.folder, "long.toml", recipe)
+        job = self.job("generic", "train", "RECIPE=long.toml", "RUN_DIR=clock", "TIME=1", "SIGNAL=30",
+                       "MAX_RESTARTS=1")
+        self.wait_for_line_slowly("clock", "start 2 on")
+        self.assertEqual(self.log("clock").count("on request (SIGUSR1)"), 1)
+        self.cluster.run("scancel", job)
+        shutil.rmtree(self.folder / "clock" / "checkpoints", ignore_errors=True)
+
+    def wait_for_line_slowly(self, run, text):
+        self.cluster.wait_until(lambda: text in self.log(run), 120, lambda: self.log(run))
+
+
+if __name__ == "__main__":
+    cluster.main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""64 ranks on 16 nodes: the bits of one rank, and file operations that do not grow with the ranks.
+
+A preloaded library notes every path that a rank opens. Only the first rank may open the recipe, the run
+folder and checkpoints."""
+import re
+
+import cluster
+import idx
+import toy
+from cluster import OPEN_COUNTER, PROGRAM
+
+
+class ScaleTest(cluster.JobTest):
+    SHAPE = {"NODES": 16, "CPUS": 4, "IDLE_RANKS": "yes"}
+
+    def opened(self, nodes, per_node):
+        """Paths below the working folder that each rank opened in a training of one epoch."""
+        folder = self.folder / f"opens-{nodes}"
+        folder.mkdir()
+        self.cluster.run("srun", "--mpi=pmix", f"-N{nodes}", f"--ntasks-per-node={per_node}", PROGRAM,
+                         "train", self.folder / "shards.toml", "--run-dir", folder / "run",
+                         "--set", "train.epochs=1", cwd=self.folder,
+                         env={"LD_PRELOAD": OPEN_COUNTER, "QUERN_TEST_OPENS": str(folder), "OMP_NUM_THREADS": "1"})
+        ranks = {}
+        for file in folder.glob("opens-*"):
+            paths = [line for line in file.read_text().splitlines() if str(self.folder) in line]
+            ranks[int(file.name[len("opens-"):])] = [path for path in paths if "/opens-" not in path
+                                                     or "/run" in path]
+        self.assertEqual(sorted(ranks), list(range(nodes * per_node)))
+        return ranks
+
+    def test_64_ranks_have_the_bits_of_one(self):
+        recipe = toy.RECIPE.replace("epochs = 20", "epochs = 2").replace("every_steps = 1", "every_steps = 0")
+        toy.write_recipe(self.folder, "wide.toml", recipe)
+        self.cluster.run(PROGRAM, "train", "wide.toml", "--run-dir", "alone", cwd=self.folder)
+        job = self.job("generic", "train", "RECIPE=wide.toml", "RUN_DIR=wide", "NODES=16", "RANKS=4")
+        self.complete(job, "wide", timeout_s=200)
+        log = self.log("wide")
+        self.assertIn("64 rank(s) on 16 node(s)", log)
+        self.assertIn("64 ranks x 1 thread", log)
+        self.assertEqual(self.hash("wide"), self.hash("alone"))
+
+    def test_file_operations(self):
+        self.make_shards(4)
+        others, shards = {}, {}
+        for nodes in (2, 16):
+            for rank, paths in self.opened(nodes, 2).items():
+                is_shard = [path.endswith(".h5") and "/train/" in path for path in paths]
+                shards[nodes, rank] = sum(is_shard)
+                others[nodes, rank] = len(paths) - sum(is_shard)
+        # Only the first rank touches the recipe and the run folder, as often on 32 ranks as on 4.
+        self.assertGreater(others[2, 0], 0)
+        self.assertEqual(others[16, 0], others[2, 0])
+        self.assertEqual({count for (_, rank), count in others.items() if rank > 0}, {0})
+        # The ranks of a node share its shards out; what a rank opens does not grow with the nodes.
+        self.assertEqual(shards[16, 0], shards[2, 0])
+        self.assertEqual({count for (_, rank), count in shards.items() if rank > 0}, {shards[2, 1]})
+        self.assertLessEqual(shards[2, 1], 3 * 4)
+
+    def make_shards(self, number):
+        images, labels = idx.blobs(600)
+        (self.folder / "images").write_bytes(idx.to_bytes(images))
+        (self.folder / "labels").write_bytes(idx.to_bytes(labels))
+        self.cluster.run(PROGRAM, "shard", "--images", "images", "--labels", "labels", "--out", "train",
+                         "--split", "train", "--shards", number, "--name", "toy", cwd=self.folder)
+        recipe = re.sub(r'source = "random"\nsamples = 1280', f'train = "{self.folder}/train"', toy.RECIPE)
+        recipe = recipe.replace('target = "values"', 'target = "label"').replace('"mse"', '"cross_entropy"')
+        recipe = recipe.replace("input = [20]\nlayers = [", 'input = [1, 12, 12]\nlayers = [\n  {type = "flatten"},')
+        recipe = recipe.replace("features = 5", "features = 10").replace("every_steps = 1", "every_steps = 0")
+        (self.folder / "shards.toml").write_text(recipe)
+
+
+if __name__ == "__main__":
+    cluster.main()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Slurm cluster of virtual nodes for the tests of one file, and what became of its jobs.
+
+ctest calls a test file as `python3 a_test.py .../bin/quern .../count_opens`; it ends with 77 where Slurm is missing.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+SUPPORT = Path(__file__).resolve().parent
+SUBMIT = ROOT / "jobs" / "submit"
+PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
+OPEN_COUNTER = sys.argv[2] if len(sys.argv) > 2 else ""  # support/count_opens.cpp
+DAEMONS = ("slurmctld", "slurmd", "munged")
+FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"}
+LAUNCHER_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "SBATCH_", "SRUN_", "OMP_", "QUERN")
+
+
+def short_folder(prefix):
+    """A new folder with a path short enough for Unix sockets."""
+    parent = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent if len(parent) < 30 else "/tmp"))
+
+
+def missing_daemons():
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return [name for name in DAEMONS if not shutil.which(name, path=path)]
+
+
+class Cluster:
+    """Settings as in virtual-cluster, without CLUSTER_: Cluster(NODES=2, CPUS=3)."""
+
+    def __init__(self, **settings):
+        self.folder = short_folder("qc-")
+        self.env = {name: text for name, text in os.environ.items()
+                    if not name.startswith(LAUNCHER_VARIABLES)}
+        self.env |= {f"CLUSTER_{name}": str(text) for name, text in settings.items()}
+        self.env |= {"CLUSTER_DIR": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
+                     "SLURM_CONF": str(self.folder / "etc" / "slurm.conf"), "QUERN": PROGRAM}
+        # Ranks that wait for a core crash in MPI_Init on the shared-memory store of Debian's PMIx 4.2.
+        self.env["PMIX_MCA_gds"] = "hash"
+        self.control("start")
+
+    def control(self, *args):
+        done = subprocess.run([SUPPORT / "virtual-cluster", *args], env=self.env, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"virtual-cluster {args}: {done.stdout}{done.stderr}")
+
+    def stop(self):
+        self.control("stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, *command, cwd=None, check=True, env=None):
+        """A command with this cluster's Slurm; its standard output, or the whole outcome."""
+        done = subprocess.run([str(part) for part in command], env=self.env | (env or {}), cwd=cwd,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+                              check=False)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout if check else done
+
+    def facts(self, job):
+        """What scontrol tells of a job (the first one of an array)."""
+        text = self.run("scontrol", "show", "job", "-o", job).splitlines()[0]
+        return dict(pair.split("=", 1) for pair in text.split() if "=" in pair)
+
+    def states(self, job):
+        """The states of a job, or of all tasks of an array."""
+        return self.run("squeue", "-h", "-r", "-t", "all", "-j", job, "-o", "%T").split()
+
+    def wait(self, job, timeout_s=90):
+        """Until the job is over; its state and exit status."""
+        self.wait_until(lambda: self.states(job) and set(self.states(job)) <= FINAL, timeout_s,
+                        lambda: f"job {job} is {self.states(job)}\n{self.queue()}")
+        facts = self.facts(job)
+        return facts["JobState"], int(facts["ExitCode"].split(":")[0])
+
+    def queue(self):
+        return self.run("squeue", "-t", "all", "-o", "%i %T %r")
+
+    @staticmethod
+    def wait_until(condition, timeout_s, explain):
+        end = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(explain())
+            time.sleep(0.1)
+
+
+class JobTest(unittest.TestCase):
+    """Each test class has a cluster and a folder of its own."""
+
+    maxDiff = None
+    SHAPE = {"NODES": 2, "CPUS": 4}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(**cls.SHAPE)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.folder = short_folder("qj-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+
+    def submit(self, *args, check=True, cwd=None):
+        done = self.cluster.run(SUBMIT, *args, cwd=cwd or self.folder, check=False)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def job(self, *args):
+        """Submits one job; its id."""
+        return self.jobs(*args)[0]
+
+    def jobs(self, *args):
+        return re.findall(r"^job (\d+):", self.submit(*args).stdout, re.MULTILINE)
+
+    def log(self, run, name="train"):
+        files = sorted((self.folder / run / "log").glob(f"{name}-*.out"))
+        return "".join(file.read_text(errors="replace") for file in files)
+
+    def complete(self, job, run="", **options):
+        state = self.cluster.wait(job, **options)
+        self.assertEqual(state, ("COMPLETED", 0), self.log(run, "*") if run else self.cluster.queue())
+
+    def hash(self, run):
+        out = self.cluster.run(PROGRAM, "checkpoint", "hash", run, cwd=self.folder)
+        self.assertRegex(out, r"^[0-9a-f]{64}\n$")
+        return out.strip()
+
+    def checkpoint_steps(self, run):
+        folder = self.folder / run / "checkpoints"
+        return sorted(int(file.stem[5:]) for file in folder.glob("ckpt-*.h5"))
+
+    def wait_for_checkpoint(self, job, run, after=-1):
+        """Until the job has written a checkpoint of a step beyond `after`."""
+        def there():
+            if set(self.cluster.states(job)) & FINAL:
+                self.fail(f"job {job} ended too early\n{self.log(run, '*')}")
+            return max(self.checkpoint_steps(run), default=-1) > after
+        self.cluster.wait_until(there, 60, lambda: self.log(run, "*"))
+        return self.checkpoint_steps(run)[-1]
+
+    def wait_for_line(self, run, text, name="train"):
+        self.cluster.wait_until(lambda: text in self.log(run, name), 60,
+                                lambda: f"no '{text}' in\n{self.log(run, '*')}")
+
+
+def main():
+    if missing_daemons():
+        print("skipped: no " + ", ".join(missing_daemons()))
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small run for the tests that stop and kill. A checkpoint at every step makes it slow enough (each
+is forced to the disk) to be met alive; its weights are those of the run without them."""
+import subprocess
+
+from cluster import PROGRAM
+
+STEPS = 400
+RECIPE = """
+name = "toy"
+seed = 3
+[data]
+source = "random"
+samples = 1280
+global_batch = 64
+target = "values"
+[network]
+input = [20]
+layers = [
+  {type = "linear", features = 24},
+  {type = "relu"},
+  {type = "linear", features = 5},
+]
+[loss]
+type = "mse"
+[optimizer]
+type = "adam"
+lr = 1e-3
+[train]
+epochs = 20
+micro_block = 1
+[checkpoint]
+every_steps = 1
+"""
+
+
+def write_recipe(folder, name="toy.toml", text=RECIPE):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def reference_hash(folder):
+    """The weights' hash of the same recipe on one rank, never stopped and without Slurm."""
+    run = folder / "reference"
+    if not (run / "DONE").exists():
+        subprocess.run([PROGRAM, "train", write_recipe(folder, "reference.toml"), "--run-dir", run,
+                        "--set", "checkpoint.every_steps=0", "--set", "checkpoint.every_epochs=0"],
+                       check=True, capture_output=True, timeout=100)
+    done = subprocess.run([PROGRAM, "checkpoint", "hash", run], check=True, capture_output=True,
+                          text=True, timeout=100)
+    return done.stdout.strip()

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every template at the site `generic`, on real data, from jobs/submit to the files it promises."""
+import json
+import unittest
+from pathlib import Path
+
+import cluster
+import toy
+from cluster import ROOT
+
+FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian's dataset-fashion-mnist
+RECIPES = ROOT / "recipes"
+
+
+@unittest.skipUnless(FASHION.is_dir(), f"needs {FASHION}")
+class TemplatesTest(cluster.JobTest):
+    data = None
+
+    def setUp(self):
+        if TemplatesTest.data is None:
+            self.prepare()
+
+    def prepare(self):
+        """The first job of everybody: data/train and data/test, made by a job."""
+        sums = self.cluster.run("sh", "-c", f"cd {FASHION} && sha256sum *.gz")
+        (self.folder / "sums").write_text(sums)
+        values = ("generic", "prepare-data", f"IDX_DIR={FASHION}", "DATA_DIR=data",
+                  "NAME=fashion-mnist", "CHECKSUMS=sums")
+        self.complete(self.job(*values), "data")
+        TemplatesTest.data = self.folder / "data"
+
+    def train_values(self, recipe, run, *values):
+        return ("generic", "train", f"RECIPE={RECIPES / recipe}", f"RUN_DIR={run}",
+                f"SET=data.train={self.data}/train", f"SET=data.test={self.data}/test", *values)
+
+    def test_prepare_data(self):
+        self.assertEqual(len(list((self.data / "train").glob("fashion-mnist-train-*-of-00004.h5"))), 4)
+        self.assertEqual(len(list((self.data / "test").glob("*.h5"))), 4)
+        before = {path: path.stat().st_mtime_ns for path in self.data.glob("t*/*")}
+        values = ("generic", "prepare-data", f"IDX_DIR={FASHION}", "DATA_DIR=data",
+                  "NAME=fashion-mnist")
+        self.complete(self.job(*values), "data")
+        self.assertIn("up to date", self.log("data", "prepare-data"))
+        self.assertEqual({path: path.stat().st_mtime_ns for path in self.data.glob("t*/*")}, before)
+        bad = (self.folder / "sums").read_text().replace("0", "1")
+        (self.folder / "bad").write_text(bad)
+        job = self.job(*values[:3], "DATA_DIR=other", "CHECKSUMS=bad")
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 2))
+        self.assertFalse((self.folder / "other" / "train").exists())
+
+    def test_w1_on_two_nodes_with_three_tasks(self):
+        """The tutorial's job: 2 nodes x 3 tasks, 128 samples a rank, 2 epochs; then its evaluation
+        and report."""
+        self.complete(self.job(*self.train_values("mlp-mnist.toml", "w1", "NODES=2", "RANKS=3")), "w1")
+        log = self.log("w1")
+        self.assertRegex(log, r"6 ranks")
+        job = self.job("generic", "evaluate", "RUN_DIR=w1", f"DATA={self.data}/test", "NODES=2")
+        self.complete(job, "w1")
+        figures = json.loads((self.folder / "w1" / "evaluate.json").read_text())
+        self.assertEqual(figures["samples"], 10000)
+        self.assertGreater(figures["accuracy"], 0.75)
+        self.complete(self.job("generic", "report", "RUN=w1", "OUT=w1/report"), "w1/report")
+        report = (self.folder / "w1" / "report" / "report.md").read_text()
+        self.assertIn("mlp-mnist", report)
+        kept = {path.name for path in (self.folder / "w1" / "job").iterdir()}
+        self.assertLessEqual({"train.sbatch", "evaluate.sbatch", "mlp-mnist.toml", "site.env",
+                              "version.txt", "submitted.txt"}, kept)
+
+    def test_w7(self):
+        """The auto-encoder is another call of the same template."""
+        job = self.job(*self.train_values("autoencoder-mnist.toml", "w7", "RANKS=2", "SET=train.epochs=1"))
+        self.complete(job, "w7")
+        self.assertTrue((self.folder / "w7" / "DONE").exists())
+
+    def test_sweep(self):
+        (self.folder / "grid.txt").write_text(
+            "# learning rates\noptimizer.lr=1e-3\n\noptimizer.lr=2e-3 seed=1\noptimizer.lr=4e-3\n")
+        common = ("generic", "sweep", f"RECIPE={RECIPES / 'mlp-mnist.toml'}", "GRID=grid.txt",
+                  f"SET=data.train={self.data}/train", "SET=data.test=", "SET=train.epochs=1",
+                  "SET=data.global_batch=256")
+        array = self.job(*common, "RUN_DIR=array", "MAX_PARALLEL=2")
+        packed = self.job(*common, "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3")
+        self.complete(array, "array")
+        self.complete(packed, "packed")
+        self.assertEqual(self.cluster.states(array), ["COMPLETED"] * 3)
+        self.assertEqual(len(self.cluster.states(packed)), 1)
+        for trial in range(3):
+            self.assertEqual(self.hash(f"array/trial-{trial}"), self.hash(f"packed/trial-{trial}"))
+        self.assertNotEqual(self.hash("array/trial-0"), self.hash("array/trial-2"))
+        recipe = (self.folder / "packed" / "trial-1" / "recipe.toml").read_text()
+        self.assertRegex(recipe, r"seed = 1\b")
+
+    def test_scaling(self):
+        toy.write_recipe(self.folder)
+        ids = self.jobs("generic", "scaling", "RECIPE=toy.toml", "RUN_DIR=scaling", "NODE_LIST=1,2",
+                        "RANKS=2", "BATCH=64", "STEPS=5", "ROUNDS=2")
+        self.complete(ids[-1], "scaling")
+        report = (self.folder / "scaling" / "scaling.md").read_text()
+        self.assertRegex(report, r"\| 1 \| 2 \| 64 \|")
+        self.assertRegex(report, r"\| 2 \| 4 \| 64 \|")
+        self.assertIn("Fewer than three node counts", report)
+        self.assertTrue((self.folder / "scaling" / "scaling.csv").exists())
+
+    def test_chain(self):
+        toy.write_recipe(self.folder)
+        ids = self.jobs("generic", "chain", "RECIPE=toy.toml", "RUN_DIR=chain", "COUNT=3", "TIME=10")
+        self.assertEqual(len(ids), 3)
+        self.wait_for_checkpoint(ids[0], "chain", after=5)
+        self.assertEqual(len(self.cluster.run("squeue", "-h", "-t", "R", "-j", ",".join(ids)).split("\n")), 2)
+        self.cluster.run("scancel", "--signal=USR1", ids[0])
+        self.assertEqual([self.cluster.wait(job) for job in ids],
+                         [("FAILED", 85), ("COMPLETED", 0), ("COMPLETED", 0)])
+        self.assertIn("finished", self.log("chain", "chain-3"))
+        self.assertEqual(self.hash("chain"), toy.reference_hash(self.folder))
+
+    def test_pipeline(self):
+        ids = self.jobs("generic", "pipeline", f"RECIPE={RECIPES / 'mlp-mnist.toml'}", "RUN_DIR=pipe",
+                        f"IDX_DIR={FASHION}", "DATA_DIR=pipe-data", "RANKS=2", "SET=train.epochs=1")
+        self.assertEqual(len(ids), 4)
+        self.complete(ids[-1], "pipe")
+        for job in ids[:-1]:
+            self.complete(job, "pipe")
+        self.assertTrue((self.folder / "pipe" / "report" / "report.md").exists())
+        self.assertGreater(json.loads((self.folder / "pipe" / "evaluate.json").read_text())["accuracy"], 0.5)
+
+    def test_pipeline_that_breaks(self):
+        """What can no longer start leaves the queue."""
+        ids = self.jobs("generic", "pipeline", f"RECIPE={RECIPES / 'mlp-mnist.toml'}", "RUN_DIR=broken",
+                        f"IDX_DIR={FASHION}", "DATA_DIR=data", "NAME=fashion-mnist",
+                        "SET=optimizer.lr=1e30")
+        states = [self.cluster.wait(job) for job in ids]
+        self.assertEqual(states[1], ("FAILED", 93), self.log("broken"))
+        self.assertEqual([state for state, _ in states[2:]], ["CANCELLED", "CANCELLED"])
+
+
+
+if __name__ == "__main__":
+    cluster.main()

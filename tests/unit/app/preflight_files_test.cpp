@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/files.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PreflightFiles, FolderThatIsYetToBeMade) {
+  const test::TempDir folder;
+  const FileFacts facts = inspect_run_folder((folder.path() / "a" / "b").string(), 1000, 3);
+  EXPECT_EQ(facts.folder, folder.path().string());
+  EXPECT_EQ(facts.checkpoints, 4);
+  EXPECT_GT(facts.free_bytes, 0);
+  EXPECT_EQ(facts.problem, "");
+  EXPECT_EQ(facts.locking_problem, "");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(PreflightFiles, FolderThatCannotBeWritten) {
+  const FileFacts facts = inspect_run_folder("/proc/quern/run", 1000, 3);
+  EXPECT_THAT(facts.problem, HasSubstr("cannot write to '/proc'"));
+}
+
+TEST(PreflightFiles, Data) {
+  Recipe recipe;
+  recipe.data.source = DataSource::random;
+  EXPECT_EQ(data_problem(recipe), "");
+  recipe.data.source = DataSource::shards;
+  recipe.data.train = "no/such/folder";
+  EXPECT_THAT(data_problem(recipe), HasSubstr("no/such/folder"));
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/text.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/preflight/judge.hpp"
+#include "unit/app/preflight_facts.hpp"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(PreflightText, TableOfAGoodLaunch) {
+  const std::string text = preflight_text(test::good_gpu_launch(1, 2));
+  EXPECT_THAT(text, HasSubstr("    1  node1  NVIDIA H100 GPU-1        1  1\n"));
+  EXPECT_THAT(text, HasSubstr("2 rank(s) on 1 node(s)"));
+  EXPECT_THAT(text, HasSubstr("good to go"));
+}
+
+TEST(PreflightText, FindingsSayWhatToChange) {
+  Preflight facts = test::good_launch(1, 2);
+  facts.ranks[1].threads = 2;
+  facts.findings = judge(facts);
+  const std::string text = preflight_text(facts);
+  EXPECT_THAT(text, HasSubstr("error: processors: 2 thread(s)"));
+  EXPECT_THAT(text, HasSubstr("  change: --cpus-per-task"));
+  EXPECT_THAT(text, HasSubstr("refused"));
+  EXPECT_EQ(num_errors(facts), 1);
+}
+
+TEST(PreflightText, ManyRanksAreCutShort) {
+  const std::string text = preflight_text(test::good_launch(100, 1));
+  EXPECT_THAT(text, HasSubstr("... and 36 more"));
+  EXPECT_THAT(text, Not(HasSubstr("node65 ")));
+}
+
+TEST(PreflightText, JsonHoldsEverything) {
+  Preflight facts = test::good_launch(2, 1);
+  facts.files = {"/scratch", 10, 4, 1, "", ""};
+  facts.findings = judge(facts);
+  const auto json = nlohmann::json::parse(preflight_json(facts));
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["ranks"].size(), 2u);
+  EXPECT_EQ(json["ranks"][1]["host"], "node2");
+  EXPECT_EQ(json["files"]["checkpoints"], 4);
+  EXPECT_EQ(json["findings"][0]["check"], "files");
+  EXPECT_FALSE(json["all_reduce"].empty());
+}
+
+TEST(PreflightText, FactsSurviveTheJourney) {
+  RankFacts facts;
+  facts.rank = 5;
+  facts.host = "node \"5\"\n";
+  facts.cpus = {1, 2, 9};
+  facts.threads = 3;
+  facts.device_id = "GPU-\xff";  // whatever a driver says
+  facts.clock_offset_s = -0.25;
+  facts.data_problem = "none";
+  const RankFacts there = rank_facts_of(to_text(facts));
+  EXPECT_EQ(there.rank, 5);
+  EXPECT_EQ(there.host, facts.host);
+  EXPECT_EQ(there.cpus, facts.cpus);
+  EXPECT_EQ(there.clock_offset_s, -0.25);
+  EXPECT_EQ(there.data_problem, "none");
+}
+
+}  // namespace
+}  // namespace quern
