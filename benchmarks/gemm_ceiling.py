@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 import sys
+import textwrap
 from pathlib import Path
 
 from contender import QuernStep, pin
@@ -72,8 +73,9 @@ def print_result(result):
         print(f"{row['layer'] + ' ' + row['what']:23}{shape:18}"
               + "".join(f"{row['gflops'][name]:10.1f}" for name in libraries)
               + f"{row['best_us']:10.2f}  {row['best']}")
-    print("us of all products: " + ", ".join(f"{name} {total:.1f}" for name, total
-                                             in result["library_sum_us"].items()))
+    sums = ", ".join(f"{name} {total:.1f}" for name, total in result["library_sum_us"].items())
+    print(textwrap.fill(f"us of all products: {sums}", 100, break_on_hyphens=False,
+                        subsequent_indent=" " * 4))
     rate = sum(row["flop"] for row in result["products"]) / result["best_sum_us"] * 1e-3
     print(f"best of each: {result['best_sum_us']:.1f} us ({rate:.0f} Gflop/s); Quern's whole step: "
           f"{result['step_us']:.1f} us ({result['fastest_step_us']:.1f} to "
