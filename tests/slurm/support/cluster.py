@@ -44,8 +44,9 @@ class Cluster:
         self.env |= {f"CLUSTER_{name}": str(text) for name, text in settings.items()}
         self.env |= {"CLUSTER_DIR": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
                      "SLURM_CONF": str(self.folder / "etc" / "slurm.conf"), "QUERN": PROGRAM}
-        # Ranks that wait for a core crash in MPI_Init on the shared-memory store of Debian's PMIx 4.2.
-        self.env["PMIX_MCA_gds"] = "hash"
+        # With many ranks on few cores the tree fence of Slurm 22.05 lets some ranks out of MPI_Init while
+        # others are not ready for messages yet, and those crash in Open MPI. The ring does not.
+        self.env["SLURM_PMIX_FENCE"] = "ring"
         self.control("start")
 
     def control(self, *args):
