@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/make_reducer.hpp"
 
+#include "comm/exchange.hpp"
+#include "comm/shared_memory_space.hpp"
 #include "parallel/plain_reducer.hpp"
 #include "parallel/tree_reducer.hpp"
 
 namespace quern {
 
+namespace {
+
+// Two partials of every rank, the total, the parameters and two arrays of optimizer state, and as
+// much again for the data and for others. A guess on the safe side: messages only cost time.
+bool has_room(Communicator& comm, std::int64_t num_floats) {
+  const double arrays = 2.0 * (2.0 * comm.size() + 4.0);
+  const double needed = arrays * sizeof(float) * static_cast<double>(num_floats);
+  return broadcast_value(comm, static_cast<double>(free_shared_memory_bytes())) >= needed;
+}
+
+}  // namespace
+
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, std::int64_t num_floats,
                                               SumOrder order, std::int64_t num_sums) {
-  if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm)) {
+  if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) && has_room(comm, num_floats)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }
   return make_message_reducer(comm, num_floats, order, num_sums);

@@ -7,8 +7,8 @@
 
 namespace quern {
 
-/// The quickest reducer for these ranks: nothing to do for one, shared memory inside a node,
-/// messages otherwise.
+/// Collective. The quickest reducer for these ranks: nothing to do for one, shared memory inside a
+/// node that has room for it, messages otherwise.
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, std::int64_t num_floats,
                                               SumOrder order, std::int64_t num_sums = 0);
 

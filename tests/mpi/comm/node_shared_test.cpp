@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "support/world.hpp"
 
@@ -34,6 +36,38 @@ TEST(NodeShared, IsOneCopyForAllRanksOfTheNode) {
   shared->publish();
   EXPECT_EQ(std::count(shared->bytes().begin(), shared->bytes().end(), std::byte{1}),
             world().node_size());
+}
+
+TEST(NodeShared, BeginsOnACacheLine) {
+  const auto shared = world().allocate_node_shared(100);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shared->bytes().data()) % 64, 0u);
+}
+
+// Each round everybody adds to what the neighbour wrote in the round before: a barrier that lets
+// one pass too early loses a count.
+TEST(NodeShared, PublishesAgainAndAgain) {
+  const auto size = static_cast<std::size_t>(world().node_size());
+  const auto rank = static_cast<std::size_t>(world().node_rank());
+  const auto shared = world().allocate_node_shared(2 * size * sizeof(int));
+  int* const counts = reinterpret_cast<int*>(shared->bytes().data());
+  shared->publish();
+  const int rounds = 2000;
+  for (int round = 0; round < rounds; ++round) {
+    const int* from = counts + (round % 2 == 0 ? 0 : size);
+    int* to = counts + (round % 2 == 0 ? size : 0);
+    to[rank] = from[(rank + 1) % size] + 1;
+    shared->publish();
+  }
+  EXPECT_EQ(counts[rank], rounds);
+}
+
+TEST(NodeShared, TakesTurnsWithMessages) {
+  const auto shared = world().allocate_node_shared(8);
+  std::vector<std::byte> big(4 << 20, std::byte{1});
+  for (int round = 0; round < 3; ++round) {
+    for (int root = 0; root < world().size(); ++root) world().broadcast(big, root);
+    shared->publish();
+  }
 }
 
 TEST(NodeShared, MayBeEmpty) {

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "mpi/parallel/leaf_gradients.hpp"
 #include "parallel/make_reducer.hpp"
+#include "parallel/reference/tree_sum.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -142,6 +143,49 @@ TEST_F(SharedMemoryReducers, WaitForEachOtherWithFullAndShortBatches) {
     for (int i = 0; i < 20000 * ((world().rank() + round) % 3); ++i) work = work + 1;
     expect_total(total, value * static_cast<float>(partials));
   }
+}
+
+// As in training: the ranks update an array that they share, each its part.
+TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
+  for (const std::int64_t num_gradient : {1, 16, 100, 1000}) {
+    const std::int64_t num_floats = num_gradient + 2;
+    const BatchPartition partition(13, 1, world().size());
+    SharedMemoryReducer reducer(world(), num_floats, SumOrder::tree, 2);
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    const SharedBlock block = reducer.allocate_block("test::block", num_gradient);
+    const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
+    for (int round = 1; round <= 20; ++round) {
+      write_tree_partials(partition, world().rank(), reducer);
+      const ReducedGradient reduced = reducer.reduce_own_part(ExecSpace(), plan, 0.0f);
+      expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");
+      const auto [begin, end] = reducer.own_part();
+      for (std::int64_t i = begin; i < end; ++i) {
+        block.view(i) = reduced.total(i) * static_cast<float>(round);
+      }
+      reducer.publish_update(ExecSpace());
+      std::vector<float> scaled(expected.begin(), expected.end() - 2);
+      for (float& value : scaled) value *= static_cast<float>(round);
+      expect_bits(block.view, scaled, std::to_string(num_gradient) + " floats");
+      reducer.publish_update(ExecSpace());  // training reads in the next step, before its sums
+    }
+  }
+}
+
+TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
+  for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
+    const auto reducer = make_message_reducer(world(), 12, order, 2);
+    const ReductionPlan plan = reducer->add_plan(BatchPartition(1, 1, world().size()));
+    reducer->allocate();
+    EXPECT_EQ(reducer->own_part(), std::pair(std::int64_t{0}, std::int64_t{10}));
+    for (std::int64_t i = 0; i < 12; ++i) reducer->partials().data(i) = static_cast<float>(i);
+    const ReducedGradient reduced = reducer->reduce_own_part(ExecSpace(), plan, 0.0f);
+    EXPECT_EQ(reduced.total.extent(0), 10u);
+    EXPECT_EQ(reduced.total(9), 9.0f);
+    EXPECT_EQ(to_vector(reduced.sums), (std::vector<float>{10.0f, 11.0f}));
+    reducer->publish_update(ExecSpace());
+  }
+  EXPECT_THROW(make_message_reducer(world(), 2, SumOrder::tree, 2), Error);
 }
 
 TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {

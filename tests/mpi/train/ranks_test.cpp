@@ -69,6 +69,21 @@ TEST(Ranks, SameBitsAsOneRank) {
   }
 }
 
+TEST(Ranks, SameBitsAsOneRankForEveryOptimizerAndWhenClipping) {
+  const Samples samples = image_samples(18, kImage, 5);
+  for (const char* optimizer :
+       {"{type=\"sgd\", lr=0.05}", "{type=\"sgd\", lr=0.05, momentum=0.9}",
+        "{type=\"adamw\", lr=0.01}", "{type=\"adam\", lr=0.01, clip_norm=0.1}"}) {
+    const Recipe recipe =
+        image_recipe(10, {"train.micro_block=2", std::string("optimizer=") + optimizer});
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples);
+    EXPECT_EQ(actual.losses, expected.losses) << optimizer;
+    EXPECT_EQ(actual.weights, expected.weights) << optimizer;
+  }
+}
+
 TEST(Ranks, FastModeAgreesUpToRounding) {
   for (const Case& c : kCases) {
     const Samples samples = image_samples(c.count, kImage, 5);

@@ -163,6 +163,37 @@ TEST(Optimizer, CopiedStateContinuesWithTheSameBits) {
   }
 }
 
+TEST(Optimizer, PartsTogetherGiveTheBitsOfTheWhole) {
+  const auto start = test::random_values(80, 1);
+  const auto gradient = test::random_values(80, 2);
+  for (const Golden& golden : kGolden) {
+    Stepper whole(golden.spec, start);
+    whole.step(gradient);
+    std::vector<float> joined;
+    for (const auto& [begin, end] : {std::pair(0, 16), std::pair(16, 64), std::pair(64, 128)}) {
+      Stepper part(golden.spec, start);
+      int allocations = 0;
+      part.optimizer = make_optimizer(
+          golden.spec, 80, {begin, end, [&](const std::string& label, std::int64_t count) {
+                              ++allocations;
+                              return FloatView(label, static_cast<std::size_t>(count));
+                            }});
+      part.step(gradient);
+      EXPECT_EQ(allocations, num_state_arrays(golden.spec));
+      const auto after = test::to_vector(part.parameters);
+      for (int i = 0; i < 80; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (i >= begin && i < end) {
+          joined.push_back(after[at]);
+        } else {
+          EXPECT_EQ(after[at], start[at]);
+        }
+      }
+    }
+    EXPECT_EQ(joined, test::to_vector(whole.parameters)) << golden.name;
+  }
+}
+
 TEST(Optimizer, StateHasPyTorchsNames) {
   const auto names = [](const OptimizerSpec& spec) {
     const auto optimizer = make_optimizer(spec, 16);
