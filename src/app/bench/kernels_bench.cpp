@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <memory>
-#include <regex>
 
 #include "app/bench/kernel_profile.hpp"
 #include "app/bench/kernels_report.hpp"
+#include "app/bench/label_filter.hpp"
 #include "app/bench/machine_meter.hpp"
 #include "app/bench/options.hpp"
 #include "app/bench/text.hpp"
 #include "app/bench/timing.hpp"
 #include "app/bench/workload.hpp"
 #include "app/ranks.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 
@@ -120,40 +119,32 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
 }
 
 KernelsBenchFacts describe(const BenchWorkload& workload, const Measurements& measured,
-                           const KernelsOptions& options) {
-  const std::regex filter(options.filter);
+                           const LabelFilter& filter, int rounds) {
   KernelsBenchFacts facts;
   facts.workload = workload.recipe.name;
   facts.global_batch = workload.step.full_batch().samples();
   facts.samples = workload.step.full_batch().num_samples;
   facts.steps = measured.steps;
-  facts.rounds = options.rounds;
+  facts.rounds = rounds;
   facts.step_s = spread_of(measured.step_s);
   facts.profiled_step_s = spread_of(measured.profiled_step_s);
   facts.kernels_s = spread_of(measured.kernels_s);
   for (const Measured& kernel : measured.kernels) {
     const KernelRow row = make_row(workload, kernel, facts.samples);
-    if (std::regex_search(row.layer + " " + row.kernel, filter)) facts.rows.push_back(row);
+    if (filter.finds(row.layer + " " + row.kernel)) facts.rows.push_back(row);
   }
   return facts;
 }
 
-void check_filter(const std::string& filter) {
-  try {
-    const std::regex expression(filter);
-  } catch (const std::regex_error& error) {
-    throw InputError("--filter: '" + filter + "' is no regular expression (" + error.what() + ")");
-  }
-}
-
 ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
-  agree(comm, [&] { check_filter(options.filter); });
+  const LabelFilter filter = agree(comm, [&] { return LabelFilter(options.filter); });
   check_json_file(comm, options.json);
   MachineMeter meter(comm);
   std::vector<KernelsBenchFacts> all;
   for (const std::string& recipe : recipes_or_default(comm, options.recipes)) {
     BenchWorkload workload(comm, recipe, options.overrides);
-    all.push_back(describe(workload, measure(comm, workload, meter, options), options));
+    all.push_back(
+        describe(workload, measure(comm, workload, meter, options), filter, options.rounds));
   }
   const MachineFacts machine = meter.facts();
   log::print(machine_text(machine));
