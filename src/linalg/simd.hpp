@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen floats as one value. GCC's and Clang's vector extension maps it to one AVX-512 register,
-// two AVX2, or four SSE or NEON registers; the arithmetic per element, and so every result, is the
-// same on all processors with fused multiply-add.
+// Sixteen floats as one value: one AVX-512 register, two of AVX2, or four of SSE or NEON. The
+// arithmetic per element, and so every result, is the same on all processors with fused
+// multiply-add.
+//
+// Registers are GCC's and Clang's vector extension. A vector type wider than a register would work
+// as well, but the compiler keeps such a value in memory: ten times slower. Hence Pair.
 //
 // Only host micro-kernels include this file. It must stay free of Kokkos and of the standard
 // library, so that a micro-kernel can be compiled once per processor type.
@@ -15,20 +18,72 @@
 
 namespace quern::simd {
 
-using Vector = float __attribute__((vector_size(64)));
+#if defined(__AVX512F__)
+inline constexpr int kRegisterLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kRegisterLanes = 8;
+#else
+inline constexpr int kRegisterLanes = 4;
+#endif
 
-inline Vector load(const float* p) {
-  using Unaligned = float __attribute__((vector_size(64), aligned(4), may_alias));
-  return *reinterpret_cast<const Unaligned*>(p);
+using Register = float __attribute__((vector_size(4 * kRegisterLanes)));
+/// The lanes of two registers by number, for __builtin_shuffle.
+using LaneIndex = int __attribute__((vector_size(4 * kRegisterLanes)));
+
+/// Two halves that are always treated alike. Like a Register it is not initialised by itself:
+/// Pair{} is zero.
+template <class Half>
+struct Pair {
+  Half low;
+  Half high;
+
+  friend Pair operator+(Pair a, Pair b) { return {a.low + b.low, a.high + b.high}; }
+  friend Pair operator*(Pair a, Pair b) { return {a.low * b.low, a.high * b.high}; }
+  Pair& operator+=(Pair b) {
+    low += b.low;
+    high += b.high;
+    return *this;
+  }
+};
+
+template <int Lanes>
+struct VectorOf {
+  using Type = Pair<typename VectorOf<Lanes / 2>::Type>;
+};
+template <>
+struct VectorOf<kRegisterLanes> {
+  using Type = Register;
+};
+
+using Vector = VectorOf<16>::Type;
+
+template <class V>
+inline constexpr int kLanesOf = static_cast<int>(sizeof(V) / sizeof(float));
+
+template <class V = Vector>
+inline V load(const float* p) {
+  if constexpr (kLanesOf<V> == kRegisterLanes) {
+    using Unaligned = float __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
+    return *reinterpret_cast<const Unaligned*>(p);
+  } else {
+    using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
+    return {load<Half>(p), load<Half>(p + kLanesOf<Half>)};
+  }
 }
 
-inline void store(float* p, Vector v) {
-  using Unaligned = float __attribute__((vector_size(64), aligned(4), may_alias));
+inline void store(float* p, Register v) {
+  using Unaligned = float __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
   *reinterpret_cast<Unaligned*>(p) = v;
 }
 
-/// Stores the first `count` lanes (1 to 16).
-inline void store_first(float* p, Vector v, int count) {
+template <class Half>
+inline void store(float* p, Pair<Half> v) {
+  store(p, v.low);
+  store(p + kLanesOf<Half>, v.high);
+}
+
+/// Stores the first `count` lanes (1 to all).
+inline void store_first(float* p, Register v, int count) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1u), v);
 #else
@@ -36,46 +91,83 @@ inline void store_first(float* p, Vector v, int count) {
 #endif
 }
 
+template <class Half>
+inline void store_first(float* p, Pair<Half> v, int count) {
+  constexpr int half = kLanesOf<Half>;
+  if (count <= half) {
+    store_first(p, v.low, count);
+  } else {
+    store(p, v.low);
+    store_first(p + half, v.high, count - half);
+  }
+}
+
 /// v where it is above 0 or not a number, else 0.
-inline Vector relu(Vector v) {
-  return v <= 0 ? Vector{} : v;
+inline Register relu(Register v) {
+  return v <= 0 ? Register{} : v;
+}
+template <class Half>
+inline Pair<Half> relu(Pair<Half> v) {
+  return {relu(v.low), relu(v.high)};
 }
 
 /// v where `gate` is above 0 or not a number, else 0: the slope of relu, gate being its output.
-inline Vector relu_slope(Vector gate, Vector v) {
-  return gate <= 0 ? Vector{} : v;
+inline Register relu_slope(Register gate, Register v) {
+  return gate <= 0 ? Register{} : v;
+}
+template <class Half>
+inline Pair<Half> relu_slope(Pair<Half> gate, Pair<Half> v) {
+  return {relu_slope(gate.low, v.low), relu_slope(gate.high, v.high)};
 }
 
-inline Vector broadcast(float value) {
-  return value - Vector{};
+template <class V = Vector>
+inline V broadcast(float value) {
+  if constexpr (kLanesOf<V> == kRegisterLanes) {
+    return value - Register{};
+  } else {
+    using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
+    return {broadcast<Half>(value), broadcast<Half>(value)};
+  }
 }
 
-/// Sum over the lanes in a fixed binary tree: lane l + lane l + 8, then + 4, + 2, + 1.
-inline float sum_lanes(Vector v) {
-  using Half = float __attribute__((vector_size(32)));
-  using Quarter = float __attribute__((vector_size(16)));
-  const Half half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-  const Quarter quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-                          __builtin_shufflevector(half, half, 4, 5, 6, 7);
-  return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+/// Sum over the lanes in a fixed binary tree: of the 16 lanes of a Vector, l + (l + 8), then
+/// + 4, + 2, + 1.
+inline float sum_lanes(Register v) {
+  float lanes[kRegisterLanes];
+  store(lanes, v);
+  for (int half = kRegisterLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+template <class Half>
+inline float sum_lanes(Pair<Half> v) {
+  return sum_lanes(v.low + v.high);
 }
 
 /// One round of adding the lanes of many vectors: of two vectors that consist of groups of 2 Width
 /// lanes, the vector whose groups of Width lanes hold lane l + lane (l + Width) of a's groups, then
 /// of b's.
 template <int Width>
-inline Vector fold_lanes(Vector a, Vector b) {
-  using Index = int __attribute__((vector_size(64)));
-  Index low{};
-  Index high{};
-  for (int lane = 0; lane < 16; ++lane) {
-    // The first eight lanes of the result come from a, the others from b.
-    const int group = lane % 8 / Width;
-    low[lane] = lane / 8 * 16 + group * 2 * Width + lane % Width;
+inline Register fold_lanes(Register a, Register b) {
+  constexpr int half = kRegisterLanes / 2;
+  LaneIndex low{};
+  LaneIndex high{};
+  for (int lane = 0; lane < kRegisterLanes; ++lane) {
+    // The first half of the result comes from a, the other from b.
+    const int group = lane % half / Width;
+    low[lane] = lane / half * kRegisterLanes + group * 2 * Width + lane % Width;
     high[lane] = low[lane] + Width;
   }
   return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+}
+template <int Width, class Half>
+inline Pair<Half> fold_lanes(Pair<Half> a, Pair<Half> b) {
+  if constexpr (Width == kLanesOf<Half>) {
+    return {a.low + a.high, b.low + b.high};
+  } else {
+    return {fold_lanes<Width>(a.low, a.high), fold_lanes<Width>(b.low, b.high)};
+  }
 }
 
 /// sums[i] = sum_lanes(values[i]) for i < Count, with the same bits: sixteen vectors are folded

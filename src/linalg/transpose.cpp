@@ -9,42 +9,46 @@ namespace quern {
 
 namespace {
 
-using simd::Vector;
+using simd::Register;
 
-// One round of the butterfly: exchanges the off-diagonal halves of all pairs of rows `Step` apart.
-// Four rounds (8, 4, 2, 1) transpose a 16 x 16 block in registers.
+constexpr int kBlock = simd::kRegisterLanes;
+
+// Rounds of the butterfly: exchange the off-diagonal halves of all pairs of rows `Step` apart, then
+// of rows half as far. They transpose a block of registers.
 template <int Step>
-void exchange(Vector (&rows)[16]) {
-  using Index = int __attribute__((vector_size(64)));
-  Index low{};
-  Index high{};
-  for (int lane = 0; lane < 16; ++lane) {
+void exchange(Register (&rows)[kBlock]) {
+  simd::LaneIndex low{};
+  simd::LaneIndex high{};
+  for (int lane = 0; lane < kBlock; ++lane) {
     const bool upper = (lane & Step) != 0;
-    low[lane] = upper ? 16 + lane - Step : lane;
-    high[lane] = upper ? 16 + lane : lane + Step;
+    low[lane] = upper ? kBlock + lane - Step : lane;
+    high[lane] = upper ? kBlock + lane : lane + Step;
   }
-  for (int r = 0; r < 16; ++r) {
+  for (int r = 0; r < kBlock; ++r) {
     if (r & Step) continue;
-    const Vector a = rows[r];
-    const Vector b = rows[r + Step];
+    const Register a = rows[r];
+    const Register b = rows[r + Step];
     rows[r] = __builtin_shuffle(a, b, low);
     rows[r + Step] = __builtin_shuffle(a, b, high);
   }
+  if constexpr (Step > 1) exchange<Step / 2>(rows);
 }
 
 void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column) {
-  const int rows = std::min(16, a.rows - row);
-  const int columns = std::min(16, a.columns - column);
-  Vector block[16];
-  for (int r = 0; r < 16; ++r) {
-    block[r] = r < rows ? simd::load(a.data + (row + r) * a.stride + column) : Vector{};
+  const int rows = std::min(kBlock, a.rows - row);
+  const int columns = std::min(kBlock, a.columns - column);
+  Register block[kBlock];
+  for (int r = 0; r < kBlock; ++r) {
+    block[r] = r < rows ? simd::load<Register>(a.data + (row + r) * a.stride + column) : Register{};
   }
-  exchange<8>(block);
-  exchange<4>(block);
-  exchange<2>(block);
-  exchange<1>(block);
+  exchange<kBlock / 2>(block);
   for (int c = 0; c < columns; ++c) {
-    simd::store_first(b.data + (column + c) * b.stride + row, block[c], rows);
+    float* out = b.data + (column + c) * b.stride + row;
+    if (rows == kBlock) {
+      simd::store(out, block[c]);
+    } else {
+      simd::store_first(out, block[c], rows);
+    }
   }
 }
 
@@ -52,11 +56,11 @@ void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column)
 
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a) {
-  const int row_blocks = (a.rows + 15) / 16;
-  const int column_blocks = (a.columns + 15) / 16;
+  const int row_blocks = (a.rows + kBlock - 1) / kBlock;
+  const int column_blocks = (a.columns + kBlock - 1) / kBlock;
   Kokkos::parallel_for(label, RangePolicy(exec, 0, column_blocks), [=](std::int64_t item) {
     for (int block = 0; block < row_blocks; ++block) {
-      transpose_block(b, a, 16 * block, 16 * static_cast<int>(item));
+      transpose_block(b, a, kBlock * block, kBlock * static_cast<int>(item));
     }
   });
 }

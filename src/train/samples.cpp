@@ -47,27 +47,36 @@ View<const std::uint8_t> to_memory_space(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
-  const DatasetInfo info = inspect_once(comm, folder, split);
-  const std::int64_t total = info.image_bytes + info.label_bytes;
+Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
+                           const FillImages& fill) {
+  const std::int64_t image_bytes = shape.count * shape.image.units();
+  const std::int64_t total = image_bytes + shape.count;
   agree(comm, [&] {
-    if (comm.node_rank() == 0) check_memory(total, "the data set '" + folder + "'");
+    if (comm.node_rank() == 0) check_memory(total, shape.name);
   });
   Samples samples;
   samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(total));
   auto* bytes = reinterpret_cast<std::uint8_t*>(samples.storage->bytes().data());
-  const std::span<std::uint8_t> images(bytes, static_cast<std::size_t>(info.image_bytes));
-  const std::span<std::uint8_t> labels(bytes + info.image_bytes,
-                                       static_cast<std::size_t>(info.label_bytes));
-  agree(comm,
-        [&] { read_share_of_shards(info, comm.node_rank(), comm.node_size(), images, labels); });
+  const std::span<std::uint8_t> images(bytes, static_cast<std::size_t>(image_bytes));
+  const std::span<std::uint8_t> labels(bytes + image_bytes, static_cast<std::size_t>(shape.count));
+  agree(comm, [&] { fill(images, labels); });
   samples.storage->publish();
-  samples.count = info.count;
-  samples.shape = info.shape;
-  samples.classes = info.classes;
-  samples.data_hash = info.content_hash;
+  samples.count = shape.count;
+  samples.shape = shape.image;
+  samples.classes = shape.classes;
   samples.images = to_memory_space(images);
   samples.labels = to_memory_space(labels);
+  return samples;
+}
+
+Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
+  const DatasetInfo info = inspect_once(comm, folder, split);
+  Samples samples = make_image_samples(
+      comm, {"the data set '" + folder + "'", info.count, info.shape, info.classes},
+      [&](std::span<std::uint8_t> images, std::span<std::uint8_t> labels) {
+        read_share_of_shards(info, comm.node_rank(), comm.node_size(), images, labels);
+      });
+  samples.data_hash = info.content_hash;
   return samples;
 }
 

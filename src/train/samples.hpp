@@ -2,7 +2,9 @@
 // A data set where kernels can read it: one copy for all ranks of a node.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/shape.hpp"
@@ -26,6 +28,24 @@ struct Samples {
 
   std::shared_ptr<NodeShared> storage;  ///< what the image and label views look into
 };
+
+struct ImageSamplesShape {
+  std::string name;  ///< for the message when memory is short
+  std::int64_t count = 0;
+  Shape image;
+  int classes = 0;
+};
+
+/// Overwrites this rank's share of `images` [count, units] and `labels` [count]; together the ranks
+/// of a node overwrite all.
+using FillImages =
+    std::function<void(std::span<std::uint8_t> images, std::span<std::uint8_t> labels)>;
+
+/// Collective. Images and labels in one copy for all ranks of a node, filled by `fill`; data_hash
+/// is left empty. AgreedError on all ranks: exit 2 when a node lacks the memory, or what `fill`
+/// throws.
+Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
+                           const FillImages& fill);
 
 /// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 inspects, the
 /// ranks of every node share the reading. AgreedError on all ranks: exit 2, or 93 for damaged data.

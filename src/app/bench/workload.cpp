@@ -11,11 +11,7 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
                              const std::vector<std::string>& overrides)
     : recipe(load_recipe(comm, file, overrides)),
       model(agree(comm, [&] { return Model(recipe); })),
-      samples(agree(comm,
-                    [&] {
-                      return make_bench_samples(recipe, model.network().output_shape(),
-                                                recipe.global_batch(comm.size()));
-                    })),
+      samples(make_bench_samples(comm, recipe, model.network().output_shape())),
       step(recipe, comm, model, samples) {}
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {

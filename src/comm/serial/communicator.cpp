@@ -6,30 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <vector>
 
 #include "base/assert.hpp"
 #include "comm/segments.hpp"
+#include "comm/serial/node_shared.hpp"
 
 namespace quern {
 
 namespace {
-
-class SerialNodeShared final : public NodeShared {
- public:
-  explicit SerialNodeShared(std::size_t bytes)
-      : lines_(bytes / sizeof(Line) + 1), bytes_(lines_.front().bytes, bytes) {}
-  std::span<std::byte> bytes() const override { return bytes_; }
-  bool is_leader() const override { return true; }
-  void publish() override {}
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64] = {};
-  };
-  std::vector<Line> lines_;
-  std::span<std::byte> bytes_;
-};
 
 template <class T>
 void copy_unless_in_place(std::span<const T> from, std::span<T> to) {

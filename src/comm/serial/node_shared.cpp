@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/serial/node_shared.hpp"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+
+namespace quern {
+
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Aligned to a cache line, or to a huge page where it fills some; zero-filled.
+std::byte* allocate_zeros(std::size_t bytes) {
+  const std::size_t alignment = bytes < kHugePage ? kCacheLine : kHugePage;
+  const std::size_t whole = (bytes / alignment + 1) * alignment;
+  void* memory = std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  // Before the first touch. Refused where huge pages are off: then pages are small.
+  if (alignment == kHugePage) (void)madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+  std::memset(memory, 0, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+SerialNodeShared::SerialNodeShared(std::size_t bytes)
+    : memory_(allocate_zeros(bytes)), size_(bytes) {}
+
+}  // namespace quern
