@@ -2,6 +2,7 @@
 #include "linalg/block_sum.hpp"
 
 #include "base/assert.hpp"
+#include "linalg/device/block_sum.hpp"
 
 namespace quern {
 
@@ -56,6 +57,10 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
   expect((schedule.num_partials - 1) * partials.stride + offset + columns <=
              static_cast<std::int64_t>(partials.data.extent(0)),
          "room for the partials");
+  if constexpr (!kHostExecution) {
+    device::block_tree_sum(exec, label, schedule, values, slot_stride, columns, partials, offset);
+    return;
+  }
   const float* source = values.data();
   float* target = partials.data.data() + offset;
   const std::int64_t stride = partials.stride;
