@@ -24,8 +24,8 @@ inline constexpr int kTeamThreads = kHostExecution ? 1 : threads;
 /// (Kokkos puts larger functors into constant memory and fences before it does so again).
 inline constexpr std::size_t kMaxFunctorBytes = 448;
 
-/// Runs kernel(team) for `num_teams` teams of Kernel::kThreads threads with Kernel::kScratchBytes of
-/// scratch memory each.
+/// Runs kernel(team) for `num_teams` teams of Kernel::kThreads threads with Kernel::kScratchBytes
+/// of scratch memory each.
 template <class Kernel>
 void for_each_team(const ExecSpace& exec, const std::string& label, std::int64_t num_teams,
                    const Kernel& kernel) {

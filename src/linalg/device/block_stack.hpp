@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over the block tree inside a team: many blocks are summed side by side, and then added in
-// the one order that the tree prescribes.
+// The walk over the block tree inside a team: many blocks are summed side by side, and then added
+// in the one order that the tree prescribes.
 #pragma once
 
 #include "linalg/block_schedule.hpp"

@@ -58,9 +58,9 @@ inline void block_tree_sum(const ExecSpace& exec, const std::string& label,
                            const BlockSchedule& schedule, const ConstFloatView& values,
                            std::int64_t slot_stride, std::int64_t columns,
                            const GradientPartials& partials, std::int64_t offset) {
-  const ColumnSums<> kernel{walk_of(schedule),       schedule.block_slots, values.data(),
-                            slot_stride,             columns,
-                            partials.data.data() + offset, partials.stride};
+  const ColumnSums<> kernel{
+      walk_of(schedule), schedule.block_slots,          values.data(),  slot_stride,
+      columns,           partials.data.data() + offset, partials.stride};
   for_each_team(exec, label, kernel.num_teams(), kernel);
 }
 

@@ -3,9 +3,9 @@
 //
 // A team computes one tile of the result, each of its threads a micro-tile in registers. Panels of
 // both operands go through scratch memory: while the threads multiply one panel, the next is on its
-// way into registers. Depth (k) is never split, so every element is one chain of fused multiply-adds
-// over k in ascending order, restarted where a block begins: the same chain as on a CPU, whatever
-// the tile is.
+// way into registers. Depth (k) is never split, so every element is one chain of fused
+// multiply-adds over k in ascending order, restarted where a block begins: the same chain as on a
+// CPU, whatever the tile is.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,8 @@ struct MicroTile {
       for (float& element : row) element = 0;
   }
 
-  /// sum += a b^T for `count` k, in ascending order. `a`, `b`: the micro-tile's corner of the panels.
+  /// sum += a b^T for `count` k, in ascending order. `a`, `b`: the micro-tile's corner of the
+  /// panels.
   template <class Count>
   KOKKOS_INLINE_FUNCTION void multiply_add(const float* a, int a_stride, const float* b,
                                            int b_stride, Count count) {
@@ -106,7 +107,7 @@ struct TiledProduct {
   using PanelA = Panel<Shape::kRows, Shape::kDepth, ADepthFirst, Threads>;
   using PanelB = Panel<Shape::kColumns, Shape::kDepth, BDepthFirst, Threads>;
   static constexpr std::size_t kScratchBytes =
-      scratch_bytes(2 * (PanelA::kFloats + PanelB::kFloats), 4);
+      scratch_bytes(2 * (PanelA::kFloats + PanelB::kFloats), 2);
 
   Operand a;
   Operand b;
@@ -133,10 +134,8 @@ struct TiledProduct {
     const int thread = team.team_rank();
     const int first_row = team.league_rank() / column_tiles() * Shape::kRows;
     const int first_column = team.league_rank() % column_tiles() * Shape::kColumns;
-    float* a_panels[2] = {scratch_floats(team, PanelA::kFloats),
-                          scratch_floats(team, PanelA::kFloats)};
-    float* b_panels[2] = {scratch_floats(team, PanelB::kFloats),
-                          scratch_floats(team, PanelB::kFloats)};
+    float* a_panels = scratch_floats(team, 2 * PanelA::kFloats);
+    float* b_panels = scratch_floats(team, 2 * PanelB::kFloats);
     MicroTile<Shape> tiles[kMicroTiles];
     typename Output::template State<Shape> states[kMicroTiles];
     PanelA next_a;
@@ -154,8 +153,8 @@ struct TiledProduct {
     for (MicroTile<Shape>& tile : tiles) tile.clear();
     int next_count = depth.blocks * panels > 0 ? read(0) : 0;
     for (int p = 0; p < depth.blocks * panels; ++p) {
-      float* a_panel = a_panels[p % 2];
-      float* b_panel = b_panels[p % 2];
+      float* a_panel = a_panels + p % 2 * PanelA::kFloats;
+      float* b_panel = b_panels + p % 2 * PanelB::kFloats;
       const int count = next_count;
       next_a.write(a_panel, thread);
       next_b.write(b_panel, thread);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// linalg/gemm.hpp and linalg/transpose.hpp on a CPU, vectorised. What the functions do stands there.
+// linalg/gemm.hpp and linalg/transpose.hpp on a CPU, vectorised. What the functions do stands
+// there.
 #pragma once
 
 #include <string>

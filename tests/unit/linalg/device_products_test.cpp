@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device kernels of linalg, run on a CPU: the same bits as the CPU's own, on teams of one thread
-// and, with OMP_NUM_THREADS=2, of two.
+// The device kernels of linalg, run on a CPU: the same bits as the CPU's own, on teams of one
+// thread and, with OMP_NUM_THREADS=2, of two.
 #include <gtest/gtest.h>
 
 #include "linalg/block_sum.hpp"
@@ -42,8 +42,8 @@ TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
   transpose(ExecSpace(), "quern::test::transpose", {b_t.data(), n, k, k}, {b.data(), k, n, n});
   const FloatView bias = make_view(random_values(static_cast<std::size_t>(n), 3));
   const FloatView gate = make_view(random_values(static_cast<std::size_t>(m) * row, 4));
-  for (const Epilogue& epilogue : {Epilogue{}, Epilogue{bias.data(), true, nullptr},
-                                   Epilogue{nullptr, false, gate.data()}}) {
+  for (const Epilogue& epilogue :
+       {Epilogue{}, Epilogue{bias.data(), true, nullptr}, Epilogue{nullptr, false, gate.data()}}) {
     const auto run = [&](const auto& product) {
       const FloatView c = make_view(std::vector<float>(static_cast<std::size_t>(m) * row, 7.0f));
       product(Matrix{c.data(), m, n, row});
@@ -54,8 +54,8 @@ TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
       multiply(ExecSpace(), "quern::test::multiply", c, left, {b.data(), k, n, n}, epilogue);
     });
     EXPECT_EQ(expected, run([&](const Matrix& c) {
-                device::multiply(ExecSpace(), "quern::test::multiply", c, left,
-                                 {b.data(), k, n, n}, epilogue);
+                device::multiply(ExecSpace(), "quern::test::multiply", c, left, {b.data(), k, n, n},
+                                 epilogue);
               }));
     EXPECT_EQ(expected, run([&](const Matrix& c) {
                 device::multiply_transposed(ExecSpace(), "quern::test::multiply_transposed", c,
@@ -126,9 +126,13 @@ std::vector<float> column_sums(const BlockSchedule& schedule, const FloatView& v
   const std::int64_t partial = columns + 3;
   const auto size = static_cast<std::size_t>(partial * schedule.num_partials);
   const FloatView sums = make_view(std::vector<float>(size, 7.0f));
-  const device::ColumnSums<Threads> kernel{
-      device::walk_of(schedule), schedule.block_slots, values.data(), stride, columns,
-      sums.data(),               partial};
+  const device::ColumnSums<Threads> kernel{device::walk_of(schedule),
+                                           schedule.block_slots,
+                                           values.data(),
+                                           stride,
+                                           columns,
+                                           sums.data(),
+                                           partial};
   for_each_team(ExecSpace(), "quern::test::column_sums", kernel.num_teams(), kernel);
   return read(sums, 0, size);
 }
