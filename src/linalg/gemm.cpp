@@ -3,24 +3,25 @@
 
 #include "linalg/device/gemm.hpp"
 #include "linalg/host/gemm.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
-  if constexpr (kHostExecution)
-    host::multiply(exec, label, c, a, b, epilogue);
-  else
+  if (runs_device_kernels())
     device::multiply(exec, label, c, a, b, epilogue);
+  else if constexpr (kHostExecution)
+    host::multiply(exec, label, c, a, b, epilogue);
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
                      const GradientPartials& partials, std::int64_t offset, std::int64_t row,
                      const ConstMatrix& a, const ConstMatrix& b) {
-  if constexpr (kHostExecution)
-    host::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
-  else
+  if (runs_device_kernels())
     device::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
+  else if constexpr (kHostExecution)
+    host::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
 }
 
 }  // namespace quern
