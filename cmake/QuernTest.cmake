@@ -54,3 +54,15 @@ function(quern_test_threads name)
   set_tests_properties(${name}.threads2 PROPERTIES LABELS unit PROCESSORS 2 TIMEOUT 300
     ENVIRONMENT "OMP_WAIT_POLICY=passive;${environment}")
 endfunction()
+
+# quern_test_device_kernels(NAME): runs the test once more, as NAME.device_kernels, with the kernels
+# for devices in place of the CPU's. On a device they are the only ones.
+function(quern_test_device_kernels name)
+  if(QUERN_DEVICE_EXECUTION)
+    return()
+  endif()
+  string(REPLACE "." "_" target "${name}")
+  add_test(NAME ${name}.device_kernels COMMAND ${target} ${ARGN})
+  set_tests_properties(${name}.device_kernels PROPERTIES LABELS unit TIMEOUT 300
+    ENVIRONMENT "QUERN_DEVICE_KERNELS=1;${QUERN_TEST_ENVIRONMENT}")
+endfunction()

@@ -2,7 +2,9 @@
 #include "layers/avg_pool2d.hpp"
 
 #include "base/assert.hpp"
+#include "layers/device/pools.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -113,24 +115,37 @@ AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
 void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
   expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
-  launch<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
-                         static_cast<const float*>(x.data.data()), y.data.data(),
-                         factor_of(window_));
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for(
+        "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
+        device::AvgPoolForward{window_, x.data.data(), y.data.data(), factor_of(window_)});
+  } else if constexpr (kHostExecution) {
+    launch<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
+                           static_cast<const float*>(x.data.data()), y.data.data(),
+                           factor_of(window_));
+  }
 }
 
 void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
   expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
-  const auto run = [&]<template <int> class Kernel>() {
-    launch<Kernel>(exec, "quern::layers::avg_pool2d_backward", dx, window_,
-                   static_cast<const float*>(x.data.data()),
-                   static_cast<const float*>(dy.data.data()), dx.data.data(), factor_of(window_));
-  };
-  if (fused_input_relu_)
-    run.template operator()<GatedBackward>();
-  else
-    run.template operator()<PlainBackward>();
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for(
+        "quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),
+        device::AvgPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data(),
+                                factor_of(window_), fused_input_relu_});
+  } else if constexpr (kHostExecution) {
+    const auto run = [&]<template <int> class Kernel>() {
+      launch<Kernel>(exec, "quern::layers::avg_pool2d_backward", dx, window_,
+                     static_cast<const float*>(x.data.data()),
+                     static_cast<const float*>(dy.data.data()), dx.data.data(), factor_of(window_));
+    };
+    if (fused_input_relu_)
+      run.template operator()<GatedBackward>();
+    else
+      run.template operator()<PlainBackward>();
+  }
 }
 
 }  // namespace quern

@@ -49,9 +49,10 @@ void Conv2d::add_parameters(ParameterTable& table) {
 }
 
 void Conv2d::allocate(int max_slots) {
-  const auto weights = static_cast<std::size_t>(shape_.taps()) * shape_.out_channels;
-  forward_weights_ = FloatView("quern::layers::conv2d_forward_weights", weights);
-  gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights", weights);
+  forward_weights_ = FloatView("quern::layers::conv2d_forward_weights",
+                               static_cast<std::size_t>(packed_forward_floats(shape_)));
+  gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
+                                static_cast<std::size_t>(packed_gradient_floats(shape_)));
   if (padding_ == 0) return;
   const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
   padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "layers/conv2d_tiles.hpp"
+#include "layers/conv_shape.hpp"
 #include "layers/layer.hpp"
 #include "spec/network_spec.hpp"
 
@@ -33,7 +33,7 @@ class Conv2d final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
-  simd::ConvShape shape_;
+  ConvShape shape_;
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;

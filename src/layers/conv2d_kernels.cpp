@@ -1,244 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/conv2d_kernels.hpp"
 
+#include "layers/device/conv2d.hpp"
+#include "layers/host/conv2d.hpp"
+#include "tensor/kernel_choice.hpp"
+
 namespace quern {
 
-namespace {
-
-using simd::ConvShape;
-using simd::EvenSplit;
-using simd::kConvChannels;
-using simd::kConvColumns;
-
-// Kernel columns and channels of a weight-gradient tile: whole kernel rows where they fit.
-constexpr int kTapColumns = simd::kWeightTile >= 25 ? 5 : 3;
-constexpr int largest_channels(int tap_columns) {
-  return std::min(8, std::max(1, simd::kWeightTile / tap_columns));
+std::int64_t packed_forward_floats(const ConvShape& shape) {
+  if (runs_device_kernels())
+    return device::packed_forward_floats(shape);
+  else if constexpr (kHostExecution)
+    return host::packed_forward_floats(shape);
 }
-
-// Calls f<C, T>(channel piece, first channel, first column) for every tile of `channels` channels
-// and `columns` columns.
-template <class F>
-void for_each_tile(int channels, int columns, F&& f) {
-  const EvenSplit channel_tiles(channels, kConvChannels);
-  const EvenSplit column_tiles(columns, kConvColumns);
-  for (int a = 0; a < channel_tiles.pieces; ++a) {
-    for (int b = 0; b < column_tiles.pieces; ++b) {
-      simd::with_constant<kConvChannels>(channel_tiles.size(a), [&]<int C>() {
-        simd::with_constant<kConvColumns>(column_tiles.size(b), [&]<int T>() {
-          f.template operator()<C, T>(channel_tiles.begin(a), column_tiles.begin(b));
-        });
-      });
-    }
-  }
-}
-
-// Sums of `count` values per block, added by the tree; the stack holds one row per open node.
-template <int Count>
-struct BlockStack {
-  float rows[BlockSchedule::kMaxDepth][Count];
-  int top = 0;
-
-  void push(const float* sums, int count, int merges) {
-    float* row = rows[top];
-    std::copy(sums, sums + count, row);
-    for (int merge = 0; merge < merges; ++merge) {
-      float* left = rows[top - 1];
-      for (int k = 0; k < count; ++k) left[k] = left[k] + rows[top][k];
-      --top;
-    }
-    ++top;
-  }
-};
-
-template <int C, int T>
-void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, const float* x,
-                          const float* dy, const GradientPartials& partials, std::int64_t offset,
-                          int o, int i, int kh, int kw) {
-  const int groups = schedule.block_slots / kLanes;
-  BlockStack<C * T> stack;
-  for (int block = 0; block < schedule.num_blocks; ++block) {
-    float sums[C * T];
-    const std::int64_t first = std::int64_t{block} * groups;
-    simd::conv_weight_gradient_tile<C, T>(s, x + first * s.in_group(), dy + first * s.out_group(),
-                                          groups, o, i, kh, kw, sums);
-    stack.push(sums, C * T, schedule.host_merges(block));
-  }
-  for (int p = 0; p < stack.top; ++p) {
-    float* out = partials.data.data() + p * partials.stride + offset;
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) out[s.weight(o + c, i, kh, kw + t)] = stack.rows[p][c * T + t];
-    }
-  }
-}
-
-}  // namespace
 
 void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                           float* packed) {
-  const int taps = shape.taps();
-  const EvenSplit tiles(shape.out_channels, kConvChannels);
-  Kokkos::parallel_for("quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, tiles.pieces),
-                       [=](std::int64_t tile) {
-                         const int first = tiles.begin(static_cast<int>(tile));
-                         const int channels = tiles.size(static_cast<int>(tile));
-                         float* out = packed + std::int64_t{first} * taps;
-                         for (int tap = 0; tap < taps; ++tap) {
-                           for (int c = 0; c < channels; ++c)
-                             *out++ = weight[std::int64_t{first + c} * taps + tap];
-                         }
-                       });
+  if (runs_device_kernels())
+    device::pack_forward_weights(exec, shape, weight, packed);
+  else if constexpr (kHostExecution)
+    host::pack_forward_weights(exec, shape, weight, packed);
+}
+
+std::int64_t packed_gradient_floats(const ConvShape& shape) {
+  if (runs_device_kernels())
+    return device::packed_gradient_floats(shape);
+  else if constexpr (kHostExecution)
+    return host::packed_gradient_floats(shape);
 }
 
 void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                            float* packed) {
-  const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
-  const EvenSplit tiles(shape.in_channels, kConvChannels);
-  Kokkos::parallel_for("quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, tiles.pieces),
-                       [=](std::int64_t tile) {
-                         const int first = tiles.begin(static_cast<int>(tile));
-                         const int channels = tiles.size(static_cast<int>(tile));
-                         float* out = packed + first * rows;
-                         for (int kw = 0; kw < shape.kernel; ++kw) {
-                           for (int o = 0; o < shape.out_channels; ++o) {
-                             for (int kh = 0; kh < shape.kernel; ++kh) {
-                               for (int c = 0; c < channels; ++c)
-                                 *out++ = weight[shape.weight(o, first + c, kh, kw)];
-                             }
-                           }
-                         }
-                       });
+  if (runs_device_kernels())
+    device::pack_gradient_weights(exec, shape, weight, packed);
+  else if constexpr (kHostExecution)
+    host::pack_gradient_weights(exec, shape, weight, packed);
 }
 
 void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
                     const float* weights, const float* bias, bool with_relu, float* y) {
-  const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
-  const std::int64_t taps = shape.taps();
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-        const int oh = static_cast<int>(item % shape.out_height);
-        const std::int64_t group = item / shape.out_height;
-        for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
-          simd::conv_forward_tile<C, T>(shape, x + group * shape.in_group(), weights + o * taps,
-                                        bias, with_relu, y + group * shape.out_group(), o, oh, ow);
-        });
-      });
+  if (runs_device_kernels())
+    device::conv2d_forward(exec, shape, slots, x, weights, bias, with_relu, y);
+  else if constexpr (kHostExecution)
+    host::conv2d_forward(exec, shape, slots, x, weights, bias, with_relu, y);
 }
-
-namespace {
-
-// One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
-void input_gradient_row(const ConvShape& shape, const float* dy, const float* weights,
-                        const float* x_gate, float* dx, int ih) {
-  const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
-  for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
-    const float* packed = weights + i * rows;
-    if (shape.stride == 1) {
-      simd::conv_input_gradient_tile<C, T>(shape, dy, packed, x_gate, dx, i, ih, iw);
-      return;
-    }
-    for (int t = 0; t < T; ++t) {
-      simd::conv_input_gradient_column<C>(shape, dy, packed, x_gate, dx, i, ih, iw + t);
-    }
-  });
-}
-
-}  // namespace
 
 void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
                            const float* dy, const float* weights, const float* x_gate, float* dx) {
-  const std::int64_t items = std::int64_t{slots / kLanes} * shape.in_height;
-  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items),
-                       [=](std::int64_t item) {
-                         const int ih = static_cast<int>(item % shape.in_height);
-                         const std::int64_t in = item / shape.in_height * shape.in_group();
-                         input_gradient_row(shape, dy + item / shape.in_height * shape.out_group(),
-                                            weights, x_gate ? x_gate + in : nullptr, dx + in, ih);
-                       });
+  if (runs_device_kernels())
+    device::conv2d_input_gradient(exec, shape, slots, dy, weights, x_gate, dx);
+  else if constexpr (kHostExecution)
+    host::conv2d_input_gradient(exec, shape, slots, dy, weights, x_gate, dx);
 }
 
 void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                             const BlockSchedule& schedule, const float* x, const float* dy,
                             const GradientPartials& partials, std::int64_t offset) {
-  const EvenSplit columns(shape.kernel, kTapColumns);
-  const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
-  const EvenSplit channels(shape.out_channels, largest_channels(widest));
-  const std::int64_t taps = std::int64_t{shape.in_channels} * shape.kernel * columns.pieces;
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, channels.pieces * taps),
-      [=](std::int64_t item) {
-        const int channel_piece = static_cast<int>(item / taps);
-        int rest = static_cast<int>(item % taps);
-        const int column_piece = rest % columns.pieces;
-        rest /= columns.pieces;
-        simd::with_constant<kTapColumns>(columns.size(column_piece), [&]<int T>() {
-          simd::with_constant<largest_channels(T)>(channels.size(channel_piece), [&]<int C>() {
-            weight_gradient_item<C, T>(shape, schedule, x, dy, partials, offset,
-                                       channels.begin(channel_piece), rest / shape.kernel,
-                                       rest % shape.kernel, columns.begin(column_piece));
-          });
-        });
-      });
+  if (runs_device_kernels())
+    device::conv2d_weight_gradient(exec, shape, schedule, x, dy, partials, offset);
+  else if constexpr (kHostExecution)
+    host::conv2d_weight_gradient(exec, shape, schedule, x, dy, partials, offset);
 }
 
 void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
                           const BlockSchedule& schedule, const float* dy,
                           const GradientPartials& partials, std::int64_t offset) {
-  const int pixels = shape.out_height * shape.out_width;
-  const int groups = schedule.block_slots / kLanes;
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_bias_gradient", RangePolicy(exec, 0, shape.out_channels),
-      [=](std::int64_t o) {
-        BlockStack<1> stack;
-        for (int block = 0; block < schedule.num_blocks; ++block) {
-          simd::Vector sum{};
-          for (int group = 0; group < groups; ++group) {
-            const float* plane = dy + (std::int64_t{block} * groups + group) * shape.out_group() +
-                                 shape.out(static_cast<int>(o), 0, 0);
-            for (int pixel = 0; pixel < pixels; ++pixel, plane += kLanes) sum += simd::load(plane);
-          }
-          const float total = simd::sum_lanes(sum);
-          stack.push(&total, 1, schedule.host_merges(block));
-        }
-        for (int p = 0; p < stack.top; ++p) {
-          partials.data.data()[p * partials.stride + offset + o] = stack.rows[p][0];
-        }
-      });
+  if (runs_device_kernels())
+    device::conv2d_bias_gradient(exec, shape, schedule, dy, partials, offset);
+  else if constexpr (kHostExecution)
+    host::conv2d_bias_gradient(exec, shape, schedule, dy, partials, offset);
 }
-
-namespace {
-
-template <class Copy>
-void for_each_image_row(const ExecSpace& exec, const char* label, std::int64_t planes, int height,
-                        int width, int padding, Copy copy) {
-  const int padded_width = width + 2 * padding;
-  const int padded_height = height + 2 * padding;
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, planes), [=](std::int64_t plane) {
-    for (int h = 0; h < height; ++h) {
-      const std::int64_t row = (plane * height + h) * width;
-      const std::int64_t padded_row =
-          (plane * padded_height + h + padding) * padded_width + padding;
-      copy(kLanes * row, kLanes * padded_row, kLanes * width);
-    }
-  });
-}
-
-}  // namespace
 
 void pad_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                const float* x, float* padded) {
-  for_each_image_row(exec, "quern::layers::pad_image", planes, height, width, padding,
-                     [=](std::int64_t row, std::int64_t padded_row, int count) {
-                       std::copy(x + row, x + row + count, padded + padded_row);
-                     });
+  if (runs_device_kernels())
+    device::pad_image(exec, planes, height, width, padding, x, padded);
+  else if constexpr (kHostExecution)
+    host::pad_image(exec, planes, height, width, padding, x, padded);
 }
 
 void crop_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
                 const float* padded, float* x) {
-  for_each_image_row(exec, "quern::layers::crop_image", planes, height, width, padding,
-                     [=](std::int64_t row, std::int64_t padded_row, int count) {
-                       std::copy(padded + padded_row, padded + padded_row + count, x + row);
-                     });
+  if (runs_device_kernels())
+    device::crop_image(exec, planes, height, width, padding, padded, x);
+  else if constexpr (kHostExecution)
+    host::crop_image(exec, planes, height, width, padding, padded, x);
 }
 
 }  // namespace quern

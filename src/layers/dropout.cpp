@@ -3,7 +3,9 @@
 
 #include "base/assert.hpp"
 #include "base/philox.hpp"
+#include "layers/device/dropout.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -36,11 +38,11 @@ struct Mask {
     for (int w = 0; w < kQuadUnits; ++w)
       factor[w * factor_stride] = uniform01(block.word[w]) >= probability ? scale : 0;
   }
-};
 
-KOKKOS_INLINE_FUNCTION float masked(float value, float factor) {
-  return factor == 0 ? 0 : value * factor;
-}
+  KOKKOS_INLINE_FUNCTION static float apply(float value, float factor) {
+    return factor == 0 ? 0 : value * factor;
+  }
+};
 
 struct RowsMask : Mask {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
@@ -58,7 +60,7 @@ struct RowsMask : Mask {
         draw(sample, first / kQuadUnits + q, factor + q * kQuadUnits, 1);
     for (int u = units - first; u < width; ++u) factor[u] = 0;
     QUERN_VECTORIZE
-    for (int u = 0; u < width; ++u) y[u] = masked(x[u], factor[u]);
+    for (int u = 0; u < width; ++u) y[u] = apply(x[u], factor[u]);
   }
 };
 
@@ -77,7 +79,7 @@ struct LanesMask : Mask {
       const std::int64_t begin = (group * units + u) * kLanes;
       const int count = (last - u < kQuadUnits ? last - u : kQuadUnits) * kLanes;
       QUERN_VECTORIZE
-      for (int i = 0; i < count; ++i) to[begin + i] = masked(from[begin + i], factor[i]);
+      for (int i = 0; i < count; ++i) to[begin + i] = apply(from[begin + i], factor[i]);
     }
   }
 };
@@ -90,11 +92,16 @@ void apply_mask(const ExecSpace& exec, const std::string& label, const StepConte
   const float scale = probability < 1 ? 1 / (1 - probability) : 0;
   const Mask mask{from.data.data(), to.data.data(), step.scalars,      step.sample_of_slot, layer,
                   probability,      scale,          from.shape.units()};
-  if (from.layout == Layout::rows)
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)), RowsMask{mask});
-  else
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots / kLanes)),
-                         LanesMask{mask});
+  if (runs_device_kernels()) {
+    const device::MaskQuad<Mask> kernel{mask, from.layout};
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items(from.slots)), kernel);
+  } else if constexpr (kHostExecution) {
+    if (from.layout == Layout::rows)
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)), RowsMask{mask});
+    else
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots / kLanes)),
+                           LanesMask{mask});
+  }
 }
 
 void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {

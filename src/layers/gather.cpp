@@ -2,7 +2,9 @@
 #include "layers/gather.hpp"
 
 #include "base/assert.hpp"
+#include "layers/device/elements.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -10,7 +12,7 @@ namespace {
 
 KOKKOS_INLINE_FUNCTION float to_float(std::uint8_t pixel) {
   const float x = static_cast<float>(pixel);
-#if defined(__FMA__)
+#if defined(__FMA__) && !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
   // The rounded quotient without the division: one step of Newton's method from x * (1 / 255). The
   // tests compare all 256 values.
   constexpr float kInverse = 1.0f / 255.0f;
@@ -25,8 +27,15 @@ KOKKOS_INLINE_FUNCTION float to_float(float value) {
   return value;
 }
 
+struct ToFloat {
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static float to_float(T value) {
+    return quern::to_float(value);
+  }
+};
+
 // Samples lie anywhere in the data set: without a hint every row waits for memory.
-KOKKOS_INLINE_FUNCTION void prefetch(const void* begin, std::int64_t bytes) {
+[[maybe_unused]] KOKKOS_INLINE_FUNCTION void prefetch(const void* begin, std::int64_t bytes) {
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDA_ARCH__) && \
     !defined(__HIP_DEVICE_COMPILE__)
   constexpr std::int64_t kCacheLine = 64;
@@ -96,13 +105,20 @@ void gather(const ExecSpace& exec, const std::string& label, const View<const T>
   expect(sample_of_slot.extent_int(0) >= y.slots, "a sample for every slot");
   const std::int64_t units = y.shape.units();
   expect(data.extent(0) % static_cast<std::size_t>(units) == 0, "whole samples of y's shape");
-  if (y.layout == Layout::rows) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.slots),
-                         GatherRow<T>{data.data(), sample_of_slot, y.data.data(), units, y.slots});
-  } else {
-    const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),
-                         GatherTile<T>{data.data(), sample_of_slot, y.data.data(), units});
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.size()),
+                         device::GatherElement<T, ToFloat>{data.data(), sample_of_slot.data(),
+                                                           y.data.data(), units, y.layout});
+  } else if constexpr (kHostExecution) {
+    if (y.layout == Layout::rows) {
+      Kokkos::parallel_for(
+          label, RangePolicy(exec, 0, y.slots),
+          GatherRow<T>{data.data(), sample_of_slot, y.data.data(), units, y.slots});
+    } else {
+      const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),
+                           GatherTile<T>{data.data(), sample_of_slot, y.data.data(), units});
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #include "layers/layout.hpp"
 
 #include "base/assert.hpp"
+#include "layers/device/elements.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -36,33 +38,43 @@ void rows_to_lanes(const ExecSpace& exec, const Activation& from, const Activati
   const Tile tiles{from.shape.units()};
   const float* rows = from.data.data();
   float* lanes = to.data.data();
-  Kokkos::parallel_for(
-      "quern::layers::rows_to_lanes",
-      RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
-      KOKKOS_LAMBDA(std::int64_t tile) {
-        const float* in = rows + tiles.in_rows(tile);
-        float* out = lanes + tiles.in_lanes(tile);
-        for (int u = 0; u < tiles.width(tile); ++u)
-          for (int l = 0; l < kLanes; ++l) out[u * kLanes + l] = in[l * tiles.row_stride() + u];
-      });
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for("quern::layers::rows_to_lanes", RangePolicy(exec, 0, to.size()),
+                         device::RowsToLanes{rows, lanes, from.shape.units()});
+  } else if constexpr (kHostExecution) {
+    Kokkos::parallel_for(
+        "quern::layers::rows_to_lanes",
+        RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
+        KOKKOS_LAMBDA(std::int64_t tile) {
+          const float* in = rows + tiles.in_rows(tile);
+          float* out = lanes + tiles.in_lanes(tile);
+          for (int u = 0; u < tiles.width(tile); ++u)
+            for (int l = 0; l < kLanes; ++l) out[u * kLanes + l] = in[l * tiles.row_stride() + u];
+        });
+  }
 }
 
 void lanes_to_rows(const ExecSpace& exec, const Activation& from, const Activation& to) {
   const Tile tiles{from.shape.units()};
   const float* lanes = from.data.data();
   float* rows = to.data.data();
-  Kokkos::parallel_for(
-      "quern::layers::lanes_to_rows",
-      RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
-      KOKKOS_LAMBDA(std::int64_t tile) {
-        const float* in = lanes + tiles.in_lanes(tile);
-        float* out = rows + tiles.in_rows(tile);
-        const int width = tiles.width(tile);
-        for (int l = 0; l < kLanes; ++l, out += tiles.row_stride()) {
-          for (int u = 0; u < width; ++u) out[u] = in[u * kLanes + l];
-          for (int u = width; u < kLanes; ++u) out[u] = 0;
-        }
-      });
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for("quern::layers::lanes_to_rows", RangePolicy(exec, 0, to.size()),
+                         device::LanesToRows{lanes, rows, from.shape.units()});
+  } else if constexpr (kHostExecution) {
+    Kokkos::parallel_for(
+        "quern::layers::lanes_to_rows",
+        RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
+        KOKKOS_LAMBDA(std::int64_t tile) {
+          const float* in = lanes + tiles.in_lanes(tile);
+          float* out = rows + tiles.in_rows(tile);
+          const int width = tiles.width(tile);
+          for (int l = 0; l < kLanes; ++l, out += tiles.row_stride()) {
+            for (int u = 0; u < width; ++u) out[u] = in[u * kLanes + l];
+            for (int u = width; u < kLanes; ++u) out[u] = 0;
+          }
+        });
+  }
 }
 
 void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {

@@ -2,8 +2,10 @@
 #include "layers/linear.hpp"
 
 #include "linalg/block_sum.hpp"
+#include "linalg/device/gemm.hpp"
 #include "linalg/gemm.hpp"
 #include "linalg/transpose.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -26,6 +28,7 @@ void Linear::add_parameters(ParameterTable& table) {
 }
 
 void Linear::allocate(int) {
+  if (runs_device_kernels()) return;
   weight_rows_ =
       FloatView("quern::layers::linear_weight_rows",
                 static_cast<std::size_t>(out_features_ * round_up_to_lanes(in_features_)));
@@ -57,14 +60,20 @@ void Linear::backward(const ExecSpace& exec, const StepContext& step, const Acti
 
 void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
                             const Activation& dy, const Activation& dx) {
-  const std::int64_t row = round_up_to_lanes(in_features_);
-  transpose(exec, "quern::layers::linear_transpose",
-            {weight_rows_.data(), out_features_, in_features_, row}, weight_t(step));
   Epilogue epilogue;
   if (fused_input_relu_) epilogue.relu_gate = x.data.data();
-  multiply(exec, "quern::layers::linear_input_gradient",
-           {dx.data.data(), dx.slots, in_features_, dx.row_stride()}, rows_of(dy),
-           {weight_rows_.data(), out_features_, in_features_, row}, epilogue);
+  const Matrix result{dx.data.data(), dx.slots, in_features_, dx.row_stride()};
+  if (runs_device_kernels()) {
+    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
+                                weight_t(step), epilogue);
+  } else if constexpr (kHostExecution) {
+    // A CPU reads whole vectors of W's rows.
+    const std::int64_t row = round_up_to_lanes(in_features_);
+    transpose(exec, "quern::layers::linear_transpose",
+              {weight_rows_.data(), out_features_, in_features_, row}, weight_t(step));
+    multiply(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
+             {weight_rows_.data(), out_features_, in_features_, row}, epilogue);
+  }
 }
 
 }  // namespace quern

@@ -2,7 +2,9 @@
 #include "layers/max_pool2d.hpp"
 
 #include "base/assert.hpp"
+#include "layers/device/pools.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -120,18 +122,29 @@ MaxPool2d::MaxPool2d(const LayerSpec& spec, const Shape& input)
 void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
   expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
-  launch<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window_,
-                         static_cast<const float*>(x.data.data()), y.data.data());
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for("quern::layers::max_pool2d", RangePolicy(exec, 0, y.size()),
+                         device::MaxPoolForward{window_, x.data.data(), y.data.data()});
+  } else if constexpr (kHostExecution) {
+    launch<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window_,
+                           static_cast<const float*>(x.data.data()), y.data.data());
+  }
 }
 
 void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
   expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
-  launch<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
-                          static_cast<const float*>(x.data.data()),
-                          static_cast<const float*>(dy.data.data()), dx.data.data(),
-                          fused_input_relu_);
+  if (runs_device_kernels()) {
+    Kokkos::parallel_for("quern::layers::max_pool2d_backward", RangePolicy(exec, 0, dx.size()),
+                         device::MaxPoolBackward{window_, x.data.data(), dy.data.data(),
+                                                 dx.data.data(), fused_input_relu_});
+  } else if constexpr (kHostExecution) {
+    launch<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
+                            static_cast<const float*>(x.data.data()),
+                            static_cast<const float*>(dy.data.data()), dx.data.data(),
+                            fused_input_relu_);
+  }
 }
 
 }  // namespace quern

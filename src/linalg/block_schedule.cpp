@@ -18,6 +18,7 @@ BlockSchedule make_block_schedule(int first, int last, int total, int block_slot
   schedule.num_blocks = last - first;
   schedule.block_slots = block_slots;
   schedule.num_partials = static_cast<int>(walk.remain.size());
+  schedule.depth = walk.depth;
   schedule.merges = merges;
   schedule.host_merges = host;
   return schedule;

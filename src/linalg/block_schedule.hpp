@@ -20,6 +20,7 @@ struct BlockSchedule {
   int num_blocks = 0;    ///< blocks of this rank, may be 0
   int block_slots = 0;   ///< slots of each block
   int num_partials = 0;  ///< sums this rank hands on
+  int depth = 0;         ///< the most sums that are on the stack at once
   View<const int> merges;
   Kokkos::View<const int*, Kokkos::HostSpace> host_merges;  ///< the same, for host micro-kernels
 

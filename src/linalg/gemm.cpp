@@ -1,120 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/gemm.hpp"
 
-#include <algorithm>
-
-#include "linalg/gemm_tile.hpp"
+#include "linalg/device/gemm.hpp"
+#include "linalg/host/gemm.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
-namespace {
-
-using simd::EvenSplit;
-using simd::kRows;
-using simd::kTallRows;
-using simd::kVectors;
-using simd::Tile;
-
-// Rows that a tile of V vectors may have.
-constexpr int largest_rows(int vectors) {
-  return 2 * vectors <= kVectors ? kTallRows : kRows;
-}
-
-// Calls f<R, V>() for a tile of `rows` rows and `vectors` vectors.
-template <class F>
-void with_tile(int rows, int vectors, F&& f) {
-  simd::with_constant<kVectors>(vectors, [&]<int V>() {
-    simd::with_constant<largest_rows(V)>(rows, [&]<int R>() { f.template operator()<R, V>(); });
-  });
-}
-
-struct TilePlace {
-  int row;
-  int rows;
-  int column;
-  int columns;
-
-  int vectors() const { return (columns + 15) / 16; }
-};
-
-// The tiles of an m x n result as one range, rows running fastest so that neighbours share a panel
-// of B.
-struct TileGrid {
-  int columns;
-  EvenSplit panels;  // of vectors
-  EvenSplit rows;
-
-  TileGrid(int m, int n)
-      : columns(n),
-        panels((n + 15) / 16, kVectors),
-        rows(m, largest_rows(panels.size(panels.pieces - 1))) {}
-
-  std::int64_t count() const { return std::int64_t{rows.pieces} * panels.pieces; }
-
-  TilePlace operator[](std::int64_t tile) const {
-    const int piece = static_cast<int>(tile % rows.pieces);
-    const int panel = static_cast<int>(tile / rows.pieces);
-    const int column = 16 * panels.begin(panel);
-    return {rows.begin(piece), rows.size(piece), column,
-            std::min(16 * panels.size(panel), columns - column)};
-  }
-};
-
-template <int R, int V>
-void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_stride,
-                std::int64_t c_row, int columns, const ConstMatrix& a, const ConstMatrix& b) {
-  Tile<R, V>::prefetch_target(c, c_row);
-  Tile<R, V> stack[BlockSchedule::kMaxDepth];
-  int top = 0;
-  for (int block = 0; block < schedule.num_blocks; ++block) {
-    const std::int64_t slot = std::int64_t{block} * schedule.block_slots;
-    Tile<R, V> tile;
-    tile.clear();
-    tile.multiply_add(schedule.block_slots, a.data + slot * a.stride, 1, a.stride,
-                      b.data + slot * b.stride, b.stride);
-    for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(stack[--top]);
-    stack[top++] = tile;
-  }
-  for (int p = 0; p < top; ++p) stack[p].store_to(c + p * partial_stride, c_row, columns);
-}
-
-}  // namespace
-
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
-  const TileGrid grid(c.rows, c.columns);
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
-    const TilePlace place = grid[item];
-    const std::int64_t target = place.row * c.stride + place.column;
-    with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
-      Tile<R, V>::prefetch_target(c.data + target, c.stride);
-      Tile<R, V> tile;
-      tile.clear();
-      tile.multiply_add(a.columns, a.data + place.row * a.stride, a.stride, 1,
-                        b.data + place.column, b.stride);
-      if (epilogue.bias) tile.add_to_rows(epilogue.bias + place.column);
-      if (epilogue.relu) tile.apply_relu();
-      if (epilogue.relu_gate) tile.apply_relu_slope(epilogue.relu_gate + target, c.stride);
-      tile.store_to(c.data + target, c.stride, place.columns);
-    });
-  });
+  if (runs_device_kernels())
+    device::multiply(exec, label, c, a, b, epilogue);
+  else if constexpr (kHostExecution)
+    host::multiply(exec, label, c, a, b, epilogue);
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
                      const GradientPartials& partials, std::int64_t offset, std::int64_t row,
                      const ConstMatrix& a, const ConstMatrix& b) {
-  const TileGrid grid(a.columns, b.columns);
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
-    const TilePlace place = grid[item];
-    float* c = partials.data.data() + offset + place.row * row + place.column;
-    ConstMatrix a_tile = a;
-    ConstMatrix b_tile = b;
-    a_tile.data += place.row;
-    b_tile.data += place.column;
-    with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
-      sum_blocks<R, V>(schedule, c, partials.stride, row, place.columns, a_tile, b_tile);
-    });
-  });
+  if (runs_device_kernels())
+    device::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
+  else if constexpr (kHostExecution)
+    host::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
 }
 
 }  // namespace quern

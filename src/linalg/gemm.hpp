@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense products on the host back ends. Reference twin: linalg/reference/gemm.hpp.
+// Dense products. Reference twin: linalg/reference/gemm.hpp.
+//
+// host/ has the kernels of the CPU back ends, device/ those of the others: the same chain of fused
+// multiply-adds for every element, so the same bits.
 #pragma once
 
 #include <string>

@@ -1,68 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/transpose.hpp"
 
-#include <algorithm>
-
-#include "linalg/simd.hpp"
+#include "linalg/device/transpose.hpp"
+#include "linalg/host/gemm.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
-namespace {
-
-using simd::Register;
-
-constexpr int kBlock = simd::kRegisterLanes;
-
-// Rounds of the butterfly: exchange the off-diagonal halves of all pairs of rows `Step` apart, then
-// of rows half as far. They transpose a block of registers.
-template <int Step>
-void exchange(Register (&rows)[kBlock]) {
-  simd::LaneIndex low{};
-  simd::LaneIndex high{};
-  for (int lane = 0; lane < kBlock; ++lane) {
-    const bool upper = (lane & Step) != 0;
-    low[lane] = upper ? kBlock + lane - Step : lane;
-    high[lane] = upper ? kBlock + lane : lane + Step;
-  }
-  for (int r = 0; r < kBlock; ++r) {
-    if (r & Step) continue;
-    const Register a = rows[r];
-    const Register b = rows[r + Step];
-    rows[r] = __builtin_shuffle(a, b, low);
-    rows[r + Step] = __builtin_shuffle(a, b, high);
-  }
-  if constexpr (Step > 1) exchange<Step / 2>(rows);
-}
-
-void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column) {
-  const int rows = std::min(kBlock, a.rows - row);
-  const int columns = std::min(kBlock, a.columns - column);
-  Register block[kBlock];
-  for (int r = 0; r < kBlock; ++r) {
-    block[r] = r < rows ? simd::load<Register>(a.data + (row + r) * a.stride + column) : Register{};
-  }
-  exchange<kBlock / 2>(block);
-  for (int c = 0; c < columns; ++c) {
-    float* out = b.data + (column + c) * b.stride + row;
-    if (rows == kBlock) {
-      simd::store(out, block[c]);
-    } else {
-      simd::store_first(out, block[c], rows);
-    }
-  }
-}
-
-}  // namespace
-
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a) {
-  const int row_blocks = (a.rows + kBlock - 1) / kBlock;
-  const int column_blocks = (a.columns + kBlock - 1) / kBlock;
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, column_blocks), [=](std::int64_t item) {
-    for (int block = 0; block < row_blocks; ++block) {
-      transpose_block(b, a, kBlock * block, kBlock * static_cast<int>(item));
-    }
-  });
+  if (runs_device_kernels())
+    device::transpose(exec, label, b, a);
+  else if constexpr (kHostExecution)
+    host::transpose(exec, label, b, a);
 }
 
 }  // namespace quern

@@ -3,8 +3,10 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "loss/device/cross_entropy.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/exp.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -77,11 +79,19 @@ void CrossEntropy::evaluate_slots(const ExecSpace& exec, const LossContext& step
                                   const Activation& prediction, const LossTarget& target,
                                   const Activation& d_prediction, const FloatView& values) const {
   expect(prediction.layout == Layout::rows, "a prediction in rows");
-  Kokkos::parallel_for(
-      "quern::loss::cross_entropy", RangePolicy(exec, 0, prediction.slots),
-      CrossEntropySlot{prediction.data.data(), d_prediction.data.data(), values.data(),
-                       step.sample_of_slot, target.labels, step.scalars, prediction.shape.units(),
-                       prediction.row_stride()});
+  if (runs_device_kernels()) {
+    for_each_team(exec, "quern::loss::cross_entropy", prediction.slots,
+                  device::CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(),
+                                             values.data(), step.sample_of_slot.data(),
+                                             target.labels.data(), step.scalars.data(),
+                                             prediction.shape.units(), prediction.row_stride()});
+  } else if constexpr (kHostExecution) {
+    Kokkos::parallel_for(
+        "quern::loss::cross_entropy", RangePolicy(exec, 0, prediction.slots),
+        CrossEntropySlot{prediction.data.data(), d_prediction.data.data(), values.data(),
+                         step.sample_of_slot, target.labels, step.scalars, prediction.shape.units(),
+                         prediction.row_stride()});
+  }
 }
 
 }  // namespace quern

@@ -2,7 +2,9 @@
 #include "loss/mse.hpp"
 
 #include "base/assert.hpp"
+#include "loss/device/mse.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -98,15 +100,23 @@ void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
   expect(wanted.shape == prediction.shape && wanted.layout == prediction.layout &&
              wanted.slots == prediction.slots,
          "a target shaped like the prediction");
-  const MseArrays arrays{prediction.data.data(),  wanted.data.data(),  d_prediction.data.data(),
-                         values.data(),           step.sample_of_slot, step.scalars,
-                         prediction.shape.units()};
-  if (prediction.layout == Layout::rows)
-    Kokkos::parallel_for("quern::loss::mse_rows", RangePolicy(exec, 0, prediction.slots),
-                         MseRow{arrays});
-  else
-    Kokkos::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.slots / kLanes),
-                         MseLanes{arrays});
+  if (runs_device_kernels()) {
+    const device::MseTeam<> kernel{
+        prediction.data.data(),     wanted.data.data(),  d_prediction.data.data(), values.data(),
+        step.sample_of_slot.data(), step.scalars.data(), prediction.shape.units(), prediction.slots,
+        prediction.layout};
+    for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
+  } else if constexpr (kHostExecution) {
+    const MseArrays arrays{prediction.data.data(),  wanted.data.data(),  d_prediction.data.data(),
+                           values.data(),           step.sample_of_slot, step.scalars,
+                           prediction.shape.units()};
+    if (prediction.layout == Layout::rows)
+      Kokkos::parallel_for("quern::loss::mse_rows", RangePolicy(exec, 0, prediction.slots),
+                           MseRow{arrays});
+    else
+      Kokkos::parallel_for("quern::loss::mse_lanes",
+                           RangePolicy(exec, 0, prediction.slots / kLanes), MseLanes{arrays});
+  }
 }
 
 }  // namespace quern

@@ -2,6 +2,8 @@
 #include "optim/clip.hpp"
 
 #include "base/assert.hpp"
+#include "optim/device/clip.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -24,6 +26,11 @@ KOKKOS_INLINE_FUNCTION double sum_of_squares(const float* values, std::int64_t c
 
 void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient, std::int64_t size,
                 const View<double>& sums) {
+  if (runs_device_kernels()) {
+    for_each_team(exec, "quern::optim::clip_chunks", sums.extent_int(0),
+                  device::SquaresOfChunk<>{gradient.data(), size, kClipChunk, sums.data()});
+    return;
+  }
   Kokkos::parallel_for(
       "quern::optim::clip_chunks", RangePolicy(exec, 0, sums.extent_int(0)),
       KOKKOS_LAMBDA(std::int64_t chunk) {

@@ -10,37 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "linalg/gemm_tile.hpp"
+#include "layers/conv_shape.hpp"
+#include "linalg/host/gemm_tile.hpp"
 
 namespace quern::simd {
-
-/// Sizes of a convolution without padding: padded inputs are padded by a copy beforehand.
-struct ConvShape {
-  int in_channels;
-  int in_height;
-  int in_width;
-  int out_channels;
-  int out_height;
-  int out_width;
-  int kernel;
-  int stride;
-
-  std::int64_t in_group() const { return std::int64_t{16} * in_channels * in_height * in_width; }
-  std::int64_t out_group() const {
-    return std::int64_t{16} * out_channels * out_height * out_width;
-  }
-  std::int64_t in(int c, int h, int w) const {
-    return std::int64_t{16} * ((c * in_height + h) * in_width + w);
-  }
-  std::int64_t out(int c, int h, int w) const {
-    return std::int64_t{16} * ((c * out_height + h) * out_width + w);
-  }
-  /// Position of W[o, i, kh, kw] in PyTorch's order.
-  std::int64_t weight(int o, int i, int kh, int kw) const {
-    return ((std::int64_t{o} * in_channels + i) * kernel + kh) * kernel + kw;
-  }
-  int taps() const { return in_channels * kernel * kernel; }
-};
 
 /// Values of a set of columns, C channels by T columns, in registers.
 template <int C, int T>

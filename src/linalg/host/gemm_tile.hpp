@@ -6,7 +6,7 @@
 // on how many rows or columns the matrix has.
 #pragma once
 
-#include "linalg/simd.hpp"
+#include "linalg/host/simd.hpp"
 
 namespace quern::simd {
 

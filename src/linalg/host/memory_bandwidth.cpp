@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/stopwatch.hpp"
-#include "linalg/simd.hpp"
+#include "linalg/host/simd.hpp"
 
 namespace quern {
 

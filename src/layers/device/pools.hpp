@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools on a device: a thread computes one element. Gradients are gathered from the windows that
+// cover an element, in the order in which a CPU scatters them, so the bits are the same.
+#pragma once
+
+#include "layers/pool_window.hpp"
+
+namespace quern::device {
+
+/// Element `i` of an array of planes [height, width] in lanes.
+struct PlaneElement {
+  int lane;
+  int column;
+  int row;
+  std::int64_t plane;
+
+  KOKKOS_INLINE_FUNCTION PlaneElement(std::int64_t i, int height, int width) {
+    lane = static_cast<int>(i % kLanes);
+    i /= kLanes;
+    column = static_cast<int>(i % width);
+    i /= width;
+    row = static_cast<int>(i % height);
+    plane = i / height;
+  }
+};
+
+/// The windows [first, end) of one axis that cover `position`.
+struct CoveringWindows {
+  int first;
+  int end;
+
+  KOKKOS_INLINE_FUNCTION CoveringWindows(int position, int size, int stride, int outputs) {
+    first = position < size ? 0 : (position - size) / stride + 1;
+    const int last = position / stride;
+    end = last < outputs ? last + 1 : outputs;
+  }
+};
+
+/// Calls f(place of the window's first element in x's plane, place of its output in y's plane) for
+/// the windows that cover an element, row by row.
+template <class F>
+KOKKOS_INLINE_FUNCTION void for_each_window(const PoolWindow& window, const PlaneElement& at,
+                                            const F& f) {
+  const CoveringWindows rows(at.row, window.size, window.stride, window.out_height);
+  const CoveringWindows columns(at.column, window.size, window.stride, window.out_width);
+  for (int oh = rows.first; oh < rows.end; ++oh)
+    for (int ow = columns.first; ow < columns.end; ++ow)
+      f(window.begin(oh, ow), (std::int64_t{oh} * window.out_width + ow) * kLanes);
+}
+
+struct AvgPoolForward {
+  PoolWindow window;
+  const float* x;
+  float* y;
+  float factor;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const PlaneElement at(i, window.out_height, window.out_width);
+    const float* in = x + at.plane * window.plane() + window.begin(at.row, at.column) + at.lane;
+    float sum = 0;
+    for (int kh = 0; kh < window.size; ++kh)
+      for (int kw = 0; kw < window.size; ++kw) sum += in[(kh * window.width + kw) * kLanes];
+    y[i] = sum * factor;
+  }
+};
+
+struct AvgPoolBackward {
+  PoolWindow window;
+  const float* x;  ///< read only if gated
+  const float* dy;
+  float* dx;
+  float factor;
+  bool gated;  ///< x is a ReLU's output, whose slope is applied
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const PlaneElement at(i, window.height, window.width);
+    const float* slope = dy + at.plane * window.out_plane() + at.lane;
+    const bool closed = gated && x[i] <= 0;
+    const bool add = window.windows_overlap();
+    float sum = 0;
+    for_each_window(window, at, [&](std::int64_t, std::int64_t output) {
+      const float passed = closed ? 0.0f : slope[output] * factor;
+      sum = add ? sum + passed : passed;
+    });
+    dx[i] = sum;
+  }
+};
+
+/// The largest element of a window; ties keep the first, NaN replaces.
+struct WindowMaximum {
+  float value;
+  int place;  ///< in the order of scanning
+
+  KOKKOS_INLINE_FUNCTION WindowMaximum(const PoolWindow& window, const float* in)
+      : value(in[0]), place(0) {
+    for (int k = 1; k < window.size * window.size; ++k) {
+      const float next = in[(k / window.size * window.width + k % window.size) * kLanes];
+      if (next > value || next != next) {
+        value = next;
+        place = k;
+      }
+    }
+  }
+};
+
+struct MaxPoolForward {
+  PoolWindow window;
+  const float* x;
+  float* y;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const PlaneElement at(i, window.out_height, window.out_width);
+    const float* in = x + at.plane * window.plane() + window.begin(at.row, at.column) + at.lane;
+    y[i] = WindowMaximum(window, in).value;
+  }
+};
+
+struct MaxPoolBackward {
+  PoolWindow window;
+  const float* x;
+  const float* dy;
+  float* dx;
+  bool gated;  ///< x is a ReLU's output, whose slope is applied
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const PlaneElement at(i, window.height, window.width);
+    const float* plane = x + at.plane * window.plane() + at.lane;
+    const float* slope = dy + at.plane * window.out_plane() + at.lane;
+    const std::int64_t mine = (std::int64_t{at.row} * window.width + at.column) * kLanes;
+    float sum = 0;
+    for_each_window(window, at, [&](std::int64_t begin, std::int64_t output) {
+      const WindowMaximum best(window, plane + begin);
+      const int k = best.place;
+      const bool won = begin + (k / window.size * window.width + k % window.size) * kLanes == mine;
+      const float share = gated && best.value <= 0 ? 0 : slope[output];
+      sum = sum + (won ? share : 0.0f);
+    });
+    dx[i] = sum;
+  }
+};
+
+}  // namespace quern::device

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// linalg/gemm.hpp on a device, the same bits. What the functions do stands there.
+//
+// They run on a CPU as well (slowly), so that the tests can compare them with linalg/host/ there.
+#pragma once
+
+#include <string>
+
+#include "linalg/block_schedule.hpp"
+#include "linalg/gemm.hpp"
+#include "linalg/matrix.hpp"
+
+namespace quern::device {
+
+void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+              const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
+
+/// C = epilogue(A B^T), B [n, k]. Otherwise as multiply().
+void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                         const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
+
+void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const ConstMatrix& a, const ConstMatrix& b);
+
+}  // namespace quern::device

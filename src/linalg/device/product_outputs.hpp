@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the sums of a TiledProduct.
+#pragma once
+
+#include "linalg/block_schedule.hpp"
+#include "linalg/device/tiled_product.hpp"
+#include "linalg/gemm.hpp"
+
+namespace quern::device {
+
+/// C = epilogue(sums); one block only.
+struct EpilogueOutput {
+  Matrix c;
+  Epilogue epilogue;
+
+  template <class Shape>
+  struct State {};
+
+  template <class Shape>
+  KOKKOS_INLINE_FUNCTION void finish_block(State<Shape>&, int, const MicroTile<Shape>& tile,
+                                           int row, int column) const {
+    store(tile, row, column);
+  }
+
+  /// Products over no k at all are zero.
+  template <class Shape>
+  KOKKOS_INLINE_FUNCTION void finish(State<Shape>&, int, int) const {}
+
+  template <class Shape>
+  KOKKOS_INLINE_FUNCTION void store(const MicroTile<Shape>& tile, int row, int column) const {
+    for (int r = 0; r < Shape::kMicroRows; ++r) {
+      for (int k = 0; k < Shape::kMicroColumns; ++k) {
+        const int j = column + k;
+        if (row + r >= c.rows || j >= c.columns) continue;
+        const std::int64_t at = (row + r) * c.stride + j;
+        float value = tile.sum[r][k];
+        if (epilogue.bias) value += epilogue.bias[j];
+        if (epilogue.relu) value = value <= 0 ? 0 : value;
+        if (epilogue.relu_gate) value = epilogue.relu_gate[at] <= 0 ? 0 : value;
+        c.data[at] = value;
+      }
+    }
+  }
+};
+
+/// The sums of blocks, added by the block tree. StackDepth: at least schedule.depth.
+template <int StackDepth>
+struct PartialsOutput {
+  const int* merges;
+  float* partials;  ///< element (0, 0) of the first partial
+  std::int64_t partial_stride;
+  std::int64_t row_stride;
+  int num_partials;
+  int rows;
+  int columns;
+
+  template <class Shape>
+  struct State {
+    MicroTile<Shape> stack[StackDepth];
+    int top = 0;
+  };
+
+  template <class Shape>
+  KOKKOS_INLINE_FUNCTION void finish_block(State<Shape>& state, int block,
+                                           const MicroTile<Shape>& tile, int, int) const {
+    MicroTile<Shape> sum = tile;
+    for (int merge = merges[block]; merge > 0; --merge) {
+      const MicroTile<Shape>& left = state.stack[--state.top];
+      for (int r = 0; r < Shape::kMicroRows; ++r)
+        for (int c = 0; c < Shape::kMicroColumns; ++c) sum.sum[r][c] += left.sum[r][c];
+    }
+    state.stack[state.top++] = sum;
+  }
+
+  template <class Shape>
+  KOKKOS_INLINE_FUNCTION void finish(State<Shape>& state, int row, int column) const {
+    for (int p = 0; p < num_partials; ++p) {
+      for (int r = 0; r < Shape::kMicroRows; ++r) {
+        for (int c = 0; c < Shape::kMicroColumns; ++c) {
+          if (row + r >= rows || column + c >= columns) continue;
+          partials[p * partial_stride + (row + r) * row_stride + column + c] =
+              state.stack[p].sum[r][c];
+        }
+      }
+    }
+  }
+};
+
+}  // namespace quern::device

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "linalg/block_schedule.hpp"
+
+namespace quern::host {
+
+/// linalg/block_sum.hpp on a CPU: a work item sums some neighbouring columns.
+void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                    const ConstFloatView& values, std::int64_t slot_stride, std::int64_t columns,
+                    const GradientPartials& partials, std::int64_t offset);
+
+}  // namespace quern::host

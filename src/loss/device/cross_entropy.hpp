@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross entropy on a device: a team has one slot, a thread every n-th class. Only the sum of the
+// powers is a chain, in the order of the classes as on a CPU.
+#pragma once
+
+#include "loss/loss.hpp"
+#include "tensor/exp.hpp"
+#include "tensor/team.hpp"
+
+namespace quern::device {
+
+template <int Threads = kTeamThreads<32>>
+struct CrossEntropyTeam {
+  static constexpr int kThreads = Threads;
+  static constexpr int kChunk = 128;  ///< classes whose powers wait to be added
+  static constexpr std::size_t kScratchBytes = scratch_bytes(kChunk + 2 * Threads + 2, 4);
+
+  const float* logits;  ///< [slots, row_stride]
+  float* d_logits;      ///< the same shape, or null
+  float* values;        ///< [slots, Loss::kColumns]
+  const std::int64_t* sample_of_slot;
+  const std::uint8_t* labels;
+  const StepScalars* scalars;
+  int classes;
+  int row_stride;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
+    const int thread = team.team_rank();
+    const std::int64_t slot = team.league_rank();
+    const std::int64_t sample = sample_of_slot[slot];
+    const int label = sample >= 0 ? labels[sample] : 0;
+    const bool valid = sample >= 0 && label < classes;
+    const float* x = logits + slot * row_stride;
+    float* dx = d_logits ? d_logits + slot * row_stride : nullptr;
+    if (dx)
+      for (int v = valid ? classes + thread : thread; v < row_stride; v += Threads) dx[v] = 0;
+    if (!valid) {  // the same for the whole team
+      if (thread != 0) return;
+      values[slot * Loss::kColumns + Loss::kLoss] =
+          sample >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0;
+      values[slot * Loss::kColumns + Loss::kCorrect] = 0;
+      return;
+    }
+    const int best = largest(team, x);
+    const float total = sum_powers(team, x, dx, x[best]);
+    if (dx) {
+      const float inverse_count = scalars->inverse_count;
+      for (int v = thread; v < classes; v += Threads) {
+        const float power = v == label ? dx[v] - total : dx[v];
+        dx[v] = power / total * inverse_count;
+      }
+    }
+    if (thread != 0) return;
+    values[slot * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
+    values[slot * Loss::kColumns + Loss::kLoss] = Kokkos::log(total) + (x[best] - x[label]);
+  }
+
+  /// The first of the largest logits; what is not a number counts only as the first.
+  KOKKOS_INLINE_FUNCTION int largest(const Team& team, const float* x) const {
+    float* best_of = scratch_floats(team, Threads);
+    float* answer = scratch_floats(team, 1);
+    int best = 0;
+    for (int v = team.team_rank(); v < classes; v += Threads)
+      if (x[v] > x[best]) best = v;
+    best_of[team.team_rank()] = static_cast<float>(best);  // exact: below 2^24
+    team.team_barrier();
+    if (team.team_rank() == 0) {
+      for (int t = 1; t < Threads; ++t) {
+        const int other = static_cast<int>(best_of[t]);
+        if (x[other] > x[best] || (x[other] == x[best] && other < best)) best = other;
+      }
+      answer[0] = static_cast<float>(best);
+    }
+    team.team_barrier();
+    return static_cast<int>(answer[0]);
+  }
+
+  /// Sum of exp(x - largest) in the order of the classes; the powers go to dx unless it is null.
+  KOKKOS_INLINE_FUNCTION float sum_powers(const Team& team, const float* x, float* dx,
+                                          float largest) const {
+    float* powers = scratch_floats(team, kChunk);
+    float* answer = scratch_floats(team, 1);
+    float total = 0;
+    for (int begin = 0; begin < classes; begin += kChunk) {
+      const int count = classes - begin < kChunk ? classes - begin : kChunk;
+      for (int v = team.team_rank(); v < count; v += Threads) {
+        powers[v] = exp_normal(x[begin + v] - largest);
+        if (dx) dx[begin + v] = powers[v];
+      }
+      team.team_barrier();
+      if (team.team_rank() == 0)
+        for (int v = 0; v < count; ++v) total += powers[v];
+      team.team_barrier();
+    }
+    if (team.team_rank() == 0) answer[0] = total;
+    team.team_barrier();
+    return answer[0];
+  }
+};
+
+}  // namespace quern::device

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sums of squares of a gradient's chunks on a device: a thread has one lane of a chunk, in the
+// order of optim/clip.cpp.
+#pragma once
+
+#include "tensor/team.hpp"
+
+namespace quern::device {
+
+template <int Threads = kTeamThreads<kLanes>>
+struct SquaresOfChunk {
+  static constexpr int kThreads = Threads;
+  static constexpr std::size_t kScratchBytes = kLanes * sizeof(double) + 16;
+
+  const float* values;
+  std::int64_t size;
+  std::int64_t chunk;  ///< floats of a chunk, a multiple of kLanes
+  double* sums;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
+    auto* lanes =
+        static_cast<double*>(team.team_scratch(0).get_shmem_aligned(kLanes * sizeof(double), 16));
+    const std::int64_t begin = std::int64_t{team.league_rank()} * chunk;
+    const std::int64_t end = begin + chunk < size ? begin + chunk : size;
+    for (int l = team.team_rank(); l < kLanes; l += Threads) {
+      double sum = 0;
+      for (std::int64_t i = begin + l; i < end; i += kLanes) {
+        const double value = values[i];
+        sum += value * value;
+      }
+      lanes[l] = sum;
+    }
+    team.team_barrier();
+    if (team.team_rank() != 0) return;
+    for (int width = kLanes / 2; width > 0; width /= 2)
+      for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+    sums[team.league_rank()] = lanes[0];
+  }
+};
+
+}  // namespace quern::device

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole training steps with the kernels for devices, run on a CPU, against those with the CPU's
+// own: the same bits.
+#include <gtest/gtest.h>
+
+#include "comm/serial/communicator.hpp"
+#include "support/train_samples.hpp"
+#include "tensor/kernel_choice.hpp"
+#include "train/training_step.hpp"
+
+namespace quern::test {
+
+namespace {
+
+struct Trained {
+  std::vector<float> parameters;
+  std::vector<double> losses;
+};
+
+Trained train(const Recipe& recipe, const Samples& samples, bool device_kernels) {
+  choose_device_kernels(device_kernels);
+  SerialCommunicator comm;
+  Model model(recipe);
+  TrainingStep step(recipe, comm, model, samples);
+  Trained trained;
+  for (int i = 0; i < 2 * step.steps_per_epoch(); ++i) {
+    if (i == step.steps_per_epoch()) step.set_position(i, 1, 0);
+    trained.losses.push_back(step.run(ExecSpace(), false).loss);
+  }
+  choose_device_kernels(false);
+  trained.parameters = to_vector(model.parameters());
+  return trained;
+}
+
+class DeviceKernels : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(DeviceKernels, TrainToTheSameBits) {
+#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
+  GTEST_SKIP() << "a CPU without fused multiply-add";
+#endif
+  const Samples samples = image_samples(70, kImage, 5);
+  const Recipe recipe = image_recipe(33, GetParam());
+  const Trained host = train(recipe, samples, false);
+  const Trained device = train(recipe, samples, true);
+  EXPECT_EQ(host.losses, device.losses);
+  EXPECT_EQ(host.parameters, device.parameters);
+}
+
+constexpr const char* kImageLayers =
+    "network.layers=[{type = \"conv2d\", channels = 9, kernel = 3, padding = 1}, {type = \"relu\"},"
+    " {type = \"max_pool2d\", size = 3, stride = 1}, {type = \"dropout\", p = 0.3},"
+    " {type = \"conv2d\", channels = 4, kernel = 2, stride = 2}, {type = \"tanh\"},"
+    " {type = \"avg_pool2d\", size = 2, stride = 1}, {type = \"flatten\"},"
+    " {type = \"linear\", features = 5}]";
+constexpr const char* kAutoEncoder =
+    "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 17}, {type = \"relu\"},"
+    " {type = \"linear\", features = 36}, {type = \"gelu\"}]";
+constexpr const char* kImageToImage =
+    "network.layers=[{type = \"conv2d\", channels = 1, kernel = 3, padding = 1}]";
+
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, DeviceKernels,
+    ::testing::Values(std::vector<std::string>{},
+                      std::vector<std::string>{"train.micro_block=3", "optimizer.clip_norm=0.5"},
+                      std::vector<std::string>{kImageLayers, "optimizer.type=adamw"},
+                      std::vector<std::string>{"loss.type=mse", "data.target=input", kAutoEncoder},
+                      std::vector<std::string>{"loss.type=mse", "data.target=input",
+                                               kImageToImage}));
+
+}  // namespace
+
+}  // namespace quern::test
