@@ -11,8 +11,9 @@ using simd::EvenSplit;
 using simd::kConvChannels;
 using simd::kConvColumns;
 
-// Kernel columns and channels of a weight-gradient tile: whole kernel rows where they fit.
-constexpr int kTapColumns = simd::kWeightTile >= 25 ? 5 : 3;
+// Kernel columns and channels of a weight-gradient tile: whole kernel rows where they fit, because
+// neighbouring columns read the same pixels, other channels read other gradients.
+constexpr int kTapColumns = 5;
 constexpr int largest_channels(int tap_columns) {
   return std::min(8, std::max(1, simd::kWeightTile / tap_columns));
 }

@@ -136,27 +136,33 @@ inline void conv_input_gradient_column(const ConvShape& s, const float* dy, cons
 template <int C, int T>
 inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const float* dy,
                                       int groups, int o, int i, int kh, int kw, float* sums) {
-  Vector sum[C * T];
-  for (Vector& v : sum) v = Vector{};
+  Vector lanes[C * T];
   const std::int64_t channel = s.out(1, 0, 0);
   const std::int64_t step = std::int64_t{16} * s.stride;
-  for (int group = 0; group < groups; ++group) {
-    for (int oh = 0; oh < s.out_height; ++oh) {
-      const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw);
-      const float* dy_p = dy + group * s.out_group() + s.out(o, oh, 0);
-      for (int ow = 0; ow < s.out_width; ++ow) {
-        Vector x_t[T];
-        for (int t = 0; t < T; ++t) x_t[t] = load(x_p + 16 * t);
-        for (int c = 0; c < C; ++c) {
-          const Vector dy_c = load(dy_p + c * channel);
-          for (int t = 0; t < T; ++t) sum[c * T + t] += dy_c * x_t[t];
+  // Lanes do not meet before the end: as many at a time as a register has, so that a tile of sums
+  // fills the register file once.
+  for (int lane = 0; lane < 16; lane += kRegisterLanes) {
+    Register sum[C * T];
+    for (Register& r : sum) r = Register{};
+    for (int group = 0; group < groups; ++group) {
+      for (int oh = 0; oh < s.out_height; ++oh) {
+        const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw) + lane;
+        const float* dy_p = dy + group * s.out_group() + s.out(o, oh, 0) + lane;
+        for (int ow = 0; ow < s.out_width; ++ow) {
+          Register x_t[T];
+          for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + 16 * t));
+          for (int c = 0; c < C; ++c) {
+            const Register dy_c = in_register(load<Register>(dy_p + c * channel));
+            for (int t = 0; t < T; ++t) sum[c * T + t] += dy_c * x_t[t];
+          }
+          x_p += step;
+          dy_p += 16;
         }
-        x_p += step;
-        dy_p += 16;
       }
     }
+    for (int k = 0; k < C * T; ++k) store(reinterpret_cast<float*>(lanes + k) + lane, sum[k]);
   }
-  sum_lanes<C * T>(sum, sums);
+  sum_lanes<C * T>(lanes, sums);
 }
 
 }  // namespace quern::simd

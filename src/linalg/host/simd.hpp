@@ -71,6 +71,17 @@ inline V load(const float* p) {
   }
 }
 
+/// v, which the compiler shall not load anew for each use: a load for every product is one too
+/// many.
+inline Register in_register(Register v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__SSE__)
+  asm("" : "+x"(v));
+#endif
+  return v;
+}
+
 inline void store(float* p, Register v) {
   using Unaligned = float __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
   *reinterpret_cast<Unaligned*>(p) = v;
@@ -189,7 +200,7 @@ inline void sum_lanes(const Vector* values, float* sums) {
 //   kRows x kVectors                  matrix products
 //   kTallRows                         the same, where a tile is at most half as wide
 //   kConvChannels x kConvColumns      convolution: channels times neighbouring pixels
-//   kWeightTile                       convolution: weight gradients held at once
+//   kWeightTile                       convolution: weight gradients held at once, in registers
 #if defined(__AVX512F__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 4;
@@ -197,20 +208,27 @@ inline constexpr int kTallRows = 12;
 inline constexpr int kConvChannels = 8;
 inline constexpr int kConvColumns = 3;
 inline constexpr int kWeightTile = 25;
-#elif defined(__AVX2__) || defined(__ARM_NEON)
+#elif defined(__ARM_NEON)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
 inline constexpr int kTallRows = 6;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
-inline constexpr int kWeightTile = 6;
-#else
-inline constexpr int kRows = 2;
+inline constexpr int kWeightTile = 25;
+#elif defined(__AVX__)
+inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
-inline constexpr int kTallRows = 2;
-inline constexpr int kConvChannels = 2;
+inline constexpr int kTallRows = 6;
+inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
-inline constexpr int kWeightTile = 2;
+inline constexpr int kWeightTile = 12;
+#else
+inline constexpr int kRows = 3;
+inline constexpr int kVectors = 1;
+inline constexpr int kTallRows = 3;
+inline constexpr int kConvChannels = 3;
+inline constexpr int kConvColumns = 1;
+inline constexpr int kWeightTile = 12;
 #endif
 
 }  // namespace quern::simd
