@@ -2,8 +2,9 @@
 #
 # With a CUDA-enabled Kokkos, sources that reach a Kokkos header go through nvcc, and no others:
 # nvcc does not compile fmt and nlohmann-json, which src/rooms.txt therefore keeps out of such files.
-# Kokkos is either built with nvcc_wrapper, and then redirects what is compiled with its flags
-# (kokkos_launch_compiler), or with CMake's own CUDA language.
+# Kokkos is either built with nvcc_wrapper, which may be the compiler here too, or else Kokkos redirects
+# to it what is compiled with its flags (kokkos_launch_compiler); or Kokkos is built with CMake's own
+# CUDA language.
 
 # Sets `result` to TRUE if the file (a path below src/) includes a Kokkos header, also through other
 # headers of src/.
@@ -30,6 +31,13 @@ function(quern_reaches_kokkos file result)
     set_property(GLOBAL PROPERTY "QUERN_REACHES_KOKKOS_${file}" ${known})
   endif()
   set(${result} ${known} PARENT_SCOPE)
+endfunction()
+
+# For targets without kernels, where nvcc_wrapper is the compiler: it hands them to the host's.
+function(quern_compile_for_host target)
+  if(Kokkos_ENABLE_CUDA AND CMAKE_CXX_COMPILER MATCHES "nvcc_wrapper")
+    target_compile_options(${target} PRIVATE --host-only)
+  endif()
 endfunction()
 
 # Sets `kernels` and `others` to those of the sources (names in the current folder) that do and do not
