@@ -52,9 +52,14 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activ
     multiply(exec, "quern::layers::linear_forward", result, rows_of(x), weight_t(step), epilogue);
 }
 
-void Linear::weight_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                             const Activation& dy) {
+void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
+                                 const Activation& x, const Activation& dy) {
   const std::int64_t row = round_up_to_lanes(out_features_);
+  if (!products_ && runs_device_kernels()) {
+    device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
+                                    step.gradients, weight_, row, rows_of(x), rows_of(dy), bias_);
+    return;
+  }
   if (products_ && step.schedule.num_partials == 1) {
     // One sum over all blocks at once, which are in no order then.
     products_->multiply_inner(
@@ -65,13 +70,13 @@ void Linear::weight_gradient(const ExecSpace& exec, const StepContext& step, con
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
                     weight_, row, rows_of(x), rows_of(dy));
   }
+  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
+                 dy.row_stride(), out_features_, step.gradients, bias_);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
-  weight_gradient(exec, step, x, dy);
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
-                 dy.row_stride(), out_features_, step.gradients, bias_);
+  parameter_gradients(exec, step, x, dy);
   if (!dx.empty()) input_gradient(exec, step, x, dy, dx);
 }
 

@@ -29,8 +29,8 @@ class Linear final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
-  void weight_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                       const Activation& dy);
+  void parameter_gradients(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                           const Activation& dy);
   void input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation& dy, const Activation& dx);
   ConstMatrix weight_t(const StepContext& step) const;
