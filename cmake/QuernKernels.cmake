@@ -10,7 +10,7 @@
 # headers of src/.
 function(quern_reaches_kokkos file result)
   get_property(known GLOBAL PROPERTY "QUERN_REACHES_KOKKOS_${file}")
-  if(known STREQUAL "")
+  if("${known}" STREQUAL "")
     set(known FALSE)
     # Guards against circles, and is right for them: the walk that began it goes on.
     set_property(GLOBAL PROPERTY "QUERN_REACHES_KOKKOS_${file}" FALSE)

@@ -106,7 +106,9 @@ def link_vendor(nvcc, folder, objects, build):
                             capture_output=True, text=True, check=False)
     if result.returncode != 0:
         return result.stdout + result.stderr
-    listing = subprocess.run(["ldd", "-r", library], capture_output=True, text=True, check=False)
+    toolkit = pathlib.Path(nvcc).resolve().parent.parent / "lib64"
+    listing = subprocess.run(["ldd", "-r", library], capture_output=True, text=True, check=False,
+                             env={**os.environ, "LD_LIBRARY_PATH": str(toolkit)})
     missing = sorted(set(VENDOR_SYMBOL.findall(listing.stdout + listing.stderr)))
     return f"{folder}: not in {' '.join(VENDORS[folder])}: {', '.join(missing)}" if missing else None
 
@@ -147,14 +149,14 @@ def main():
         for name in names:
             stem = build / name.replace("/", "_").removesuffix(".cpp")
             if vendor_of(name):
-                mode, output = "-c", stem.with_suffix(".o")
+                mode, output = ["-c", "-Xcompiler", "-fPIC,-O0"], stem.with_suffix(".o")
                 objects.setdefault(vendor_of(name), []).append(output)
             elif sources.has_kernels(name):
-                mode, output = "--cuda", stem.with_suffix(".ii")
+                mode, output = ["--cuda"], stem.with_suffix(".ii")
             else:
-                mode, output = "--fatbin", stem.with_suffix(".fatbin")
-            command = [*common, mode, str(sources.src / name), "-o", str(output)]
-            digest = sources.digest(name, salt + mode)
+                mode, output = ["--fatbin"], stem.with_suffix(".fatbin")
+            command = [*common, *mode, str(sources.src / name), "-o", str(output)]
+            digest = sources.digest(name, salt + " ".join(mode))
             jobs[pool.submit(compile_file, command, stem.with_suffix(".ok"), digest)] = name
         failures = [(jobs[job], job.result()) for job in jobs if job.result() is not None]
     if not failures:
