@@ -2,8 +2,14 @@
 #   quern_warnings  warnings (as errors with QUERN_ENABLE_WERROR), private to our own targets
 #   global options  processor, sanitizers: everything of ours is compiled alike
 add_library(quern_warnings INTERFACE)
-target_compile_options(quern_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+target_compile_options(quern_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion
   -Wno-sign-conversion -Wdeprecated $<$<BOOL:${QUERN_ENABLE_WERROR}>:-Werror>)
+if(Kokkos_ENABLE_CUDA)
+  # The host compiler sees what nvcc wrote, not what we wrote.
+  target_compile_options(quern_warnings INTERFACE -Wno-conversion -Wno-shadow -Wno-unused-parameter)
+else()
+  target_compile_options(quern_warnings INTERFACE -Wpedantic)
+endif()
 
 if(QUERN_ARCH)
   add_compile_options(-march=${QUERN_ARCH})
@@ -17,6 +23,17 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 # not, and no errno, so that loops with square roots vectorise.
 set(QUERN_EXACT_ARITHMETIC
   $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
+
+# On a device the same for everything: products say Kokkos::fma where they mean it.
+add_library(quern_kernel_flags INTERFACE)
+if(Kokkos_ENABLE_CUDA AND Kokkos_COMPILE_LANGUAGE STREQUAL "CUDA")
+  target_compile_options(quern_kernel_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--extended-lambda;--expt-relaxed-constexpr>")
+elseif(Kokkos_ENABLE_CUDA)
+  target_compile_options(quern_kernel_flags INTERFACE --fmad=false --expt-relaxed-constexpr)
+elseif(Kokkos_ENABLE_HIP)
+  target_compile_options(quern_kernel_flags INTERFACE -ffp-contract=off)
+endif()
 
 if(QUERN_ENABLE_SANITIZERS)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all

@@ -19,6 +19,7 @@
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
 #include "config/write_recipe.hpp"
+#include "linalg/vendor_products.hpp"
 #include "train/trainer.hpp"
 
 namespace quern {
@@ -65,6 +66,13 @@ void check_backend(const Recipe& recipe, int num_ranks) {
   if (recipe.parallel.backend == CommBackend::mpi && !built_with_mpi()) {
     throw InputError("parallel.backend = \"mpi\", but this quern was built without MPI");
   }
+}
+
+void check_precision(const Recipe& recipe) {
+  if (recipe.train.precision == Precision::fp32 || has_vendor_products()) return;
+  throw InputError(std::string("train.precision = ") +
+                   (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
+                   " needs a GPU, but this quern was built without cuBLAS (expected \"fp32\")");
 }
 
 void warn_of_idle_ranks(const BatchPlan& full_batch, int num_ranks) {
@@ -161,6 +169,7 @@ ExitCode train(Communicator& comm, const TrainOptions& options) {
     if (test) model.check_samples(*test);
     check_sizes(recipe, samples, comm.size());
     check_backend(recipe, comm.size());
+    check_precision(recipe);
   });
 
   std::optional<LoadedCheckpoint> start;

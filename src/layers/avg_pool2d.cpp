@@ -136,15 +136,11 @@ void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activa
         device::AvgPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data(),
                                 factor_of(window_), fused_input_relu_});
   } else if constexpr (kHostExecution) {
-    const auto run = [&]<template <int> class Kernel>() {
-      launch<Kernel>(exec, "quern::layers::avg_pool2d_backward", dx, window_,
-                     static_cast<const float*>(x.data.data()),
-                     static_cast<const float*>(dy.data.data()), dx.data.data(), factor_of(window_));
-    };
-    if (fused_input_relu_)
-      run.template operator()<GatedBackward>();
-    else
-      run.template operator()<PlainBackward>();
+    const auto run = fused_input_relu_
+                         ? launch<GatedBackward, const float*, const float*, float*, float>
+                         : launch<PlainBackward, const float*, const float*, float*, float>;
+    run(exec, "quern::layers::avg_pool2d_backward", dx, window_, x.data.data(), dy.data.data(),
+        dx.data.data(), factor_of(window_));
   }
 }
 

@@ -8,10 +8,10 @@
 namespace quern {
 
 std::int64_t packed_forward_floats(const ConvShape& shape) {
-  if (runs_device_kernels())
-    return device::packed_forward_floats(shape);
-  else if constexpr (kHostExecution)
-    return host::packed_forward_floats(shape);
+  if constexpr (kHostExecution) {
+    if (!runs_device_kernels()) return host::packed_forward_floats(shape);
+  }
+  return device::packed_forward_floats(shape);
 }
 
 void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
@@ -23,10 +23,10 @@ void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const f
 }
 
 std::int64_t packed_gradient_floats(const ConvShape& shape) {
-  if (runs_device_kernels())
-    return device::packed_gradient_floats(shape);
-  else if constexpr (kHostExecution)
-    return host::packed_gradient_floats(shape);
+  if constexpr (kHostExecution) {
+    if (!runs_device_kernels()) return host::packed_gradient_floats(shape);
+  }
+  return device::packed_gradient_floats(shape);
 }
 
 void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,

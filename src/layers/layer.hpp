@@ -6,6 +6,7 @@
 #include <string>
 
 #include "linalg/block_schedule.hpp"
+#include "linalg/vendor_products.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/step_scalars.hpp"
@@ -60,6 +61,10 @@ class Layer {
 
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
+
+  /// Hands over products that a layer may use instead of its own, which have the same bits for any
+  /// number of ranks. Before the first step.
+  virtual void use_products(const std::shared_ptr<VendorProducts>&) {}
 
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}

@@ -44,17 +44,39 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activ
   Epilogue epilogue;
   epilogue.bias = step.parameters.data() + bias_;
   epilogue.relu = fused_relu_;
-  multiply(exec, "quern::layers::linear_forward",
-           {y.data.data(), y.slots, out_features_, y.row_stride()}, rows_of(x), weight_t(step),
-           epilogue);
+  const Matrix result{y.data.data(), y.slots, out_features_, y.row_stride()};
+  if (products_)
+    products_->multiply(exec, "quern::layers::linear_forward", result, rows_of(x), weight_t(step),
+                        epilogue);
+  else
+    multiply(exec, "quern::layers::linear_forward", result, rows_of(x), weight_t(step), epilogue);
+}
+
+void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
+                                 const Activation& x, const Activation& dy) {
+  const std::int64_t row = round_up_to_lanes(out_features_);
+  if (!products_ && runs_device_kernels()) {
+    device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
+                                    step.gradients, weight_, row, rows_of(x), rows_of(dy), bias_);
+    return;
+  }
+  if (products_ && step.schedule.num_partials == 1) {
+    // One sum over all blocks at once, which are in no order then.
+    products_->multiply_inner(
+        exec, "quern::layers::linear_weight_gradient",
+        {step.gradients.data.data() + weight_, in_features_, out_features_, row}, rows_of(x),
+        rows_of(dy));
+  } else {
+    multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
+                    weight_, row, rows_of(x), rows_of(dy));
+  }
+  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
+                 dy.row_stride(), out_features_, step.gradients, bias_);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
-  multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                  weight_, round_up_to_lanes(out_features_), rows_of(x), rows_of(dy));
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
-                 dy.row_stride(), out_features_, step.gradients, bias_);
+  parameter_gradients(exec, step, x, dy);
   if (!dx.empty()) input_gradient(exec, step, x, dy, dx);
 }
 
@@ -63,7 +85,10 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, cons
   Epilogue epilogue;
   if (fused_input_relu_) epilogue.relu_gate = x.data.data();
   const Matrix result{dx.data.data(), dx.slots, in_features_, dx.row_stride()};
-  if (runs_device_kernels()) {
+  if (products_) {
+    products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result,
+                                   rows_of(dy), weight_t(step), epilogue);
+  } else if (runs_device_kernels()) {
     device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
                                 weight_t(step), epilogue);
   } else if constexpr (kHostExecution) {

@@ -18,6 +18,9 @@ class Linear final : public Layer {
   bool fuse_relu() override { return fused_relu_ = true; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }
+  void use_products(const std::shared_ptr<VendorProducts>& products) override {
+    products_ = products;
+  }
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -26,6 +29,8 @@ class Linear final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
+  void parameter_gradients(const ExecSpace& exec, const StepContext& step, const Activation& x,
+                           const Activation& dy);
   void input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation& dy, const Activation& dx);
   ConstMatrix weight_t(const StepContext& step) const;
@@ -35,6 +40,7 @@ class Linear final : public Layer {
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
   FloatView weight_rows_;  // W [O, I padded] for the input gradient; padding columns are zero
+  std::shared_ptr<VendorProducts> products_;  // or null: our own
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;
 };

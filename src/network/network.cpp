@@ -77,6 +77,12 @@ void Network::set_output_layout(Layout layout) {
   if (output_.layout != layout) append_conversion(layout);
 }
 
+void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
+  for (Stage& stage : stages_) {
+    if (stage.layer) stage.layer->use_products(products);
+  }
+}
+
 void Network::append_conversion(Layout to) {
   uses_lanes_ = true;  // one of the two is
   if (stages_.empty()) {

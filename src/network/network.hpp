@@ -22,6 +22,9 @@ class Network {
   /// Converts the output where it has another layout. Before allocate().
   void set_output_layout(Layout layout);
 
+  /// Lets layers use the products of a device vendor's library. Before the first step.
+  void use_products(const std::shared_ptr<VendorProducts>& products);
+
   /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
   void allocate(int max_slots);
 

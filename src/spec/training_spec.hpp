@@ -43,9 +43,17 @@ enum class Determinism {
   fast,            ///< plain sums and MPI's own all-reduce
 };
 
+/// What the operands of matrix products are rounded to; sums, weights and all else stay float.
+enum class Precision {
+  fp32,  ///< not rounded
+  tf32,  ///< 10 bits of mantissa, by the tensor cores of a GPU
+  bf16,  ///< 7 bits of mantissa, likewise
+};
+
 struct TrainSpec {
   int epochs = 1;
   Determinism determinism = Determinism::rank_invariant;
+  Precision precision = Precision::fp32;
   /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen from global_batch
   /// (largest power of two not above global_batch / 8, between 1 and 32).
   int micro_block = 0;

@@ -7,8 +7,18 @@
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
+#include "linalg/vendor_products.hpp"
 
 namespace quern {
+
+namespace {
+
+OperandPrecision operand_precision(Precision precision) {
+  if (precision == Precision::tf32) return OperandPrecision::tf32;
+  return precision == Precision::bf16 ? OperandPrecision::bf16 : OperandPrecision::fp32;
+}
+
+}  // namespace
 
 Model::Model(const Recipe& recipe)
     : seed_(recipe.seed),
@@ -17,6 +27,8 @@ Model::Model(const Recipe& recipe)
       network_(recipe.network),
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
+  if (recipe.train.determinism == Determinism::fast && has_vendor_products())
+    network_.use_products(make_vendor_products(operand_precision(recipe.train.precision)));
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
     throw InputError(

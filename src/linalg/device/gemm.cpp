@@ -49,19 +49,41 @@ void multiply_transposed(const ExecSpace& exec, const std::string& label, const 
   run<true, true>(exec, label, rows_of(a), rows_of(b), {1, a.columns}, EpilogueOutput{c, epilogue});
 }
 
-void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
-                     const ConstMatrix& a, const ConstMatrix& b) {
+namespace {
+
+// A's row `ones`, if not negative, is all ones; its sums go to `sums`.
+void run_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                const Operand& a, const ConstMatrix& b, float* sums) {
+  const int rows = a.ones < 0 ? a.outer : a.ones;
   const auto launch = [&]<int Depth>() {
     run<false, false>(
-        exec, label, columns_of(a), columns_of(b), {schedule.num_blocks, schedule.block_slots},
+        exec, label, a, columns_of(b), {schedule.num_blocks, schedule.block_slots},
         PartialsOutput<Depth>{schedule.merges.data(), partials.data.data() + offset,
-                              partials.stride, row, schedule.num_partials, a.columns, b.columns});
+                              partials.stride, row, schedule.num_partials, rows, b.columns, sums});
   };
   if (schedule.depth <= kUsualDepth)
     launch.template operator()<kUsualDepth>();
   else
     launch.template operator()<BlockSchedule::kMaxDepth>();
+}
+
+}  // namespace
+
+void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const ConstMatrix& a, const ConstMatrix& b) {
+  run_blocks(exec, label, schedule, partials, offset, row, columns_of(a), b, nullptr);
+}
+
+void multiply_and_sum_blocks(const ExecSpace& exec, const std::string& label,
+                             const BlockSchedule& schedule, const GradientPartials& partials,
+                             std::int64_t offset, std::int64_t row, const ConstMatrix& a,
+                             const ConstMatrix& b, std::int64_t sums) {
+  Operand with_ones = columns_of(a);
+  with_ones.ones = with_ones.outer++;
+  run_blocks(exec, label, schedule, partials, offset, row, with_ones, b,
+             partials.data.data() + sums);
 }
 
 }  // namespace quern::device

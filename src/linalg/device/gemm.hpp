@@ -23,4 +23,11 @@ void multiply_blocks(const ExecSpace& exec, const std::string& label, const Bloc
                      const GradientPartials& partials, std::int64_t offset, std::int64_t row,
                      const ConstMatrix& a, const ConstMatrix& b);
 
+/// multiply_blocks(), and in the same pass block_tree_sum() of B, at `sums` instead of `offset`:
+/// the product with a row of ones more in A^T.
+void multiply_and_sum_blocks(const ExecSpace& exec, const std::string& label,
+                             const BlockSchedule& schedule, const GradientPartials& partials,
+                             std::int64_t offset, std::int64_t row, const ConstMatrix& a,
+                             const ConstMatrix& b, std::int64_t sums);
+
 }  // namespace quern::device

@@ -53,6 +53,7 @@ struct PartialsOutput {
   int num_partials;
   int rows;
   int columns;
+  float* sums;  ///< where row `rows` of the first partial goes, or null if there is none
 
   template <class Shape>
   struct State {
@@ -77,9 +78,11 @@ struct PartialsOutput {
     for (int p = 0; p < num_partials; ++p) {
       for (int r = 0; r < Shape::kMicroRows; ++r) {
         for (int c = 0; c < Shape::kMicroColumns; ++c) {
-          if (row + r >= rows || column + c >= columns) continue;
-          partials[p * partial_stride + (row + r) * row_stride + column + c] =
-              state.stack[p].sum[r][c];
+          if (column + c >= columns) continue;
+          float* to = nullptr;
+          if (row + r < rows) to = partials + (row + r) * row_stride;
+          if (row + r == rows) to = sums;
+          if (to) to[p * partial_stride + column + c] = state.stack[p].sum[r][c];
         }
       }
     }

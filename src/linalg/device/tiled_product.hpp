@@ -31,6 +31,11 @@ struct Operand {
   int outer;
   std::int64_t outer_step;  ///< floats from one row of A (column of B) to the next
   std::int64_t depth_step;  ///< floats from one k to the next; this or outer_step is 1
+  int ones = -1;            ///< a row or column that is not in memory: all its elements are 1
+
+  KOKKOS_INLINE_FUNCTION float at(int o, std::int64_t k) const {
+    return o == ones ? 1.0f : data[o * outer_step + k * depth_step];
+  }
 };
 
 /// What the k of a product are: `blocks` blocks of `block_depth`, each with a chain of its own.
@@ -59,7 +64,7 @@ struct Panel {
       const int e = thread + i * Threads;
       const int o = first + outer(e);
       const bool inside = e < Outer * Depth && o < from.outer && depth(e) < count;
-      share[i] = inside ? from.data[o * from.outer_step + (begin + depth(e)) * from.depth_step] : 0;
+      share[i] = inside ? from.at(o, begin + depth(e)) : 0;
     }
   }
 

@@ -74,6 +74,7 @@ schedule = {type = "step", warmup_steps = 10, every_epochs = 3, gamma = 0.5}
 [train]
 epochs = 7
 determinism = "fast"
+precision = "bf16"
 micro_block = 4
 log_every_steps = 0
 per_rank_loss = true
@@ -115,6 +116,7 @@ keep = 1
       .type = ScheduleType::step, .warmup_steps = 10, .every_epochs = 3, .gamma = 0.5};
   expected.train = {.epochs = 7,
                     .determinism = Determinism::fast,
+                    .precision = Precision::bf16,
                     .micro_block = 4,
                     .log_every_steps = 0,
                     .per_rank_loss = true};

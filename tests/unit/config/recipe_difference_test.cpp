@@ -38,6 +38,7 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"optimizer.schedule.warmup_steps=3"}),
             "optimizer.schedule.warmup_steps");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
+  EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}), "train.determinism");
   EXPECT_EQ(difference_of({"train.micro_block=8"}), "train.micro_block");
   EXPECT_EQ(
       difference_of({"data={source=\"random\", samples=5, global_batch=32, target=\"values\"}",

@@ -59,6 +59,7 @@ warmup_steps = 0
 [train]
 epochs = 1
 determinism = "rank-invariant"
+precision = "fp32"
 micro_block = 0
 log_every_steps = 50
 per_rank_loss = false

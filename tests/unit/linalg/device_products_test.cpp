@@ -115,6 +115,30 @@ TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
   }
 }
 
+TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
+  QUERN_SKIP_WITHOUT_FMA();
+  const auto [m, n, k] = GetParam();
+  const int block_slots = 4;
+  const int blocks = (k + block_slots - 1) / block_slots;
+  const auto slots = static_cast<std::size_t>(blocks * block_slots);
+  const FloatView a = make_view(random_values(slots * m, 4));
+  const FloatView b = make_view(random_values(slots * n, 5));
+  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_slots);
+  const std::int64_t sums = std::int64_t{m} * n + 3;  // behind the product and a gap
+  const std::int64_t stride = sums + n + 5;
+  const auto size = static_cast<std::size_t>(stride * schedule.num_partials);
+  const ConstMatrix left{a.data(), static_cast<int>(slots), m, m};
+  const ConstMatrix right{b.data(), static_cast<int>(slots), n, n};
+  const FloatView apart = make_view(std::vector<float>(size, 7.0f));
+  multiply_blocks(ExecSpace(), "quern::test::multiply", schedule, {apart, stride}, 0, n, left,
+                  right);
+  block_tree_sum(ExecSpace(), "quern::test::sum", schedule, b, n, n, {apart, stride}, sums);
+  const FloatView together = make_view(std::vector<float>(size, 7.0f));
+  device::multiply_and_sum_blocks(ExecSpace(), "quern::test::both", schedule, {together, stride}, 0,
+                                  n, left, right, sums);
+  EXPECT_EQ(read(apart, 0, size), read(together, 0, size));
+}
+
 INSTANTIATE_TEST_SUITE_P(OddSizes, DeviceProducts,
                          ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 3, 33},
                                            Size{33, 65, 17}, Size{257, 10, 33}, Size{13, 100, 257},

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linalg/cublas/products.hpp"
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include "linalg/bfloat16.hpp"
+#include "linalg/cublas/status.hpp"
+
+namespace quern::cublas {
+
+namespace {
+
+/// A row-major matrix, column by column.
+Side seen(int rows, int columns, std::int64_t stride, bool transposed) {
+  return {columns, rows, stride, transposed};
+}
+
+Side seen(const ConstMatrix& m, bool transposed) {
+  return seen(m.rows, m.columns, m.stride, transposed);
+}
+
+/// C = 0 where the gate is not above 0: the slope of a ReLU, whose output the gate is.
+void apply_gate(const ExecSpace& exec, const Matrix& c, const float* gate) {
+  Kokkos::parallel_for(
+      "quern::linalg::relu_gate", RangePolicy(exec, 0, std::int64_t{c.rows} * c.columns),
+      KOKKOS_LAMBDA(std::int64_t i) {
+        const std::int64_t at = i / c.columns * c.stride + i % c.columns;
+        if (gate[at] <= 0) c.data[at] = 0;
+      });
+}
+
+}  // namespace
+
+Products::Products(OperandPrecision precision) : precision_(precision) {
+  cublasLtHandle_t handle = nullptr;
+  check(cublasLtCreate(&handle), "cublasLtCreate");
+  handle_.reset(reinterpret_cast<cublasLtContext*>(handle));
+  workspace_ = View<unsigned char>(
+      Kokkos::view_alloc("quern::linalg::cublas_workspace", Kokkos::WithoutInitializing),
+      kWorkspaceBytes);
+}
+
+Products::Planned Products::make(const MatmulShape& shape, const ConstMatrix& a,
+                                 const ConstMatrix& b) const {
+  Planned planned{MatmulPlan(handle_.get(), shape, precision_), {}, {}};
+  if (precision_ != OperandPrecision::bf16) return planned;
+  const auto room = [](const ConstMatrix& m) {
+    return View<std::uint16_t>(
+        Kokkos::view_alloc("quern::linalg::cublas_operand", Kokkos::WithoutInitializing),
+        static_cast<std::size_t>((m.rows - 1) * m.stride + m.columns));
+  };
+  planned.a = room(a);
+  planned.b = room(b);
+  return planned;
+}
+
+void Products::run(const ExecSpace& exec, const std::string& label, const MatmulShape& shape,
+                   const Matrix& c, const ConstMatrix& a, const ConstMatrix& b,
+                   const Epilogue& epilogue) {
+  if (c.rows == 0) return;
+  const Kokkos::Profiling::ScopedRegion region(label);
+  auto found = plans_.find(shape);
+  if (found == plans_.end()) found = plans_.emplace(shape, make(shape, a, b)).first;
+  const Planned& planned = found->second;
+  const void* a_operand = a.data;
+  const void* b_operand = b.data;
+  if (precision_ == OperandPrecision::bf16) {
+    round_to_bfloat16(exec, a, planned.a);
+    round_to_bfloat16(exec, b, planned.b);
+    a_operand = planned.a.data();
+    b_operand = planned.b.data();
+  }
+  planned.plan.run(handle_.get(), exec.cuda_stream(), a_operand, b_operand, c.data, epilogue.bias,
+                   workspace_.data());
+  if (epilogue.relu_gate) apply_gate(exec, c, epilogue.relu_gate);
+}
+
+// Row-major C = A B is column-major C^T = B^T A^T: B comes first, and each is its own transpose.
+
+void Products::multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                        const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
+  const MatmulShape shape{seen(b, false), seen(a, false), seen(c.rows, c.columns, c.stride, false),
+                          epilogue.bias != nullptr, epilogue.relu};
+  run(exec, label, shape, c, b, a, epilogue);
+}
+
+void Products::multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                                   const ConstMatrix& a, const ConstMatrix& b,
+                                   const Epilogue& epilogue) {
+  const MatmulShape shape{seen(b, true), seen(a, false), seen(c.rows, c.columns, c.stride, false),
+                          epilogue.bias != nullptr, epilogue.relu};
+  run(exec, label, shape, c, b, a, epilogue);
+}
+
+void Products::multiply_inner(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                              const ConstMatrix& a, const ConstMatrix& b) {
+  const MatmulShape shape{seen(b, false), seen(a, true), seen(c.rows, c.columns, c.stride, false),
+                          false, false};
+  run(exec, label, shape, c, b, a, {});
+}
+
+}  // namespace quern::cublas

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "linalg/cublas/matmul_plan.hpp"
+#include "linalg/vendor_products.hpp"
+
+namespace quern::cublas {
+
+/// VendorProducts by cuBLASLt. One handle, one workspace and one plan for each shape; products on
+/// one instance of ExecSpace at a time.
+class Products final : public VendorProducts {
+ public:
+  explicit Products(OperandPrecision precision);
+
+  void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) override;
+  void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                           const ConstMatrix& a, const ConstMatrix& b,
+                           const Epilogue& epilogue) override;
+  void multiply_inner(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                      const ConstMatrix& a, const ConstMatrix& b) override;
+
+ private:
+  struct DestroyHandle {
+    void operator()(cublasLtHandle_t handle) const { cublasLtDestroy(handle); }
+  };
+  /// A plan with room for its rounded operands, which stays where it is: a captured step may read
+  /// it.
+  struct Planned {
+    MatmulPlan plan;
+    View<std::uint16_t> a;
+    View<std::uint16_t> b;
+  };
+
+  Planned make(const MatmulShape& shape, const ConstMatrix& a, const ConstMatrix& b) const;
+  void run(const ExecSpace& exec, const std::string& label, const MatmulShape& shape,
+           const Matrix& c, const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
+
+  OperandPrecision precision_;
+  std::unique_ptr<cublasLtContext, DestroyHandle> handle_;
+  View<unsigned char> workspace_;
+  std::map<MatmulShape, Planned> plans_;
+};
+
+}  // namespace quern::cublas

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a linear layer asks of a vendor's library, with a stand-in that does what VendorProducts
+// says.
+#include "linalg/vendor_products.hpp"
+
+#include <gtest/gtest.h>
+
+#include "layers/linear.hpp"
+#include "layers/reference/linear.hpp"
+#include "support/layer_run.hpp"
+#include "support/random_values.hpp"
+
+namespace quern {
+namespace {
+
+using test::random_values;
+using test::relative_difference;
+
+/// Products on the host, in double, counted.
+class HostProducts final : public VendorProducts {
+ public:
+  void multiply(const ExecSpace&, const std::string&, const Matrix& c, const ConstMatrix& a,
+                const ConstMatrix& b, const Epilogue& epilogue) override {
+    ++products;
+    store(c, epilogue, [&](int i, int j) {
+      double sum = 0;
+      for (int k = 0; k < a.columns; ++k) sum += product(a, i, k, b, k, j);
+      return sum;
+    });
+  }
+  void multiply_transposed(const ExecSpace&, const std::string&, const Matrix& c,
+                           const ConstMatrix& a, const ConstMatrix& b,
+                           const Epilogue& epilogue) override {
+    ++products;
+    store(c, epilogue, [&](int i, int j) {
+      double sum = 0;
+      for (int k = 0; k < a.columns; ++k) sum += product(a, i, k, b, j, k);
+      return sum;
+    });
+  }
+  void multiply_inner(const ExecSpace&, const std::string&, const Matrix& c, const ConstMatrix& a,
+                      const ConstMatrix& b) override {
+    ++products;
+    store(c, {}, [&](int i, int j) {
+      double sum = 0;
+      for (int k = 0; k < a.rows; ++k) sum += product(a, k, i, b, k, j);
+      return sum;
+    });
+  }
+
+  int products = 0;
+
+ private:
+  static double product(const ConstMatrix& a, int ar, int ac, const ConstMatrix& b, int br,
+                        int bc) {
+    return double{a.data[ar * a.stride + ac]} * b.data[br * b.stride + bc];
+  }
+  template <class F>
+  static void store(const Matrix& c, const Epilogue& epilogue, const F& element) {
+    for (int i = 0; i < c.rows; ++i) {
+      for (int j = 0; j < c.columns; ++j) {
+        double value = element(i, j);
+        if (epilogue.bias) value += epilogue.bias[j];
+        if (epilogue.relu && value <= 0) value = 0;
+        if (epilogue.relu_gate && epilogue.relu_gate[i * c.stride + j] <= 0) value = 0;
+        c.data[i * c.stride + j] = static_cast<float>(value);
+      }
+    }
+  }
+};
+
+TEST(VendorProducts, DoAllProductsOfALinearLayer) {
+  const int samples = 19;
+  const int in = 33;
+  const int out = 18;
+  const auto x = random_values(samples * in, 1);
+  const auto dy = random_values(samples * out, 2);
+  const auto weight = random_values(in * out, 3);
+  const auto bias = random_values(out, 4);
+  LayerSpec spec;
+  spec.name = "fc";
+  spec.features = out;
+  Linear layer(spec, Shape{in});
+  const auto products = std::make_shared<HostProducts>();
+  layer.use_products(products);
+
+  const auto run =
+      test::run_layer(layer, samples, 4, x, dy, {{"fc.weight", weight}, {"fc.bias", bias}});
+
+  EXPECT_EQ(products->products, 3);
+  const auto expected = reference::linear_backward(samples, in, out, x, weight, dy);
+  EXPECT_LT(
+      relative_difference(reference::linear_forward(samples, in, out, x, weight, bias), run.y),
+      2e-6);
+  EXPECT_LT(relative_difference(expected.dx, run.dx), 2e-6);
+  EXPECT_LT(relative_difference(expected.weight, run.gradients.at("fc.weight")), 2e-6);
+  EXPECT_LT(relative_difference(expected.bias, run.gradients.at("fc.bias")), 2e-6);
+}
+
+TEST(VendorProducts, AreMissingFromBuildsForACpu) {
+  EXPECT_EQ(make_vendor_products(OperandPrecision::tf32) != nullptr, has_vendor_products());
+}
+
+}  // namespace
+}  // namespace quern
