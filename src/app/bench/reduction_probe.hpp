@@ -21,7 +21,7 @@ class ReductionProbe {
   /// Partials that this rank hands over.
   int num_partials() const { return num_partials_; }
   /// Collective.
-  void reduce() { reducer_->reduce(exec_, plan_, 0.0f); }
+  void reduce() { reducer_->reduce(exec_, plan_); }
 
   std::vector<double> times_s;  ///< one value a round
 

@@ -22,8 +22,9 @@ void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
   // The short last batch of an epoch is left out: all steps are alike.
   const std::int64_t per_epoch = samples.count / step.full_batch().samples();
   for (int i = 0; i < steps; ++i, ++steps_done_) {
-    if (steps_done_ % per_epoch == 0) step.set_position(steps_done_, steps_done_ / per_epoch, 0);
-    step.run(exec, false);
+    if (steps_done_ % per_epoch == 0)
+      step.set_position({.step = steps_done_, .epoch = steps_done_ / per_epoch});
+    step.enqueue(exec, false);
   }
   exec.fence("quern::app::bench_end");
 }

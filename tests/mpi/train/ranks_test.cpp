@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/serial/communicator.hpp"
+#include "parallel/host_staged_transport.hpp"
 #include "support/temp_dir.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
@@ -26,12 +27,13 @@ struct Result {
 };
 
 // Two epochs of single steps.
-Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples) {
+Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples,
+                 DeviceTransport* transport = nullptr) {
   Model model(recipe);
-  TrainingStep step(recipe, comm, model, samples);
+  TrainingStep step(recipe, comm, model, samples, transport);
   Result result;
   for (int epoch = 0; epoch < 2; ++epoch) {
-    step.set_position(epoch * step.steps_per_epoch(), epoch, 0);
+    step.set_position({.step = epoch * step.steps_per_epoch(), .epoch = epoch});
     for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) {
       result.losses.push_back(step.run(ExecSpace(), false).loss);
     }
@@ -84,6 +86,21 @@ TEST(Ranks, SameBitsAsOneRankForEveryOptimizerAndWhenClipping) {
   }
 }
 
+// The way of gradients on devices, moved by MPI.
+TEST(Ranks, SameBitsAsOneRankThroughATransport) {
+  HostStagedTransport transport(world());
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch));
+    const Samples samples = image_samples(c.count, kImage, 5);
+    const Recipe recipe = image_recipe(c.batch, overrides(c));
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples, &transport);
+    EXPECT_EQ(actual.losses, expected.losses);
+    EXPECT_EQ(actual.weights, expected.weights);
+  }
+}
+
 TEST(Ranks, FastModeAgreesUpToRounding) {
   for (const Case& c : kCases) {
     const Samples samples = image_samples(c.count, kImage, 5);
@@ -106,9 +123,9 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     const Samples samples = image_samples(count, kImage, 5);
     const Recipe recipe = image_recipe(10);
     const BatchCut cut{2, 16, Determinism::rank_invariant};
-    const auto evaluate = [&](Communicator& comm) {
+    const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
-      Evaluator evaluator(comm, model, samples, cut, 10);
+      Evaluator evaluator(comm, model, samples, cut, 10, transport);
       model.allocate(evaluator.max_slots());
       return evaluator.run(ExecSpace());
     };
@@ -118,6 +135,8 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     EXPECT_EQ(actual.samples, count);
     EXPECT_EQ(actual.correct, expected.correct);
     EXPECT_EQ(actual.loss, expected.loss);
+    HostStagedTransport transport(world());
+    EXPECT_EQ(evaluate(world(), &transport).loss, expected.loss);
   }
 }
 
