@@ -12,6 +12,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTIL
 VENDOR_HEADERS = {
     "Kokkos": re.compile(r"^(Kokkos_|impl/Kokkos|decl/Kokkos|desul/)"),
     "mpi.h": re.compile(r"^mpi\.h$"),
+    "nccl.h": re.compile(r"^(nccl|rccl/rccl|rccl)\.h$"),
     "hdf5.h": re.compile(r"^(hdf5(_hl)?|H5\w*)\.h$"),
     "toml++": re.compile(r"^toml(\+\+/|plusplus|\.h)"),
     "zlib.h": re.compile(r"^z(lib|conf)\.h$"),

@@ -2,6 +2,7 @@
 #include "app/bench/workload.hpp"
 
 #include "app/bench/samples.hpp"
+#include "app/devices.hpp"
 #include "app/load_recipe.hpp"
 #include "comm/agree.hpp"
 
@@ -16,7 +17,8 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
                       return make_bench_samples(recipe, model.network().output_shape(),
                                                 recipe.global_batch(comm.size()));
                     })),
-      step(recipe, comm, model, samples) {}
+      transport(connect_devices(comm, recipe.parallel.backend)),
+      step(recipe, comm, model, samples, transport.get()) {}
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
   // The short last batch of an epoch is left out: all steps are alike.
