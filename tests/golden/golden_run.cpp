@@ -141,8 +141,8 @@ GoldenRun::FirstStep GoldenRun::first_step() {
     for (const float value : values) result.gradient_norm += double{value} * value;
   }
   result.gradient_norm = std::sqrt(result.gradient_norm);
-  result.loss =
-      to_vector(total).at(static_cast<std::size_t>(sums + Loss::kLoss)) / static_cast<double>(batch);
+  result.loss = to_vector(total).at(static_cast<std::size_t>(sums + Loss::kLoss)) /
+                static_cast<double>(batch);
   return result;
 }
 
