@@ -26,11 +26,18 @@ struct Result {
   std::vector<double> losses;
 };
 
+// What ranks on devices, perhaps all on one, need to reach each other.
+std::unique_ptr<DeviceTransport> transport_of(Communicator& comm) {
+  if (kHostExecution || comm.size() == 1) return nullptr;
+  return std::make_unique<HostStagedTransport>(comm);
+}
+
 // Two epochs of single steps.
 Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples,
                  DeviceTransport* transport = nullptr) {
   Model model(recipe);
-  TrainingStep step(recipe, comm, model, samples, transport);
+  const auto own_transport = transport_of(comm);
+  TrainingStep step(recipe, comm, model, samples, transport ? transport : own_transport.get());
   Result result;
   for (int epoch = 0; epoch < 2; ++epoch) {
     step.set_position({.step = epoch * step.steps_per_epoch(), .epoch = epoch});
@@ -125,7 +132,9 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     const BatchCut cut{2, 16, Determinism::rank_invariant};
     const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
-      Evaluator evaluator(comm, model, samples, cut, 10, transport);
+      const auto own_transport = transport_of(comm);
+      Evaluator evaluator(comm, model, samples, cut, 10,
+                          transport ? transport : own_transport.get());
       model.allocate(evaluator.max_slots());
       return evaluator.run(ExecSpace());
     };
@@ -160,7 +169,8 @@ TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
   int runs = 0;
   for (; code == ExitCode::requeue && runs < 10; ++runs) {
     Model model(recipe);
-    Trainer trainer(recipe, world(), folder, model, samples, &test);
+    const auto transport = transport_of(world());
+    Trainer trainer(recipe, world(), folder, model, samples, &test, {.transport = transport.get()});
     std::optional<LoadedCheckpoint> start;
     if (world().rank() == 0) start = load_newest_good(folder.checkpoints(), nullptr);
     if (broadcast_value(world(), start.has_value())) {
