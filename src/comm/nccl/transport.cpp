@@ -19,6 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// Starting an exchange takes microseconds; joining takes seconds, during which others may compute.
+constexpr milliseconds kPollBusily{2};
 constexpr milliseconds kPollInterval{1};
 
 class NcclTransport final : public DeviceTransport {
@@ -122,18 +124,19 @@ class NcclTransport final : public DeviceTransport {
   }
 
   void wait_until_ready(const char* call) {
-    const auto end = steady_clock::now() + deadline_;
+    const auto begin = steady_clock::now();
     for (;;) {
       const ncclResult_t now = state();
       if (now != ncclInProgress) return caller_.check(now, call, comm_);
-      if (steady_clock::now() > end) {
+      const auto waited = steady_clock::now() - begin;
+      if (waited > deadline_) {
         throw OtherRankError(
             std::string(call) + " took longer than " + std::to_string(deadline_.count() / 1000) +
             " s on rank " + std::to_string(caller_.rank) + " (" + caller_.host +
             "): another rank is missing, or the network between the nodes does not work " +
             "(NCCL_DEBUG=INFO tells more; QUERN_NCCL_TIMEOUT sets the seconds)");
       }
-      std::this_thread::sleep_for(kPollInterval);
+      if (waited > kPollBusily) std::this_thread::sleep_for(kPollInterval);
     }
   }
 
