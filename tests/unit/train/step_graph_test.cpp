@@ -43,7 +43,9 @@ TEST(StepGraph, EveryRunDoesTheWorkWithWhatMemoryHoldsThen) {
 }
 
 TEST(StepGraph, IsOnlyWantedOnDevices) {
-  if (kHostExecution) EXPECT_FALSE(StepGraph::is_wanted());
+  if (kHostExecution) {
+    EXPECT_FALSE(StepGraph::is_wanted());
+  }
   setenv("QUERN_GRAPH", "0", 1);
   EXPECT_FALSE(StepGraph::is_wanted());
   unsetenv("QUERN_GRAPH");
