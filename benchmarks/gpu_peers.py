@@ -116,7 +116,7 @@ def parse_arguments(words):
     parser.add_argument("--steps", type=positive, help="of a round (default: 10 epochs)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="passed on to quern bench; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/cuda/bin/quern"),
+    parser.add_argument("--quern", default=str(ROOT / "build/cuda-nccl/bin/quern"),
                         help="the program (default: %(default)s)")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",

@@ -67,7 +67,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("broken", output)
         text = page.read_text()
         self.assertIn("GPU and driver: Some GPU, 1.2; CUDA release 13.0; NCCL 2.28.9; Quern abc.", text)
-        self.assertIn("| ctest -L gpu | passed |\n| ctest -L nccl | **failed** |", text)
+        self.assertIn("| ctest -L unit | passed |\n| ctest -L gpu | passed |\n| ctest -L nccl | **failed** |", text)
         self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
         self.assertNotIn("old", text)
 
