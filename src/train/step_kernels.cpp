@@ -46,7 +46,7 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
   Kokkos::parallel_for(
       "quern::train::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         Tally& count = tally();
-        count.batch_loss = sums(Loss::kLoss);
+        if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
         count.batch_correct = sums(Loss::kCorrect);
         if (votes.extent(0) > 0) count.votes += votes(0);
         if (!scalars().updates) return;

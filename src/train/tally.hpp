@@ -18,7 +18,7 @@ struct Tally {
   double rank_loss = 0;  ///< this rank's: sum over the batches of its own mean losses
 
   // Of the last batch, over all ranks.
-  float batch_loss = 0;
+  float batch_loss = 0;  ///< or of the first batch whose loss was not finite
   float batch_correct = 0;
 
   float votes = 0;  ///< to stop, of all steps
