@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.hpp"
+#include "comm/nccl_support.hpp"
 #include "comm/session.hpp"
 #include "io/h5_version.hpp"
 
@@ -50,7 +51,7 @@ BuildFacts build_facts() {
   facts.rest = {{"version", version()},
                 {"commit", git_commit()},
                 {"mpi", built_with_mpi() ? mpi_library_version() : "not built in"},
-                {"nccl", "not built in"},
+                {"nccl", built_with_nccl() ? nccl_version() : "not built in"},
                 {"hdf5", hdf5_version()},
                 {"compiler", QUERN_COMPILER},
                 {"build", QUERN_BUILD_TYPE},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "app/devices.hpp"
 #include "app/load_checkpoint.hpp"
 #include "app/ranks.hpp"
 #include "app/results_text.hpp"
@@ -34,7 +35,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const int batch = checkpoint.global_batch;
   const BatchCut cut{micro_block_size(recipe.train.micro_block, batch),
                      model.network().slot_multiple(), Determinism::rank_invariant};
-  Evaluator evaluator(comm, model, samples, cut, batch);
+  const auto transport = connect_devices(comm, recipe.parallel.backend);
+  Evaluator evaluator(comm, model, samples, cut, batch, transport.get());
   model.allocate(evaluator.max_slots());
   restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
   const Evaluation result = evaluator.run(ExecSpace());

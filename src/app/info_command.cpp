@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/build_facts.hpp"
+#include "app/devices.hpp"
 #include "base/log.hpp"
 
 namespace quern {
@@ -20,6 +21,8 @@ Command add_info_command(CLI::App& app) {
                                    std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
                                    std::to_string(KOKKOS_VERSION % 100);
             facts.kokkos_backend = Kokkos::DefaultExecutionSpace::name();
+            const std::string devices = visible_devices_text();
+            if (!devices.empty()) facts.rest.emplace_back("devices", devices);
             log::print(*json ? info_json(facts) : info_text(facts));
             return ExitCode::done;
           }};

@@ -47,6 +47,7 @@ std::string plan_text(const PlanFacts& facts) {
                             facts.threads == 1 ? "" : "s", facts.device));
   line("sums", determinism_text(facts.determinism));
   line("gradient reduction", facts.reduction);
+  if (facts.is_recorded) line("step", "recorded once as a graph, then replayed");
   line("samples", fmt::format("{} ({} per node)", facts.samples, bytes_text(facts.data_bytes)));
   line("parameters", fmt::format("{}", facts.parameters));
   line("memory", fmt::format("{} per rank, and the data", bytes_text(facts.memory_bytes)));

@@ -20,7 +20,7 @@ struct PlanFacts {
   };
   int ranks = 1;
   int threads = 1;     ///< per rank
-  std::string device;  ///< Kokkos' name of the execution space
+  std::string device;  ///< what runs the kernels: "OpenMP", "NVIDIA H200"
   std::int64_t samples = 0;
   std::int64_t data_bytes = 0;    ///< per node
   std::int64_t memory_bytes = 0;  ///< activations, parameters, gradients, optimizer; per rank
@@ -30,6 +30,7 @@ struct PlanFacts {
   std::int64_t steps_per_epoch = 0;
   Determinism determinism = Determinism::rank_invariant;
   std::string reduction;       ///< how the ranks' gradients are added
+  bool is_recorded = false;    ///< the step is a graph that is replayed
   std::vector<Batch> batches;  ///< full, last
 };
 

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "app/cpu_mask.hpp"
+#include "app/devices.hpp"
 #include "app/load_recipe.hpp"
+#include "app/preflight/checkpoint_size.hpp"
 #include "app/preflight/deadline.hpp"
-#include "app/preflight/device.hpp"
 #include "app/preflight/facts.hpp"
 #include "app/preflight/files.hpp"
 #include "app/preflight/judge.hpp"
@@ -49,7 +50,7 @@ const char* environment(const char* name) {
 }
 
 std::string visible_devices() {
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     if (const char* text = environment(name)) return text;
   }
   return "";
@@ -101,6 +102,7 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   run_on_root(comm, [&] {
     for (const std::string& text : texts) all.ranks.push_back(rank_facts_of(text));
     all.job = job_facts(environment, mine.machine_cpus);
+    all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
     if (!options.run_dir.empty()) {

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "app/binding.hpp"
+#include "app/device_choice.hpp"
+#include "app/devices.hpp"
 #include "app/threads.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -35,6 +37,8 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
     Kokkos::InitializationSettings settings;
     // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
     settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
+    const int visible = agree(comm, [] { return visible_devices(); });
+    if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
     Kokkos::ScopeGuard kokkos(settings);
     return body(comm);
   } catch (const AgreedError& error) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/devices.hpp"
 #include "app/load_checkpoint.hpp"
 #include "app/load_recipe.hpp"
 #include "app/plan_text.hpp"
@@ -132,8 +133,8 @@ PlanFacts facts_of(const Recipe& recipe, Communicator& comm, const Model& model,
   const TrainingStep& step = trainer.training_step();
   PlanFacts facts;
   facts.ranks = comm.size();
-  facts.threads = ExecSpace().concurrency();
-  facts.device = ExecSpace::name();
+  facts.threads = kHostExecution ? ExecSpace().concurrency() : 1;
+  facts.device = device_of_this_rank().name;
   facts.samples = samples.count;
   facts.parameters = model.network().table().num_parameters();
   facts.training_flop = 2.0 * static_cast<double>(model.network().training_macs());
@@ -141,6 +142,7 @@ PlanFacts facts_of(const Recipe& recipe, Communicator& comm, const Model& model,
   facts.steps_per_epoch = step.steps_per_epoch();
   facts.determinism = recipe.train.determinism;
   facts.reduction = step.reduction_text();
+  facts.is_recorded = step.is_recorded();
   facts.memory_bytes = step.memory_bytes();
   facts.data_bytes = static_cast<std::int64_t>(samples.images.size() + samples.labels.size()) +
                      static_cast<std::int64_t>(sizeof(float)) *
@@ -175,7 +177,9 @@ ExitCode train(Communicator& comm, const TrainOptions& options) {
   std::optional<LoadedCheckpoint> start;
   run_on_root(
       comm, [&] { start = find_start(options, folder, recipe, global_batch, samples.data_hash); });
-  Trainer trainer(recipe, comm, folder, model, samples, test ? &*test : nullptr);
+  const auto transport = connect_devices(comm, recipe.parallel.backend);
+  Trainer trainer(recipe, comm, folder, model, samples, test ? &*test : nullptr,
+                  {.transport = transport.get()});
   warn_of_idle_ranks(trainer.training_step().full_batch(), comm.size());
   const PlanFacts facts = facts_of(recipe, comm, model, samples, trainer);
   if (options.dry_run) {

@@ -178,7 +178,8 @@ void add_parallel(Keys& list) {
                             {"serial", CommBackend::serial},
                             {"mpi", CommBackend::mpi},
                             {"nccl", CommBackend::nccl}},
-                           "How ranks talk; `\"nccl\"` is not available in this version")
+                           "How the ranks' gradients travel: `\"mpi\"` through host memory, "
+                           "`\"nccl\"` between GPUs; `\"auto\"` takes the quickest there is")
       .free_to_change();
   const std::string only_one = "; only 1 is available in this version";
   keys.integer("tensor", &P::tensor, at_least(1), "Ranks that share each layer" + only_one)

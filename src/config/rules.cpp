@@ -109,9 +109,6 @@ void check_available(const Checker& check) {
         key, check.text_of(key) + " is not available in this version (expected " + expected + ")");
   };
   const ParallelSpec& parallel = check.recipe.parallel;
-  if (parallel.backend == CommBackend::nccl) {
-    refuse("parallel.backend", "\"auto\", \"serial\" or \"mpi\"");
-  }
   if (parallel.tensor != 1) refuse("parallel.tensor", "1");
   if (parallel.pipeline != 1) refuse("parallel.pipeline", "1");
   if (parallel.micro_batches != 1) refuse("parallel.micro_batches", "1");

@@ -43,7 +43,10 @@ Network::Network(const NetworkSpec& spec) {
   }
   if (stages_.empty()) throw InputError("network.layers: no layer that computes anything");
   for (Stage& stage : stages_) {
-    if (stage.layer) stage.layer->add_parameters(table_);
+    if (!stage.layer) continue;
+    const std::int64_t begin = table_.block_size();
+    stage.layer->add_parameters(table_);
+    if (table_.block_size() > begin) stage.first_parameter = begin;
   }
   if (table_.entries().empty()) {
     throw InputError("network.layers: nothing to train (expected a linear or conv2d layer)");
@@ -205,7 +208,8 @@ void Network::forward(const ExecSpace& exec, const StepContext& step) {
   }
 }
 
-void Network::backward(const ExecSpace& exec, const StepContext& step) {
+void Network::backward(const ExecSpace& exec, const StepContext& step,
+                       const std::function<void(std::int64_t)>& complete_from) {
   for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
     if (stage->dy.empty()) return;  // nothing below has parameters
     if (stage->backward_fused) continue;
@@ -215,6 +219,7 @@ void Network::backward(const ExecSpace& exec, const StepContext& step) {
     } else {
       convert_layout(exec, stage->dy, stage->dx);
     }
+    if (complete_from && stage->first_parameter >= 0) complete_from(stage->first_parameter);
   }
 }
 

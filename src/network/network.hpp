@@ -2,6 +2,7 @@
 // A network: layers in a row with the buffers between them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,8 +52,11 @@ class Network {
 
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step);
-  /// From d_output() to step.gradients. Overwrites the gradients of all parameters.
-  void backward(const ExecSpace& exec, const StepContext& step);
+  /// From d_output() to step.gradients. Overwrites the gradients of all parameters, from the end of
+  /// the block to its begin: complete_from(offset) tells when the floats from `offset` on are on
+  /// `exec`, once for each layer with parameters.
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const std::function<void(std::int64_t offset)>& complete_from = {});
 
   /// Name of the first layer (in forward order) whose output holds a value that is not finite in
   /// a used slot, or "" when there is none. Copies to the host: for reports only.
@@ -73,6 +77,7 @@ class Network {
     std::string region;
     Activation x, y, dy, dx;
     std::int64_t full_macs = 0;
+    std::int64_t first_parameter = -1;  // where the layer's tensors begin; -1: it has none
     bool in_place = false;
     bool is_relu = false;
     bool forward_fused = false;   // a ReLU that the layer before computes,

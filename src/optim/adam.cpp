@@ -16,6 +16,7 @@ void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
         const double lr = scalars().learning_rate;
         const double decay = settings.decoupled ? 1 - lr * settings.weight_decay : 1;
         AdamFactors result;
+        result.updates = scalars().updates;
         result.gradient_scale = scalars().gradient_scale;
         result.decay = static_cast<float>(decay);
         result.step_size = static_cast<float>(lr / (1 - Kokkos::pow(settings.beta1, t)));
@@ -42,6 +43,7 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
       exec, "quern::optim::adam", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         const AdamFactors step = factors();
+        if (!step.updates) return;
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
           const float old = p[i] * step.decay;

@@ -42,7 +42,7 @@ class Optimizer {
 
   /// One step: updates `parameters` (the whole block) and the state in place from the first
   /// parameters.extent(0) floats of `gradient`, which is multiplied by scalars().gradient_scale.
-  /// Touches this optimizer's part only.
+  /// Touches this optimizer's part only, and nothing unless scalars().updates.
   /// Uses scalars().step (steps done before this one) and scalars().learning_rate.
   virtual void update(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) = 0;

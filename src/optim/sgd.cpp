@@ -15,6 +15,7 @@ void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
   for_each_chunk(
       exec, "quern::optim::sgd", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
+        if (!scalars().updates) return;
         const float scale = scalars().gradient_scale;
         const float lr = scalars().learning_rate;
         QUERN_VECTORIZE
@@ -32,6 +33,7 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
   for_each_chunk(
       exec, "quern::optim::sgd_momentum", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
+        if (!scalars().updates) return;
         const float scale = scalars().gradient_scale;
         const float lr = scalars().learning_rate;
         QUERN_VECTORIZE

@@ -37,10 +37,14 @@ FloatView GradientReducer::allocate_private_partials() const {
                    static_cast<std::size_t>(max_partials(comm_.rank()) * partial_stride()));
 }
 
-// `floats`: at least num_floats(), the gradient first.
-ReducedGradient GradientReducer::reduced(const ConstFloatView& floats, float votes) const {
+FloatView GradientReducer::vote() const {
+  return Kokkos::subview(partials_.data, std::pair(num_floats_, num_floats_ + 1));
+}
+
+ReducedGradient GradientReducer::reduced(const ConstFloatView& floats) const {
   return {Kokkos::subview(floats, std::pair(std::int64_t{0}, num_gradient())),
-          Kokkos::subview(floats, std::pair(num_gradient(), num_floats_)), votes};
+          Kokkos::subview(floats, std::pair(num_gradient(), num_floats_)),
+          Kokkos::subview(floats, std::pair(num_floats_, num_floats_ + 1))};
 }
 
 SharedBlock GradientReducer::allocate_block(const std::string& label, std::int64_t count) const {

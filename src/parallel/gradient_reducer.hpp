@@ -21,7 +21,7 @@ enum class ReductionPlan : int {};
 struct ReducedGradient {
   ConstFloatView total;  ///< num_gradient() floats, equal on all ranks; valid until the next reduce
   ConstFloatView sums;   ///< the num_sums floats behind them
-  float votes = 0;       ///< sum of the ranks' votes
+  ConstFloatView votes;  ///< one float, the sum of the ranks' votes
 };
 
 /// An array for all ranks of a node, or for one rank alone; zero at the start.
@@ -43,6 +43,7 @@ class GradientReducer {
 
   std::int64_t num_floats() const { return num_floats_; }
   std::int64_t num_gradient() const { return num_floats_ - num_sums_; }
+  std::int64_t num_sums() const { return num_sums_; }
 
   /// Floats from one partial to the next: the block, and behind it room for the vote, which
   /// travels with the last slice.
@@ -61,9 +62,18 @@ class GradientReducer {
   /// reducer owns the memory because it may lie where the other ranks can read it.
   const GradientPartials& partials() const { return partials_; }
 
-  /// Adds up all ranks' partials() and votes (0 or 1: one message less to agree on stopping). May
-  /// overwrite the partials. Waits for `exec`; the total is complete on return. No allocation.
-  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) = 0;
+  /// One float behind the first partial, which kernels set to 0 or 1 before reduce(): one message
+  /// less to agree on stopping.
+  FloatView vote() const;
+
+  /// The floats of partials() from `offset` on, and the vote, are complete behind what is on `exec`
+  /// now: a reducer may begin to move them. Called with falling offsets from num_gradient() on, or
+  /// not at all.
+  virtual void complete_from(const ExecSpace& /*exec*/, ReductionPlan, std::int64_t /*offset*/) {}
+
+  /// Adds up all ranks' partials() and votes. May overwrite them. What follows on `exec` sees the
+  /// total; on a device the host does not wait. No allocation.
+  virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) = 0;
 
   /// The floats [begin, end) of the gradient from which this rank updates the parameters. All of
   /// them, unless the ranks share the parameters and each updates a part: then parameters and
@@ -72,12 +82,19 @@ class GradientReducer {
   virtual std::pair<std::int64_t, std::int64_t> own_part() const { return {0, num_gradient()}; }
 
   /// As reduce(), but `total` need only be complete in own_part().
-  virtual ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan, float vote) {
-    return reduce(exec, plan, vote);
+  virtual ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) {
+    return reduce(exec, plan);
   }
 
   /// Everybody has updated its part, and everybody may read all parameters. Waits for `exec`.
   virtual void publish_update(const ExecSpace&) {}
+
+  /// Can the calls above be recorded as a graph? Not if the host takes part in them.
+  virtual bool is_capturable() const { return comm_.size() == 1; }
+
+  /// Collective: waits for everything on `exec`. AgreedError on all ranks when an exchange of one
+  /// of them has failed.
+  virtual void wait(const ExecSpace& exec) { exec.fence("quern::parallel::wait"); }
 
   /// An array that is updated in parts. Collective. The block must not outlive the communicator.
   virtual SharedBlock allocate_block(const std::string& label, std::int64_t count) const;
@@ -94,7 +111,8 @@ class GradientReducer {
 
   /// What partials() is to be; whatever else the reducer needs for partitions() is made here, too.
   virtual FloatView allocate_partials() = 0;
-  ReducedGradient reduced(const ConstFloatView& floats, float votes) const;
+  /// The result in `floats`: num_floats() of them and the votes behind.
+  ReducedGradient reduced(const ConstFloatView& floats) const;
   /// Memory of this rank alone, for max_partials(own rank).
   FloatView allocate_private_partials() const;
 

@@ -3,7 +3,9 @@
 
 #include "comm/exchange.hpp"
 #include "comm/shared_memory_space.hpp"
+#include "parallel/bucket_reducer.hpp"
 #include "parallel/plain_reducer.hpp"
+#include "parallel/shared_memory_reducer.hpp"
 #include "parallel/tree_reducer.hpp"
 
 namespace quern {
@@ -20,8 +22,12 @@ bool has_room(Communicator& comm, std::int64_t num_floats) {
 
 }  // namespace
 
-std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, std::int64_t num_floats,
-                                              SumOrder order, std::int64_t num_sums) {
+std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
+                                              std::int64_t num_floats, SumOrder order,
+                                              std::int64_t num_sums) {
+  if (comm.size() > 1 && transport) {
+    return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums);
+  }
   if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) && has_room(comm, num_floats)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }

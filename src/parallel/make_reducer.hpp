@@ -3,14 +3,18 @@
 
 #include <memory>
 
-#include "parallel/shared_memory_reducer.hpp"
+#include "comm/device_transport.hpp"
+#include "parallel/gradient_reducer.hpp"
+#include "parallel/sum_order.hpp"
 
 namespace quern {
 
-/// Collective. The quickest reducer for these ranks: nothing to do for one, shared memory inside a
-/// node that has room for it, messages otherwise.
-std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, std::int64_t num_floats,
-                                              SumOrder order, std::int64_t num_sums = 0);
+/// Collective. The quickest reducer for these ranks: nothing to do for one, `transport` where there
+/// is one (kernels on devices need it), shared memory inside a node that has room for it, messages
+/// otherwise. `transport` must outlive the reducer.
+std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
+                                              std::int64_t num_floats, SumOrder order,
+                                              std::int64_t num_sums = 0);
 
 /// One that sends messages wherever the ranks are.
 std::unique_ptr<GradientReducer> make_message_reducer(Communicator& comm, std::int64_t num_floats,

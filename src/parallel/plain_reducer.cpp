@@ -9,17 +9,16 @@ int PlainReducer::num_partials(const BatchPartition& partition, int rank) const 
   return partition.num_blocks(rank) > 0 ? 1 : 0;
 }
 
-ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan, float vote) {
+ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
   const BatchPartition& partition = partitions().at(static_cast<std::size_t>(plan));
   const FloatView& block = partials().data;
-  if (comm().size() == 1) return reduced(block, vote);
-  if (num_partials(partition, comm().rank()) == 0) Kokkos::deep_copy(exec, block, 0.0f);
+  if (comm().size() == 1) return reduced(block);
+  if (num_partials(partition, comm().rank()) == 0) {
+    Kokkos::deep_copy(exec, Kokkos::subview(block, std::pair(std::int64_t{0}, num_floats())), 0.0f);
+  }
   exec.fence("quern::parallel::partials_complete");
-  const std::span<float> floats =
-      host_span(block).first(static_cast<std::size_t>(num_floats() + 1));
-  floats.back() = vote;
-  comm().all_reduce_sum(floats);
-  return reduced(block, floats.back());
+  comm().all_reduce_sum(host_span(block).first(static_cast<std::size_t>(num_floats() + 1)));
+  return reduced(block);
 }
 
 }  // namespace quern

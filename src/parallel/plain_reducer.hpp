@@ -13,7 +13,7 @@ class PlainReducer final : public GradientReducer {
   using GradientReducer::GradientReducer;
 
   int num_partials(const BatchPartition& partition, int rank) const override;
-  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
 
  private:
   FloatView allocate_partials() override { return allocate_private_partials(); }

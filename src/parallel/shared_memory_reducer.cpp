@@ -31,7 +31,7 @@ SharedMemoryReducer::SharedMemoryReducer(Communicator& comm, std::int64_t num_fl
     : GradientReducer(comm, num_floats, num_sums),
       order_(order),
       slices_(num_gradient(), comm.size()),
-      sums_("quern::parallel::sums", static_cast<std::size_t>(num_sums)) {
+      sums_("quern::parallel::sums", static_cast<std::size_t>(num_sums + 1)) {
   expect(is_possible(comm), "ranks of one node, and kernels on the host");
 }
 
@@ -82,27 +82,27 @@ TreeSumPlan SharedMemoryReducer::make_sum(const BatchPartition& partition,
                                         : one_after_another(leaves.size()));
 }
 
-ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan, float vote) {
-  const ReducedGradient result = reduce_own_part(exec, plan, vote);
+ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
+  const ReducedGradient result = reduce_own_part(exec, plan);
   publish_update(exec);
   return result;
 }
 
-ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id,
-                                                     float vote) {
+ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id) {
   exec.fence("quern::parallel::partials_complete");
   const int own = comm().rank();
-  vote_of(own) = vote;
   partials_memory_->publish();
 
-  ReducedGradient result{total_, sums_, 0};
-  for (int rank = 0; rank < comm().size(); ++rank) result.votes += vote_of(rank);
+  float votes = 0;
+  for (int rank = 0; rank < comm().size(); ++rank) votes += vote_of(rank);
+  sums_(num_sums()) = votes;
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
   tree_sum(exec, plan.slice, all_partials_, all_partials_,
            Kokkos::subview(total_, std::pair(slices_.begin(own), slices_.end(own))),
            slices_.count(own));
-  tree_sum(exec, plan.sums, all_partials_, all_partials_, sums_, sums_.extent_int(0));
-  return result;
+  tree_sum(exec, plan.sums, all_partials_, all_partials_, sums_, num_sums());
+  return {total_, Kokkos::subview(sums_, std::pair(std::int64_t{0}, num_sums())),
+          Kokkos::subview(sums_, std::pair(num_sums(), num_sums() + 1))};
 }
 
 void SharedMemoryReducer::publish_update(const ExecSpace& exec) {

@@ -6,14 +6,10 @@
 
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "parallel/sum_order.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {
-
-enum class SumOrder {
-  tree,   ///< the fixed tree over micro-blocks: the same bits for any number of ranks
-  ranks,  ///< rank after rank, one partial each
-};
 
 /// All ranks on one node, kernels on the host: the partials lie in memory that the node's ranks
 /// share, where the kernels write them. (1) Everybody waits for everybody's partials, (2) each rank
@@ -32,9 +28,9 @@ class SharedMemoryReducer final : public GradientReducer {
   static bool is_possible(const Communicator& comm);
 
   int num_partials(const BatchPartition& partition, int rank) const override;
-  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::pair<std::int64_t, std::int64_t> own_part() const override;
-  ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   void publish_update(const ExecSpace& exec) override;
   SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
   std::string describe() const override;
@@ -60,7 +56,7 @@ class SharedMemoryReducer final : public GradientReducer {
   std::unique_ptr<NodeShared> total_memory_;
   FloatView all_partials_;  ///< of all ranks, in partials_memory_
   FloatView total_;         ///< num_gradient(), in total_memory_
-  FloatView sums_;          ///< num_sums, this rank's own
+  FloatView sums_;          ///< num_sums() and the votes behind them, this rank's own
 };
 
 }  // namespace quern

@@ -79,26 +79,29 @@ TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const 
   return plan;
 }
 
-ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id, float vote) {
+ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id) {
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  if (comm().size() == 1) return reduced(partials().data, vote);
-  send_partials(exec, plan, vote);
-  add_own_slice(exec, plan, vote);
+  if (comm().size() == 1) return reduced(partials().data);
+  send_partials(exec, plan);
+  add_own_slice(exec, plan);
   gather_slices();
-  return reduced(total_, host_span(total_).back());
+  return reduced(total_);
 }
 
-void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan, float vote) {
+void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan) {
   const bool packs = plan.num_partials != 1;
   if (packs) pack_slices(exec, partials(), plan.num_partials, slices_, comm().rank(), packed_);
   exec.fence("quern::parallel::partials_complete");
   const std::span<float> send = host_span(packs ? packed_ : partials().data);
-  const std::int64_t vote_place = plan.num_partials * num_floats();
-  if (slices_.num_votes(comm().rank()) == 0) send[static_cast<std::size_t>(vote_place)] = vote;
+  // The only partial has the vote behind it already.
+  if (packs && slices_.num_votes(comm().rank()) == 0) {
+    const std::int64_t vote_place = plan.num_partials * num_floats();
+    send[static_cast<std::size_t>(vote_place)] = host_span(vote()).front();
+  }
   comm().all_to_all_v(send, plan.send_to, host_span(received_), plan.receive_from);
 }
 
-void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan, float vote) {
+void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan) {
   const int own = comm().rank();
   const auto own_slice = Kokkos::make_pair(slices_.begin(own), slices_.end(own));
   tree_sum(exec, plan.sum, received_, partials().data, Kokkos::subview(total_, own_slice),
@@ -106,8 +109,9 @@ void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan, float v
   exec.fence("quern::parallel::own_slice_complete");
   if (slices_.num_votes(own) == 0) return;
   const std::span<float> received = host_span(received_);
-  for (const std::int64_t place : plan.votes) vote += received[static_cast<std::size_t>(place)];
-  host_span(total_).back() = vote;
+  float votes = host_span(vote()).front();
+  for (const std::int64_t place : plan.votes) votes += received[static_cast<std::size_t>(place)];
+  host_span(total_).back() = votes;
 }
 
 void TreeReducer::gather_slices() {

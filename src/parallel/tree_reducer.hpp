@@ -19,7 +19,7 @@ class TreeReducer final : public GradientReducer {
   TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
 
   int num_partials(const BatchPartition& partition, int rank) const override;
-  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan, float vote) override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
 
  private:
   struct Plan {
@@ -32,8 +32,8 @@ class TreeReducer final : public GradientReducer {
 
   FloatView allocate_partials() override;
   Plan make_plan(const BatchPartition& partition) const;
-  void send_partials(const ExecSpace& exec, const Plan& plan, float vote);
-  void add_own_slice(const ExecSpace& exec, const Plan& plan, float vote);
+  void send_partials(const ExecSpace& exec, const Plan& plan);
+  void add_own_slice(const ExecSpace& exec, const Plan& plan);
   void gather_slices();
 
   GradientSlices slices_;

@@ -17,6 +17,7 @@ struct StepScalars {
   float learning_rate = 0;   ///< of this step
   float gradient_scale = 1;  ///< clipping: factor on the gradient of this step
   float inverse_count = 1;   ///< 1 / samples of this global batch
+  bool updates = true;       ///< false once a loss was not finite: nothing changes any more
 };
 
 using StepScalarsView = ScalarView<StepScalars>;

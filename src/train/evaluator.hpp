@@ -7,6 +7,7 @@
 
 #include "parallel/make_reducer.hpp"
 #include "train/model.hpp"
+#include "train/tally.hpp"
 
 namespace quern {
 
@@ -20,9 +21,10 @@ struct Evaluation {
 class Evaluator {
  public:
   /// Batches of `global_batch` samples, cut like training batches; their slots must not be more
-  /// than what `model` was allocated for (see max_slots). `model` and `samples` must outlive it.
+  /// than what `model` was allocated for (see max_slots). `model`, `samples` and `transport` (see
+  /// make_reducer) must outlive it.
   Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchCut& cut,
-            int global_batch);
+            int global_batch, DeviceTransport* transport = nullptr);
 
   /// Slots this rank needs.
   int max_slots() const { return full_.max_slots(); }
@@ -39,6 +41,7 @@ class Evaluator {
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
+  TallyView tally_;
 };
 
 }  // namespace quern

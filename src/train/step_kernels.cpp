@@ -3,11 +3,58 @@
 
 namespace quern {
 
-void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
+void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
+                 const HostInputsView& host, const FloatView& vote) {
   Kokkos::parallel_for(
       "quern::train::begin_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         scalars().inverse_count = 1.0f / static_cast<float>(samples);
         scalars().gradient_scale = 1.0f;
+        if (vote.extent(0) > 0) vote(0) = host().vote;
+      });
+}
+
+void reset_tally(const ExecSpace& exec, const TallyView& tally) {
+  Kokkos::parallel_for(
+      "quern::train::reset_tally", RangePolicy(exec, 0, 1),
+      KOKKOS_LAMBDA(std::int64_t) { tally() = Tally{}; });
+}
+
+void judge_loss(const ExecSpace& exec, const StepScalarsView& scalars, const ConstFloatView& sums) {
+  Kokkos::parallel_for(
+      "quern::train::judge_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        if (!Kokkos::isfinite(sums(Loss::kLoss))) scalars().updates = false;
+      });
+}
+
+void add_rank_loss(const ExecSpace& exec, const ConstFloatView& slot_values, const BatchPlan& plan,
+                   const TallyView& tally) {
+  const int slots = plan.slots();
+  const int samples = plan.num_samples;
+  if (samples == 0) return;
+  Kokkos::parallel_for(
+      "quern::train::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        double sum = 0;
+        for (int slot = 0; slot < slots; ++slot) {
+          sum += double{slot_values(slot * Loss::kColumns + Loss::kLoss)};
+        }
+        tally().rank_loss += sum / samples;
+      });
+}
+
+void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
+               const ConstFloatView& sums, const ConstFloatView& votes, const TallyView& tally) {
+  Kokkos::parallel_for(
+      "quern::train::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        Tally& count = tally();
+        if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
+        count.batch_correct = sums(Loss::kCorrect);
+        if (votes.extent(0) > 0) count.votes += votes(0);
+        if (!scalars().updates) return;
+        count.loss_sum += double{count.batch_loss};
+        count.correct += static_cast<std::int64_t>(count.batch_correct + 0.5f);
+        count.samples += samples;
+        scalars().step += 1;
+        scalars().cursor += samples;
       });
 }
 
@@ -27,6 +74,7 @@ void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64
   host().epoch = epoch;
   host().cursor = cursor;
   host().seed = seed;
+  host().updates = true;
   Kokkos::deep_copy(scalars, host);
 }
 

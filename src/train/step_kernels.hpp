@@ -2,35 +2,40 @@
 // The little kernels that open and close a step.
 #pragma once
 
-#include <array>
-#include <utility>
-
+#include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "train/batch_plan.hpp"
+#include "train/tally.hpp"
 
 namespace quern {
 
-/// scalars().inverse_count = 1 / samples of the batch; clipping off until it is set.
-void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
+/// scalars().inverse_count = 1 / samples of the batch; clipping off until it is set. Copies the
+/// host's vote to `vote`, unless that is empty.
+void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
+                 const HostInputsView& host = {}, const FloatView& vote = {});
+
+/// Overwrites the tally with zeros.
+void reset_tally(const ExecSpace& exec, const TallyView& tally);
+
+/// Clears scalars().updates when the loss of the batch, sums(Loss::kLoss), is not finite.
+void judge_loss(const ExecSpace& exec, const StepScalarsView& scalars, const ConstFloatView& sums);
+
+/// Adds the mean loss of this rank's samples of the batch to tally().rank_loss: slot after slot, in
+/// double. `slot_values`: Loss::slot_values(). For recipes that ask for it; not quick.
+void add_rank_loss(const ExecSpace& exec, const ConstFloatView& slot_values, const BatchPlan& plan,
+                   const TallyView& tally);
+
+/// Counts a batch of `samples` with these sums, and the votes if there are any; moves step and
+/// cursor on past it. A loss that was not finite (scalars().updates) is noted in
+/// tally().batch_loss, but not counted, and the position stays.
+void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
+               const ConstFloatView& sums, const ConstFloatView& votes, const TallyView& tally);
 
 /// Moves step and cursor on past a batch.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
 
-/// Overwrites step, epoch, cursor and seed from the host; waits.
+/// Overwrites step, epoch, cursor and seed from the host, and allows updates; waits.
 void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64_t step,
                   std::int64_t epoch, std::int64_t cursor);
-
-/// Copies view[begin .. begin + Count) to the host; waits for `exec`.
-template <std::size_t Count>
-std::array<float, Count> read_floats(const ExecSpace& exec, const ConstFloatView& view,
-                                     std::int64_t begin) {
-  std::array<float, Count> values{};
-  const auto first = static_cast<std::size_t>(begin);
-  const Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> host(
-      values.data(), Count);
-  Kokkos::deep_copy(exec, host, Kokkos::subview(view, std::pair(first, first + Count)));
-  exec.fence("quern::train::read_floats");
-  return values;
-}
 
 }  // namespace quern

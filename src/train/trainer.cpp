@@ -2,13 +2,13 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
+#include "parallel/device_stream.hpp"
 #include "train/report_text.hpp"
 #include "train/snapshot.hpp"
 
@@ -36,30 +36,33 @@ void check_progress(const TrainingProgress& progress, std::int64_t num_samples) 
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
-                 const Samples& train, const Samples* test)
+                 const Samples& train, const Samples* test, const TrainerOptions& options)
     : recipe_(recipe),
       comm_(comm),
       folder_(folder),
       model_(model),
       train_(train),
-      step_(recipe, comm, model, train),
+      options_(options),
+      step_(recipe, comm, model, train, options.transport),
+      exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
   if (!test) return;
   const int batch = step_.full_batch().samples();
-  evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch);
+  evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch, options.transport);
 }
 
 ExitCode Trainer::run() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   while (progress_.epoch < recipe_.train.epochs) {
-    step_.set_position(progress_.step, progress_.epoch, progress_.cursor);
+    step_.set_position(progress_);
     since_epoch_.restart();
-    while (progress_.cursor < train_.count) {
-      const BatchSums sums = step_.run(exec_, stop.is_set());
-      if (!std::isfinite(sums.loss)) report_divergence(sums);
-      count_batch(sums);
-      if (sums.stop) return stop_early(stop.reason());
+    while (step_.cursor() < train_.count) {
+      enqueue_step(stop.is_set());
+      if (!is_report_due()) continue;
+      const StepReport report = take_report();
+      log_step(report);
+      if (report.stop) return stop_early(stop.reason());
       if (progress_.cursor < train_.count && is_checkpoint_due()) write_checkpoint();
     }
     finish_epoch();
@@ -81,30 +84,36 @@ void Trainer::open_outputs() {
   since_log_.restart();
 }
 
-void Trainer::count_batch(const BatchSums& sums) {
-  const int samples = step_.batch().samples();
-  progress_.step += 1;
-  progress_.cursor += samples;
-  progress_.epoch_loss_sum += sums.loss;
-  progress_.epoch_correct += std::llround(sums.correct);
-  progress_.epoch_samples += samples;
-  epoch_samples_here_ += samples;
-  samples_since_log_ += samples;
-  if (recipe_.train.per_rank_loss && step_.batch().num_samples > 0) {
-    rank_loss_ += step_.local_loss_sum() / step_.batch().num_samples;
-  }
-  log_step(sums);
+void Trainer::enqueue_step(bool vote_to_stop) {
+  step_.enqueue(exec_, vote_to_stop);
+  epoch_samples_here_ += step_.batch().samples();
+  samples_since_log_ += step_.batch().samples();
 }
 
-void Trainer::log_step(const BatchSums& sums) {
+// The same answer on all ranks: a stop or a divergence is found by all at the same step.
+bool Trainer::is_report_due() const {
+  const auto every = [this](int steps) { return steps > 0 && step_.steps() % steps == 0; };
+  return step_.cursor() >= train_.count || every(options_.report_every_steps) ||
+         every(recipe_.train.log_every_steps) || every(recipe_.checkpoint.every_steps);
+}
+
+StepReport Trainer::take_report() {
+  const StepReport report = step_.read(exec_);
+  progress_ = report.progress;
+  rank_loss_ = report.rank_loss;
+  if (report.diverged) report_divergence(report.loss);
+  return report;
+}
+
+void Trainer::log_step(const StepReport& report) {
   const int samples = step_.batch().samples();
   bar_->step(progress_.step, [&] {
-    return bar_text(progress_.epoch + 1, recipe_.train.epochs, sums.loss / samples);
+    return bar_text(progress_.epoch + 1, recipe_.train.epochs, report.loss / samples);
   });
   const int every = recipe_.train.log_every_steps;
   if (!metrics_ || every == 0 || progress_.step % every != 0) return;
   MetricsRecord line =
-      record("step", progress_.epoch + 1, sums.loss / samples, sums.correct, samples);
+      record("step", progress_.epoch + 1, report.loss / samples, report.correct, samples);
   line.learning_rate = step_.learning_rate(progress_.step - 1);
   line.samples_per_s = static_cast<double>(samples_since_log_) / since_log_.seconds();
   metrics_->write(line);
@@ -135,7 +144,6 @@ void Trainer::finish_epoch() {
   progress_.epoch_correct = 0;
   progress_.epoch_samples = 0;
   epoch_samples_here_ = 0;
-  rank_loss_ = 0;
   samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
   const bool epochs_due = every > 0 && progress_.epoch % every == 0;
@@ -203,19 +211,19 @@ ExitCode Trainer::stop_early(const std::string& reason) {
   return ExitCode::requeue;
 }
 
-void Trainer::report_divergence(const BatchSums& sums) {
+void Trainer::report_divergence(double loss) {
   bar_->finish();
   // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
-  const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer());
+  const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer(exec_));
   std::string culprit;
   for (const Layer* layer : model_.network().layers()) {
     if (std::find(names.begin(), names.end(), layer->name()) == names.end()) continue;
     culprit = layer->name();
     break;
   }
-  throw AgreedError(divergence_text(progress_.step + 1, progress_.epoch + 1, sums.loss, culprit,
-                                    checkpointed_step_),
-                    ExitCode::do_not_requeue);
+  throw AgreedError(
+      divergence_text(progress_.step + 1, progress_.epoch + 1, loss, culprit, checkpointed_step_),
+      ExitCode::do_not_requeue);
 }
 
 void Trainer::resume(const CheckpointState* state) {

@@ -15,11 +15,20 @@
 
 namespace quern {
 
+/// How a run uses the machine; its results do not depend on it.
+struct TrainerOptions {
+  /// Between the ranks' devices; null: between hosts (see make_reducer).
+  DeviceTransport* transport = nullptr;
+  /// Steps after which the host looks at the latest at what they led to. It costs nothing where
+  /// kernels run on the host; on a device it would wait for the queue to run empty.
+  int report_every_steps = kHostExecution ? 1 : 50;
+};
+
 class Trainer {
  public:
   /// `test` may be null. All arguments must outlive the trainer. Collective; writes nothing.
   Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
-          const Samples& train, const Samples* test);
+          const Samples& train, const Samples* test, const TrainerOptions& options = {});
 
   const TrainingStep& training_step() const { return step_; }
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
@@ -34,14 +43,16 @@ class Trainer {
 
  private:
   void open_outputs();
-  void count_batch(const BatchSums& sums);
-  void log_step(const BatchSums& sums);
+  void enqueue_step(bool vote_to_stop);
+  bool is_report_due() const;
+  StepReport take_report();
+  void log_step(const StepReport& report);
   void finish_epoch();
   void evaluate();
   bool is_checkpoint_due() const;
   void write_checkpoint();
   ExitCode stop_early(const std::string& reason);
-  [[noreturn]] void report_divergence(const BatchSums& sums);
+  [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();
   MetricsRecord record(const char* kind, std::int64_t epoch, double loss, double correct,
                        std::int64_t samples) const;
@@ -51,14 +62,15 @@ class Trainer {
   const RunFolder& folder_;
   Model& model_;
   const Samples& train_;
+  TrainerOptions options_;
   TrainingStep step_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
   bool has_accuracy_;
 
-  TrainingProgress progress_;
+  TrainingProgress progress_;  // as of the last report
   std::int64_t checkpointed_step_ = -1;
-  double rank_loss_ = 0;                 // this epoch's sum of this rank's own batch losses
+  double rank_loss_ = 0;                 // see StepReport, as of the last report
   std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part
   Stopwatch since_epoch_;
   Stopwatch since_log_;

@@ -2,7 +2,6 @@
 #include "train/training_step.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "comm/agree.hpp"
 #include "dataset/memory.hpp"
@@ -11,33 +10,62 @@
 
 namespace quern {
 
-BatchSums TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
-  is_last_ = samples_.count - cursor_ < full_.samples();
+void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
   const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
   Network& network = model_.network();
+  const auto complete_from = [&](std::int64_t offset) {
+    reducer_->complete_from(exec, reduction(), offset);
+  };
 
   set_learning_rate(exec, scalars_, schedule_);
-  begin_batch(exec, scalars_, plan.samples());
+  begin_batch(exec, scalars_, plan.samples(), host_inputs_, reducer_->vote());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   network.forward(exec, step);
   model_.compute_loss(exec, step, samples_, reducer_->partials(), sums_offset());
-  network.backward(exec, step);
-  const ReducedGradient gradient = reduce(exec, vote_to_stop ? 1.0f : 0.0f);
+  complete_from(sums_offset());
+  network.backward(exec, step, complete_from);
+  const ReducedGradient gradient = reduce(exec);
 
-  const auto sums = read_floats<Loss::kColumns>(exec, gradient.sums, 0);
-  const BatchSums result{sums[Loss::kLoss], sums[Loss::kCorrect], gradient.votes > 0};
-  const bool updates = std::isfinite(result.loss);
-  if (updates) {
-    clip_.set_scale(exec, scalars_, gradient.total);
-    optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
-  }
+  judge_loss(exec, scalars_, gradient.sums);
+  clip_.set_scale(exec, scalars_, gradient.total);
+  optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec);
-  if (!updates) return result;
+  if (wants_rank_loss_) add_rank_loss(exec, model_.loss().slot_values(), plan, tally_);
+  end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, tally_);
+}
 
-  end_batch(exec, scalars_, plan.samples());
-  cursor_ += plan.samples();
-  return result;
+void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
+  is_last_ = is_last_at(cursor_);
+  host_inputs_().vote = vote_to_stop ? 1.0f : 0.0f;
+  const auto work = [&] { enqueue_batch(exec); };
+  if (reducer_->is_capturable()) {
+    (is_last_ ? last_graph_ : full_graph_).run(exec, work);
+  } else {
+    work();
+  }
+  steps_ += 1;
+  cursor_ += batch().samples();
+}
+
+StepReport TrainingStep::read(const ExecSpace& exec) {
+  reducer_->wait(exec);
+  const StepScalars scalars = read_scalar(scalars_);
+  const Tally tally = read_scalar(tally_);
+  StepReport report;
+  report.progress = {scalars.step,   scalars.epoch, scalars.cursor,
+                     tally.loss_sum, tally.correct, tally.samples};
+  report.loss = tally.batch_loss;
+  report.correct = tally.batch_correct;
+  report.diverged = !scalars.updates;
+  report.stop = tally.votes > 0;
+  report.rank_loss = tally.rank_loss;
+  return report;
+}
+
+StepReport TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
+  enqueue(exec, vote_to_stop);
+  return read(exec);
 }
 
 namespace {
@@ -54,15 +82,18 @@ int samples_of_last_batch(std::int64_t count, int global_batch) {
 }  // namespace
 
 TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& model,
-                           const Samples& samples)
+                           const Samples& samples, DeviceTransport* transport)
     : model_(model),
       samples_(samples),
       seed_(recipe.seed),
       shuffle_(recipe.data.shuffle),
+      wants_rank_loss_(recipe.train.per_rank_loss),
       clip_(recipe.optimizer.clip_norm, model.network().table().block_size()),
-      reducer_(make_reducer(comm, sums_offset() + Loss::kColumns,
+      reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns)),
-      scalars_("quern::train::step_scalars") {
+      scalars_("quern::train::step_scalars"),
+      tally_("quern::train::tally"),
+      host_inputs_("quern::train::host_inputs") {
   const int full_samples =
       static_cast<int>(std::min<std::int64_t>(recipe.global_batch(comm.size()), samples.count));
   const int last_samples = samples_of_last_batch(samples.count, full_samples);
@@ -76,7 +107,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch_, steps_per_epoch_ * recipe.train.epochs);
   allocate(recipe, comm);
-  set_position(0, 0, 0);
+  set_position({});
 }
 
 void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
@@ -108,29 +139,30 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
 }
 
 // Clipping needs the norm of the whole gradient.
-ReducedGradient TrainingStep::reduce(const ExecSpace& exec, float vote) {
-  return clip_.is_active() ? reducer_->reduce(exec, reduction(), vote)
-                           : reducer_->reduce_own_part(exec, reduction(), vote);
+ReducedGradient TrainingStep::reduce(const ExecSpace& exec) {
+  return clip_.is_active() ? reducer_->reduce(exec, reduction())
+                           : reducer_->reduce_own_part(exec, reduction());
 }
 
-void TrainingStep::set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor) {
-  quern::set_position(scalars_, seed_, step, epoch, cursor);
-  cursor_ = cursor;
+void TrainingStep::set_position(const TrainingProgress& progress) {
+  quern::set_position(scalars_, seed_, progress.step, progress.epoch, progress.cursor);
+  const auto tally = Kokkos::create_mirror_view(tally_);
+  tally() = Tally{};
+  tally().loss_sum = progress.epoch_loss_sum;
+  tally().correct = progress.epoch_correct;
+  tally().samples = progress.epoch_samples;
+  Kokkos::deep_copy(tally_, tally);
+  steps_ = progress.step;
+  cursor_ = progress.cursor;
 }
 
-std::string TrainingStep::non_finite_layer() const {
-  return model_.network().first_non_finite_layer(
-      model_.context(batch(), Mode::train, scalars_, reducer_->partials()));
-}
-
-double TrainingStep::local_loss_sum() const {
-  const auto values =
-      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), model_.loss().slot_values());
-  double sum = 0;
-  for (int slot = 0; slot < batch().slots(); ++slot) {
-    sum += values(static_cast<std::size_t>(slot * Loss::kColumns + Loss::kLoss));
-  }
-  return sum;
+std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
+  const BatchPlan& plan = is_last_at(read_scalar(scalars_).cursor) ? last_ : full_;
+  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
+  model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
+  model_.network().forward(exec, step);
+  exec.fence("quern::train::non_finite_layer");
+  return model_.network().first_non_finite_layer(step);
 }
 
 }  // namespace quern

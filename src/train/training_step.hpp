@@ -6,26 +6,37 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint_state.hpp"
+#include "comm/device_transport.hpp"
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 #include "train/model.hpp"
+#include "train/step_graph.hpp"
+#include "train/tally.hpp"
 
 namespace quern {
 
-/// Sums over the samples of the whole batch, equal on all ranks.
-struct BatchSums {
-  double loss = 0;     ///< of the samples' losses, not divided by their number
-  double correct = 0;  ///< 0 without labels
-  bool stop = false;   ///< some rank voted to stop
+/// Where training stands after the steps so far. All but rank_loss is equal on all ranks.
+struct StepReport {
+  TrainingProgress progress;  ///< counts the steps that updated parameters
+  // Sums over the samples of the last batch.
+  double loss = 0;        ///< not divided by their number
+  double correct = 0;     ///< 0 without labels
+  bool diverged = false;  ///< the loss of the step after progress.step was not finite
+  bool stop = false;      ///< some rank voted to stop
+  /// Of this rank: the sum over this epoch's batches of its own mean losses (train.per_rank_loss).
+  double rank_loss = 0;
 };
 
 class TrainingStep {
  public:
   /// Plans, buffers, optimizer and reduction for a run over `samples`; draws the parameters.
-  /// `model` and `samples` must outlive it. Collective; AgreedError (exit 2) when the batch has
-  /// more micro-blocks than the summation tree, or the node too little memory.
-  TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples);
+  /// `model`, `samples` and `transport` (see make_reducer) must outlive it. Collective; AgreedError
+  /// (exit 2) when the batch has more micro-blocks than the summation tree, or the node too little
+  /// memory.
+  TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples,
+               DeviceTransport* transport = nullptr);
 
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   const BatchPlan& full_batch() const { return full_; }
@@ -36,42 +47,59 @@ class TrainingStep {
   std::int64_t memory_bytes() const { return memory_bytes_; }
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
+  /// Is the step recorded once and replayed?
+  bool is_recorded() const { return StepGraph::is_wanted() && reducer_->is_capturable(); }
 
-  /// Where the next step stands: steps done, epoch from 0, samples of the epoch consumed.
-  void set_position(std::int64_t step, std::int64_t epoch, std::int64_t cursor);
+  /// Where the next step stands, and what the epoch has counted.
+  void set_position(const TrainingProgress& progress);
 
-  /// Runs one step: from the batch at the cursor to updated parameters. Collective. When the loss
-  /// is not finite, parameters and optimizer stay as they were: look at the sums.
-  BatchSums run(const ExecSpace& exec, bool vote_to_stop);
+  /// Puts one step on `exec`: from the batch at the cursor to updated parameters. Collective; on a
+  /// device the host does not wait. When the loss is not finite, parameters and optimizer stay as
+  /// they were in this step and all that follow. Always the same `exec`.
+  void enqueue(const ExecSpace& exec, bool vote_to_stop);
 
-  /// The batch that the last run() worked on.
+  /// Waits for the steps and says where they have led. Collective; AgreedError when an exchange
+  /// between devices has failed.
+  StepReport read(const ExecSpace& exec);
+
+  /// One step, and what came out.
+  StepReport run(const ExecSpace& exec, bool vote_to_stop);
+
+  /// Steps since the start of the run and samples of the epoch, counting what is enqueued.
+  std::int64_t steps() const { return steps_; }
+  std::int64_t cursor() const { return cursor_; }
+  /// The batch that was enqueued last.
   const BatchPlan& batch() const { return is_last_ ? last_ : full_; }
   /// Learning rate of the step that follows `steps_done` steps.
   double learning_rate(std::int64_t steps_done) const {
     return quern::learning_rate(schedule_, steps_done);
   }
-  /// The layer that first puts out values that are not finite for this rank's part of the last
-  /// batch; "" when all are finite.
-  std::string non_finite_layer() const;
-  /// Sum of the losses of this rank's part of the last batch.
-  double local_loss_sum() const;
+  /// The layer that first puts out values that are not finite for this rank's part of the batch at
+  /// the cursor: after a report of divergence, the batch that diverged. "" when all are finite.
+  /// Runs the forward pass again.
+  std::string non_finite_layer(const ExecSpace& exec);
 
  private:
   // Behind the parameters the gradient block carries the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
-  ReducedGradient reduce(const ExecSpace& exec, float vote);
+  bool is_last_at(std::int64_t cursor) const { return samples_.count - cursor < full_.samples(); }
+  void enqueue_batch(const ExecSpace& exec);
+  ReducedGradient reduce(const ExecSpace& exec);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   Model& model_;
   const Samples& samples_;
   std::uint64_t seed_;
   bool shuffle_;
+  bool wants_rank_loss_;
   GradientClip clip_;
   std::vector<SharedBlock> state_blocks_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientReducer> reducer_;
   StepScalarsView scalars_;
+  TallyView tally_;
+  HostInputsView host_inputs_;
   BatchPlan full_;
   BatchPlan last_;
   ReductionPlan full_reduction_{};
@@ -79,8 +107,12 @@ class TrainingStep {
   std::int64_t steps_per_epoch_ = 0;
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
-  std::int64_t cursor_ = 0;  // host copy of scalars().cursor: it decides which batch comes next
+  // The host's own count, ahead of scalars(): it decides which batch comes next.
+  std::int64_t steps_ = 0;
+  std::int64_t cursor_ = 0;
   bool is_last_ = false;
+  StepGraph full_graph_;
+  StepGraph last_graph_;
 };
 
 }  // namespace quern

@@ -127,7 +127,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   model_.network().forward(exec, step);
   model_.compute_loss(exec, step, samples_, gradients, sums);
   model_.network().backward(exec, step);
-  const ConstFloatView total = reducer.reduce(exec, reduction, 0).total;
+  const ConstFloatView total = reducer.reduce(exec, reduction).total;
 
   FirstStep result;
   const int units = model_.network().output_shape().units();
@@ -141,15 +141,15 @@ GoldenRun::FirstStep GoldenRun::first_step() {
     for (const float value : values) result.gradient_norm += double{value} * value;
   }
   result.gradient_norm = std::sqrt(result.gradient_norm);
-  result.loss =
-      read_floats<Loss::kColumns>(exec, total, sums)[Loss::kLoss] / static_cast<double>(batch);
+  result.loss = to_vector(total).at(static_cast<std::size_t>(sums + Loss::kLoss)) /
+                static_cast<double>(batch);
   return result;
 }
 
 double GoldenRun::train_step() {
   // Images: one long epoch. A batch that is always the same: an epoch per step.
   const bool is_one_batch = golden_.order.empty();
-  if (is_one_batch) step_->set_position(steps_done_, steps_done_, 0);
+  if (is_one_batch) step_->set_position({.step = steps_done_, .epoch = steps_done_});
   ++steps_done_;
   return step_->run(ExecSpace(), false).loss / static_cast<double>(golden_.batch);
 }

@@ -13,6 +13,7 @@ VENDOR_HEADERS = {
     "Kokkos": re.compile(r"^(Kokkos_|impl/Kokkos|decl/Kokkos|desul/)"),
     "mpi.h": re.compile(r"^mpi\.h$"),
     "cublasLt.h": re.compile(r"^cublas"),
+    "nccl.h": re.compile(r"^(nccl|rccl/rccl|rccl)\.h$"),
     "hdf5.h": re.compile(r"^(hdf5(_hl)?|H5\w*)\.h$"),
     "toml++": re.compile(r"^toml(\+\+/|plusplus|\.h)"),
     "zlib.h": re.compile(r"^z(lib|conf)\.h$"),

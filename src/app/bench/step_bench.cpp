@@ -10,6 +10,7 @@
 #include "app/bench/workload.hpp"
 #include "app/ranks.hpp"
 #include "base/log.hpp"
+#include "parallel/device_stream.hpp"
 
 namespace quern {
 
@@ -27,7 +28,7 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   check_json_file(comm, options.json);
   BenchWorkload workload(comm, options.recipe, options.overrides);
   MachineMeter meter(comm);
-  const ExecSpace exec;
+  const ExecSpace exec = make_instance();
   const auto time_steps = [&](int steps) {
     return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
   };

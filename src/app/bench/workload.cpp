@@ -2,6 +2,7 @@
 #include "app/bench/workload.hpp"
 
 #include "app/bench/samples.hpp"
+#include "app/devices.hpp"
 #include "app/load_recipe.hpp"
 #include "comm/agree.hpp"
 
@@ -12,14 +13,16 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
     : recipe(load_recipe(comm, file, overrides)),
       model(agree(comm, [&] { return Model(recipe); })),
       samples(make_bench_samples(comm, recipe, model.network().output_shape())),
-      step(recipe, comm, model, samples) {}
+      transport(connect_devices(comm, recipe.parallel.backend)),
+      step(recipe, comm, model, samples, transport.get()) {}
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
   // The short last batch of an epoch is left out: all steps are alike.
   const std::int64_t per_epoch = samples.count / step.full_batch().samples();
   for (int i = 0; i < steps; ++i, ++steps_done_) {
-    if (steps_done_ % per_epoch == 0) step.set_position(steps_done_, steps_done_ / per_epoch, 0);
-    step.run(exec, false);
+    if (steps_done_ % per_epoch == 0)
+      step.set_position({.step = steps_done_, .epoch = steps_done_ / per_epoch});
+    step.enqueue(exec, false);
   }
   exec.fence("quern::app::bench_end");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct BenchWorkload {
   Recipe recipe;
   Model model;
   Samples samples;
+  std::unique_ptr<DeviceTransport> transport;
   TrainingStep step;
 
  private:

@@ -36,6 +36,7 @@ struct JobFacts {
   std::optional<int> ranks_per_node;  ///< SLURM_NTASKS_PER_NODE
   bool under_slurm = false;
   bool cpus_overcommitted = false;  ///< Slurm claims more processors than the node has
+  bool may_share_devices = false;   ///< QUERN_SHARE_GPU=1
   double min_bandwidth = 0;         ///< bytes/s that an all-reduce must reach; 0: any
 };
 

@@ -95,10 +95,15 @@ class Judge {
     for (const auto& [device, ranks] : users) {
       if (ranks.size() < 2) continue;
       const RankFacts& first = facts_.ranks[static_cast<std::size_t>(ranks.front())];
-      error("devices",
-            fmt::format("ranks {} share the device {} on {}", fmt::join(ranks, ", "), device,
-                        first.host),
-            "--gpus-per-node=<ranks per node> --gpu-bind=none, or fewer --ntasks-per-node");
+      const std::string text = fmt::format("ranks {} share the device {} on {}",
+                                           fmt::join(ranks, ", "), device, first.host);
+      const char* fix =
+          "--gpus-per-node=<ranks per node> --gpu-bind=none, or fewer --ntasks-per-node";
+      if (facts_.job.may_share_devices) {
+        warn("devices", text + ", as QUERN_SHARE_GPU=1 allows: gradients travel by MPI", fix);
+      } else {
+        error("devices", text, fix);
+      }
     }
     if (!users.empty() && users.size() < facts_.ranks.size()) without_device();
     hidden_peers();

@@ -70,4 +70,11 @@ inline void write_one_partial(const BatchPartition& partition, int rank,
   write_partials(leaf_gradients(reducer.num_floats(), first, last), walk, reducer.partials());
 }
 
+/// Puts the vote where kernels put it, and reduces.
+inline ReducedGradient vote_and_reduce(GradientReducer& reducer, ReductionPlan plan, float vote) {
+  reducer.vote()(0) = vote;
+  reducer.complete_from(ExecSpace(), plan, reducer.num_gradient());
+  return reducer.reduce(ExecSpace(), plan);
+}
+
 }  // namespace quern::testing

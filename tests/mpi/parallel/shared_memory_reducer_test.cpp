@@ -18,6 +18,7 @@ namespace quern {
 namespace {
 
 using testing::leaf_gradients;
+using testing::vote_and_reduce;
 using testing::world;
 using testing::write_one_partial;
 using testing::write_tree_partials;
@@ -68,15 +69,15 @@ TEST_F(SharedMemoryReducers, HaveTheBitsOfMessages) {
       shared.allocate();
       messages->allocate();
       write_tree_partials(partition, world().rank(), *messages);
-      const auto expected = to_vector(messages->reduce(ExecSpace(), plan, 0.0f).total);
+      const auto expected = to_vector(messages->reduce(ExecSpace(), plan).total);
       // Again and again: what an earlier round left behind must not count.
       for (int round = 0; round < 3; ++round) {
         write_tree_partials(partition, world().rank(), shared);
-        const ReducedGradient reduced = shared.reduce(ExecSpace(), plan, 0.0f);
+        const ReducedGradient reduced = vote_and_reduce(shared, plan, 0.0f);
         expect_bits(
             reduced.total, expected,
             std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) + " floats");
-        EXPECT_EQ(reduced.votes, 0.0f);
+        EXPECT_EQ(reduced.votes(0), 0.0f);
       }
     }
   }
@@ -90,7 +91,7 @@ TEST_F(SharedMemoryReducers, AddRankAfterRankWhenFast) {
       const ReductionPlan plan = reducer.add_plan(partition);
       reducer.allocate();
       write_one_partial(partition, world().rank(), reducer);
-      expect_bits(reducer.reduce(ExecSpace(), plan, 0.0f).total, sum_of_ranks(partition, reducer),
+      expect_bits(reducer.reduce(ExecSpace(), plan).total, sum_of_ranks(partition, reducer),
                   std::to_string(num_blocks) + " blocks");
     }
   }
@@ -105,7 +106,7 @@ TEST_F(SharedMemoryReducers, CountTheVotesOfAllRanksAlsoWithoutBlocks) {
     for (int voters = world().size(); voters >= 0; --voters) {
       const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
       write_tree_partials(partition, world().rank(), reducer);
-      EXPECT_EQ(reducer.reduce(ExecSpace(), plan, vote).votes, static_cast<float>(voters))
+      EXPECT_EQ(vote_and_reduce(reducer, plan, vote).votes(0), static_cast<float>(voters))
           << num_blocks << " blocks";
     }
   }
@@ -134,7 +135,7 @@ TEST_F(SharedMemoryReducers, WaitForEachOtherWithFullAndShortBatches) {
         reducer.partials().data(p * reducer.partial_stride() + i) = value;
       }
     }
-    const auto total = reducer.reduce(ExecSpace(), is_last ? last_plan : full_plan, 0.0f).total;
+    const auto total = reducer.reduce(ExecSpace(), is_last ? last_plan : full_plan).total;
     int partials = 0;
     for (int rank = 0; rank < world().size(); ++rank) {
       partials += reducer.num_partials(is_last ? last : full, rank);
@@ -157,7 +158,7 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
     const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
     for (int round = 1; round <= 20; ++round) {
       write_tree_partials(partition, world().rank(), reducer);
-      const ReducedGradient reduced = reducer.reduce_own_part(ExecSpace(), plan, 0.0f);
+      const ReducedGradient reduced = reducer.reduce_own_part(ExecSpace(), plan);
       expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");
       const auto [begin, end] = reducer.own_part();
       for (std::int64_t i = begin; i < end; ++i) {
@@ -179,7 +180,7 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
     reducer->allocate();
     EXPECT_EQ(reducer->own_part(), std::pair(std::int64_t{0}, std::int64_t{10}));
     for (std::int64_t i = 0; i < 12; ++i) reducer->partials().data(i) = static_cast<float>(i);
-    const ReducedGradient reduced = reducer->reduce_own_part(ExecSpace(), plan, 0.0f);
+    const ReducedGradient reduced = reducer->reduce_own_part(ExecSpace(), plan);
     EXPECT_EQ(reduced.total.extent(0), 10u);
     EXPECT_EQ(reduced.total(9), 9.0f);
     EXPECT_EQ(to_vector(reduced.sums), (std::vector<float>{10.0f, 11.0f}));
@@ -189,7 +190,7 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
 }
 
 TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {
-  const std::string text = make_reducer(world(), 10, SumOrder::tree)->describe();
+  const std::string text = make_reducer(world(), nullptr, 10, SumOrder::tree)->describe();
   if (world().size() == 1) {
     EXPECT_EQ(text, "none, one rank");
   } else {

@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/serial/communicator.hpp"
+#include "parallel/host_staged_transport.hpp"
 #include "support/temp_dir.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
@@ -25,13 +26,21 @@ struct Result {
   std::vector<double> losses;
 };
 
+// What ranks on devices, perhaps all on one, need to reach each other.
+std::unique_ptr<DeviceTransport> transport_of(Communicator& comm) {
+  if (kHostExecution || comm.size() == 1) return nullptr;
+  return std::make_unique<HostStagedTransport>(comm);
+}
+
 // Two epochs of single steps.
-Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples) {
+Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& samples,
+                 DeviceTransport* transport = nullptr) {
   Model model(recipe);
-  TrainingStep step(recipe, comm, model, samples);
+  const auto own_transport = transport_of(comm);
+  TrainingStep step(recipe, comm, model, samples, transport ? transport : own_transport.get());
   Result result;
   for (int epoch = 0; epoch < 2; ++epoch) {
-    step.set_position(epoch * step.steps_per_epoch(), epoch, 0);
+    step.set_position({.step = epoch * step.steps_per_epoch(), .epoch = epoch});
     for (std::int64_t i = 0; i < step.steps_per_epoch(); ++i) {
       result.losses.push_back(step.run(ExecSpace(), false).loss);
     }
@@ -84,6 +93,21 @@ TEST(Ranks, SameBitsAsOneRankForEveryOptimizerAndWhenClipping) {
   }
 }
 
+// The way of gradients on devices, moved by MPI.
+TEST(Ranks, SameBitsAsOneRankThroughATransport) {
+  HostStagedTransport transport(world());
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch));
+    const Samples samples = image_samples(c.count, kImage, 5);
+    const Recipe recipe = image_recipe(c.batch, overrides(c));
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples, &transport);
+    EXPECT_EQ(actual.losses, expected.losses);
+    EXPECT_EQ(actual.weights, expected.weights);
+  }
+}
+
 TEST(Ranks, FastModeAgreesUpToRounding) {
   for (const Case& c : kCases) {
     const Samples samples = image_samples(c.count, kImage, 5);
@@ -106,9 +130,11 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     const Samples samples = image_samples(count, kImage, 5);
     const Recipe recipe = image_recipe(10);
     const BatchCut cut{2, 16, Determinism::rank_invariant};
-    const auto evaluate = [&](Communicator& comm) {
+    const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
-      Evaluator evaluator(comm, model, samples, cut, 10);
+      const auto own_transport = transport_of(comm);
+      Evaluator evaluator(comm, model, samples, cut, 10,
+                          transport ? transport : own_transport.get());
       model.allocate(evaluator.max_slots());
       return evaluator.run(ExecSpace());
     };
@@ -118,6 +144,8 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     EXPECT_EQ(actual.samples, count);
     EXPECT_EQ(actual.correct, expected.correct);
     EXPECT_EQ(actual.loss, expected.loss);
+    HostStagedTransport transport(world());
+    EXPECT_EQ(evaluate(world(), &transport).loss, expected.loss);
   }
 }
 
@@ -141,7 +169,8 @@ TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
   int runs = 0;
   for (; code == ExitCode::requeue && runs < 10; ++runs) {
     Model model(recipe);
-    Trainer trainer(recipe, world(), folder, model, samples, &test);
+    const auto transport = transport_of(world());
+    Trainer trainer(recipe, world(), folder, model, samples, &test, {.transport = transport.get()});
     std::optional<LoadedCheckpoint> start;
     if (world().rank() == 0) start = load_newest_good(folder.checkpoints(), nullptr);
     if (broadcast_value(world(), start.has_value())) {

@@ -70,6 +70,8 @@ TEST(PreflightJudge, SharedDevice) {
   Preflight facts = good_gpu_launch(1, 4);
   facts.ranks[3].device_id = facts.ranks[1].device_id;
   expect_error(facts, "ranks 1, 3 share the device GPU-1", "--gpu-bind=none");
+  facts.job.may_share_devices = true;
+  expect_warning(facts, "as QUERN_SHARE_GPU=1 allows", "--gpu-bind=none");
 }
 
 TEST(PreflightJudge, RankWithoutDevice) {

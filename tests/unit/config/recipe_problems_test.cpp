@@ -245,8 +245,6 @@ pipeline = 3
 micro_batches = 4
 shard_optimizer = true
 )"),
-            "r.toml:24: parallel.backend: \"nccl\" is not available in this version (expected "
-            "\"auto\", \"serial\" or \"mpi\")\n"
             "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)\n"
             "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)\n"
             "r.toml:27: parallel.micro_batches: 4 is not available in this version (expected 1)\n"

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "checkpoint/reader.hpp"
 #include "comm/serial/communicator.hpp"
@@ -24,10 +25,10 @@ std::optional<LoadedCheckpoint> newest(const RunFolder& folder) {
 
 // Does what "quern train" does: continues where the run folder stands.
 ExitCode train(const Recipe& recipe, const RunFolder& folder, const Samples& samples,
-               const Samples* test = nullptr) {
+               const Samples* test = nullptr, const TrainerOptions& options = {}) {
   SerialCommunicator comm;
   Model model(recipe);
-  Trainer trainer(recipe, comm, folder, model, samples, test);
+  Trainer trainer(recipe, comm, folder, model, samples, test, options);
   if (std::filesystem::exists(folder.checkpoints())) {
     const auto start = newest(folder);
     if (start) trainer.resume(&start->state());
@@ -96,6 +97,53 @@ TEST(Trainer, StoppedAfterEveryStepGivesTheBitsOfOneRun) {
   }
 }
 
+// As on a device: the host looks seldom, and nobody can tell from the results.
+TEST(Trainer, LookingSeldomGivesTheSameFiles) {
+  const TempDir dir;
+  const Samples samples = image_samples(23, kImage, 5);
+  const Samples test = image_samples(7, kImage, 5);
+  const Recipe recipe =
+      image_recipe(4, {"train.epochs=3", "train.log_every_steps=4", "train.per_rank_loss=true",
+                       "checkpoint.every_steps=5", "checkpoint.keep=100"});
+  const RunFolder often(dir / "often");
+  ASSERT_EQ(train(recipe, often, samples, &test), ExitCode::done);
+  const auto names = [](const RunFolder& folder) {
+    std::set<std::string> all;
+    for (const auto& file : std::filesystem::directory_iterator(folder.checkpoints())) {
+      all.insert(file.path().filename().string());
+    }
+    return all;
+  };
+  for (const int every : {2, 3, 50}) {
+    const RunFolder seldom(dir / ("every-" + std::to_string(every)));
+    ASSERT_EQ(train(recipe, seldom, samples, &test, {nullptr, every}), ExitCode::done);
+    EXPECT_EQ(names(seldom), names(often));
+    EXPECT_EQ(weights(seldom), weights(often));
+    EXPECT_EQ(newest(seldom)->state().progress, newest(often)->state().progress);
+    for (const char* kind : {"step", "epoch", "eval"}) {
+      const auto expected = metrics(often, kind);
+      const auto actual = metrics(seldom, kind);
+      ASSERT_EQ(actual.size(), expected.size()) << kind;
+      for (std::size_t i = 0; i < actual.size(); ++i) {
+        for (const char* key : {"epoch", "step", "loss", "accuracy", "samples", "lr"}) {
+          EXPECT_EQ(actual[i].value(key, nlohmann::json()),
+                    expected[i].value(key, nlohmann::json()))
+              << kind << " " << key;
+        }
+      }
+    }
+  }
+}
+
+TEST(Trainer, LookingSeldomStopsAtMostAnIntervalLate) {
+  const TempDir dir;
+  const Samples samples = image_samples(20, kImage, 5);
+  const RunFolder folder(dir / "run");
+  ask_to_stop(folder);
+  ASSERT_EQ(train(image_recipe(4), folder, samples, nullptr, {nullptr, 3}), ExitCode::requeue);
+  EXPECT_EQ(newest(folder)->state().progress.step, 3);
+}
+
 TEST(Trainer, FinishedRunIsNotFinishedAgain) {
   const TempDir dir;
   const Samples samples = image_samples(10, kImage, 5);
@@ -148,6 +196,28 @@ TEST(Trainer, DivergenceNamesTheLayerAndKeepsTheCheckpoint) {
                {"diverged", "step", "layer '"});
   EXPECT_FALSE(newest(folder));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "DONE"));
+}
+
+TEST(Trainer, LookingSeldomNamesTheSameStepAndLayerOfADivergence) {
+  const TempDir dir;
+  const Samples samples = image_samples(23, kImage, 5);
+  const Recipe recipe = image_recipe(
+      5, {"network.layers=[{type=\"flatten\"}, {type=\"linear\", features=8}, {type=\"linear\", "
+          "features=5}]",
+          "optimizer={type=\"sgd\", lr=300, momentum=0.9}", "checkpoint.every_epochs=0",
+          "train.log_every_steps=0", "train.epochs=50"});
+  std::set<std::string> messages;
+  for (const int every : {1, 2, 7, 50}) {
+    try {
+      train(recipe, RunFolder(dir / std::to_string(every)), samples, nullptr, {nullptr, every});
+      ADD_FAILURE() << "expected divergence";
+    } catch (const Error& error) {
+      messages.insert(error.what());
+    }
+  }
+  ASSERT_EQ(messages.size(), 1u) << *messages.begin() << "\n" << *messages.rbegin();
+  EXPECT_NE(messages.begin()->find("layer '"), std::string::npos) << *messages.begin();
+  EXPECT_EQ(messages.begin()->find("at step 1 "), std::string::npos) << "a test of its first step";
 }
 
 TEST(Trainer, CheckpointThatStandsOutsideTheDataIsRefused) {

@@ -59,7 +59,7 @@ TEST(TrainingStep, LossThatIsNotFiniteChangesNothing) {
   Model model(recipe);
   TrainingStep step(recipe, comm, model, samples);
   step.run(ExecSpace(), false);
-  step.set_position(1, 1, 0);
+  step.set_position({.step = 1, .epoch = 1});
   const std::vector<float> good = to_vector(model.parameters());
   std::vector<float> bad = good;
   const ParameterEntry& bias = model.network().table().entries().back();
@@ -67,10 +67,12 @@ TEST(TrainingStep, LossThatIsNotFiniteChangesNothing) {
   Kokkos::deep_copy(model.parameters(), to_view(bad));
   const std::vector<float> state = to_vector(step.optimizer().state().at(0).values);
 
-  const BatchSums sums = step.run(ExecSpace(), false);
+  const StepReport sums = step.run(ExecSpace(), false);
 
   EXPECT_FALSE(std::isfinite(sums.loss));
-  EXPECT_EQ(step.non_finite_layer(), "fc1");
+  EXPECT_TRUE(sums.diverged);
+  EXPECT_EQ(sums.progress.step, 1);
+  EXPECT_EQ(step.non_finite_layer(ExecSpace()), "fc1");
   EXPECT_EQ(to_vector(step.optimizer().state().at(0).values), state);
   std::vector<float> after = to_vector(model.parameters());
   after[static_cast<std::size_t>(bias.offset)] = good[static_cast<std::size_t>(bias.offset)];
@@ -80,16 +82,16 @@ TEST(TrainingStep, LossThatIsNotFiniteChangesNothing) {
 TEST(TrainingStep, VoteAndLocalLoss) {
   SerialCommunicator comm;
   const Samples samples = image_samples(10, kImage, 5);
-  const Recipe recipe = image_recipe(7);
+  const Recipe recipe = image_recipe(7, {"train.per_rank_loss=true"});
   Model model(recipe);
   TrainingStep step(recipe, comm, model, samples);
-  const BatchSums first = step.run(ExecSpace(), false);
+  const StepReport first = step.run(ExecSpace(), false);
   EXPECT_FALSE(first.stop);
-  EXPECT_NEAR(step.local_loss_sum(), first.loss, 1e-5 * first.loss);
-  const BatchSums last = step.run(ExecSpace(), true);
+  EXPECT_NEAR(first.rank_loss, first.loss / 7, 1e-5 * first.rank_loss);
+  const StepReport last = step.run(ExecSpace(), true);
   EXPECT_TRUE(last.stop);
   EXPECT_EQ(step.batch().samples(), 3);
-  EXPECT_NEAR(step.local_loss_sum(), last.loss, 1e-5 * last.loss);
+  EXPECT_NEAR(last.rank_loss - first.rank_loss, last.loss / 3, 1e-5 * last.rank_loss);
 }
 
 TEST(TrainingStep, LearningRateIsTheSchedules) {

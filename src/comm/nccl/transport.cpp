@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/nccl/transport.hpp"
+
+#include <exception>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "comm/nccl/library.hpp"
+#include "comm/segments.hpp"
+
+namespace quern {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Starting an exchange takes microseconds; joining takes seconds, during which others may compute.
+constexpr milliseconds kPollBusily{2};
+constexpr milliseconds kPollInterval{1};
+
+class NcclTransport final : public DeviceTransport {
+ public:
+  NcclTransport(const Communicator& comm, milliseconds deadline)
+      : caller_{comm.rank(), comm.host(comm.rank())},
+        size_(comm.size()),
+        deadline_(deadline),
+        name_(nccl_library_version()) {}
+
+  ~NcclTransport() override {
+    // Finalising waits for the other ranks, which may never come when this one fails.
+    if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+    if (!comm_) return;
+    try {
+      caller_.check(ncclCommFinalize(comm_), "ncclCommFinalize", comm_);
+      wait_until_ready("ncclCommFinalize");
+      caller_.check(ncclCommDestroy(comm_), "ncclCommDestroy");
+    } catch (const std::exception& error) {
+      log::error(error.what());
+      abort();
+    }
+  }
+
+  void join(const ncclUniqueId& id) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    caller_.check(ncclCommInitRankConfig(&comm_, size_, id, caller_.rank, &config),
+                  "ncclCommInitRankConfig");
+    wait_until_ready("ncclCommInitRankConfig");
+  }
+
+  int rank() const override { return caller_.rank; }
+  int size() const override { return size_; }
+  const char* name() const override { return name_.c_str(); }
+  bool is_capturable() const override { return true; }
+
+  void all_reduce_sum(std::span<float> values, DeviceStream stream) override {
+    finish(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum, comm_,
+                         native(stream)),
+           "ncclAllReduce");
+  }
+
+  void all_gather(std::span<float> all, DeviceStream stream) override {
+    const std::size_t each = all.size() / static_cast<std::size_t>(size_);
+    expect(each * static_cast<std::size_t>(size_) == all.size(), "as many floats for each rank");
+    const float* mine = all.data() + static_cast<std::size_t>(caller_.rank) * each;
+    finish(ncclAllGather(mine, all.data(), each, ncclFloat, comm_, native(stream)),
+           "ncclAllGather");
+  }
+
+  void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
+                    std::span<float> receive, std::span<const Segment> receive_from,
+                    DeviceStream stream) override {
+    check_segments(send_to, send.size(), size_);
+    check_segments(receive_from, receive.size(), size_);
+    caller_.check(ncclGroupStart(), "ncclGroupStart");
+    for (int peer = 0; peer < size_; ++peer) {
+      const Segment& to = send_to[static_cast<std::size_t>(peer)];
+      const Segment& from = receive_from[static_cast<std::size_t>(peer)];
+      if (peer == caller_.rank) continue;
+      if (to.count > 0) {
+        caller_.check(ncclSend(send.data() + to.offset, static_cast<std::size_t>(to.count),
+                               ncclFloat, peer, comm_, native(stream)),
+                      "ncclSend", comm_);
+      }
+      if (from.count > 0) {
+        caller_.check(ncclRecv(receive.data() + from.offset, static_cast<std::size_t>(from.count),
+                               ncclFloat, peer, comm_, native(stream)),
+                      "ncclRecv", comm_);
+      }
+    }
+    finish(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  double deadline_s() const override { return std::chrono::duration<double>(deadline_).count(); }
+
+  void check() override { caller_.check(state(), "an exchange by NCCL", comm_); }
+
+  void abort() noexcept override {
+    if (!comm_) return;
+    (void)ncclCommAbort(comm_);
+    comm_ = nullptr;
+  }
+
+ private:
+  static NcclStream native(DeviceStream stream) { return static_cast<NcclStream>(stream.handle); }
+
+  ncclResult_t state() const {
+    expect(comm_ != nullptr, "a communicator that was not aborted");
+    ncclResult_t state = ncclSuccess;
+    caller_.check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
+    return state;
+  }
+
+  // A call on a non-blocking communicator has started when it returns; the next may follow when it
+  // is done with its own part (what it put on the stream is another matter).
+  void finish(ncclResult_t code, const char* call) {
+    caller_.check(code, call, comm_);
+    if (code == ncclInProgress) wait_until_ready(call);
+  }
+
+  void wait_until_ready(const char* call) {
+    const auto begin = steady_clock::now();
+    for (;;) {
+      const ncclResult_t now = state();
+      if (now != ncclInProgress) return caller_.check(now, call, comm_);
+      const auto waited = steady_clock::now() - begin;
+      if (waited > deadline_) {
+        throw OtherRankError(
+            std::string(call) + " took longer than " + std::to_string(deadline_.count() / 1000) +
+            " s on rank " + std::to_string(caller_.rank) + " (" + caller_.host +
+            "): another rank is missing, or the network between the nodes does not work " +
+            "(NCCL_DEBUG=INFO tells more; QUERN_NCCL_TIMEOUT sets the seconds)");
+      }
+      if (waited > kPollBusily) std::this_thread::sleep_for(kPollInterval);
+    }
+  }
+
+  int exceptions_at_start_ = std::uncaught_exceptions();
+  NcclCaller caller_;
+  int size_;
+  milliseconds deadline_;
+  std::string name_;
+  ncclComm_t comm_ = nullptr;
+};
+
+}  // namespace
+
+std::string nccl_library_version() {
+  return std::string(kNcclName) + " " + nccl_version_text(nccl_runtime_version());
+}
+
+std::unique_ptr<DeviceTransport> start_nccl(Communicator& comm, milliseconds deadline) {
+  agree(comm, [] { check_nccl_version(nccl_runtime_version()); });
+  ncclUniqueId id{};
+  run_on_root(comm, [&] {
+    NcclCaller{0, comm.host(0)}.check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  });
+  id = broadcast_value(comm, id);
+  auto transport = std::make_unique<NcclTransport>(comm, deadline);
+  agree_on_exchange(comm, *transport, [&] { transport->join(id); });
+  return transport;
+}
+
+}  // namespace quern

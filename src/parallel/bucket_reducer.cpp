@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/bucket_reducer.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "parallel/gradient_slices.hpp"
+
+namespace quern {
+
+namespace {
+
+std::span<float> floats(const FloatView& view, std::int64_t begin, std::int64_t count) {
+  return std::span(view.data(), view.extent(0))
+      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+}
+
+FloatView range(const FloatView& view, std::int64_t begin, std::int64_t end) {
+  return Kokkos::subview(view, std::pair(begin, end));
+}
+
+std::int64_t round_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+FloatView make_floats(const char* label, std::int64_t count) {
+  return FloatView(label, static_cast<std::size_t>(count));
+}
+
+// Overwrites section[0, num_partials * num_sums) with the sums of each partial, and its last float
+// with the vote.
+void pack_sums(const ExecSpace& exec, const GradientPartials& partials, std::int64_t num_gradient,
+               std::int64_t num_sums, int num_partials, const FloatView& section) {
+  const std::int64_t count = num_partials * num_sums;
+  const std::int64_t last = section.extent_int(0) - 1;
+  Kokkos::parallel_for(
+      "quern::parallel::pack_sums", RangePolicy(exec, 0, count + 1), KOKKOS_LAMBDA(std::int64_t i) {
+        if (i == count) {
+          section(last) = partials.data(num_gradient + num_sums);
+        } else {
+          section(i) = partials.data(i / num_sums * partials.stride + num_gradient + i % num_sums);
+        }
+      });
+}
+
+// Overwrites sums[num_sums] with the votes of all sections.
+void add_votes(const ExecSpace& exec, const FloatView& gathered, std::int64_t section,
+               const FloatView& sums) {
+  Kokkos::parallel_for(
+      "quern::parallel::add_votes", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        float votes = 0;
+        const auto size = static_cast<std::int64_t>(gathered.extent(0));
+        for (std::int64_t i = section - 1; i < size; i += section) votes += gathered(i);
+        sums(sums.extent(0) - 1) = votes;
+      });
+}
+
+}  // namespace
+
+BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
+                             std::int64_t num_floats, SumOrder order, std::int64_t num_sums,
+                             std::int64_t bucket_floats)
+    : GradientReducer(comm, num_floats, num_sums),
+      transport_(transport),
+      order_(order),
+      queue_(make_instance()) {
+  expect(transport.size() == comm.size() && transport.rank() == comm.rank(),
+         "a transport between the ranks of the communicator");
+  expect(bucket_floats >= 1, "buckets of at least one float");
+  const std::int64_t unit = std::int64_t{size()} * kLanes;
+  const std::int64_t step = round_up(bucket_floats, unit);
+  const std::int64_t end = round_up(num_gradient(), unit);
+  for (std::int64_t begin = 0; begin < end; begin += step) {
+    buckets_.push_back({begin, std::min(begin + step, end)});
+  }
+  buckets_left_ = buckets_.size();
+}
+
+int BucketReducer::num_partials(const BatchPartition& partition, int rank) const {
+  if (order_ == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
+  return static_cast<int>(tree_partials(partition, rank).size());
+}
+
+std::string BucketReducer::describe() const {
+  if (size() == 1) return GradientReducer::describe();
+  const auto count = buckets_.size();
+  return std::string(transport_.name()) + ", " + std::to_string(size()) + " ranks, " +
+         std::to_string(count) + (count == 1 ? " bucket" : " buckets");
+}
+
+FloatView BucketReducer::allocate_partials() {
+  for (int rank = 0; rank < size(); ++rank) {
+    gathered_partials_ = std::max<std::int64_t>(gathered_partials_, max_partials(rank));
+  }
+  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
+  if (size() > 1 && order_ == SumOrder::tree) allocate_exchange();
+  // The last slice of the last partial may end behind it.
+  const std::int64_t before_last = (max_partials(comm().rank()) - 1) * partial_stride();
+  return make_floats("quern::parallel::partials",
+                     before_last + std::max(partial_stride(), padded()));
+}
+
+void BucketReducer::allocate_exchange() {
+  std::int64_t received = 0;
+  std::int64_t packed = 0;
+  for (const Plan& plan : plans_) {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      for (const Segment& segment : plan.buckets[b].receive_from) {
+        received = std::max(received, segment.offset + segment.count);
+      }
+      if (plan.num_partials == 1) continue;
+      packed = std::max(packed, plan.num_partials * (buckets_[b].end - buckets_[b].begin));
+    }
+  }
+  received_ = make_floats("quern::parallel::received", received);
+  packed_ = make_floats("quern::parallel::packed", packed);
+  total_ = make_floats("quern::parallel::total", padded());
+  gathered_ = make_floats("quern::parallel::gathered_sums", size() * section());
+  sums_ = make_floats("quern::parallel::sums", num_sums() + 1);
+}
+
+BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) const {
+  Plan plan;
+  plan.num_partials = num_partials(partition, comm().rank());
+  if (order_ == SumOrder::ranks) return plan;
+  for (const Bucket& bucket : buckets_) {
+    plan.buckets.push_back(make_bucket_plan(partition, bucket));
+  }
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  for (int rank = 0; rank < size(); ++rank) {
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+    for (std::size_t p = 0; p < partials.size(); ++p) {
+      leaves.push_back(rank * section() + static_cast<std::int64_t>(p) * num_sums());
+    }
+  }
+  plan.sums = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  return plan;
+}
+
+// Slice d of P partials takes P * slice floats from P * d * slice on, whether they lie in the only
+// partial or packed.
+BucketReducer::BucketPlan BucketReducer::make_bucket_plan(const BatchPartition& partition,
+                                                          const Bucket& bucket) const {
+  const int own = comm().rank();
+  const std::int64_t own_partials = num_partials(partition, own);
+  const std::int64_t count = slice(bucket);
+  BucketPlan plan;
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  std::int64_t received = 0;
+  for (int rank = 0; rank < size(); ++rank) {
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
+    const auto num_partials = static_cast<std::int64_t>(partials.size());
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+    for (std::int64_t p = 0; p < num_partials; ++p) {
+      leaves.push_back(rank == own ? ~(p * partial_stride() + bucket.begin + own * count)
+                                   : received + p * count);
+    }
+    const bool moves = rank != own;
+    plan.send_to.push_back({own_partials * rank * count, moves ? own_partials * count : 0});
+    plan.receive_from.push_back({received, moves ? num_partials * count : 0});
+    received += plan.receive_from.back().count;
+  }
+  plan.sum = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  return plan;
+}
+
+void BucketReducer::complete_from(const ExecSpace& exec, ReductionPlan plan_id,
+                                  std::int64_t offset) {
+  if (size() == 1) return;
+  const bool has_sums = !sums_started_ && offset <= num_gradient();
+  const bool has_bucket = buckets_left_ > 0 && buckets_[buckets_left_ - 1].begin >= offset;
+  if (!has_sums && !has_bucket) return;
+  const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
+  computed_.order(exec, queue(exec));
+  if (has_sums) start_sums(queue(exec), plan);
+  while (buckets_left_ > 0 && buckets_[buckets_left_ - 1].begin >= offset) {
+    start_bucket(queue(exec), plan, --buckets_left_);
+  }
+}
+
+ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
+  if (size() == 1) return reduced(partials().data);
+  complete_from(exec, plan, 0);
+  exchanged_.order(queue(exec), exec);
+  sums_started_ = false;
+  buckets_left_ = buckets_.size();
+  if (order_ == SumOrder::ranks) return reduced(partials().data);
+  return {range(total_, 0, num_gradient()), range(sums_, 0, num_sums()),
+          range(sums_, num_sums(), num_sums() + 1)};
+}
+
+void BucketReducer::wait(const ExecSpace& exec) {
+  if (size() == 1) return GradientReducer::wait(exec);
+  agree_on_exchange(comm(), transport_, [&] { wait_for(exec, transport_); });
+}
+
+void BucketReducer::start_sums(const ExecSpace& queue, const Plan& plan) {
+  sums_started_ = true;
+  const FloatView& data = partials().data;
+  if (order_ == SumOrder::ranks) {
+    if (plan.num_partials == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
+    transport_.all_reduce_sum(floats(data, num_gradient(), num_sums() + 1), stream_of(queue));
+    return;
+  }
+  const std::int64_t begin = comm().rank() * section();
+  pack_sums(queue, partials(), num_gradient(), num_sums(), plan.num_partials,
+            range(gathered_, begin, begin + section()));
+  transport_.all_gather(floats(gathered_, 0, size() * section()), stream_of(queue));
+  tree_sum(queue, plan.sums, gathered_, gathered_, sums_, num_sums());
+  add_votes(queue, gathered_, section(), sums_);
+}
+
+void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
+  if (order_ == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
+  const std::int64_t begin = buckets_[bucket].begin;
+  const std::int64_t end = std::min(buckets_[bucket].end, num_gradient());
+  transport_.all_reduce_sum(floats(partials().data, begin, end - begin), stream_of(queue));
+}
+
+void BucketReducer::exchange_in_tree_order(const ExecSpace& queue, const Plan& plan,
+                                           std::size_t bucket) {
+  const Bucket& place = buckets_[bucket];
+  const BucketPlan& exchange = plan.buckets[bucket];
+  const FloatView& data = partials().data;
+  const int own = comm().rank();
+  const bool packs = plan.num_partials != 1;
+  if (packs && plan.num_partials > 0) {
+    const GradientPartials from{range(data, place.begin, static_cast<std::int64_t>(data.extent(0))),
+                                partial_stride()};
+    pack_slices(queue, from, plan.num_partials, GradientSlices(place.end - place.begin, size()),
+                own, packed_);
+  }
+  const std::span<float> send =
+      packs ? floats(packed_, 0, static_cast<std::int64_t>(packed_.extent(0)))
+            : floats(data, place.begin, place.end - place.begin);
+  transport_.all_to_all_v(send, exchange.send_to, {received_.data(), received_.extent(0)},
+                          exchange.receive_from, stream_of(queue));
+  const std::int64_t begin = place.begin + own * slice(place);
+  tree_sum(queue, exchange.sum, received_, data, range(total_, begin, begin + slice(place)),
+           slice(place));
+  transport_.all_gather(floats(total_, place.begin, place.end - place.begin), stream_of(queue));
+}
+
+}  // namespace quern

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "comm/device_transport.hpp"
+#include "parallel/device_stream.hpp"
+#include "parallel/gradient_reducer.hpp"
+#include "parallel/sum_order.hpp"
+#include "parallel/tree_sum.hpp"
+
+namespace quern {
+
+/// Gradients in device memory: cut into buckets that travel on a queue of their own while the
+/// backward pass still computes. Nothing waits on the host, so the whole can be captured if the
+/// transport can.
+///
+///   compute   ... loss | backward of the last layers | ... | backward of the first | update
+///   exchange           | sums, votes | bucket n-1 | ...            | bucket 0      |
+///
+/// SumOrder::tree, per bucket: (1) every rank sends each owner that slice of its partials, (2) the
+/// owner adds the partials of all ranks in the order of the fixed tree, (3) the slices go to
+/// everybody; the transport moves floats and adds none, so the bits are those of TreeReducer. The
+/// sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks: one
+/// all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial,
+/// nothing moves. Backward fills the gradient from its end, so the buckets go from last to first.
+class BucketReducer final : public GradientReducer {
+ public:
+  /// Two exchanges cost more than one of twice the size until a bucket takes as long to move as to
+  /// start: small networks are one bucket.
+  static constexpr std::int64_t kBucketFloats = std::int64_t{1} << 20;
+
+  /// `transport` connects the ranks of `comm`; both must outlive it.
+  BucketReducer(Communicator& comm, DeviceTransport& transport, std::int64_t num_floats,
+                SumOrder order, std::int64_t num_sums = 0,
+                std::int64_t bucket_floats = kBucketFloats);
+
+  int num_partials(const BatchPartition& partition, int rank) const override;
+  void complete_from(const ExecSpace& exec, ReductionPlan plan, std::int64_t offset) override;
+  ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
+  bool is_capturable() const override { return size() == 1 || transport_.is_capturable(); }
+  void wait(const ExecSpace& exec) override;
+  std::string describe() const override;
+
+ private:
+  // The floats [begin, end) of the gradient; a slice for each rank, all of one size, so that the
+  // last bucket may end behind the gradient.
+  struct Bucket {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  // What SumOrder::tree does with a bucket under one plan.
+  struct BucketPlan {
+    std::vector<Segment> send_to;       // in the only partial from the bucket on, else in packed_
+    std::vector<Segment> receive_from;  // in received_
+    TreeSumPlan sum;
+  };
+  struct Plan {
+    int num_partials = 0;  // of this rank
+    std::vector<BucketPlan> buckets;
+    TreeSumPlan sums;  // in gathered_
+  };
+
+  FloatView allocate_partials() override;
+  void allocate_exchange();
+  Plan make_plan(const BatchPartition& partition) const;
+  BucketPlan make_bucket_plan(const BatchPartition& partition, const Bucket& bucket) const;
+  std::int64_t slice(const Bucket& bucket) const { return (bucket.end - bucket.begin) / size(); }
+  std::int64_t padded() const { return buckets_.back().end; }
+  std::int64_t section() const { return gathered_partials_ * num_sums() + 1; }
+  int size() const { return comm().size(); }
+  // Host back ends have one queue: the caller's.
+  const ExecSpace& queue(const ExecSpace& exec) const { return kHostExecution ? exec : queue_; }
+
+  void start_sums(const ExecSpace& queue, const Plan& plan);
+  void start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
+  void exchange_in_tree_order(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
+
+  DeviceTransport& transport_;
+  SumOrder order_;
+  ExecSpace queue_;
+  StreamMark computed_;
+  StreamMark exchanged_;
+  std::vector<Bucket> buckets_;
+  std::vector<Plan> plans_;
+  std::int64_t gathered_partials_ = 0;  // most partials of any rank under any plan
+
+  // Of the step under way.
+  bool sums_started_ = false;
+  std::size_t buckets_left_ = 0;  // not started; the first ones
+
+  FloatView packed_;    // a bucket's slices of several partials, in the order of sending
+  FloatView received_;  // the other ranks' partials of this rank's slice of a bucket
+  FloatView total_;     // padded()
+  FloatView gathered_;  // every rank's sums of each partial, and its vote
+  FloatView sums_;      // num_sums(), and the votes behind them
+};
+
+}  // namespace quern

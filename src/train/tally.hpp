@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run counts, kept where the kernels run: the host looks at it now and then.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/step_scalars.hpp"
+
+namespace quern {
+
+/// Losses are of samples, not divided by their number; correct answers are 0 without labels.
+struct Tally {
+  // Of the epoch so far, over all ranks: the same additions in the same order whenever the host
+  // looks.
+  double loss_sum = 0;
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+  double rank_loss = 0;  ///< this rank's: sum over the batches of its own mean losses
+
+  // Of the last batch, over all ranks.
+  float batch_loss = 0;  ///< or of the first batch whose loss was not finite
+  float batch_correct = 0;
+
+  float votes = 0;  ///< to stop, of all steps
+};
+
+using TallyView = ScalarView<Tally>;
+
+/// What a kernel has left in a scalar, once everything on its instance is done.
+template <class T>
+T read_scalar(const ScalarView<T>& scalar) {
+  if constexpr (kHostExecution) {
+    return scalar();
+  } else {
+    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scalar)();
+  }
+}
+
+/// What kernels read from the host while it runs ahead of them: pinned memory.
+struct HostInputs {
+  float vote = 0;  ///< 1: this rank asks for a stop
+};
+
+using HostInputsView = Kokkos::View<HostInputs, Kokkos::SharedHostPinnedSpace>;
+
+}  // namespace quern

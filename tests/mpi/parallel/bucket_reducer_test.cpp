@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// What devices do, with kernels on the host and floats moved by MPI: the bits are those of the
+// tree, however the gradient is cut into buckets and whenever they start.
+#include "parallel/bucket_reducer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "mpi/parallel/leaf_gradients.hpp"
+#include "parallel/host_staged_transport.hpp"
+#include "parallel/make_reducer.hpp"
+#include "parallel/reference/tree_sum.hpp"
+#include "support/world.hpp"
+
+namespace quern {
+namespace {
+
+using testing::leaf_gradients;
+using testing::vote_and_reduce;
+using testing::world;
+using testing::write_one_partial;
+using testing::write_tree_partials;
+
+constexpr std::int64_t kSums = 2;
+
+std::vector<float> expected_total(const BatchPartition& partition, std::int64_t num_floats) {
+  return reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
+}
+
+// The gradient and the sums behind it.
+std::vector<float> floats_of(const ReducedGradient& reduced) {
+  std::vector<float> all(reduced.total.data(), reduced.total.data() + reduced.total.extent(0));
+  all.insert(all.end(), reduced.sums.data(), reduced.sums.data() + reduced.sums.extent(0));
+  return all;
+}
+
+void expect_bits(const ReducedGradient& reduced, const std::vector<float>& expected,
+                 const std::string& what) {
+  const std::vector<float> actual = floats_of(reduced);
+  ASSERT_EQ(actual.size(), expected.size());
+  EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0)
+      << what;
+}
+
+// A transport that counts what is asked of it.
+class CountingTransport final : public DeviceTransport {
+ public:
+  int rank() const override { return staged_.rank(); }
+  int size() const override { return staged_.size(); }
+  const char* name() const override { return "counting"; }
+  bool is_capturable() const override { return true; }
+  void all_reduce_sum(std::span<float> values, DeviceStream stream) override {
+    ++exchanges;
+    staged_.all_reduce_sum(values, stream);
+  }
+  void all_gather(std::span<float> all, DeviceStream stream) override {
+    ++exchanges;
+    staged_.all_gather(all, stream);
+  }
+  void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
+                    std::span<float> receive, std::span<const Segment> receive_from,
+                    DeviceStream stream) override {
+    ++exchanges;
+    staged_.all_to_all_v(send, send_to, receive, receive_from, stream);
+  }
+  void check() override {
+    if (fails) throw Error("a broken link");
+  }
+  void abort() noexcept override { ++aborted; }
+
+  int exchanges = 0;
+  bool fails = false;
+  int aborted = 0;
+
+ private:
+  HostStagedTransport staged_{world()};
+};
+
+TEST(BucketReducer, HasTheBitsOfTheTree) {
+  HostStagedTransport transport(world());
+  for (const std::int64_t num_floats : {3, 17, 1000, 4099}) {
+    for (const std::int64_t bucket_floats : {1, 500, 100000}) {
+      for (int num_blocks = 1; num_blocks <= 40; num_blocks += num_floats > 1000 ? 13 : 3) {
+        const BatchPartition partition(num_blocks * 4 - 1, 4, world().size());
+        BucketReducer reducer(world(), transport, num_floats, SumOrder::tree, kSums, bucket_floats);
+        const ReductionPlan plan = reducer.add_plan(partition);
+        reducer.allocate();
+        // Again and again: what an earlier round left behind must not count.
+        for (int round = 0; round < 2; ++round) {
+          write_tree_partials(partition, world().rank(), reducer);
+          const ReducedGradient reduced = vote_and_reduce(reducer, plan, 0.0f);
+          expect_bits(reduced, expected_total(partition, num_floats),
+                      std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) +
+                          " floats in buckets of " + std::to_string(bucket_floats));
+          EXPECT_EQ(reduced.votes(0), 0.0f);
+        }
+      }
+    }
+  }
+}
+
+// As in a backward pass: the gradient becomes complete from its end on, here and there in the
+// middle of a bucket, and what is below is junk until then.
+TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
+  CountingTransport transport;
+  const std::int64_t num_floats = 1000 + kSums;
+  for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
+    const BatchPartition partition(11, 1, world().size());
+    BucketReducer reducer(world(), transport, num_floats, order, kSums, 128);
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    const auto write = [&] {
+      order == SumOrder::tree ? write_tree_partials(partition, world().rank(), reducer)
+                              : write_one_partial(partition, world().rank(), reducer);
+    };
+    write();
+    const std::vector<float> expected = floats_of(vote_and_reduce(reducer, plan, 0.0f));
+
+    write();
+    const std::vector<float> good(reducer.partials().data.data(),
+                                  reducer.partials().data.data() + reducer.partials().data.size());
+    const int partials = reducer.num_partials(partition, world().rank());
+    const auto restore_from = [&](std::int64_t offset) {
+      for (int p = 0; p < partials; ++p) {
+        const std::int64_t begin = p * reducer.partial_stride();
+        for (std::int64_t i = 0; i < num_floats; ++i) {
+          reducer.partials().data(begin + i) =
+              i < offset ? -7.0f : good[static_cast<std::size_t>(begin + i)];
+        }
+      }
+    };
+    int before = transport.exchanges = 0;
+    for (const std::int64_t offset : {1000, 900, 890, 512, 500, 16, 0}) {
+      // What was handed over may be overwritten when sums are formed in place.
+      if (order == SumOrder::tree) restore_from(offset);
+      reducer.complete_from(ExecSpace(), plan, offset);
+      if (offset == 1000 && world().size() > 1) {
+        EXPECT_EQ(transport.exchanges, 1) << "the sums travel at once";
+      }
+      if (offset == 512) before = transport.exchanges;
+    }
+    const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan);
+    if (world().size() > 1) {
+      EXPECT_GT(before, 1) << "the last buckets travel before the first are there";
+      EXPECT_LT(before, transport.exchanges);
+    } else {
+      EXPECT_EQ(transport.exchanges, 0);
+    }
+    expect_bits(reduced, expected, order == SumOrder::tree ? "tree" : "ranks");
+  }
+}
+
+TEST(BucketReducer, AddsAllBlocksWhenFast) {
+  HostStagedTransport transport(world());
+  for (const std::int64_t num_floats : {3, 17, 1000}) {
+    for (int num_blocks = 1; num_blocks <= 11; ++num_blocks) {
+      const BatchPartition partition(num_blocks, 1, world().size());
+      BucketReducer reducer(world(), transport, num_floats, SumOrder::ranks, kSums, 128);
+      const ReductionPlan plan = reducer.add_plan(partition);
+      reducer.allocate();
+      const auto leaves = leaf_gradients(num_floats, 0, num_blocks);
+      for (int round = 0; round < 2; ++round) {
+        write_one_partial(partition, world().rank(), reducer);
+        const ReducedGradient reduced = vote_and_reduce(reducer, plan, 1.0f);
+        EXPECT_EQ(reduced.votes(0), static_cast<float>(world().size()));
+        const std::vector<float> actual = floats_of(reduced);
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+          double sum = 0;
+          double magnitude = 0;
+          for (const std::vector<float>& leaf : leaves) {
+            sum += leaf[i];
+            magnitude += std::abs(leaf[i]);
+          }
+          EXPECT_NEAR(actual[i], sum, 1e-5 * magnitude);
+        }
+      }
+    }
+  }
+}
+
+TEST(BucketReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
+  HostStagedTransport transport(world());
+  for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
+    for (const int num_blocks : {1, 3, 13}) {
+      const BatchPartition partition(num_blocks, 1, world().size());
+      BucketReducer reducer(world(), transport, 40, order, kSums);
+      const ReductionPlan plan = reducer.add_plan(partition);
+      reducer.allocate();
+      for (int voters = world().size(); voters >= 0; --voters) {
+        const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
+        order == SumOrder::tree ? write_tree_partials(partition, world().rank(), reducer)
+                                : write_one_partial(partition, world().rank(), reducer);
+        EXPECT_EQ(vote_and_reduce(reducer, plan, vote).votes(0), static_cast<float>(voters))
+            << num_blocks << " blocks";
+      }
+    }
+  }
+}
+
+TEST(BucketReducer, TakesTurnsBetweenFullAndShortBatches) {
+  HostStagedTransport transport(world());
+  const std::int64_t num_floats = 333;
+  const BatchPartition full(64, 3, world().size());
+  const BatchPartition last(7, 3, world().size());
+  BucketReducer reducer(world(), transport, num_floats, SumOrder::tree, kSums, 64);
+  const ReductionPlan full_plan = reducer.add_plan(full);
+  const ReductionPlan last_plan = reducer.add_plan(last);
+  reducer.allocate();
+  for (int round = 0; round < 3; ++round) {
+    write_tree_partials(full, world().rank(), reducer);
+    expect_bits(vote_and_reduce(reducer, full_plan, 0), expected_total(full, num_floats), "full");
+    write_tree_partials(last, world().rank(), reducer);
+    expect_bits(vote_and_reduce(reducer, last_plan, 0), expected_total(last, num_floats), "last");
+  }
+}
+
+TEST(BucketReducer, FailureOfOneRankIsHeardByAll) {
+  if (world().size() == 1) GTEST_SKIP() << "several ranks only";
+  CountingTransport transport;
+  BucketReducer reducer(world(), transport, 10, SumOrder::tree);
+  reducer.wait(ExecSpace());
+  const int culprit = world().size() - 1;
+  transport.fails = world().rank() == culprit;
+  try {
+    reducer.wait(ExecSpace());
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::failure);
+    EXPECT_NE(std::string(error.what()).find("rank " + std::to_string(culprit) + " on "),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("a broken link"), std::string::npos);
+  }
+  EXPECT_EQ(transport.aborted, transport.fails ? 1 : 0);
+}
+
+TEST(BucketReducer, IsWhatATransportAsksFor) {
+  CountingTransport transport;
+  const auto reducer = make_reducer(world(), &transport, 10, SumOrder::tree);
+  EXPECT_TRUE(reducer->is_capturable());
+  EXPECT_EQ(reducer->describe(),
+            world().size() == 1
+                ? "none, one rank"
+                : "counting, " + std::to_string(world().size()) + " ranks, 1 bucket");
+}
+
+}  // namespace
+}  // namespace quern

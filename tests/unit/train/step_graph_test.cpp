@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// On a device the third run replays what the second recorded; on the host every run does the work.
+// The results are the same.
+#include "train/step_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "parallel/device_stream.hpp"
+#include "support/views.hpp"
+
+namespace quern::test {
+
+TEST(StepGraph, EveryRunDoesTheWorkWithWhatMemoryHoldsThen) {
+  const ExecSpace exec = make_instance();
+  const ExecSpace other = make_instance();
+  const Kokkos::View<int, Kokkos::SharedHostPinnedSpace> input("input");
+  const View<int> sum("sum", 1);
+  const View<int> twice("twice", 1);
+  StreamMark fork;
+  StreamMark join;
+  const auto work = [&] {
+    Kokkos::parallel_for(
+        "quern::test::add", RangePolicy(exec, 0, 1),
+        KOKKOS_LAMBDA(std::int64_t) { sum(0) += input(); });
+    fork.order(exec, other);
+    Kokkos::parallel_for(
+        "quern::test::copy", RangePolicy(other, 0, 1),
+        KOKKOS_LAMBDA(std::int64_t) { twice(0) = 2 * sum(0); });
+    join.order(other, exec);
+  };
+  StepGraph graph;
+  int expected = 0;
+  for (int i = 1; i <= 6; ++i) {
+    exec.fence();
+    input() = i;
+    graph.run(exec, work);
+    exec.fence();
+    expected += i;
+    EXPECT_EQ(to_vector(sum), std::vector<int>{expected});
+    EXPECT_EQ(to_vector(twice), std::vector<int>{2 * expected});
+    EXPECT_TRUE(is_idle(exec));
+  }
+}
+
+TEST(StepGraph, IsOnlyWantedOnDevices) {
+  if (kHostExecution) {
+    EXPECT_FALSE(StepGraph::is_wanted());
+  }
+  setenv("QUERN_GRAPH", "0", 1);
+  EXPECT_FALSE(StepGraph::is_wanted());
+  unsetenv("QUERN_GRAPH");
+}
+
+}  // namespace quern::test
