@@ -10,22 +10,37 @@
 
 namespace quern::test {
 
+namespace {
+
+using Input = Kokkos::View<int, Kokkos::SharedHostPinnedSpace>;
+
+// nvcc takes no kernels inside a TEST.
+void add(const ExecSpace& exec, const Input& input, const View<int>& sum) {
+  Kokkos::parallel_for(
+      "quern::test::add", RangePolicy(exec, 0, 1),
+      KOKKOS_LAMBDA(std::int64_t) { sum(0) += input(); });
+}
+
+void double_up(const ExecSpace& exec, const View<int>& sum, const View<int>& twice) {
+  Kokkos::parallel_for(
+      "quern::test::double_up", RangePolicy(exec, 0, 1),
+      KOKKOS_LAMBDA(std::int64_t) { twice(0) = 2 * sum(0); });
+}
+
+}  // namespace
+
 TEST(StepGraph, EveryRunDoesTheWorkWithWhatMemoryHoldsThen) {
   const ExecSpace exec = make_instance();
   const ExecSpace other = make_instance();
-  const Kokkos::View<int, Kokkos::SharedHostPinnedSpace> input("input");
+  const Input input("input");
   const View<int> sum("sum", 1);
   const View<int> twice("twice", 1);
   StreamMark fork;
   StreamMark join;
   const auto work = [&] {
-    Kokkos::parallel_for(
-        "quern::test::add", RangePolicy(exec, 0, 1),
-        KOKKOS_LAMBDA(std::int64_t) { sum(0) += input(); });
+    add(exec, input, sum);
     fork.order(exec, other);
-    Kokkos::parallel_for(
-        "quern::test::copy", RangePolicy(other, 0, 1),
-        KOKKOS_LAMBDA(std::int64_t) { twice(0) = 2 * sum(0); });
+    double_up(other, sum, twice);
     join.order(other, exec);
   };
   StepGraph graph;
