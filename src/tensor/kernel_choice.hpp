@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many operations have two sets of kernels: host/ for CPUs, vectorised, and device/ for devices, one
-// element or micro-tile a thread. Both give the same bits.
+// Many operations have two sets of kernels: host/ for CPUs, vectorised, and device/ for devices,
+// one element or micro-tile a thread. Both give the same bits.
 #pragma once
 
 #include "tensor/types.hpp"
