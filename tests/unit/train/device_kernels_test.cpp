@@ -24,7 +24,7 @@ Trained train(const Recipe& recipe, const Samples& samples, bool device_kernels)
   TrainingStep step(recipe, comm, model, samples);
   Trained trained;
   for (int i = 0; i < 2 * step.steps_per_epoch(); ++i) {
-    if (i == step.steps_per_epoch()) step.set_position(i, 1, 0);
+    if (i == step.steps_per_epoch()) step.set_position({.step = i, .epoch = 1});
     trained.losses.push_back(step.run(ExecSpace(), false).loss);
   }
   choose_device_kernels(false);
