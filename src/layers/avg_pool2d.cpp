@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "layers/device/pools.hpp"
+#include "layers/pool_planes.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -85,19 +86,6 @@ struct AvgPoolBackward {
   }
 };
 
-// Runs Kernel<size of the window, or 0>.
-template <template <int> class Kernel, class... Arguments>
-void launch(const ExecSpace& exec, const std::string& label, const Activation& planes,
-            const PoolWindow& window, Arguments... arguments) {
-  const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
-  if (window.size == 2)
-    Kokkos::parallel_for(label, range, Kernel<2>{window, arguments...});
-  else if (window.size == 3)
-    Kokkos::parallel_for(label, range, Kernel<3>{window, arguments...});
-  else
-    Kokkos::parallel_for(label, range, Kernel<0>{window, arguments...});
-}
-
 template <int Size>
 using PlainBackward = AvgPoolBackward<Size, false>;
 template <int Size>
@@ -120,9 +108,9 @@ void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
         "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
         device::AvgPoolForward{window_, x.data.data(), y.data.data(), factor_of(window_)});
   } else if constexpr (kHostExecution) {
-    launch<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
-                           static_cast<const float*>(x.data.data()), y.data.data(),
-                           factor_of(window_));
+    for_each_plane<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
+                                   static_cast<const float*>(x.data.data()), y.data.data(),
+                                   factor_of(window_));
   }
 }
 
@@ -137,8 +125,8 @@ void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activa
                                 factor_of(window_), fused_input_relu_});
   } else if constexpr (kHostExecution) {
     const auto run = fused_input_relu_
-                         ? launch<GatedBackward, const float*, const float*, float*, float>
-                         : launch<PlainBackward, const float*, const float*, float*, float>;
+                         ? for_each_plane<GatedBackward, const float*, const float*, float*, float>
+                         : for_each_plane<PlainBackward, const float*, const float*, float*, float>;
     run(exec, "quern::layers::avg_pool2d_backward", dx, window_, x.data.data(), dy.data.data(),
         dx.data.data(), factor_of(window_));
   }

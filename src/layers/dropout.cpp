@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "base/philox.hpp"
 #include "layers/device/dropout.hpp"
+#include "layers/layout.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -104,17 +105,6 @@ void apply_mask(const ExecSpace& exec, const std::string& label, const StepConte
   }
 }
 
-void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  const float* x = from.data.data();
-  float* y = to.data.data();
-  for_each_chunk(
-      exec, "quern::layers::dropout_copy", from.size(),
-      KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
-        QUERN_VECTORIZE
-        for (std::int64_t i = begin; i < end; ++i) y[i] = x[i];
-      });
-}
-
 }  // namespace
 
 Dropout::Dropout(const LayerSpec& spec, const Shape& input, int layer_number)
@@ -127,7 +117,7 @@ Dropout::Dropout(const LayerSpec& spec, const Shape& input, int layer_number)
 void Dropout::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation& y) {
   if (step.mode == Mode::evaluate)
-    copy(exec, x, y);
+    convert_layout(exec, x, y);  // a copy
   else
     apply_mask(exec, "quern::layers::dropout", step, layer_number_, probability_, x, y);
 }
@@ -136,7 +126,7 @@ void Dropout::backward(const ExecSpace& exec, const StepContext& step, const Act
                        const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
   if (step.mode == Mode::evaluate)
-    copy(exec, dy, dx);
+    convert_layout(exec, dy, dx);
   else
     apply_mask(exec, "quern::layers::dropout_backward", step, layer_number_, probability_, dy, dx);
 }

@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "layers/device/pools.hpp"
+#include "layers/pool_planes.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -102,18 +103,6 @@ struct MaxPoolBackward {
   }
 };
 
-template <template <int> class Kernel, class... Arguments>
-void launch(const ExecSpace& exec, const std::string& label, const Activation& planes,
-            const PoolWindow& window, Arguments... arguments) {
-  const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
-  if (window.size == 2)
-    Kokkos::parallel_for(label, range, Kernel<2>{window, arguments...});
-  else if (window.size == 3)
-    Kokkos::parallel_for(label, range, Kernel<3>{window, arguments...});
-  else
-    Kokkos::parallel_for(label, range, Kernel<0>{window, arguments...});
-}
-
 }  // namespace
 
 MaxPool2d::MaxPool2d(const LayerSpec& spec, const Shape& input)
@@ -126,8 +115,8 @@ void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
     Kokkos::parallel_for("quern::layers::max_pool2d", RangePolicy(exec, 0, y.size()),
                          device::MaxPoolForward{window_, x.data.data(), y.data.data()});
   } else if constexpr (kHostExecution) {
-    launch<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window_,
-                           static_cast<const float*>(x.data.data()), y.data.data());
+    for_each_plane<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window_,
+                                   static_cast<const float*>(x.data.data()), y.data.data());
   }
 }
 
@@ -140,10 +129,10 @@ void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activa
                          device::MaxPoolBackward{window_, x.data.data(), dy.data.data(),
                                                  dx.data.data(), fused_input_relu_});
   } else if constexpr (kHostExecution) {
-    launch<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
-                            static_cast<const float*>(x.data.data()),
-                            static_cast<const float*>(dy.data.data()), dx.data.data(),
-                            fused_input_relu_);
+    for_each_plane<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
+                                    static_cast<const float*>(x.data.data()),
+                                    static_cast<const float*>(dy.data.data()), dx.data.data(),
+                                    fused_input_relu_);
   }
 }
 

@@ -4,6 +4,9 @@
 sm_80 and sm_90. No GPU and no CUDA-enabled Kokkos is needed, and nothing is run: this shows that the
 kernels compile, not that they are right (the tests run them on the CPU for that).
 
+Kokkos' headers take most of the time, so the files of a room are compiled together; one by one only
+where that fails.
+
 Files that own a vendor's library (comm/nccl, linalg/cublas) are also linked against it.
 Exit status 77: skipped, with the reason.
 """
@@ -69,10 +72,10 @@ class Sources:
         own = [name] + [header for header in self.includes(name)[0] if "/device/" in header]
         return any(KERNEL.search((self.src / file).read_text(encoding="utf-8")) for file in own)
 
-    def digest(self, name, salt):
-        """Changes with everything that the compilation of the file sees of ours."""
+    def digest(self, names, salt):
+        """Changes with everything that the compilation of the files sees of ours."""
         state = hashlib.sha256(salt.encode())
-        for file in sorted(self.includes(name)[0]):
+        for file in sorted(set().union(*(self.includes(name)[0] for name in names))):
             state.update(file.encode() + b"\0" + (self.src / file).read_bytes())
         return state.hexdigest()
 
@@ -86,17 +89,40 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def compile_file(command, stamp, digest):
-    """Runs the command unless it succeeded before on the same input; the compiler's output if it
-    fails, else None."""
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+class Compiler:
+    """nvcc on files of a room, as far as needed to know that they compile."""
+
+    def __init__(self, sources, build, command):
+        self.sources, self.build, self.command = sources, build, command
+        version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True)
+        self.salt = version.stdout + " ".join(command)
+
+    def compile(self, names, mode, output):
+        """Runs nvcc unless it succeeded before on the same input; its output if it fails, else None."""
+        digest = self.sources.digest(names, " ".join([self.salt, *mode, *names]))
+        stamp = output.with_suffix(".ok")
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+            return None
+        stamp.unlink(missing_ok=True)
+        unit = output.with_suffix(".cpp")
+        unit.write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
+        result = subprocess.run([*self.command, *mode, unit, "-o", output], capture_output=True,
+                                text=True, check=False)
+        if result.returncode != 0:
+            return result.stdout + result.stderr
+        stamp.write_text(digest, encoding="utf-8")
         return None
-    stamp.unlink(missing_ok=True)
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        return result.stdout + result.stderr
-    stamp.write_text(digest, encoding="utf-8")
-    return None
+
+    def failures(self, names, mode, stem):
+        """[(name, nvcc's output)] of the files that do not compile."""
+        if len(names) > 1 and self.compile(names, mode, self.build / f"{stem}.o") is None:
+            return []
+        outputs = ((name, self.compile([name], mode, self.build / f"{one_name(name)}.o")) for name in names)
+        return [(name, output) for name, output in outputs if output is not None]
+
+
+def one_name(name):
+    return name.replace("/", "_").removesuffix(".cpp")
 
 
 def link_vendor(nvcc, folder, objects, build):
@@ -111,6 +137,20 @@ def link_vendor(nvcc, folder, objects, build):
                              env={**os.environ, "LD_LIBRARY_PATH": str(toolkit)})
     missing = sorted(set(VENDOR_SYMBOL.findall(listing.stdout + listing.stderr)))
     return f"{folder}: not in {' '.join(VENDORS[folder])}: {', '.join(missing)}" if missing else None
+
+
+def groups(sources, names):
+    """{(room or vendor's folder, nvcc's options): names}."""
+    found = {}
+    for name in names:
+        if vendor_of(name):
+            key = vendor_of(name), ("-c", "-Xcompiler", "-fPIC,-O0")
+        elif sources.has_kernels(name):
+            key = name.split("/")[0], ("--cuda",)
+        else:
+            key = name.split("/")[0], ("--fatbin",)
+        found.setdefault(key, []).append(name)
+    return found
 
 
 def parse_arguments():
@@ -140,25 +180,18 @@ def main():
               "-isystem", str(options.kokkos)]
     for folder in options.include:
         common += ["-isystem", folder]
-    version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    salt = version + " ".join(common)
     names = [name for name in sources.to_compile() if re.search(options.only, name)]
-    jobs = {}
+    compiler = Compiler(sources, build, common)
+    jobs = []
     objects = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for name in names:
-            stem = build / name.replace("/", "_").removesuffix(".cpp")
-            if vendor_of(name):
-                mode, output = ["-c", "-Xcompiler", "-fPIC,-O0"], stem.with_suffix(".o")
-                objects.setdefault(vendor_of(name), []).append(output)
-            elif sources.has_kernels(name):
-                mode, output = ["--cuda"], stem.with_suffix(".ii")
-            else:
-                mode, output = ["--fatbin"], stem.with_suffix(".fatbin")
-            command = [*common, *mode, str(sources.src / name), "-o", str(output)]
-            digest = sources.digest(name, salt + " ".join(mode))
-            jobs[pool.submit(compile_file, command, stem.with_suffix(".ok"), digest)] = name
-        failures = [(jobs[job], job.result()) for job in jobs if job.result() is not None]
+        for (room, mode), together in groups(sources, names).items():
+            if room in VENDORS:
+                objects[room] = [build / f"{one_name(name)}.o" for name in together]
+            parts = [[name] for name in together] if room in VENDORS else [together]
+            stem = f"{room.replace('/', '_')}_{mode[0].strip('-')}"
+            jobs += [pool.submit(compiler.failures, part, mode, stem) for part in parts]
+        failures = [failure for job in jobs for failure in job.result()]
     if not failures:
         for folder, files in objects.items():
             problem = link_vendor(nvcc, folder, files, build)
