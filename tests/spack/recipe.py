@@ -2,8 +2,10 @@
 """Loads package.py against the stand-in for Spack, and answers what its directives say."""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from specs import Spec
 
@@ -62,4 +64,7 @@ def package(text, prefix=""):
     """The package of this spec, as a smoke test or cmake_args() sees it."""
     found = Quern()
     found.spec, found.prefix = complete(text), api.Prefix(prefix)
+    mpiexec = shutil.which("mpiexec")
+    mpi = Path(mpiexec).parent.parent if mpiexec else "none"
+    found.spec.dependencies = {"mpi": SimpleNamespace(prefix=api.Prefix(mpi))}
     return found

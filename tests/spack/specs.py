@@ -15,6 +15,7 @@ class Spec:
 
     def __init__(self, text):
         self.name, self.variants, self.others = "", {}, []
+        self.dependencies = {}
         position = 0
         while position < len(text):
             token = TOKEN.match(text, position)
@@ -31,6 +32,9 @@ class Spec:
                 self.variants[key] = value
             elif kind != "space":
                 self.others.append(found)
+
+    def __getitem__(self, name):
+        return self.dependencies[name]
 
     def satisfies(self, condition):
         """True if all that the condition says of variants holds; False if it says anything else."""

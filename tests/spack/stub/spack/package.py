@@ -54,13 +54,12 @@ class Executable:
         return done.stdout if output is str else None
 
 
-def which(*names, required=False):
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return Executable(path)
+def which(name, path=None, required=False):
+    found = shutil.which(name, path=os.pathsep.join(path) if path else None)
+    if found:
+        return Executable(found)
     if required:
-        raise FileNotFoundError(f"none of {names} found")
+        raise FileNotFoundError(f"'{name}' not found")
     return None
 
 
