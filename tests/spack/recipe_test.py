@@ -62,7 +62,7 @@ class RecipeTest(unittest.TestCase):
             self.assertIn(f"kokkos{gpu}", dependencies(f"quern{gpu}"))
             self.assertEqual(refusals(f"quern+nccl{gpu}"), [])
         self.assertIn("nccl@2.20: cuda_arch=90", dependencies("quern+nccl+cuda cuda_arch=90"))
-        self.assertIn("kokkos+wrapper", dependencies("quern+cuda cuda_arch=90"))
+        self.assertIn("kokkos+cuda+wrapper", dependencies("quern+cuda cuda_arch=90"))
         rccl = dependencies("quern+nccl+rocm amdgpu_target=gfx90a")
         self.assertIn("rccl@6.2: amdgpu_target=gfx90a", rccl)
         for gpu in GPUS:

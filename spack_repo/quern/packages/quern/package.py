@@ -68,7 +68,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("googletest+gmock", type="build", when="+tests")
 
     # CUDA: the compiler is Kokkos' wrapper of nvcc, around GCC.
-    depends_on("kokkos+wrapper", when="+cuda")
+    depends_on("kokkos+cuda+wrapper", when="+cuda")
     requires("^kokkos+cuda_lambda", when="+cuda ^kokkos@:4")
     for _arch in CudaPackage.cuda_arch_values:
         depends_on(f"kokkos+cuda cuda_arch={_arch}", when=f"+cuda cuda_arch={_arch}")
