@@ -24,6 +24,7 @@ libgtest-dev|test|cmake GTest|unit tests
 libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
 python3-h5py|test|python h5py|reads shards and checkpoints in tests
+python3-yaml|test|python yaml|reads the files for Spack in tests
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test
 shellcheck|test|command shellcheck|style test

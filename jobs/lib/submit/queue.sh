@@ -8,7 +8,8 @@ declare -a queued
 
 find_quern() {
   local candidate
-  for candidate in "${value[QUERN]:-}" "${QUERN:-}" "$jobs_folder/../build/release/bin/quern"; do
+  for candidate in "${value[QUERN]:-}" "${QUERN:-}" "$jobs_folder/../build/release/bin/quern" \
+    "$jobs_folder/../../../bin/quern"; do
     [[ -n $candidate ]] || continue
     if [[ -x $candidate ]]; then
       (cd "$(dirname "$candidate")" && printf '%s/%s\n' "$PWD" "$(basename "$candidate")")

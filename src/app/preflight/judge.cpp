@@ -2,6 +2,7 @@
 #include "app/preflight/judge.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""containers/quern.def: its sections, its shell, and the hashes that its %test compares, on the
+program just built. Usage: container_test.py PROGRAM"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from recipe import ROOT
+
+PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+TEXT = (ROOT / "containers" / "quern.def").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^%(\w+)\n(.*?)(?=^%|\Z)", TEXT, re.DOTALL | re.MULTILINE))
+LYING = '#!/bin/sh\ntest "$1" != checkpoint || echo "$3"\n'
+
+
+class ContainerTest(unittest.TestCase):
+    def test_sections(self):
+        self.assertLessEqual(
+            {"arguments", "files", "post", "environment", "runscript", "test"}, set(SECTIONS)
+        )
+        self.assertEqual(SECTIONS["files"].split()[0], ".")
+        for name in set(re.findall(r"\{\{ (\w+) \}\}", TEXT)):
+            self.assertRegex(SECTIONS["arguments"], rf"(?m)^ *{name}=")
+        for name in ("post", "environment", "runscript", "test"):
+            subprocess.run(["sh", "-n"], input=SECTIONS[name], text=True, check=True)
+
+    def test_presets_and_options_exist(self):
+        preset = re.search(r"cmake --preset (\w+)", SECTIONS["post"])[1]
+        presets = (ROOT / "CMakePresets.json").read_text(encoding="utf-8")
+        self.assertIn(f'"name": "{preset}"', presets)
+        cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        for option in re.findall(r"-D(QUERN_\w+)=", SECTIONS["post"]):
+            self.assertRegex(cmake, rf"(option|set)\({option} ")
+        self.assertTrue((ROOT / "recipes" / "ddp-toy.toml").is_file())
+
+    def run_test_section(self, program):
+        with tempfile.TemporaryDirectory() as folder:
+            quern = Path(folder) / "bin" / "quern"
+            quern.parent.mkdir()
+            if "\n" in program:
+                quern.write_text(program, encoding="utf-8")
+                quern.chmod(0o755)
+            else:
+                quern.symlink_to(Path(program).resolve())
+            (Path(folder) / "share" / "quern").mkdir(parents=True)
+            (Path(folder) / "share" / "quern" / "recipes").symlink_to(ROOT / "recipes")
+            return subprocess.run(
+                ["sh", "-c", SECTIONS["test"].replace("/opt/quern", folder)],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_its_test(self):
+        done = self.run_test_section(PROGRAM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_test_section(LYING)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("two ranks", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

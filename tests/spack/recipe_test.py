@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""package.py: its variants, dependencies, conflicts and CMake options."""
+
+import re
+import unittest
+
+from recipe import ROOT, dependencies, directives, package, refusals, variants
+from specs import Spec
+
+GPUS = ("+cuda cuda_arch=80", "+cuda cuda_arch=90", "+rocm amdgpu_target=gfx90a")
+
+
+class RecipeTest(unittest.TestCase):
+    def test_variants(self):
+        self.assertLessEqual(
+            {"mpi", "nccl", "openmp", "cuda", "rocm", "shared", "tests"}, set(variants())
+        )
+        on = {name for name, options in variants().items() if options["default"] is True}
+        self.assertEqual(on, {"mpi", "openmp"})
+        for name in ("cuda_arch", "amdgpu_target"):
+            self.assertIs(variants()[name]["multi"], False, "Kokkos takes one GPU type")
+
+    def test_conditions_name_variants_that_exist(self):
+        for one in directives("depends_on") + directives("conflicts") + directives("requires"):
+            texts = [one.options.get("when", "")]
+            texts += one.args if one.kind == "conflicts" else ()
+            for text in texts:
+                self.assertLessEqual(set(Spec(text).variants), set(variants()), one)
+
+    def test_few_dependencies_on_processors(self):
+        self.assertLessEqual(len(dependencies("quern")), 15, dependencies("quern"))
+        self.assertNotIn("mpi", dependencies("quern~mpi"))
+        self.assertIn("hdf5~mpi", dependencies("quern~mpi"))
+        self.assertIn("kokkos~openmp", dependencies("quern~openmp"))
+        self.assertNotIn("kokkos+openmp", dependencies("quern~openmp"))
+
+    def test_libraries_are_those_cmake_looks_for(self):
+        text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        wanted = set(re.findall(r"find_package\((\w+)", text))
+        known = {
+            "Kokkos": "kokkos",
+            "HDF5": "hdf5",
+            "ZLIB": "zlib-api",
+            "fmt": "fmt",
+            "nlohmann_json": "nlohmann-json",
+            "tomlplusplus": "tomlplusplus",
+            "CLI11": "cli11",
+            "MPI": "mpi",
+            "GTest": "googletest",
+            "CUDAToolkit": "cuda",
+        }
+        self.assertLessEqual(wanted, set(known))
+        have = {Spec(one).name for one in dependencies("quern+tests+cuda cuda_arch=80")}
+        self.assertLessEqual({known[name] for name in wanted}, have)
+        least = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", text)[1]
+        self.assertIn(f"cmake@{least}:", dependencies("quern"))
+        least = re.search(r"find_package\(Kokkos ([\d.]+)", text)[1]
+        self.assertIn(f"kokkos@{least}:", dependencies("quern"))
+
+    def test_gpu_type_goes_to_kokkos_and_nccl(self):
+        for gpu in GPUS:
+            self.assertIn(f"kokkos{gpu}", dependencies(f"quern{gpu}"))
+            self.assertEqual(refusals(f"quern+nccl{gpu}"), [])
+        self.assertIn("nccl@2.20: cuda_arch=90", dependencies("quern+nccl+cuda cuda_arch=90"))
+        self.assertIn("kokkos+cuda+wrapper", dependencies("quern+cuda cuda_arch=90"))
+        rccl = dependencies("quern+nccl+rocm amdgpu_target=gfx90a")
+        self.assertIn("rccl@6.2: amdgpu_target=gfx90a", rccl)
+        for gpu in GPUS:
+            names = {Spec(one).name for one in dependencies(f"quern{gpu}")}
+            self.assertFalse(names & {"nccl", "rccl"})
+
+    def test_conflicts(self):
+        self.assertEqual(refusals("quern"), [])
+        self.assertEqual(refusals("quern~mpi~openmp+shared+tests"), [])
+        for spec, word in (
+            ("quern+cuda", "cuda_arch"),
+            ("quern+rocm", "amdgpu_target"),
+            ("quern+cuda+rocm cuda_arch=80 amdgpu_target=gfx90a", "one of"),
+            ("quern+nccl", "+cuda or +rocm"),
+            ("quern+nccl~mpi+cuda cuda_arch=80", "+mpi"),
+        ):
+            with self.subTest(spec):
+                self.assertEqual(len(refusals(spec)), 1, refusals(spec))
+                self.assertIn(word, refusals(spec)[0])
+        for one in directives("conflicts") + directives("requires"):
+            if "msg" in one.options:
+                self.assertLess(len(one.options["msg"]), 80)
+        self.assertTrue(all("msg" in one.options for one in directives("conflicts")))
+
+    def test_cmake_options(self):
+        args = package("quern").cmake_args()
+        for wanted in (
+            "-DQUERN_ENABLE_MPI:BOOL=ON",
+            "-DQUERN_ENABLE_NCCL:BOOL=OFF",
+            "-DQUERN_ENABLE_CUBLAS:BOOL=OFF",
+            "-DQUERN_ENABLE_TESTS:BOOL=OFF",
+            "-DBUILD_SHARED_LIBS:BOOL=OFF",
+            "-DQUERN_ARCH:STRING=",
+        ):
+            self.assertIn(wanted, args)
+        self.assertFalse([one for one in args if "BACKEND" in one or "COMPILER" in one])
+        self.assertIn("-DQUERN_ENABLE_MPI:BOOL=OFF", package("quern~mpi").cmake_args())
+
+    def test_builds_its_own_checkout(self):
+        self.assertEqual(package("quern").git, str(ROOT))
+        self.assertEqual([one.args for one in directives("version")], [("main",)])
+
+
+if __name__ == "__main__":
+    unittest.main()
