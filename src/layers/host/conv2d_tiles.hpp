@@ -33,7 +33,8 @@ struct ConvTile {
     for (int t = 0; t < Count; ++t) image_t[t] = load(image + 16 * step * (First + t));
     for (int c = 0; c < C; ++c) {
       const Vector w_c = broadcast(w[c]);
-      for (int t = 0; t < Count; ++t) sum[c][First + t] += w_c * image_t[t];
+      for (int t = 0; t < Count; ++t)
+        sum[c][First + t] = simd::multiply_add(w_c, image_t[t], sum[c][First + t]);
     }
   }
 };
@@ -153,7 +154,8 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
           for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + 16 * t));
           for (int c = 0; c < C; ++c) {
             const Register dy_c = in_register(load<Register>(dy_p + c * channel));
-            for (int t = 0; t < T; ++t) sum[c * T + t] += dy_c * x_t[t];
+            for (int t = 0; t < T; ++t)
+              sum[c * T + t] = simd::multiply_add(dy_c, x_t[t], sum[c * T + t]);
           }
           x_p += step;
           dy_p += 16;

@@ -30,7 +30,7 @@ struct Tile {
       for (int v = 0; v < V; ++v) b_k[v] = load(b + 16 * v);
       for (int r = 0; r < R; ++r) {
         const Vector a_rk = broadcast(a[r * a_row]);
-        for (int v = 0; v < V; ++v) sum[r][v] += a_rk * b_k[v];
+        for (int v = 0; v < V; ++v) sum[r][v] = simd::multiply_add(a_rk, b_k[v], sum[r][v]);
       }
       a += a_step;
       b += b_row;

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__FMA__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -80,6 +80,22 @@ inline Register in_register(Register v) {
   asm("" : "+x"(v));
 #endif
   return v;
+}
+
+/// a b + c, fused where the processor can: not left to the compiler, which fuses in some places and
+/// at some optimisation levels only.
+inline Register multiply_add(Register a, Register b, Register c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+template <class Half>
+inline Pair<Half> multiply_add(Pair<Half> a, Pair<Half> b, Pair<Half> c) {
+  return {multiply_add(a.low, b.low, c.low), multiply_add(a.high, b.high, c.high)};
 }
 
 inline void store(float* p, Register v) {
