@@ -22,7 +22,7 @@ struct EpilogueOutput {
     store(tile, row, column);
   }
 
-  /// Products over no k at all are zero.
+  /// The one block is stored already.
   template <class Shape>
   KOKKOS_INLINE_FUNCTION void finish(State<Shape>&, int, int) const {}
 
