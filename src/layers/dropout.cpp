@@ -52,8 +52,8 @@ struct RowsMask : Mask {
     const int first = static_cast<int>(item % items_per_slot) * kItemUnits;
     const int padded = static_cast<int>(round_up_to_lanes(units));
     const int width = padded - first < kItemUnits ? padded - first : kItemUnits;
-    const float* x = from + slot * padded + first;
-    float* y = to + slot * padded + first;
+    const float* x = from + slot * row_floats(units) + first;
+    float* y = to + slot * row_floats(units) + first;
     const std::int64_t sample = sample_of_slot(slot);
     float factor[kItemUnits] = {};
     if (sample >= 0)

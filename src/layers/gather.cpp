@@ -64,7 +64,7 @@ struct GatherRow {
     }
     const std::int64_t sample = sample_of_slot(slot);
     const std::int64_t filled = sample >= 0 ? units : 0;
-    const std::int64_t row_stride = round_up_to_lanes(units);
+    const std::int64_t row_stride = row_floats(units);
     const T* in = data + sample * filled;
     float* out = y + slot * row_stride;
     QUERN_VECTORIZE

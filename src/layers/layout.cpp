@@ -14,8 +14,10 @@ namespace {
 struct Tile {
   int units;
 
-  KOKKOS_INLINE_FUNCTION std::int64_t row_stride() const { return round_up_to_lanes(units); }
-  KOKKOS_INLINE_FUNCTION std::int64_t tiles_per_group() const { return row_stride() / kLanes; }
+  KOKKOS_INLINE_FUNCTION std::int64_t row_stride() const { return row_floats(units); }
+  KOKKOS_INLINE_FUNCTION std::int64_t tiles_per_group() const {
+    return round_up_to_lanes(units) / kLanes;
+  }
   KOKKOS_INLINE_FUNCTION std::int64_t group(std::int64_t tile) const {
     return tile / tiles_per_group();
   }

@@ -23,7 +23,9 @@ Linear::Linear(const LayerSpec& spec, const Shape& input)
       out_features_(spec.features) {}
 
 void Linear::add_parameters(ParameterTable& table) {
-  weight_ = table.add_transposed(name() + ".weight", out_features_, in_features_);
+  const std::int64_t panel = runs_device_kernels() ? row_floats(out_features_) : kLanes;
+  weight_ = {table.add_transposed(name() + ".weight", out_features_, in_features_, panel), panel,
+             runs_device_kernels() ? std::int64_t{kLanes} : panel * in_features_};
   bias_ = table.add(name() + ".bias", {out_features_}, in_features_, true);
 }
 
@@ -35,8 +37,8 @@ void Linear::allocate(int) {
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {
-  return {step.parameters.data() + weight_, in_features_, out_features_,
-          round_up_to_lanes(out_features_)};
+  return {step.parameters.data() + weight_.offset, in_features_, out_features_, weight_.stride,
+          weight_.panel};
 }
 
 void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -54,21 +56,20 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activ
 
 void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
                                  const Activation& x, const Activation& dy) {
-  const std::int64_t row = round_up_to_lanes(out_features_);
   if (!products_ && runs_device_kernels()) {
     device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                                    step.gradients, weight_, row, rows_of(x), rows_of(dy), bias_);
+                                    step.gradients, weight_, rows_of(x), rows_of(dy), bias_);
     return;
   }
   if (products_ && step.schedule.num_partials == 1) {
     // One sum over all blocks at once, which are in no order then.
-    products_->multiply_inner(
-        exec, "quern::layers::linear_weight_gradient",
-        {step.gradients.data.data() + weight_, in_features_, out_features_, row}, rows_of(x),
-        rows_of(dy));
+    products_->multiply_inner(exec, "quern::layers::linear_weight_gradient",
+                              {step.gradients.data.data() + weight_.offset, in_features_,
+                               out_features_, weight_.stride, weight_.panel},
+                              rows_of(x), rows_of(dy));
   } else {
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                    weight_, row, rows_of(x), rows_of(dy));
+                    weight_, rows_of(x), rows_of(dy));
   }
   block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
                  dy.row_stride(), out_features_, step.gradients, bias_);
@@ -93,11 +94,10 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, cons
                                 weight_t(step), epilogue);
   } else if constexpr (kHostExecution) {
     // A CPU reads whole vectors of W's rows.
-    const std::int64_t row = round_up_to_lanes(in_features_);
-    transpose(exec, "quern::layers::linear_transpose",
-              {weight_rows_.data(), out_features_, in_features_, row}, weight_t(step));
+    const Matrix rows = in_panels(weight_rows_.data(), out_features_, in_features_);
+    transpose(exec, "quern::layers::linear_transpose", rows, weight_t(step));
     multiply(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
-             {weight_rows_.data(), out_features_, in_features_, row}, epilogue);
+             {rows.data, rows.rows, rows.columns, rows.stride, rows.panel}, epilogue);
   }
 }
 

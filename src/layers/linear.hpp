@@ -8,7 +8,7 @@
 namespace quern {
 
 /// y = x W^T + b for every slot: torch.nn.Linear. x [S, I], W [O, I], b [O], y [S, O], rows.
-/// The parameter block holds W^T, as forward reads it.
+/// The parameter block holds W^T as forward reads it: on a CPU in panels, on a device row-major.
 class Linear final : public Layer {
  public:
   /// Uses spec.features. `input` must be flat.
@@ -37,9 +37,9 @@ class Linear final : public Layer {
 
   int in_features_;
   int out_features_;
-  std::int64_t weight_ = 0;  // offsets in the flat block
-  std::int64_t bias_ = 0;
-  FloatView weight_rows_;  // W [O, I padded] for the input gradient; padding columns are zero
+  GradientPlace weight_;   // of W^T in the flat block, and so in its gradient
+  std::int64_t bias_ = 0;  // offset in the flat block
+  FloatView weight_rows_;  // W [O, I] in panels for the input gradient; padding columns are zero
   std::shared_ptr<VendorProducts> products_;  // or null: our own
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;

@@ -16,12 +16,12 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const GradientPartials& partials, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b) {
   if (runs_device_kernels())
-    device::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
+    device::multiply_blocks(exec, label, schedule, partials, place, a, b);
   else if constexpr (kHostExecution)
-    host::multiply_blocks(exec, label, schedule, partials, offset, row, a, b);
+    host::multiply_blocks(exec, label, schedule, partials, place, a, b);
 }
 
 }  // namespace quern

@@ -22,17 +22,18 @@ struct Epilogue {
 
 /// C = epilogue(A B). Overwrites C.
 /// A [m, k], B [k, n], C [m, n]. No aliasing, except that the gate may be anything. 2 m k n flop.
-/// Reads whole vectors: rows of B, bias and gate must be readable up to n rounded up to kLanes.
-/// Deterministic: element (i, j) is one FMA chain over k, whatever m, n and the threads are.
+/// B may be in panels. Reads whole vectors: rows of B, bias and gate must be readable up to n
+/// rounded up to kLanes. Deterministic: element (i, j) is one FMA chain over k, whatever m, n and
+/// the threads are.
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
 /// Per partial p: sum over this rank's slots of A[s, i] B[s, j], added in the order of the block
-/// tree, at partials.data[p * partials.stride + offset + i * row + j]. Overwrites.
-/// A [slots, m], B [slots, n], row >= n; rows of B readable up to n rounded up to kLanes.
+/// tree, at `place` of partial p. Overwrites.
+/// A [slots, m], B [slots, n]; rows of B readable up to n rounded up to kLanes.
 /// This is the weight gradient of a linear layer, transposed: A = x, B = dy.
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const GradientPartials& partials, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b);
 
 }  // namespace quern

@@ -8,8 +8,9 @@
 
 namespace quern {
 
-/// B = A^T. A [m, n], B [n, m]; overwrites the n x m part of B, padding columns stay as they are.
-/// Rows of A must be readable up to n rounded up to kLanes. No aliasing.
+/// B = A^T. A [m, n], B [n, m], each row-major or in panels; overwrites the n x m part of B,
+/// padding columns stay as they are. Rows of A must be readable up to n rounded up to kLanes. No
+/// aliasing.
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a);
 

@@ -32,7 +32,7 @@ struct MseArrays {
 /// One slot in rows: lane l sums the units l, l + 16, ..., then the lanes are added as a tree.
 struct MseRow : MseArrays {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
-    const std::int64_t row_stride = round_up_to_lanes(units);
+    const std::int64_t row_stride = row_floats(units);
     const float* x = prediction + slot * row_stride;
     const float* t = target + slot * row_stride;
     float* dx = d_prediction ? d_prediction + slot * row_stride : nullptr;

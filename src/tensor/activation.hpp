@@ -6,7 +6,7 @@
 // never reach a result, because their loss gradient is zero.
 //
 // Two layouts, both float:
-//   rows   element (s, unit) at s * row_stride + unit, row_stride = units rounded up to kLanes.
+//   rows   element (s, unit) at s * row_stride + unit, row_stride = row_floats(units).
 //          Flat layers: a vector register holds 16 units of one sample.
 //   lanes  element (s, unit) at ((s / 16) * units + unit) * 16 + s % 16.
 //          Image layers: a vector register holds one unit of 16 samples, so no lane is ever wasted
@@ -28,7 +28,7 @@ struct Activation {
   int slots = 0;  ///< slots in use; lanes: a multiple of kLanes
 
   bool empty() const { return data.extent(0) == 0; }
-  int row_stride() const { return static_cast<int>(round_up_to_lanes(shape.units())); }
+  int row_stride() const { return static_cast<int>(row_floats(shape.units())); }
   /// Floats in use.
   std::int64_t size() const {
     return layout == Layout::rows ? std::int64_t{slots} * row_stride()

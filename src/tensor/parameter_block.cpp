@@ -33,10 +33,10 @@ std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64
 }
 
 std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_t out,
-                                            std::int64_t in) {
-  const std::int64_t row = round_up_to_lanes(out);
-  entries_.push_back({name, {out, in}, block_size_, out * in, in, false, row});
-  block_size_ += in * row;
+                                            std::int64_t in, std::int64_t panel) {
+  expect(panel > 0 && panel % kLanes == 0, "panels of whole lane groups");
+  entries_.push_back({name, {out, in}, block_size_, out * in, in, false, panel});
+  block_size_ += (out + panel - 1) / panel * panel * in;
   return entries_.back().offset;
 }
 

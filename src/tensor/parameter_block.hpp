@@ -20,14 +20,18 @@ struct ParameterEntry {
   std::int64_t count = 0;           ///< product of shape
   std::int64_t fan_in = 0;          ///< inputs of one output unit, for the initialisation
   bool is_bias = false;
-  /// 0: in PyTorch's order. Otherwise an [out, in] tensor stored transposed, each of its `in` rows
-  /// taking so many floats, the last ones a gap.
-  std::int64_t transposed_row = 0;
+  /// 0: in PyTorch's order. Otherwise an [out, in] tensor stored transposed, in panels of so many
+  /// columns: `in` rows of outputs [0, panel), then `in` rows of the next outputs. What of the last
+  /// panel is behind `out` is a gap.
+  std::int64_t transposed_panel = 0;
 
   /// Place in the block of element i in PyTorch's order.
   std::int64_t position(std::int64_t i) const {
-    if (transposed_row == 0) return offset + i;
-    return offset + i % shape[1] * transposed_row + i / shape[1];
+    if (transposed_panel == 0) return offset + i;
+    const std::int64_t in = i % shape[1];
+    const std::int64_t out = i / shape[1];
+    return offset + (out / transposed_panel * shape[1] + in) * transposed_panel +
+           out % transposed_panel;
   }
 };
 
@@ -37,14 +41,16 @@ std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const floa
 void write_tensor(const ParameterEntry& entry, std::span<const float> values,
                   std::span<float> block);
 
-/// The name table. Gaps between and in tensors (rows are aligned to kLanes) stay zero for ever.
+/// The name table. Gaps between and in tensors stay zero for ever.
 class ParameterTable {
  public:
   /// Appends a tensor and returns its offset.
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in,
                    bool is_bias);
-  /// The same for the weights [out, in] of a dense layer, stored transposed.
-  std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in);
+  /// The same for the weights [out, in] of a dense layer, stored transposed in panels of `panel`
+  /// columns, a multiple of kLanes; one panel is as wide as `out` or wider: row-major.
+  std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in,
+                              std::int64_t panel);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.

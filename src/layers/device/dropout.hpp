@@ -28,7 +28,7 @@ struct MaskQuad {
     const std::int64_t sample = mask.sample_of_slot(slot);
     float factor[kUnits] = {};
     if (sample >= 0) mask.draw(sample, quad, factor, 1);
-    const std::int64_t row_stride = round_up_to_lanes(mask.units);
+    const std::int64_t row_stride = row_floats(mask.units);
     for (int w = 0; w < kUnits; ++w) {
       const std::int64_t unit = quad * kUnits + w;
       const bool exists = unit < mask.units;

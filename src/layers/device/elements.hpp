@@ -15,7 +15,7 @@ struct RowsToLanes {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t unit = i / kLanes % units;
     const std::int64_t slot = i / kLanes / units * kLanes + i % kLanes;
-    lanes[i] = rows[slot * round_up_to_lanes(units) + unit];
+    lanes[i] = rows[slot * row_floats(units) + unit];
   }
 };
 
@@ -26,8 +26,8 @@ struct LanesToRows {
   std::int64_t units;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    const std::int64_t unit = i % round_up_to_lanes(units);
-    const std::int64_t slot = i / round_up_to_lanes(units);
+    const std::int64_t unit = i % row_floats(units);
+    const std::int64_t slot = i / row_floats(units);
     const std::int64_t place = (slot / kLanes * units + unit) * kLanes + slot % kLanes;
     rows[i] = unit < units ? lanes[place] : 0;
   }
@@ -45,7 +45,7 @@ struct GatherElement {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const bool in_rows = layout == Layout::rows;
-    const std::int64_t row_stride = round_up_to_lanes(units);
+    const std::int64_t row_stride = row_floats(units);
     const std::int64_t unit = in_rows ? i % row_stride : i / kLanes % units;
     const std::int64_t slot = in_rows ? i / row_stride : i / kLanes / units * kLanes + i % kLanes;
     const std::int64_t sample = sample_of_slot[slot];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/device/gemm.hpp"
 
+#include "base/assert.hpp"
 #include "linalg/device/product_outputs.hpp"
 #include "linalg/device/tiled_product.hpp"
 
@@ -29,10 +30,12 @@ void run(const ExecSpace& exec, const std::string& label, const Operand& a, cons
 }
 
 Operand rows_of(const ConstMatrix& m) {
+  expect(m.panel == kLanes, "a row-major matrix");
   return {m.data, m.rows, m.stride, 1};
 }
 
 Operand columns_of(const ConstMatrix& m) {
+  expect(m.panel == kLanes, "a row-major matrix");
   return {m.data, m.columns, 1, m.stride};
 }
 
@@ -53,14 +56,16 @@ namespace {
 
 // A's row `ones`, if not negative, is all ones; its sums go to `sums`.
 void run_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                const GradientPartials& partials, std::int64_t offset, std::int64_t row,
-                const Operand& a, const ConstMatrix& b, float* sums) {
+                const GradientPartials& partials, const GradientPlace& place, const Operand& a,
+                const ConstMatrix& b, float* sums) {
+  expect(place.panel == kLanes, "a row-major gradient");
   const int rows = a.ones < 0 ? a.outer : a.ones;
   const auto launch = [&]<int Depth>() {
     run<false, false>(
         exec, label, a, columns_of(b), {schedule.num_blocks, schedule.block_slots},
-        PartialsOutput<Depth>{schedule.merges.data(), partials.data.data() + offset,
-                              partials.stride, row, schedule.num_partials, rows, b.columns, sums});
+        PartialsOutput<Depth>{schedule.merges.data(), partials.data.data() + place.offset,
+                              partials.stride, place.stride, schedule.num_partials, rows, b.columns,
+                              sums});
   };
   if (schedule.depth <= kUsualDepth)
     launch.template operator()<kUsualDepth>();
@@ -71,19 +76,18 @@ void run_blocks(const ExecSpace& exec, const std::string& label, const BlockSche
 }  // namespace
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const GradientPartials& partials, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b) {
-  run_blocks(exec, label, schedule, partials, offset, row, columns_of(a), b, nullptr);
+  run_blocks(exec, label, schedule, partials, place, columns_of(a), b, nullptr);
 }
 
 void multiply_and_sum_blocks(const ExecSpace& exec, const std::string& label,
                              const BlockSchedule& schedule, const GradientPartials& partials,
-                             std::int64_t offset, std::int64_t row, const ConstMatrix& a,
-                             const ConstMatrix& b, std::int64_t sums) {
+                             const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+                             std::int64_t sums) {
   Operand with_ones = columns_of(a);
   with_ones.ones = with_ones.outer++;
-  run_blocks(exec, label, schedule, partials, offset, row, with_ones, b,
-             partials.data.data() + sums);
+  run_blocks(exec, label, schedule, partials, place, with_ones, b, partials.data.data() + sums);
 }
 
 }  // namespace quern::device

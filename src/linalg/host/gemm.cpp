@@ -13,6 +13,7 @@ using simd::EvenSplit;
 using simd::kRows;
 using simd::kTallRows;
 using simd::kVectors;
+using simd::Steps;
 using simd::Tile;
 
 // Rows that a tile of V vectors may have.
@@ -60,10 +61,15 @@ struct TileGrid {
   }
 };
 
+template <class M>
+Steps steps_of(const M& matrix) {
+  return {matrix.stride, matrix.panel};
+}
+
 template <int R, int V>
 void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_stride,
-                std::int64_t c_row, int columns, const ConstMatrix& a, const ConstMatrix& b) {
-  Tile<R, V>::prefetch_target(c, c_row);
+                const Steps& c_step, int columns, const ConstMatrix& a, const ConstMatrix& b) {
+  Tile<R, V>::prefetch_target(c, c_step);
   Tile<R, V> stack[BlockSchedule::kMaxDepth];
   int top = 0;
   for (int block = 0; block < schedule.num_blocks; ++block) {
@@ -71,11 +77,11 @@ void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_st
     Tile<R, V> tile;
     tile.clear();
     tile.multiply_add(schedule.block_slots, a.data + slot * a.stride, 1, a.stride,
-                      b.data + slot * b.stride, b.stride);
+                      b.data + slot * b.stride, steps_of(b));
     for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(stack[--top]);
     stack[top++] = tile;
   }
-  for (int p = 0; p < top; ++p) stack[p].store_to(c + p * partial_stride, c_row, columns);
+  for (int p = 0; p < top; ++p) stack[p].store_to(c + p * partial_stride, c_step, columns);
 }
 
 }  // namespace
@@ -85,34 +91,38 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
   const TileGrid grid(c.rows, c.columns);
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
     const TilePlace place = grid[item];
-    const std::int64_t target = place.row * c.stride + place.column;
+    const std::int64_t target = c.place(place.row, place.column);
+    const Steps c_step = steps_of(c);
     with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
-      Tile<R, V>::prefetch_target(c.data + target, c.stride);
+      Tile<R, V>::prefetch_target(c.data + target, c_step);
       Tile<R, V> tile;
       tile.clear();
       tile.multiply_add(a.columns, a.data + place.row * a.stride, a.stride, 1,
-                        b.data + place.column, b.stride);
+                        b.data + b.place(0, place.column), steps_of(b));
       if (epilogue.bias) tile.add_to_rows(epilogue.bias + place.column);
       if (epilogue.relu) tile.apply_relu();
-      if (epilogue.relu_gate) tile.apply_relu_slope(epilogue.relu_gate + target, c.stride);
-      tile.store_to(c.data + target, c.stride, place.columns);
+      if (epilogue.relu_gate) tile.apply_relu_slope(epilogue.relu_gate + target, c_step);
+      tile.store_to(c.data + target, c_step, place.columns);
     });
   });
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, std::int64_t offset, std::int64_t row,
+                     const GradientPartials& partials, const GradientPlace& gradient,
                      const ConstMatrix& a, const ConstMatrix& b) {
   const TileGrid grid(a.columns, b.columns);
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
     const TilePlace place = grid[item];
-    float* c = partials.data.data() + offset + place.row * row + place.column;
+    const Matrix target{partials.data.data() + gradient.offset, a.columns, b.columns,
+                        gradient.stride, gradient.panel};
+    float* c = target.data + target.place(place.row, place.column);
     ConstMatrix a_tile = a;
     ConstMatrix b_tile = b;
     a_tile.data += place.row;
-    b_tile.data += place.column;
+    b_tile.data += b.place(0, place.column);
     with_tile(place.rows, place.vectors(), [&]<int R, int V>() {
-      sum_blocks<R, V>(schedule, c, partials.stride, row, place.columns, a_tile, b_tile);
+      sum_blocks<R, V>(schedule, c, partials.stride, steps_of(target), place.columns, a_tile,
+                       b_tile);
     });
   });
 }

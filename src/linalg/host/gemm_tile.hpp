@@ -10,6 +10,12 @@
 
 namespace quern::simd {
 
+/// Floats from one row of a tile to the next, and from one vector of a row to the next.
+struct Steps {
+  std::int64_t row;
+  std::int64_t vector;
+};
+
 /// R x (16 V) accumulators.
 template <int R, int V>
 struct Tile {
@@ -21,19 +27,18 @@ struct Tile {
     }
   }
 
-  /// sum[r][:] += a[r * a_row + k * a_step] * b[k * b_row + :] for k = 0 .. depth - 1.
+  /// sum[r][:] += a[r * a_row + k * a_step] * b[k, :] for k = 0 .. depth - 1.
   [[gnu::always_inline]] void multiply_add(int depth, const float* a, std::int64_t a_row,
-                                           std::int64_t a_step, const float* b,
-                                           std::int64_t b_row) {
+                                           std::int64_t a_step, const float* b, Steps b_step) {
     for (int k = 0; k < depth; ++k) {
       Vector b_k[V];
-      for (int v = 0; v < V; ++v) b_k[v] = load(b + 16 * v);
+      for (int v = 0; v < V; ++v) b_k[v] = load(b + v * b_step.vector);
       for (int r = 0; r < R; ++r) {
         const Vector a_rk = broadcast(a[r * a_row]);
         for (int v = 0; v < V; ++v) sum[r][v] = simd::multiply_add(a_rk, b_k[v], sum[r][v]);
       }
       a += a_step;
-      b += b_row;
+      b += b_step.row;
     }
   }
 
@@ -51,19 +56,19 @@ struct Tile {
     }
   }
 
-  /// Zero where gate[r * gate_row + :] is not above 0. Reads whole vectors.
-  void apply_relu_slope(const float* gate, std::int64_t gate_row) {
+  /// Zero where gate[r, :] is not above 0. Reads whole vectors.
+  void apply_relu_slope(const float* gate, Steps step) {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
-        sum[r][v] = relu_slope(load(gate + r * gate_row + 16 * v), sum[r][v]);
+        sum[r][v] = relu_slope(load(gate + r * step.row + v * step.vector), sum[r][v]);
       }
     }
   }
 
   /// Asks for the lines that store_to() will write: they come while the tile is computed.
-  static void prefetch_target(const float* c, std::int64_t c_row) {
+  static void prefetch_target(const float* c, Steps step) {
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * c_row + 16 * v, 1);
+      for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * step.row + v * step.vector, 1);
     }
   }
 
@@ -75,14 +80,15 @@ struct Tile {
   }
 
   /// Writes `columns` (at most 16 V) columns of each row.
-  void store_to(float* c, std::int64_t c_row, int columns) const {
+  void store_to(float* c, Steps step, int columns) const {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
         const int left = columns - 16 * v;
+        float* target = c + r * step.row + v * step.vector;
         if (left >= 16) {
-          store(c + r * c_row + 16 * v, sum[r][v]);
+          store(target, sum[r][v]);
         } else if (left > 0) {
-          store_first(c + r * c_row + 16 * v, sum[r][v], left);
+          store_first(target, sum[r][v], left);
         }
       }
     }

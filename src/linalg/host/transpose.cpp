@@ -39,11 +39,11 @@ void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column)
   const int columns = std::min(kBlock, a.columns - column);
   Register block[kBlock];
   for (int r = 0; r < kBlock; ++r) {
-    block[r] = r < rows ? simd::load<Register>(a.data + (row + r) * a.stride + column) : Register{};
+    block[r] = r < rows ? simd::load<Register>(a.data + a.place(row + r, column)) : Register{};
   }
   exchange<kBlock / 2>(block);
   for (int c = 0; c < columns; ++c) {
-    float* out = b.data + (column + c) * b.stride + row;
+    float* out = b.data + b.place(column + c, row);
     if (rows == kBlock) {
       simd::store(out, block[c]);
     } else {

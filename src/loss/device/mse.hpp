@@ -55,11 +55,11 @@ struct MseTeam {
   /// Sum of squared errors of one lane of a slot; sets their gradients. In lanes, where a slot has
   /// one chain only, lane 0 sums and all lanes share the gradients.
   KOKKOS_INLINE_FUNCTION float sum_lane(std::int64_t slot, int lane) const {
-    const std::int64_t row = round_up_to_lanes(units);
+    const std::int64_t row = row_floats(units);
     const float factor =
         sample_of_slot[slot] >= 0 ? 2 * scalars->inverse_count / static_cast<float>(units) : 0;
     const bool in_rows = layout == Layout::rows;
-    const std::int64_t end = in_rows ? row : units;
+    const std::int64_t end = in_rows ? round_up_to_lanes(units) : units;
     float sum = 0;
     for (std::int64_t u = lane; u < end; u += kLanes) {
       const std::int64_t at =

@@ -53,7 +53,7 @@ class HostProducts final : public VendorProducts {
  private:
   static double product(const ConstMatrix& a, int ar, int ac, const ConstMatrix& b, int br,
                         int bc) {
-    return double{a.data[ar * a.stride + ac]} * b.data[br * b.stride + bc];
+    return double{a.data[a.place(ar, ac)]} * b.data[b.place(br, bc)];
   }
   template <class F>
   static void store(const Matrix& c, const Epilogue& epilogue, const F& element) {
@@ -62,8 +62,8 @@ class HostProducts final : public VendorProducts {
         double value = element(i, j);
         if (epilogue.bias) value += epilogue.bias[j];
         if (epilogue.relu && value <= 0) value = 0;
-        if (epilogue.relu_gate && epilogue.relu_gate[i * c.stride + j] <= 0) value = 0;
-        c.data[i * c.stride + j] = static_cast<float>(value);
+        if (epilogue.relu_gate && epilogue.relu_gate[c.place(i, j)] <= 0) value = 0;
+        c.data[c.place(i, j)] = static_cast<float>(value);
       }
     }
   }

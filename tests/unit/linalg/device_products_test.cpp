@@ -107,7 +107,7 @@ TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
     const auto run = [&](const auto& product) {
       const FloatView out = make_view(std::vector<float>(size, 7.0f));
       product(ExecSpace(), "quern::test::multiply_blocks", schedule, GradientPartials{out, stride},
-              16, n, ConstMatrix{a.data(), static_cast<int>(slots), m, m},
+              GradientPlace{16, n}, ConstMatrix{a.data(), static_cast<int>(slots), m, m},
               ConstMatrix{b.data(), static_cast<int>(slots), n, n});
       return read(out, 0, size);
     };
@@ -130,12 +130,12 @@ TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
   const ConstMatrix left{a.data(), static_cast<int>(slots), m, m};
   const ConstMatrix right{b.data(), static_cast<int>(slots), n, n};
   const FloatView apart = make_view(std::vector<float>(size, 7.0f));
-  multiply_blocks(ExecSpace(), "quern::test::multiply", schedule, {apart, stride}, 0, n, left,
+  multiply_blocks(ExecSpace(), "quern::test::multiply", schedule, {apart, stride}, {0, n}, left,
                   right);
   block_tree_sum(ExecSpace(), "quern::test::sum", schedule, b, n, n, {apart, stride}, sums);
   const FloatView together = make_view(std::vector<float>(size, 7.0f));
-  device::multiply_and_sum_blocks(ExecSpace(), "quern::test::both", schedule, {together, stride}, 0,
-                                  n, left, right, sums);
+  device::multiply_and_sum_blocks(ExecSpace(), "quern::test::both", schedule, {together, stride},
+                                  {0, n}, left, right, sums);
   EXPECT_EQ(read(apart, 0, size), read(together, 0, size));
 }
 

@@ -10,6 +10,7 @@
 #include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
 #include "support/random_values.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 namespace {
@@ -136,7 +137,7 @@ TEST_P(Gemm, BlockSumsFollowTheTree) {
     const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_slots);
     const std::int64_t stride = static_cast<std::int64_t>(size) + 16;
     const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partials + 1)));
-    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, 16, n,
+    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, {16, n},
                     {a_view.data() + first * block_slots * m, schedule.slots(), m, m},
                     {b_view.data() + first * block_slots * n, schedule.slots(), n, n});
     for (int p = 0; p < schedule.num_partials; ++p) {
@@ -172,6 +173,86 @@ TEST_P(Gemm, BlockSumsFollowTheTree) {
   }
   EXPECT_EQ(stack.front(), whole[0]);
 }
+
+// `rows`, a row-major [k, n], in panels.
+FloatView panels_of(const std::vector<float>& rows, int k, int n) {
+  const FloatView view("quern::test::panels", static_cast<std::size_t>(k * round_up_to_lanes(n)));
+  const auto host = Kokkos::create_mirror_view(view);
+  const auto panels = in_panels(host.data(), k, n);
+  for (int r = 0; r < k; ++r) {
+    for (int c = 0; c < n; ++c) panels.data[panels.place(r, c)] = rows[r * n + c];
+  }
+  Kokkos::deep_copy(view, host);
+  return view;
+}
+
+std::vector<float> rows_of(const FloatView& view, int k, int n) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto panels = in_panels(host.data(), k, n);
+  std::vector<float> rows;
+  for (int r = 0; r < k; ++r) {
+    for (int c = 0; c < n; ++c) rows.push_back(panels.data[panels.place(r, c)]);
+  }
+  return rows;
+}
+
+class GemmInPanels : public Gemm {
+ protected:
+  void SetUp() override {
+    if (runs_device_kernels()) GTEST_SKIP() << "panels are for CPUs";
+  }
+};
+
+TEST_P(GemmInPanels, ProductHasTheBitsOfRowMajor) {
+  const auto [m, n, k] = GetParam();
+  const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
+  const auto b = random_values(static_cast<std::size_t>(k) * n, 2);
+  const FloatView b_rows = make_view(b);
+  const FloatView b_panels = panels_of(b, k, n);
+  const auto size = static_cast<std::size_t>(m) * n;
+  const auto run = [&](const ConstMatrix& right) {
+    const FloatView c = make_view(std::vector<float>(size));
+    multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, {a.data(), m, k, k}, right,
+             {});
+    return read(c, 0, size);
+  };
+  EXPECT_EQ(run({b_rows.data(), k, n, n}), run(in_panels<const float>(b_panels.data(), k, n)));
+}
+
+TEST_P(GemmInPanels, BlockSumsHaveTheBitsOfRowMajor) {
+  const auto [m, n, k] = GetParam();
+  const BlockSchedule schedule = make_block_schedule(0, k, k, 2);
+  const int slots = schedule.slots();
+  const FloatView a = make_view(random_values(static_cast<std::size_t>(slots) * m, 4));
+  const FloatView b = make_view(random_values(static_cast<std::size_t>(slots) * n, 5));
+  const auto run = [&](const FloatView& gradient, const GradientPlace& place) {
+    multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {gradient, 0}, place,
+                    {a.data(), slots, m, m}, {b.data(), slots, n, n});
+  };
+  const FloatView rows = make_view(std::vector<float>(static_cast<std::size_t>(m) * n));
+  run(rows, {0, n});
+  const FloatView panels = panels_of(std::vector<float>(static_cast<std::size_t>(m) * n), m, n);
+  run(panels, {0, kLanes, std::int64_t{m} * kLanes});
+  EXPECT_EQ(read(rows, 0, static_cast<std::size_t>(m) * n), rows_of(panels, m, n));
+}
+
+TEST_P(GemmInPanels, AreTransposed) {
+  const auto [m, n, k] = GetParam();
+  const auto a = random_values(static_cast<std::size_t>(m) * n, 6);
+  const FloatView from = panels_of(a, m, n);
+  const FloatView to = panels_of(std::vector<float>(a.size()), n, m);
+  transpose(ExecSpace(), "quern::test::transpose", in_panels(to.data(), n, m),
+            in_panels<const float>(from.data(), m, n));
+  const auto b = rows_of(to, n, m);
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) ASSERT_EQ(a[i * n + j], b[j * m + i]) << i << ", " << j;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OddSizes, GemmInPanels,
+                         ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 33, 3},
+                                           Size{33, 65, 17}, Size{7, 257, 3}, Size{257, 10, 33},
+                                           Size{6, 64, 16}));
 
 INSTANTIATE_TEST_SUITE_P(OddSizes, Gemm,
                          ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 3, 33},
