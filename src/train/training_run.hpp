@@ -39,7 +39,7 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   /// Collective. Trains from where the run stands to its last epoch (done), or to a stop that was
-  /// asked for (requeue). Writes the run folder; progress goes to standard error of rank 0.
+  /// asked for (requeue). Writes the run folder; rank 0 prints a line per epoch.
   /// AgreedError with exit 93 when the loss is no longer finite. Once.
   ExitCode train();
 
