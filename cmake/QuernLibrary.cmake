@@ -10,41 +10,25 @@ if(BUILD_SHARED_LIBS AND kokkos_type STREQUAL "STATIC_LIBRARY")
                       "BUILD_SHARED_LIBS=ON)")
 endif()
 
-set(rooms ${QUERN_ROOMS})
-list(REMOVE_ITEM rooms app)
-set(objects "")
-foreach(room IN LISTS rooms)
-  quern_room_objects(${room} room_objects)
-  list(APPEND objects ${room_objects})
-endforeach()
-add_library(quern_library ${objects})
-add_library(quern::quern ALIAS quern_library)
-set_target_properties(quern_library PROPERTIES OUTPUT_NAME quern EXPORT_NAME quern
-  LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-  # The interface of a 0.x changes with every minor version.
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-target_compile_features(quern_library INTERFACE cxx_std_20)
+set(QUERN_PUBLIC_ROOMS ${QUERN_ROOMS})
+list(REMOVE_ITEM QUERN_PUBLIC_ROOMS app)
 
-# Headers need Kokkos; the rest is for the linker, and only of a static library's users.
+# Public headers need Kokkos; the other libraries are for the linker, and only of those who link a
+# static libquern.
+set(QUERN_LINKED_LIBRARIES ZLIB::ZLIB fmt::fmt tomlplusplus::tomlplusplus)
 if(TARGET hdf5::hdf5)
-  set(hdf5 hdf5::hdf5)
+  list(APPEND QUERN_LINKED_LIBRARIES hdf5::hdf5)
 else()
-  set(hdf5 ${HDF5_C_LIBRARIES})
+  list(APPEND QUERN_LINKED_LIBRARIES ${HDF5_C_LIBRARIES})
 endif()
-target_link_libraries(quern_library PUBLIC Kokkos::kokkos
-  PRIVATE ${hdf5} ZLIB::ZLIB fmt::fmt tomlplusplus::tomlplusplus)
 if(QUERN_ENABLE_MPI)
-  target_link_libraries(quern_library PRIVATE MPI::MPI_C)
+  list(APPEND QUERN_LINKED_LIBRARIES MPI::MPI_C)
 endif()
 if(QUERN_ENABLE_NCCL)
-  target_link_libraries(quern_library PRIVATE NCCL::NCCL)
+  list(APPEND QUERN_LINKED_LIBRARIES NCCL::NCCL)
 endif()
 if(QUERN_ENABLE_CUBLAS)
-  target_link_libraries(quern_library PRIVATE CUDA::cublasLt)
-endif()
-if(BUILD_SHARED_LIBS AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT QUERN_ENABLE_SANITIZERS)
-  target_link_options(quern_library PRIVATE LINKER:-z,defs)
+  list(APPEND QUERN_LINKED_LIBRARIES CUDA::cublasLt)
 endif()
 
 include(QuernHeaders)
@@ -58,6 +42,39 @@ add_custom_command(OUTPUT ${stamp}
   DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/cmake/QuernHeaders.cmake
   COMMENT "Writing the public headers")
 add_custom_target(quern_public_headers ALL DEPENDS ${stamp})
-add_dependencies(quern_library quern_public_headers)
-target_include_directories(quern_library INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+# quern_add_library(TARGET [STATIC|SHARED] FOLDER): a libquern in FOLDER.
+function(quern_add_library target)
+  cmake_parse_arguments(ARG "STATIC;SHARED" "FOLDER" "" ${ARGN})
+  set(kind "")
+  if(ARG_STATIC)
+    set(kind STATIC)
+  elseif(ARG_SHARED)
+    set(kind SHARED)
+  endif()
+  set(objects "")
+  foreach(room IN LISTS QUERN_PUBLIC_ROOMS)
+    quern_room_objects(${room} room_objects)
+    list(APPEND objects ${room_objects})
+  endforeach()
+  add_library(${target} ${kind} ${objects})
+  # The interface of a 0.x changes with every minor version, and so does the name of the library.
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME quern EXPORT_NAME quern
+    LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
+    ARCHIVE_OUTPUT_DIRECTORY ${ARG_FOLDER} LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER}
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_link_libraries(${target} PUBLIC Kokkos::kokkos PRIVATE ${QUERN_LINKED_LIBRARIES})
+  target_include_directories(${target} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  add_dependencies(${target} quern_public_headers)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY" AND CMAKE_SYSTEM_NAME STREQUAL "Linux"
+     AND NOT QUERN_ENABLE_SANITIZERS)
+    target_link_options(${target} PRIVATE LINKER:-z,defs)  # nothing may be missing
+  endif()
+endfunction()
+
+quern_add_library(quern_library FOLDER ${PROJECT_BINARY_DIR}/lib)
+add_library(quern::quern ALIAS quern_library)
