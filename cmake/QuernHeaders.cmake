@@ -5,11 +5,12 @@
 # a name that another library could have as well. Examples in this tree are compiled against the
 # copies: they see what is installed.
 #
-# Not public: the program, kernels for one kind of processor, transports, and what needs a vendor's
-# header other than Kokkos. With -P (see below) this file writes the copies.
+# Not public: the program, kernels for one kind of processor or with compiler flags of their own,
+# transports, and what needs a vendor's header other than Kokkos. So the code that users compile, with
+# whichever flags, never takes the place of code whose bits count. With -P this file writes the copies.
 set(QUERN_PRIVATE_HEADERS "^app/|/(host|device|cublas|mpi|nccl|serial)/"
   "^config/(document|key|layer_keys|overrides|problems|range|recipe_keys|rules|table_keys|table_reader|toml_text|value_readers)\\.hpp"
-  "^io/h5_(raw|lookup|heap)\\.hpp")
+  "^io/h5_(raw|lookup|heap)\\.hpp" "^tensor/exp\\.hpp")
 
 function(quern_public_headers source result)
   file(GLOB_RECURSE headers RELATIVE ${source} ${ARGN} ${source}/*.hpp)
