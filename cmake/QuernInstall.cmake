@@ -1,7 +1,40 @@
-# cmake --install: the program, and what it works with below share/quern. The libraries are not
-# installed yet.
-include(GNUInstallDirs)
+# cmake --install: the program with what it works with below share/quern, and for programs of
+# others libquern, its headers and find_package(quern).
+include(CMakePackageConfigHelpers)
+
 install(TARGETS quern RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY analysis jobs recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
+install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
   USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quern)
+install(FILES docs/quern.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES scripts/quern-completion.bash RENAME quern
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# quern_install_library(TARGET [install options]): a libquern with headers and CMake package.
+function(quern_install_library target)
+  set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/quern)
+  set(made ${PROJECT_BINARY_DIR}/package/${target})
+  install(TARGETS ${target} EXPORT ${target}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${ARGN}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${ARGN})
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/include/quern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    ${ARGN})
+  install(EXPORT ${target} NAMESPACE quern:: FILE quernTargets.cmake DESTINATION ${folder} ${ARGN})
+  get_target_property(type ${target} TYPE)
+  set(QUERN_IS_SHARED OFF)
+  if(type STREQUAL "SHARED_LIBRARY")
+    set(QUERN_IS_SHARED ON)
+  endif()
+  list(JOIN QUERN_PUBLIC_ROOMS " " QUERN_PUBLIC_ROOMS)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/quernConfig.cmake.in
+    ${made}/quernConfig.cmake INSTALL_DESTINATION ${folder}
+    NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+  write_basic_package_version_file(${made}/quernConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${made}/quernConfig.cmake ${made}/quernConfigVersion.cmake DESTINATION ${folder}
+    ${ARGN})
+  if(QUERN_ENABLE_NCCL)
+    install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake DESTINATION ${folder} ${ARGN})
+  endif()
+endfunction()
+
+quern_install_library(quern_library)

@@ -47,3 +47,12 @@ function(quern_room name)
   endif()
   add_library(quern::${name} ALIAS quern_${name})
 endfunction()
+
+# Sets `result` to the objects of a room, wherever they were compiled.
+function(quern_room_objects name result)
+  set(objects $<TARGET_OBJECTS:quern_${name}>)
+  if(TARGET quern_${name}_host)
+    list(APPEND objects $<TARGET_OBJECTS:quern_${name}_host>)
+  endif()
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/share_folder.hpp"
 #include "base/version.hpp"
 #include "comm/nccl_support.hpp"
 #include "comm/session.hpp"
@@ -58,6 +59,8 @@ BuildFacts build_facts() {
                 {"vectors", vector_instructions()},
                 {"processor", processor_name()},
                 {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
+  const std::string share = share_folder().string();
+  if (!share.empty()) facts.rest.emplace_back("share", share);
   return facts;
 }
 

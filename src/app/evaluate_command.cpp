@@ -5,13 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "app/devices.hpp"
-#include "app/load_checkpoint.hpp"
-#include "app/ranks.hpp"
 #include "app/results_text.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/ranks.hpp"
 #include "train/evaluator.hpp"
+#include "train/load_checkpoint.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "app/build_facts.hpp"
-#include "app/devices.hpp"
 #include "base/log.hpp"
+#include "runtime/devices.hpp"
 
 namespace quern {
 

@@ -6,17 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "app/bench_command.hpp"
-#include "app/checkpoint_command.hpp"
-#include "app/evaluate_command.hpp"
-#include "app/info_command.hpp"
-#include "app/predict_command.hpp"
-#include "app/preflight_command.hpp"
-#include "app/shard_command.hpp"
-#include "app/train_command.hpp"
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/version.hpp"
 #include "comm/launch.hpp"
 
 namespace {
@@ -64,14 +56,8 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
 int main(int argc, char** argv) {
   const int launched_rank = quern::read_launch().rank;
   quern::log::set_rank(launched_rank);
-  CLI::App app("Quern trains neural networks on supercomputers.", "quern");
-  app.set_version_flag("--version", std::string("quern ") + quern::version());
-  app.require_subcommand(1);
-  const std::vector<quern::Command> commands = {
-      quern::add_train_command(app),      quern::add_evaluate_command(app),
-      quern::add_predict_command(app),    quern::add_shard_command(app),
-      quern::add_checkpoint_command(app), quern::add_bench_command(app),
-      quern::add_info_command(app),       quern::add_preflight_command(app)};
+  CLI::App app;
+  const std::vector<quern::Command> commands = quern::add_commands(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

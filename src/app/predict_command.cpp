@@ -6,12 +6,12 @@
 #include <sstream>
 #include <string>
 
-#include "app/load_checkpoint.hpp"
-#include "app/ranks.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "io/idx_reader.hpp"
+#include "runtime/ranks.hpp"
+#include "train/load_checkpoint.hpp"
 #include "train/predictor.hpp"
 #include "train/snapshot.hpp"
 

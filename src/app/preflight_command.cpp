@@ -12,9 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "app/cpu_mask.hpp"
-#include "app/devices.hpp"
-#include "app/load_recipe.hpp"
 #include "app/preflight/checkpoint_size.hpp"
 #include "app/preflight/deadline.hpp"
 #include "app/preflight/facts.hpp"
@@ -23,13 +20,16 @@
 #include "app/preflight/launch.hpp"
 #include "app/preflight/network.hpp"
 #include "app/preflight/text.hpp"
-#include "app/ranks.hpp"
 #include "base/log.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/session.hpp"
+#include "runtime/cpu_mask.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/ranks.hpp"
 #include "tensor/types.hpp"
+#include "train/load_recipe.hpp"
 
 namespace quern {
 

@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
         LayerType::relu, LayerType::tanh, LayerType::sigmoid, LayerType::gelu, LayerType::dropout,
-        LayerType::flatten}) {
+        LayerType::flatten, LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
@@ -73,6 +73,9 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.number("p", &L::probability, from_zero_below_one(),
               "Probability that a unit is set to zero while training")
       .only_with("type", {"dropout"})
+      .required();
+  keys.string("kind", &L::kind, "Name under which a C++ program has registered the layer")
+      .only_with("type", {"custom"})
       .required();
   return list;
 }

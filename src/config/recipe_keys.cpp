@@ -27,8 +27,12 @@ void add_data(Keys& list) {
   TableKeys keys(
       list, "data", [](auto& recipe) -> auto& { return recipe.data; });
   keys.choice<DataSource>(
-      "source", &D::source, {{"shards", DataSource::shards}, {"random", DataSource::random}},
-      "HDF5 shards made by `quern shard`, or samples uniform in [0, 1) for trying things out");
+      "source", &D::source,
+      {{"shards", DataSource::shards},
+       {"random", DataSource::random},
+       {"program", DataSource::program}},
+      "HDF5 shards made by `quern shard`, samples uniform in [0, 1) for trying things out, or "
+      "those of a C++ program of your own");
   keys.string("train", &D::train, "Folder of the training shards")
       .only_with("data.source", {"shards"})
       .required()
@@ -50,7 +54,7 @@ void add_data(Keys& list) {
       "target", &D::target,
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
       "What the output is compared with: the class, the input itself "
-      "(auto-encoder), or random numbers (random data only)");
+      "(auto-encoder), or numbers that come with the sample (not with shards)");
 }
 
 void add_network(Keys& list) {

@@ -8,6 +8,7 @@
 #include "layers/elementwise.hpp"
 #include "layers/linear.hpp"
 #include "layers/max_pool2d.hpp"
+#include "network/custom_layer.hpp"
 
 namespace quern {
 
@@ -69,6 +70,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
       return make_elementwise(spec, input);
     case LayerType::dropout:
       return std::make_unique<Dropout>(spec, input, index);
+    case LayerType::custom:
+      return make_custom_layer(spec, input);
     case LayerType::flatten:
       break;
   }

@@ -49,7 +49,9 @@ Network::Network(const NetworkSpec& spec) {
     if (table_.block_size() > begin) stage.first_parameter = begin;
   }
   if (table_.entries().empty()) {
-    throw InputError("network.layers: nothing to train (expected a linear or conv2d layer)");
+    throw InputError(
+        "network.layers: nothing to train (expected a layer with parameters, such as linear or "
+        "conv2d)");
   }
   check_tensors();
   fuse_relus();
@@ -150,7 +152,7 @@ void Network::allocate(int max_slots) {
   const auto size = static_cast<std::size_t>(largest);
   FloatView gradient[2] = {FloatView("quern::network::gradient_a", size),
                            FloatView("quern::network::gradient_b", size)};
-  const auto trains = [](const Stage& stage) { return stage.layer && stage.layer->macs() > 0; };
+  const auto trains = [](const Stage& stage) { return stage.first_parameter >= 0; };
   const auto first_trained = std::find_if(stages_.begin(), stages_.end(), trains) - stages_.begin();
   int buffer = 0;
   d_output_ = output_;

@@ -21,6 +21,7 @@ enum class LayerType {
   gelu,
   dropout,
   flatten,
+  custom,  ///< of a C++ program (network/custom_layer.hpp)
 };
 
 struct LayerSpec {
@@ -35,13 +36,15 @@ struct LayerSpec {
   int padding = 0;         ///< conv2d
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
+  std::string kind;        ///< custom: the name it was registered under
   int recipe_line = 0;     ///< where the recipe states it, 0 when it does not
 
   /// The same layer, wherever it is stated.
   friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
     return std::tie(a.type, a.name, a.features, a.channels, a.kernel, a.stride, a.padding, a.size,
-                    a.probability) == std::tie(b.type, b.name, b.features, b.channels, b.kernel,
-                                               b.stride, b.padding, b.size, b.probability);
+                    a.probability, a.kind) == std::tie(b.type, b.name, b.features, b.channels,
+                                                       b.kernel, b.stride, b.padding, b.size,
+                                                       b.probability, b.kind);
   }
 };
 

@@ -11,14 +11,15 @@
 namespace quern {
 
 enum class DataSource {
-  shards,  ///< HDF5 shards in the folders `train` and `test`
-  random,  ///< generated samples, uniform in [0, 1), with random targets: the tutorials' toy data
+  shards,   ///< HDF5 shards in the folders `train` and `test`
+  random,   ///< generated samples, uniform in [0, 1), with random targets: the tutorials' toy data
+  program,  ///< samples that a C++ program hands over (train/own_samples.hpp)
 };
 
 enum class TargetType {
   label,   ///< the class of the sample (cross entropy)
   input,   ///< the input itself (auto-encoder)
-  values,  ///< a vector of floats (random data only)
+  values,  ///< a vector of floats (not with shards)
 };
 
 struct DataSpec {

@@ -69,6 +69,17 @@ void Model::check_samples(const Samples& samples) const {
     throw InputError("network.input is " + to_string(network_.input_shape()) +
                      ", but a sample of the data is " + to_string(samples.shape));
   }
+  if (samples.images.extent(0) + samples.values.extent(0) == 0) {
+    throw InputError("the samples hold neither images nor values");
+  }
+  if (target_type_ == TargetType::values &&
+      samples.targets.extent(0) !=
+          static_cast<std::size_t>(samples.count * network_.output_shape().units())) {
+    throw InputError("the network puts out " + to_string(network_.output_shape()) + ", but " +
+                     std::to_string(samples.count) + " samples come with " +
+                     std::to_string(samples.targets.extent(0)) +
+                     " target values (expected one per output and sample)");
+  }
   if (target_type_ == TargetType::label && samples.classes > network_.output_shape().units()) {
     throw InputError("the network puts out " + to_string(network_.output_shape()) +
                      ", but the data has " + std::to_string(samples.classes) +

@@ -104,6 +104,12 @@ Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape&
 Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
   if (recipe.data.source == DataSource::shards)
     return load_shards(comm, recipe.data.train, "train");
+  if (recipe.data.source == DataSource::program) {
+    throw AgreedError(
+        "data.source = \"program\" is for C++ programs that hand over samples of their own "
+        "(expected \"shards\" or \"random\")",
+        ExitCode::bad_input);
+  }
   agree(comm, [&] {
     const std::int64_t sample_bytes =
         (std::int64_t{recipe.network.input.units()} + output.units()) *

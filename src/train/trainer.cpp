@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "comm/agree.hpp"
@@ -151,8 +152,13 @@ void Trainer::finish_epoch() {
   since_log_.restart();
 }
 
+Evaluation Trainer::evaluate_test_set() {
+  expect(evaluator_.has_value(), "a trainer with a test set");
+  return evaluator_->run(exec_);
+}
+
 void Trainer::evaluate() {
-  const Evaluation result = evaluator_->run(exec_);
+  const Evaluation result = evaluate_test_set();
   if (comm_.rank() != 0) return;
   const MetricsRecord line = record("eval", progress_.epoch, result.loss,
                                     static_cast<double>(result.correct), result.samples);

@@ -41,6 +41,9 @@ class Trainer {
   /// with exit 93 when the loss is no longer finite; the last checkpoint stays.
   ExitCode run();
 
+  /// Collective. Loss and accuracy over `test`, which must have been given.
+  Evaluation evaluate_test_set();
+
  private:
   void open_outputs();
   void enqueue_step(bool vote_to_stop);

@@ -100,6 +100,12 @@ class RecipeTest(unittest.TestCase):
             self.assertIn(wanted, args)
         self.assertFalse([one for one in args if "BACKEND" in one or "COMPILER" in one])
         self.assertIn("-DQUERN_ENABLE_MPI:BOOL=OFF", package("quern~mpi").cmake_args())
+        self.assertIn("-DBUILD_SHARED_LIBS:BOOL=ON", package("quern+shared").cmake_args())
+        self.assertIn("kokkos+shared", dependencies("quern+shared"))
+        self.assertNotIn("kokkos+shared", dependencies("quern"))
+        options = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        for name in ("BUILD_SHARED_LIBS", "QUERN_ENABLE_MPI", "QUERN_ENABLE_TESTS"):
+            self.assertIn(f"option({name} ", options)
 
     def test_builds_its_own_checkout(self):
         self.assertEqual(package("quern").git, str(ROOT))

@@ -10,12 +10,12 @@
 #include "app/bench/options.hpp"
 #include "app/bench/reduction_probe.hpp"
 #include "app/bench/timing.hpp"
-#include "app/load_recipe.hpp"
-#include "app/ranks.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "runtime/ranks.hpp"
 #include "train/batch_plan.hpp"
+#include "train/load_recipe.hpp"
 #include "train/model.hpp"
 
 namespace quern {

@@ -11,8 +11,6 @@
 #include "app/bench/raw_file.hpp"
 #include "app/bench/text.hpp"
 #include "app/bench/timing.hpp"
-#include "app/load_recipe.hpp"
-#include "app/ranks.hpp"
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "comm/agree.hpp"
@@ -20,6 +18,8 @@
 #include "config/write_recipe.hpp"
 #include "io/shard_set.hpp"
 #include "io/shard_writer.hpp"
+#include "runtime/ranks.hpp"
+#include "train/load_recipe.hpp"
 #include "train/model.hpp"
 #include "train/snapshot.hpp"
 

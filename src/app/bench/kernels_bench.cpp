@@ -12,9 +12,9 @@
 #include "app/bench/text.hpp"
 #include "app/bench/timing.hpp"
 #include "app/bench/workload.hpp"
-#include "app/ranks.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
+#include "runtime/ranks.hpp"
 
 namespace quern {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/bench/reduction_probe.hpp"
 
-#include "app/devices.hpp"
 #include "parallel/make_reducer.hpp"
+#include "runtime/devices.hpp"
 
 namespace quern {
 

@@ -8,9 +8,9 @@
 #include "app/bench/step_report.hpp"
 #include "app/bench/timing.hpp"
 #include "app/bench/workload.hpp"
-#include "app/ranks.hpp"
 #include "base/log.hpp"
 #include "parallel/device_stream.hpp"
+#include "runtime/ranks.hpp"
 
 namespace quern {
 

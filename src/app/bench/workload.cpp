@@ -2,9 +2,9 @@
 #include "app/bench/workload.hpp"
 
 #include "app/bench/samples.hpp"
-#include "app/devices.hpp"
-#include "app/load_recipe.hpp"
 #include "comm/agree.hpp"
+#include "runtime/devices.hpp"
+#include "train/load_recipe.hpp"
 
 namespace quern {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "app/cpu_mask.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace quern {
 

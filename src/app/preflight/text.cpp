@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/cpu_mask.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace quern {
 

@@ -234,7 +234,7 @@ TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
             "or \"values\"");
   EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"values\"\n")),
             "r.toml:4: data.target: \"values\" contradicts data.source = \"shards\", expected "
-            "\"label\" or \"input\" (only random data have values)");
+            "\"label\" or \"input\" (shards have no values)");
 }
 
 TEST(Availability, WhatThisVersionCannotDoIsRefused) {

@@ -17,7 +17,10 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     git = ancestor(__file__, 5)
 
     test_requires_compiler = False
-    sanity_check_is_file = [join_path("bin", "quern")]
+    sanity_check_is_file = [
+        join_path("bin", "quern"),
+        join_path("include", "quern", "train", "training_run.hpp"),
+    ]
     sanity_check_is_dir = [join_path("share", "quern", "recipes")]
 
     license("Apache-2.0")
@@ -27,7 +30,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     variant("mpi", default=True, description="Several ranks")
     variant("openmp", default=True, description="Several threads in a rank")
     variant("nccl", default=False, description="Gradients of GPUs by NCCL, or RCCL with +rocm")
-    variant("shared", default=False, description="Libraries of the rooms are shared")
+    variant("shared", default=False, description="libquern is a shared library")
     variant("tests", default=False, description="Build the tests; install --test=root runs them")
 
     # One GPU type in a build, as in Kokkos: these replace the lists of the base classes.
@@ -56,6 +59,8 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("kokkos@4.6:")
     depends_on("kokkos+openmp", when="+openmp")
     depends_on("kokkos~openmp", when="~openmp")
+    # One Kokkos for a shared libquern and the programs that link it.
+    depends_on("kokkos+shared", when="+shared")
     requires("^kokkos cxxstd=20", when="^kokkos@:4")
     depends_on("mpi", when="+mpi")
     depends_on("hdf5@1.10:")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/binding.hpp"
+#include "runtime/binding.hpp"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "app/cpu_mask.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace quern {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which device a rank takes, and how the devices' gradients travel. Pure decisions; the devices
-// themselves are in app/devices.hpp.
+// themselves are in runtime/devices.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/threads.hpp"
+#include "runtime/threads.hpp"
 
 #include <sched.h>
 

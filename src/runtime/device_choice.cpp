@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/device_choice.hpp"
+#include "runtime/device_choice.hpp"
 
 #include <map>
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/ranks.hpp"
+#include "runtime/ranks.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <new>
 #include <string>
 
-#include "app/binding.hpp"
-#include "app/device_choice.hpp"
-#include "app/devices.hpp"
-#include "app/threads.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/launch_checks.hpp"
 #include "comm/session.hpp"
+#include "runtime/binding.hpp"
+#include "runtime/device_choice.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/threads.hpp"
 
 namespace quern {
 

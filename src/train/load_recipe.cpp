@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/load_recipe.hpp"
+#include "train/load_recipe.hpp"
 
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/devices.hpp"
+#include "runtime/devices.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <cstdlib>
 #include <span>
 
-#include "app/device_choice.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/nccl_support.hpp"
 #include "parallel/host_staged_transport.hpp"
+#include "runtime/device_choice.hpp"
 #include "tensor/types.hpp"
 
 namespace quern {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/load_checkpoint.hpp"
+#include "train/load_checkpoint.hpp"
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cpu_mask.hpp"
+#include "runtime/cpu_mask.hpp"
 
 #include <sched.h>
 

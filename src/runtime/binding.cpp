@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/binding.hpp"
+#include "runtime/binding.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <string>
 
-#include "app/cpu_mask.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace quern {
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of quern for bash: commands, options, and the recipe's keys behind --set.
+# Written by unit.app.reference from the options of the program.
+# shellcheck shell=bash
+
+# The words that may follow each command.
+_quern_words() {
+  case "$1" in
+    "") echo "train evaluate predict shard checkpoint bench info preflight --version --help" ;;
+    "train") echo "--set --run-dir --resume --dry-run --help" ;;
+    "evaluate") echo "--data --split --json --help" ;;
+    "predict") echo "--images --out --help" ;;
+    "shard") echo "--images --labels --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;
+    "checkpoint") echo "ls show verify hash diff export --help" ;;
+    "checkpoint ls") echo "--help" ;;
+    "checkpoint show") echo "--json --recipe --help" ;;
+    "checkpoint verify") echo "--help" ;;
+    "checkpoint hash") echo "--help" ;;
+    "checkpoint diff") echo "--help" ;;
+    "checkpoint export") echo "--out --force --help" ;;
+    "bench") echo "kernels step allreduce io --help" ;;
+    "bench kernels") echo "--set --filter --steps --rounds --json --help" ;;
+    "bench step") echo "--set --steps --warmup --rounds --json --help" ;;
+    "bench allreduce") echo "--set --bytes --blocks --mode --rounds --json --help" ;;
+    "bench io") echo "--set --bytes --data --run-dir --rounds --json --help" ;;
+    "info") echo "--json --help" ;;
+    "preflight") echo "--set --run-dir --ranks --min-bandwidth --timeout --json --help" ;;
+  esac
+}
+
+_quern_keys() {
+  cat <<'KEYS'
+name=
+seed=
+data.source=
+data.train=
+data.test=
+data.samples=
+data.global_batch=
+data.batch_per_rank=
+data.shuffle=
+data.target=
+network.input=
+network.init.type=
+network.init.std=
+loss.type=
+optimizer.type=
+optimizer.lr=
+optimizer.momentum=
+optimizer.nesterov=
+optimizer.weight_decay=
+optimizer.betas=
+optimizer.eps=
+optimizer.clip_norm=
+optimizer.schedule.type=
+optimizer.schedule.warmup_steps=
+optimizer.schedule.every_epochs=
+optimizer.schedule.gamma=
+optimizer.schedule.min_lr=
+train.epochs=
+train.determinism=
+train.precision=
+train.micro_block=
+train.log_every_steps=
+train.per_rank_loss=
+parallel.backend=
+parallel.tensor=
+parallel.pipeline=
+parallel.micro_batches=
+parallel.shard_optimizer=
+checkpoint.every_epochs=
+checkpoint.every_steps=
+checkpoint.every_seconds=
+checkpoint.keep=
+KEYS
+}
+
+# "bench kernels" for `quern bench --json x kernels`: the words so far that name commands.
+_quern_command() {
+  local command="" word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ " $(_quern_words "$command") " == *" $word "* && $word != -* ]]; then
+      command+="${command:+ }$word"
+    fi
+  done
+  printf '%s' "$command"
+}
+
+_quern() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" words
+  words="$(_quern_words "$(_quern_command)")"
+  case "$previous" in
+    --set)
+      words="$(_quern_keys)"
+      compopt -o nospace 2>/dev/null # outside of a completion, as in tests, there is none
+      ;;
+    --resume) words="auto never" ;;
+    --split) words="train test" ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+# Where no word fits, file names.
+complete -o default -F _quern quern

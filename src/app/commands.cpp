@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/commands.hpp"
+
+#include "app/bench_command.hpp"
+#include "app/checkpoint_command.hpp"
+#include "app/evaluate_command.hpp"
+#include "app/info_command.hpp"
+#include "app/predict_command.hpp"
+#include "app/preflight_command.hpp"
+#include "app/shard_command.hpp"
+#include "app/train_command.hpp"
+#include "base/version.hpp"
+
+namespace quern {
+
+std::vector<Command> add_commands(CLI::App& app) {
+  app.name("quern");
+  app.description("Quern trains neural networks on supercomputers.");
+  app.set_version_flag("--version", std::string("quern ") + version(),
+                       "Print the version and exit");
+  app.require_subcommand(1);
+  return {add_train_command(app), add_evaluate_command(app),   add_predict_command(app),
+          add_shard_command(app), add_checkpoint_command(app), add_bench_command(app),
+          add_info_command(app),  add_preflight_command(app)};
+}
+
+}  // namespace quern

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cctype>
+
+#include "app/reference/pages.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kHead = R"(.\" SPDX-License-Identifier: Apache-2.0
+.\" Written by unit.app.reference from the texts of quern --help.
+.TH QUERN 1
+.SH NAME
+quern \- train neural networks on supercomputers
+.SH SYNOPSIS
+.B quern
+.I COMMAND
+.RI [ options ]
+.SH DESCRIPTION
+Quern trains neural networks from batch jobs, on one rank or many: alone, under
+.BR mpirun (1)
+or under
+.BR srun (1).
+A recipe (TOML) says what is trained. With the default
+.B train.determinism = \(dqrank\-invariant\(dq
+the weights have the same bits for any number of ranks and threads, and so have those of a run
+that was stopped and resumed.
+.PP
+Every command explains itself with
+.BR \-\-help .
+)";
+
+constexpr const char* kTail = R"(.SH EXIT STATUS
+.TP
+.B 0
+Done.
+.TP
+.B 2
+Bad usage, recipe or input; nothing was written.
+.TP
+.B 85
+Stopped early with a good checkpoint: please requeue.
+.TP
+.B 93
+Stopped, do not requeue: training diverged, or data or checkpoint cannot be used.
+.TP
+.B 1
+Anything else.
+.SH ENVIRONMENT
+.TP
+.B OMP_NUM_THREADS
+Threads of a rank; without it and SLURM_CPUS_PER_TASK the processors of the rank.
+.TP
+.B QUERN_BIND
+.B cores
+divides the processors among the ranks of a node where the launcher does not.
+.TP
+.B QUERN_SHARE_GPU
+.B 1
+allows several ranks on one GPU.
+.SH FILES
+A run folder holds
+.I recipe.toml
+(resolved),
+.IR metrics.jsonl ,
+.IR checkpoints/ckpt\-<step>.h5 ,
+.I DONE
+once the last epoch is trained, and
+.IR STOP ,
+which a user makes to stop cleanly.
+.PP
+.B quern info
+names the folder
+.I share/quern
+with recipes, job templates, the scripts of reports and examples of the C++ interface.
+.SH EXAMPLES
+.nf
+quern shard \-\-images train\-images.gz \-\-labels train\-labels.gz \-\-out data/train
+mpirun \-n 4 quern train lenet.toml \-\-set train.epochs=20 \-\-run\-dir runs/lenet
+quern evaluate runs/lenet \-\-data data/test
+.fi
+)";
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '-') {
+      out += "\\-";
+    } else if (c == '\\') {
+      out += "\\e";
+    } else {
+      out += c;
+    }
+  }
+  // A point or quote at the begin of a line would be a request.
+  return out.rfind('.', 0) == 0 || out.rfind('\'', 0) == 0 ? "\\&" + out : out;
+}
+
+std::string sentence(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return escaped(text);
+}
+
+std::string text_of(const OptionFacts& option) {
+  std::string head = "\\fB" + escaped(option.name) + "\\fR";
+  if (option.is_positional) head = "\\fI" + escaped(option.name) + "\\fR";
+  if (!option.is_positional && !option.value.empty())
+    head += " \\fI" + escaped(option.value) + "\\fR";
+  const std::string note = option.is_required && !option.is_positional ? " (required)" : "";
+  return ".TP\n" + head + "\n" + sentence(option.meaning) + escaped(note) + "\n";
+}
+
+std::string text_of(const CommandFacts& command) {
+  std::string text =
+      ".SS quern " + escaped(command.path) + "\n" + sentence(command.meaning) + ".\n";
+  for (const OptionFacts& option : command.options) text += text_of(option);
+  for (const CommandFacts& child : command.children) text += text_of(child);
+  return text;
+}
+
+}  // namespace
+
+std::string man_page(const CommandFacts& program) {
+  std::string text = kHead;
+  text += ".SH OPTIONS\n";
+  for (const OptionFacts& option : program.options) text += text_of(option);
+  text += ".SH COMMANDS\n";
+  for (const CommandFacts& command : program.children) text += text_of(command);
+  return text + kTail;
+}
+
+}  // namespace quern

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain data, for the pages that describe it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/command.hpp"
+
+namespace quern {
+
+struct OptionFacts {
+  std::string name;     ///< "--run-dir", "recipe"
+  std::string value;    ///< "TEXT", "auto|never|FILE"; "" for a flag
+  std::string meaning;  ///< a sentence
+  bool is_positional = false;
+  bool is_required = false;
+};
+
+struct CommandFacts {
+  std::string path;  ///< "train", "bench kernels"; "" for the program itself
+  std::string meaning;
+  std::vector<OptionFacts> options;  ///< without --help
+  std::vector<CommandFacts> children;
+};
+
+/// Of `app` and, in order, all below it.
+CommandFacts facts_of(const CLI::App& app, const std::string& path = "");
+
+}  // namespace quern

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/gradient_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "base/philox.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr int kBlockSlots = 16;
+constexpr int kBlocks = 2;
+constexpr int kSlots = kBlocks * kBlockSlots;
+constexpr int kFilled = 3;        // of the slots of each block
+constexpr double kStep = 1e-2;    // half the distance of two values that are compared
+constexpr int kMaxElements = 60;  // of an array are varied
+
+using HostFloats = std::vector<float>;
+
+HostFloats draw(std::size_t count, std::uint32_t stream) {
+  HostFloats values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t word = random_block(1, RandomUse::samples, stream, i).word[0];
+    values[i] = static_cast<float>(word >> 8) / static_cast<float>(1 << 23) - 1;
+  }
+  return values;
+}
+
+void to_device(const HostFloats& values, const FloatView& view) {
+  const auto host = Kokkos::create_mirror_view(view);
+  std::copy(values.begin(), values.end(), host.data());
+  Kokkos::deep_copy(view, host);
+}
+
+HostFloats to_host(const FloatView& view) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return HostFloats(host.data(), host.data() + host.extent(0));
+}
+
+// Places of the values of filled slots.
+std::vector<std::size_t> filled_places(const Activation& activation) {
+  const ActivationIndex at(activation);
+  std::vector<std::size_t> places;
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (slot % kBlockSlots >= kFilled) continue;
+    for (int unit = 0; unit < activation.shape.units(); ++unit)
+      places.push_back(static_cast<std::size_t>(at(slot, unit)));
+  }
+  return places;
+}
+
+View<const std::int64_t> number_slots() {
+  View<std::int64_t> samples("quern::network::sample_of_slot", kSlots);
+  const auto host = Kokkos::create_mirror_view(samples);
+  for (int slot = 0; slot < kSlots; ++slot) host(slot) = slot % kBlockSlots < kFilled ? slot : -1;
+  Kokkos::deep_copy(samples, host);
+  return samples;
+}
+
+struct Check {
+  explicit Check(Layer& checked) : layer(checked) {
+    layer.add_parameters(table);
+    layer.allocate(kSlots);
+    const Layout layout = layer.input_layout(Layout::rows);
+    const Layout out = layer.output_layout(layout);
+    const auto activation = [](const Shape& shape, Layout with) {
+      return allocate_activation("quern::network::gradient_check", shape, with, kSlots);
+    };
+    x = activation(layer.input_shape(), layout);
+    dx = activation(layer.input_shape(), layout);
+    y = activation(layer.output_shape(), out);
+    dy = activation(layer.output_shape(), out);
+    const auto size = static_cast<std::size_t>(table.block_size());
+    constexpr std::size_t slack = 8 * kLanes;  // kernels read whole vectors
+    step.schedule = make_block_schedule(0, kBlocks, kBlocks, kBlockSlots);
+    step.scalars = StepScalarsView("quern::network::gradient_check");
+    Kokkos::deep_copy(step.scalars, StepScalars{});
+    step.sample_of_slot = number_slots();
+    step.parameters = FloatView("quern::network::gradient_check", size + slack);
+    const auto partials = static_cast<std::size_t>(step.schedule.num_partials);
+    step.gradients = {FloatView("quern::network::gradient_check", size * partials),
+                      table.block_size()};
+    inputs = draw(x.data.extent(0), 1);
+    parameters = draw(step.parameters.extent(0), 2);
+    weights.assign(y.data.extent(0), 0.0f);
+    const HostFloats drawn = draw(weights.size(), 3);
+    for (const std::size_t i : filled_places(y)) weights[i] = drawn[i];
+  }
+
+  // sum(r y)
+  double objective() const {
+    to_device(inputs, x.data);
+    to_device(parameters, step.parameters);
+    layer.forward(exec, step, x, y);
+    exec.fence("quern::network: y is complete");
+    const HostFloats values = to_host(y.data);
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (weights[i] != 0) sum += double{weights[i]} * double{values[i]};
+    return sum;
+  }
+
+  double error(HostFloats& values, const std::vector<std::size_t>& places,
+               const HostFloats& slopes) const {
+    const std::size_t stride = 1 + places.size() / kMaxElements;
+    double worst = 0;
+    for (std::size_t k = 0; k < places.size(); k += stride) {
+      float& value = values[places[k]];
+      const float saved = value;
+      value = static_cast<float>(saved + kStep);
+      const double right = value;
+      const double high = objective();
+      value = static_cast<float>(saved - kStep);
+      const double slope = (high - objective()) / (right - value);
+      value = saved;
+      const double off = std::abs(slopes[places[k]] - slope) / (1 + std::abs(slope));
+      worst = off <= worst ? worst : off;  // NaN counts
+    }
+    return worst;
+  }
+
+  Layer& layer;
+  ParameterTable table;
+  StepContext step;
+  Activation x, y, dx, dy;
+  HostFloats inputs, parameters, weights;
+  ExecSpace exec;
+};
+
+}  // namespace
+
+double gradient_error(Layer& layer) {
+  Check check(layer);
+  check.objective();
+  to_device(check.weights, check.dy.data);
+  layer.backward(check.exec, check.step, check.x, check.y, check.dy, check.dx);
+  check.exec.fence("quern::network: gradients are complete");
+  const HostFloats d_inputs = to_host(check.dx.data);
+  const HostFloats partials = to_host(check.step.gradients.data);
+  HostFloats d_parameters(check.parameters.size());
+  const auto size = static_cast<std::size_t>(check.table.block_size());
+  for (std::size_t i = 0; i < partials.size(); ++i) d_parameters[i % size] += partials[i];
+
+  double worst = check.error(check.inputs, filled_places(check.x), d_inputs);
+  for (const ParameterEntry& entry : check.table.entries()) {
+    std::vector<std::size_t> places;
+    for (std::int64_t i = 0; i < entry.count; ++i)
+      places.push_back(static_cast<std::size_t>(entry.position(i)));
+    const double off = check.error(check.parameters, places, d_parameters);
+    if (!(off <= worst)) worst = off;
+  }
+  return worst;
+}
+
+}  // namespace quern

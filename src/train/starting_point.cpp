@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/starting_point.hpp"
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "config/read_recipe.hpp"
+#include "config/recipe_difference.hpp"
+#include "train/load_checkpoint.hpp"
+
+namespace quern {
+
+namespace {
+
+void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text, int their_batch,
+                         const std::string& where) {
+  const Recipe theirs = parse_recipe(their_text, where);
+  const auto difference = first_difference(ours.recipe, ours.global_batch, theirs, their_batch);
+  if (!difference) return;
+  throw InputError(where + " is of another recipe: " + difference->key + " is " +
+                   difference->theirs + " there, and " + difference->ours +
+                   " now (take another --run-dir, or the old value)");
+}
+
+}  // namespace
+
+std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
+                                                    const RunFolder& folder,
+                                                    const RunIdentity& run) {
+  if (std::filesystem::exists(folder.stop_file())) {
+    throw InputError("'" + folder.stop_file().string() +
+                     "' asks this run to stop (remove the file to train on)");
+  }
+  std::optional<LoadedCheckpoint> start;
+  if (resume == "never") {
+    if (!folder.recipe_text().empty()) {
+      throw InputError("the run folder '" + folder.path().string() +
+                       "' holds a run already (expected a new folder with --resume never)");
+    }
+    return start;
+  }
+  if (resume == "auto") {
+    start = load_newest(folder.checkpoints());
+  } else {
+    start = read_checkpoint(resume);
+  }
+  const std::string old_recipe = folder.recipe_text();
+  if (!old_recipe.empty()) {
+    // A run folder without a checkpoint was started with as many ranks as nobody knows any more.
+    const int old_batch = start && resume == "auto"
+                              ? static_cast<int>(start->state().origin.global_batch)
+                              : run.global_batch;
+    refuse_other_recipe(run, old_recipe, old_batch, folder.recipe_file().string());
+  }
+  if (!start) return start;
+  const RunOrigin& origin = start->state().origin;
+  refuse_other_recipe(run, origin.recipe, static_cast<int>(origin.global_batch),
+                      start->path().string());
+  if (origin.data_sha256 != run.data_hash) {
+    throw InputError("'" + start->path().string() + "' was trained on other data (SHA-256 " +
+                     origin.data_sha256.substr(0, 12) + ", expected " +
+                     run.data_hash.substr(0, 12) + ")");
+  }
+  return start;
+}
+
+}  // namespace quern

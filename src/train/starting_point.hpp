@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run continues from.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "checkpoint/reader.hpp"
+#include "spec/recipe.hpp"
+#include "train/run_folder.hpp"
+
+namespace quern {
+
+/// The run that is about to start.
+struct RunIdentity {
+  const Recipe& recipe;
+  int global_batch = 0;
+  std::string data_hash;
+};
+
+/// Rank 0: the checkpoint to continue from; nothing for a fresh start. `resume`: "auto" (the newest
+/// good one of the folder), "never" or a checkpoint file. InputError rather than writing over
+/// another run, or going on from a checkpoint of other data or another recipe.
+std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
+                                                    const RunFolder& folder,
+                                                    const RunIdentity& run);
+
+}  // namespace quern

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_run.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "comm/session.hpp"
+#include "linalg/vendor_products.hpp"
+#include "runtime/devices.hpp"
+#include "train/starting_point.hpp"
+
+namespace quern {
+
+namespace {
+
+void check_sizes(const Recipe& recipe, const Samples& samples, int num_ranks) {
+  if (num_ranks > samples.count) {
+    throw InputError(std::to_string(num_ranks) + " ranks for " + std::to_string(samples.count) +
+                     " training samples: expected at least one sample per rank");
+  }
+  const int batch = recipe.global_batch(num_ranks);
+  if (num_ranks > batch) {
+    throw InputError(std::to_string(num_ranks) + " ranks for a global batch of " +
+                     std::to_string(batch) +
+                     " samples: expected at least one sample per rank (raise data.global_batch or "
+                     "take fewer ranks)");
+  }
+}
+
+void check_backend(const Recipe& recipe, int num_ranks) {
+  if (recipe.parallel.backend == CommBackend::serial && num_ranks > 1) {
+    throw InputError("parallel.backend = \"serial\", but " + std::to_string(num_ranks) +
+                     " ranks were started (expected one, or backend = \"auto\")");
+  }
+  if (recipe.parallel.backend == CommBackend::mpi && !built_with_mpi()) {
+    throw InputError("parallel.backend = \"mpi\", but this quern was built without MPI");
+  }
+}
+
+void check_precision(const Recipe& recipe) {
+  if (recipe.train.precision == Precision::fp32 || has_vendor_products()) return;
+  throw InputError(std::string("train.precision = ") +
+                   (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
+                   " needs a GPU, but this quern was built without cuBLAS (expected \"fp32\")");
+}
+
+void check_source(const Recipe& recipe, const RunOptions& options) {
+  // load_training_samples refuses the opposite: data.source = "program" and nothing handed over.
+  if (recipe.data.source == DataSource::program || (!options.train && !options.test)) return;
+  throw InputError(
+      "the program hands over samples, but data.source is another (expected data.source = "
+      "\"program\")");
+}
+
+RunFolder folder_of(const Recipe& recipe, const RunOptions& options) {
+  return RunFolder(options.folder.empty() ? std::filesystem::path("runs") / recipe.name
+                                          : options.folder);
+}
+
+Samples training_samples(Communicator& comm, const Recipe& recipe, RunOptions& options,
+                         const Shape& output) {
+  agree(comm, [&] { check_source(recipe, options); });
+  if (options.train) return std::move(*options.train);
+  return load_training_samples(comm, recipe, output);
+}
+
+std::optional<Samples> test_samples(Communicator& comm, const Recipe& recipe, RunOptions& options) {
+  if (options.test || recipe.data.test.empty()) return std::move(options.test);
+  return load_shards(comm, recipe.data.test, "test");
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions options)
+    : recipe_(recipe),
+      comm_(comm),
+      folder_(folder_of(recipe, options)),
+      global_batch_(agree(comm, [&] { return recipe.global_batch(comm.size()); })),
+      model_(agree(comm, [&] { return Model(recipe); })),
+      samples_(training_samples(comm, recipe, options, model_.network().output_shape())),
+      test_(test_samples(comm, recipe, options)) {
+  agree(comm_, [&] { check(); });
+  if (recipe_.data.source == DataSource::program) check_same_samples();
+  run_on_root(comm_, [&] {
+    start_ =
+        find_starting_point(options.resume, folder_, {recipe_, global_batch_, samples_.data_hash});
+  });
+  transport_ = connect_devices(comm_, recipe_.parallel.backend);
+  trainer_.emplace(recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+                   TrainerOptions{.transport = transport_.get()});
+  warn_of_idle_ranks();
+}
+
+void TrainingRun::check() const {
+  model_.check_samples(samples_);
+  if (test_) model_.check_samples(*test_);
+  check_sizes(recipe_, samples_, comm_.size());
+  check_backend(recipe_, comm_.size());
+  check_precision(recipe_);
+}
+
+void TrainingRun::check_same_samples() const {
+  const std::string mine = samples_.data_hash + (test_ ? test_->data_hash : "");
+  const std::string first = broadcast_string(comm_, mine);
+  agree(comm_, [&] {
+    if (mine != first)
+      throw InputError("the program hands over other samples than on rank 0, expected the same");
+  });
+}
+
+void TrainingRun::warn_of_idle_ranks() const {
+  const BatchPlan& batch = trainer_->training_step().full_batch();
+  int idle = 0;
+  for (int rank = 0; rank < comm_.size(); ++rank) idle += batch.partition.num_blocks(rank) == 0;
+  if (idle == 0) return;
+  log::warn(std::to_string(idle) + " of " + std::to_string(comm_.size()) +
+            " ranks have nothing to do: a batch of " + std::to_string(batch.samples()) +
+            " samples has " + std::to_string(batch.partition.num_blocks()) + " micro-blocks of " +
+            std::to_string(batch.partition.block_size()) +
+            " (take fewer ranks, or set a smaller train.micro_block)");
+}
+
+ExitCode TrainingRun::train() {
+  if (broadcast_value(comm_, start_.has_value())) {
+    trainer_->resume(start_ ? &start_->state() : nullptr);
+    if (start_) log::info("continuing from " + start_->path().string());
+  }
+  return trainer_->run();
+}
+
+Evaluation TrainingRun::evaluate() {
+  if (!test_) throw InputError("there are no test samples (data.test, or RunOptions::test)");
+  return trainer_->evaluate_test_set();
+}
+
+}  // namespace quern

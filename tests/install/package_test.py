@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""find_package(quern) from a project outside of this tree, against an installed libquern that was
+moved to another prefix afterwards."""
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+RECIPE = SOURCE / "recipes/ddp-toy.toml"
+STANDARD_HEADER = re.compile(r"^[a-z_]+$")  # <vector>, <cstdint>
+C_HEADERS = {"unistd.h", "sched.h", "sys/types.h"}
+given = None
+
+
+def run(*command, cwd=None):
+    return subprocess.run([str(word) for word in command], cwd=cwd, text=True, capture_output=True,
+                          timeout=250, check=False)
+
+
+class PackageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.scratch.cleanup)
+        folder = Path(cls.scratch.name)
+        done = run(given.cmake, "--install", given.build, "--prefix", folder / "built",
+                   "--component", given.component)
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+        cls.prefix = (folder / "built").rename(folder / "moved")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def must(self, *command):
+        done = run(*command, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def configure(self, source, *options):
+        launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={given.launcher}"] if given.launcher else []
+        return run(given.cmake, "-S", source, "-B", self.folder / "build", *launcher,
+                   f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                   f"-DCMAKE_CXX_COMPILER={given.compiler}", *options)
+
+    def project(self, *lines):
+        """A folder with a project of these lines."""
+        (self.folder / "CMakeLists.txt").write_text(
+            "\n".join(("cmake_minimum_required(VERSION 3.22)", *lines)) + "\n")
+        return self.folder
+
+    def refusal(self, *lines, options=()):
+        """What CMake says, on one line, to a project that must not be configured."""
+        done = self.configure(self.project(*lines), *options)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        return " ".join(done.stderr.split())
+
+    def test_outside_project_trains(self):
+        lines = (HERE / "outside_project/main.cpp").read_text().splitlines()
+        self.assertLessEqual(len(lines), 15, "a dozen lines, and a licence")
+        done = self.configure(HERE / "outside_project")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.must(given.cmake, "--build", self.folder / "build")
+        outside = self.folder / "build/outside"
+        self.must(outside, RECIPE, "one")
+        self.must(given.mpiexec, "-n", 2, outside, RECIPE, "two")
+        hashes = [self.must(given.quern, "checkpoint", "hash", name).stdout
+                  for name in ("one", "two")]
+        self.assertRegex(hashes[0], "^[0-9a-f]{64}\n$")
+        self.assertEqual(hashes[0], hashes[1])
+        self.must(given.quern, "train", RECIPE, "--run-dir", "program")
+        self.assertEqual(self.must(given.quern, "checkpoint", "hash", "program").stdout, hashes[0],
+                         "the outside program and quern train differ")
+        # Errors are those of the program.
+        done = run(outside, "nowhere.toml", "run", cwd=self.folder)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"^quern: error: .*nowhere\.toml.*\n$")
+
+    def test_headers_are_whole(self):
+        """All headers together compile, include each other only, and want Kokkos and no other."""
+        root = self.prefix / "include"
+        headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
+        self.assertGreater(len(headers), 80)
+        for name in headers:
+            text = (root / name).read_text()
+            for quote, included in re.findall(r'^ *# *include ([<"])([^>"]+)', text, re.MULTILINE):
+                if quote == '"':
+                    self.assertIn(included, headers, name)
+                elif not included.startswith("Kokkos_") and included not in C_HEADERS:
+                    self.assertRegex(included, STANDARD_HEADER, name)
+            self.assertNotIn("/host/", name)
+        (self.folder / "all.cpp").write_text("".join(f"#include <{name}>\n" for name in headers))
+        done = self.configure(self.project(
+            "project(headers)", "find_package(quern REQUIRED)", "add_library(headers OBJECT all.cpp)",
+            "target_link_libraries(headers quern::train)",
+            "target_compile_options(headers PRIVATE -Wall -Wextra -fsyntax-only)"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        built = self.must(given.cmake, "--build", self.folder / "build")
+        self.assertNotIn("warning", built.stdout + built.stderr)
+
+    def test_no_flags_or_folders_of_the_build_leak(self):
+        for file in (self.prefix / "lib").rglob("quernTargets*.cmake"):
+            text = file.read_text()
+            for word in ("-march", "-W", str(given.build), str(SOURCE)):
+                self.assertNotIn(word, text, file)
+
+    def test_version(self):
+        text = self.refusal("project(p)", "find_package(quern 0.2 REQUIRED)")
+        self.assertIn('compatible with requested version "0.2"', text)
+        self.assertRegex(text, r"quernConfig\.cmake, version: 0\.1\.\d")
+
+    def test_other_kokkos(self):
+        (self.folder / "KokkosConfig.cmake").write_text(
+            "set(Kokkos_VERSION 4.6.0)\nset(Kokkos_DEVICES SERIAL)\n")
+        text = self.refusal("project(p)", "find_package(quern REQUIRED)",
+                            options=[f"-DKokkos_DIR={self.folder}"])
+        self.assertIn(f"but {self.folder} has 4.6.0 for 'SERIAL'", text)
+        self.assertIn("quern was built with Kokkos ", text)
+
+    def test_without_c(self):
+        done = self.configure(self.project("project(p LANGUAGES CXX)",
+                                           "find_package(quern REQUIRED)"))
+        if given.component == "quern_shared":
+            self.assertEqual(done.returncode, 0, "a shared library needs nothing of C")
+        else:
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("project(... LANGUAGES C CXX)", " ".join(done.stderr.split()))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for option in ("build", "component", "cmake", "compiler", "launcher", "mpiexec", "quern"):
+        parser.add_argument(f"--{option}", required=True)
+    given = parser.parse_args()
+    unittest.main(argv=sys.argv[:1])

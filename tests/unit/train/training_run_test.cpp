@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quern train does, from C++. tests/e2e has the same through the program.
+#include "train/training_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "comm/serial/communicator.hpp"
+#include "config/read_recipe.hpp"
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+#include "train/own_samples.hpp"
+
+namespace quern::test {
+
+namespace {
+
+Recipe recipe(const std::vector<std::string>& more = {}) {
+  return parse_recipe(R"(
+name = "own"
+data = {source = "program", global_batch = 8}
+loss = {type = "cross_entropy"}
+optimizer = {type = "sgd", lr = 1.0}
+train = {epochs = 30}
+network = {input = [1], layers = [{type = "linear", features = 2}]}
+)",
+                      "test", more);
+}
+
+// The sign of a number; `flip` calls the classes the other way round.
+Samples signs(int count, bool flip = false) {
+  std::vector<float> values;
+  std::vector<std::uint8_t> labels;
+  for (int i = 0; i < count; ++i) {
+    values.push_back((static_cast<float>(i) + 0.5f) / static_cast<float>(count) - 0.5f);
+    labels.push_back((values.back() > 0) != flip);
+  }
+  return make_labelled_samples({1}, values, labels, 2);
+}
+
+}  // namespace
+
+TEST(TrainingRun, TrainsEvaluatesAndGoesOn) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  {
+    TrainingRun run(comm, recipe(),
+                    {.folder = folder / "run", .train = signs(64), .test = signs(10)});
+    EXPECT_EQ(run.train(), ExitCode::done);
+    const Evaluation result = run.evaluate();
+    EXPECT_EQ(result.samples, 10);
+    EXPECT_GT(result.accuracy(), 0.85);
+    EXPECT_TRUE(std::filesystem::exists(run.folder().done_file()));
+  }
+  // Done already: the weights come from the checkpoint.
+  TrainingRun again(comm, recipe(),
+                    {.folder = folder / "run", .train = signs(64), .test = signs(10, true)});
+  EXPECT_EQ(again.train(), ExitCode::done);
+  EXPECT_LT(again.evaluate().accuracy(), 0.15);
+}
+
+TEST(TrainingRun, RefusesWhatDoesNotFit) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  const auto make = [&](const Recipe& of, RunOptions options) {
+    return [&comm, of, options] { TrainingRun run(comm, of, options); };
+  };
+  expect_error(make(recipe(), {.folder = folder / "a"}), ExitCode::bad_input,
+               {"data.source = \"program\" is for C++ programs"});
+  expect_error(
+      make(recipe({"data.source=random", "data.samples=9", "data.target=values", "loss.type=mse"}),
+           {.folder = folder / "a", .train = signs(64)}),
+      ExitCode::bad_input, {"hands over samples, but data.source is another"});
+  expect_error(make(recipe({"network.input=[3]"}), {.folder = folder / "a", .train = signs(64)}),
+               ExitCode::bad_input, {"network.input is [3]"});
+  expect_error(make(recipe({"data.target=values", "loss.type=mse"}),
+                    {.folder = folder / "a", .train = signs(64)}),
+               ExitCode::bad_input, {"come with 0 target values"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "a")) << "nothing is written";
+  TrainingRun run(comm, recipe(), {.folder = folder / "a", .train = signs(64)});
+  expect_error([&] { run.evaluate(); }, ExitCode::bad_input, {"no test samples"});
+  run.train();
+  expect_error(make(recipe(), {.folder = folder / "a", .train = signs(64, true)}),
+               ExitCode::bad_input, {"was trained on other data"});
+  expect_error(make(recipe(), {.folder = folder / "a", .resume = "never", .train = signs(64)}),
+               ExitCode::bad_input, {"holds a run already"});
+}
+
+}  // namespace quern::test
