@@ -8,7 +8,7 @@
 # Not public: the program, kernels for one kind of processor or with compiler flags of their own,
 # transports, and what needs a vendor's header other than Kokkos. So the code that users compile, with
 # whichever flags, never takes the place of code whose bits count. With -P this file writes the copies.
-set(QUERN_PRIVATE_HEADERS "^app/|/(host|device|cublas|mpi|nccl|serial)/"
+set(QUERN_PRIVATE_HEADERS "^(app|cpu)/|/(host|device|cublas|mpi|nccl|serial)/"
   "^config/(document|key|layer_keys|overrides|problems|range|recipe_keys|rules|table_keys|table_reader|toml_text|value_readers)\\.hpp"
   "^io/h5_(raw|lookup|heap)\\.hpp" "^tensor/exp\\.hpp")
 

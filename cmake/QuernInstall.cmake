@@ -2,7 +2,10 @@
 # others libquern, its headers and find_package(quern).
 include(CMakePackageConfigHelpers)
 
-install(TARGETS quern RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
+if(TARGET quern_launcher)
+  install(TARGETS quern_launcher RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+endif()
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
   USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quern)

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/kernel_level.hpp"
 #include "app/share_folder.hpp"
 #include "base/version.hpp"
 #include "comm/nccl_support.hpp"
@@ -57,6 +58,7 @@ BuildFacts build_facts() {
                 {"compiler", QUERN_COMPILER},
                 {"build", QUERN_BUILD_TYPE},
                 {"vectors", vector_instructions()},
+                {"kernels", kernel_level_text()},
                 {"processor", processor_name()},
                 {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
   const std::string share = share_folder().string();

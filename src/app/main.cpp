@@ -7,15 +7,18 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/kernel_level.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/launch.hpp"
+#include "cpu/choice.hpp"
 
 namespace {
 
 // The program's own errors; those of commands that run on ranks are handled there.
 quern::ExitCode run(const quern::Command& command) {
   try {
+    quern::check_kernel_wish();
     return command.run();
   } catch (const quern::Error& error) {
     quern::log::error(error.what());
@@ -49,6 +52,11 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   return quern::ExitCode::bad_input;
+}
+
+// Before constructors of other static objects, which may use any instruction already.
+[[gnu::constructor(101)]] void require_processor() {
+  quern::cpu::require(quern::cpu::compiled_level());
 }
 
 }  // namespace
