@@ -36,7 +36,7 @@ struct LayerSpec {
   int padding = 0;         ///< conv2d
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
-  std::string kind;        ///< custom: the name it was registered under
+  std::string kind = {};   ///< custom: the name it was registered under
   int recipe_line = 0;     ///< where the recipe states it, 0 when it does not
 
   /// The same layer, wherever it is stated.

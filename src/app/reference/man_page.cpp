@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cctype>
-
 #include "app/reference/pages.hpp"
+
+#include <cctype>
 
 namespace quern {
 

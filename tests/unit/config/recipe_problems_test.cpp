@@ -63,7 +63,7 @@ TEST(MissingKeys, PointToTheirTable) {
   EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
             "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
             "\"max_pool2d\", \"avg_pool2d\", \"relu\", \"tanh\", \"sigmoid\", \"gelu\", "
-            "\"dropout\" or \"flatten\"");
+            "\"dropout\", \"flatten\" or \"custom\"");
 }
 
 struct BadValue {

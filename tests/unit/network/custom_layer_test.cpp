@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "linalg/block_sum.hpp"
 #include "network/gradient_check.hpp"
 #include "network/network.hpp"
 #include "support/expect_error.hpp"
 #include "support/layer_specs.hpp"
+#include "support/test_step.hpp"
 
 namespace quern::test {
 
@@ -39,6 +41,29 @@ class Scale : public Layer {
 
  private:
   bool wrong_;
+};
+
+// y = x + a learned shift of every unit.
+class Shift : public Layer {
+ public:
+  Shift(const std::string& name, const Shape& shape) : Layer(name, shape, shape) {}
+
+  Layout input_layout(Layout) const override { return Layout::rows; }
+  void add_parameters(ParameterTable& table) override {
+    shift_ = table.add(name() + ".shift", {input_shape().units()}, 1, true);
+  }
+  void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
+               const Activation& y) override {
+    multiply(exec, x, y, 1);
+  }
+  void backward(const ExecSpace& exec, const StepContext& step, const Activation&,
+                const Activation&, const Activation& dy, const Activation&) override {
+    block_tree_sum(exec, "test::shift", step.schedule, dy.data, dy.row_stride(),
+                   input_shape().units(), step.gradients, shift_);
+  }
+
+ private:
+  std::int64_t shift_ = 0;
 };
 
 LayerSpec custom(const std::string& kind) {
@@ -83,6 +108,34 @@ TEST(CustomLayer, AnotherLayerThanAskedForIsRefused) {
         Network network(network_of({4}, {custom("other"), linear(4)}));
       },
       ExitCode::failure, {"'other'", "[4]"});
+}
+
+// It has no products, which Network once took for "nothing to train here and below".
+TEST(CustomLayer, ParametersInFrontOfAllOthersAreTrained) {
+  register_layer("shift", [](const LayerSpec& spec, const Shape& input) {
+    return std::make_unique<Shift>(spec.name, input);
+  });
+  const TestBatch batch;
+  Network network(network_of({4}, {custom("shift"), linear(3)}));
+  network.allocate(batch.slots());
+  network.set_slots(batch.slots());
+  StepContext step = make_test_step(batch, network.table().block_size());
+  step.parameters =
+      to_view(std::vector<float>(static_cast<std::size_t>(network.table().block_size()) + 128, 1));
+  const ExecSpace exec;
+  const auto units = static_cast<std::size_t>(3 * batch.slots());
+  network.forward(exec, step);
+  set_values(network.d_output(), std::vector<float>(units, 1));
+  network.backward(exec, step);
+  exec.fence("test: read gradients");
+  // dy of every slot is the sum of a row of three ones.
+  float sum = 0;
+  const std::vector<float> gradients = to_vector(step.gradients.data);
+  for (int p = 0; p < step.schedule.num_partials; ++p) {
+    const std::int64_t at = p * step.gradients.stride + network.table().entries()[0].offset;
+    sum += gradients[static_cast<std::size_t>(at)];
+  }
+  EXPECT_EQ(sum, static_cast<float>(units));
 }
 
 TEST(GradientError, TellsRightFromWrong) {

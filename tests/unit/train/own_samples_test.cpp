@@ -50,8 +50,8 @@ TEST(OwnSamples, SizesMustFit) {
   expect_error(labelled({4}, {0}), ExitCode::bad_input, {"6 values", "of the 4 of a sample [4]"});
   expect_error(labelled({2}, {0, 1}), ExitCode::bad_input, {"2 labels for 3 samples"});
   expect_error(labelled({2}, {0, 1, 3}), ExitCode::bad_input, {"label 3 of sample 2", "below 3"});
-  expect_error([] { make_target_samples({2}, kValues, 2, kValues); }, ExitCode::bad_input,
-               {"6 target values, expected 3 times 2"});
+  expect_error([] { make_target_samples({2}, kValues, 3, kValues); }, ExitCode::bad_input,
+               {"6 target values, expected 3 times 3"});
 }
 
 }  // namespace quern::test
