@@ -67,18 +67,19 @@ int main(int argc, char** argv) {
   CLI::App app("Quern trains neural networks on supercomputers.", "quern");
   app.set_version_flag("--version", std::string("quern ") + quern::version());
   app.require_subcommand(1);
+  const quern::CommandLine program(app);
   const std::vector<quern::Command> commands = {
-      quern::add_train_command(app),      quern::add_evaluate_command(app),
-      quern::add_predict_command(app),    quern::add_shard_command(app),
-      quern::add_checkpoint_command(app), quern::add_bench_command(app),
-      quern::add_info_command(app),       quern::add_preflight_command(app)};
+      quern::add_train_command(program),      quern::add_evaluate_command(program),
+      quern::add_predict_command(program),    quern::add_shard_command(program),
+      quern::add_checkpoint_command(program), quern::add_bench_command(program),
+      quern::add_info_command(program),       quern::add_preflight_command(program)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return static_cast<int>(report(app, error, launched_rank == 0));
   }
   for (const quern::Command& command : commands) {
-    if (command.options->parsed()) return static_cast<int>(run(command));
+    if (command.options.is_parsed()) return static_cast<int>(run(command));
   }
   return static_cast<int>(quern::ExitCode::bad_input);
 }
