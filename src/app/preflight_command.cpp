@@ -17,6 +17,7 @@
 #include "app/load_recipe.hpp"
 #include "app/preflight/checkpoint_size.hpp"
 #include "app/preflight/deadline.hpp"
+#include "app/preflight/device_network.hpp"
 #include "app/preflight/facts.hpp"
 #include "app/preflight/files.hpp"
 #include "app/preflight/judge.hpp"
@@ -92,6 +93,8 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   deadline.enter("the all-reduce");
   Preflight all;
   all.network = measure_network(comm);
+  deadline.enter("the all-reduce between devices");
+  all.device_network = try_nccl(comm);
   deadline.enter("the comparison of clocks");
   const double offset = measure_clock_offset(comm);
   deadline.enter("looking at files");
