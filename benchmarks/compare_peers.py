@@ -8,19 +8,16 @@ them, each time in another order; the figures are medians over the rounds.
 """
 
 import argparse
-import json
 import statistics
 import sys
-from pathlib import Path
 
 from compare_gemms import compare_gemms, print_gemms
+from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import QuernStep, pin
 from peers import PEERS, start_step, try_variants, variants_of
-from words import name_list, positive
-from workloads import (RECIPES, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
-                       step_gemms)
+from words import positive
+from workloads import RECIPES, TRAIN_SAMPLES, batch_size, read_recipe, step_gemms
 
-ROOT = Path(__file__).resolve().parents[1]
 STEPS = {"W1": 468, "W2": 20, "W7": 468}
 TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117}
 
@@ -49,10 +46,6 @@ def start_contenders(contenders, workload, arguments):
     return facts
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
 def summarise(workload, recipe, rounds, facts):
     """`rounds`: {contender: answers}."""
     flop = sum(gemm.flop for gemm in step_gemms(recipe)) / batch_size(recipe)
@@ -70,15 +63,6 @@ def summarise(workload, recipe, rounds, facts):
             figures["ratio"] = spread([q / p for q, p in zip(speeds["quern"], values)])
         result["contenders"][name] = figures
     return result
-
-
-def run_rounds(contenders, count):
-    """{name: answers}; the order rotates, so that no one always follows the same other."""
-    names, answers = list(contenders), {name: [] for name in contenders}
-    for turn in range(count):
-        for name in names[turn % len(names):] + names[:turn % len(names)]:
-            answers[name].append(contenders[name].ask())
-    return answers
 
 
 def compare(workload, arguments):
@@ -116,52 +100,33 @@ def named_variant(text):
 
 
 def parse_arguments(words):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    workloads = [*RECIPES, "gemm"]
-    parser.add_argument("--workloads", type=name_list(workloads), default=workloads, metavar="W,...",
-                        help=f"of {','.join(workloads)} (default: all)")
-    parser.add_argument("--peers", type=name_list(PEERS), default=list(PEERS), metavar="P,...",
-                        help=f"of {','.join(PEERS)}; none: Quern alone (default: all)")
-    parser.add_argument("--rounds", type=positive, default=7, help="of all (default: 7)")
-    parser.add_argument("--steps", type=positive, help="of a round (default: 468; W2: 20)")
+    parser = make_parser(__doc__, workloads=[*RECIPES, "gemm"], peers=PEERS,
+                         program="build/release/bin/quern", default_steps="468; W2: 20")
     parser.add_argument("--threads", type=positive, default=1, help="of each (default: 1)")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")],
                         metavar="N,...", help="one per thread (default: the last ones)")
     parser.add_argument("--variant", type=named_variant, action="append", default=[],
                         metavar="PEER=VARIANT", help="skip the trial that chooses a peer's variant")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="passed on to quern bench; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
-    parser.add_argument("--python", default=sys.executable, help="Python of the peers")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
     return parser.parse_args(words)
 
 
+def compare_all(arguments):
+    cores = pin(arguments.threads, arguments.cores)
+    print(f"{arguments.threads} thread(s) on core(s) {', '.join(map(str, cores))}; medians of "
+          f"{arguments.rounds} rounds; epochs of {TRAIN_SAMPLES} samples", flush=True)
+    results = []
+    for workload in arguments.workloads:
+        if workload == "gemm":
+            results.append(compare_gemms(arguments))
+            print_gemms(results[-1])
+        else:
+            results.append(compare(workload, arguments))
+            print_result(results[-1])
+    return {"threads": arguments.threads, "cores": cores, "results": results}
+
+
 def main(words=None):
-    arguments = parse_arguments(words)
-    try:
-        cores = pin(arguments.threads, arguments.cores)
-        print(f"{arguments.threads} thread(s) on core(s) {', '.join(map(str, cores))}; medians of "
-              f"{arguments.rounds} rounds; epochs of {TRAIN_SAMPLES} samples", flush=True)
-        results = []
-        for workload in arguments.workloads:
-            if workload == "gemm":
-                results.append(compare_gemms(arguments))
-                print_gemms(results[-1])
-            else:
-                results.append(compare(workload, arguments))
-                print_result(results[-1])
-        if arguments.json:
-            arguments.json.write_text(json.dumps(
-                {"threads": arguments.threads, "cores": cores, "rounds": arguments.rounds,
-                 "results": results}, indent=2) + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"compare_peers: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run_comparison("compare_peers", parse_arguments(words), compare_all)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,12 @@ the targets of docs/gpu.md beside them. Each round runs all of them, each time i
 figures are medians over the rounds. Needs a Quern built for GPUs and a PyTorch that finds one.
 """
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
-from compare_peers import ROOT, run_rounds, spread
+from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import HERE, Process, QuernStep, run_quern
-from words import name_list, positive
+from words import name_list
 from workloads import RECIPES, ProblemError, read_recipe
 
 PEERS = {"eager": "PyTorch eager", "compile": "torch.compile", "graph": "PyTorch, whole-step graph"}
@@ -105,42 +102,25 @@ HEADER = ("| workload | contender | us per step (range) | must / goal | Quern's 
 
 
 def parse_arguments(words):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", type=name_list(RECIPES), default=list(RECIPES),
-                        metavar="W,...", help=f"of {','.join(RECIPES)} (default: all)")
+    parser = make_parser(__doc__, workloads=RECIPES, peers=PEERS, program="build/cuda-nccl/bin/quern",
+                         default_steps="10 epochs")
     parser.add_argument("--precision", type=name_list(("fp32", "tf32")), default=["fp32"],
                         metavar="P,...", help="of PyTorch's products: fp32, tf32 (default: fp32)")
-    parser.add_argument("--peers", type=name_list(PEERS), default=list(PEERS), metavar="P,...",
-                        help=f"of {','.join(PEERS)}; none: Quern alone (default: all)")
-    parser.add_argument("--rounds", type=positive, default=7, help="of all (default: 7)")
-    parser.add_argument("--steps", type=positive, help="of a round (default: 10 epochs)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="passed on to quern bench; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/cuda-nccl/bin/quern"),
-                        help="the program (default: %(default)s)")
-    parser.add_argument("--python", default=sys.executable, help="Python with torch")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
     return parser.parse_args(words)
 
 
+def compare_all(arguments):
+    print(HEADER, flush=True)
+    results = []
+    for workload in arguments.workloads:
+        for precision in arguments.precision:
+            results.append(compare(workload, precision, arguments))
+            print("\n".join(rows_of(results[-1])), flush=True)
+    return {"results": results}
+
+
 def main(words=None):
-    arguments = parse_arguments(words)
-    try:
-        print(HEADER, flush=True)
-        results = []
-        for workload in arguments.workloads:
-            for precision in arguments.precision:
-                results.append(compare(workload, precision, arguments))
-                print("\n".join(rows_of(results[-1])), flush=True)
-        if arguments.json:
-            arguments.json.write_text(json.dumps({"rounds": arguments.rounds, "results": results},
-                                                 indent=2) + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"gpu_peers: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run_comparison("gpu_peers", parse_arguments(words), compare_all)
 
 
 if __name__ == "__main__":

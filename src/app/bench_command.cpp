@@ -10,14 +10,14 @@
 
 namespace quern {
 
-Command add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine and program");
-  bench->require_subcommand(1);
-  const std::vector<Command> commands = {add_kernels_bench(*bench), add_step_bench(*bench),
-                                         add_allreduce_bench(*bench), add_io_bench(*bench)};
+Command add_bench_command(CommandLine app) {
+  CommandLine bench = app.add_command("bench", "Measure the speed of this machine and program");
+  bench.require_command();
+  const std::vector<Command> commands = {add_kernels_bench(bench), add_step_bench(bench),
+                                         add_allreduce_bench(bench), add_io_bench(bench)};
   return {bench, [commands] {
             for (const Command& command : commands) {
-              if (command.options->parsed()) return command.run();
+              if (command.options.is_parsed()) return command.run();
             }
             return ExitCode::bad_input;
           }};

@@ -6,6 +6,6 @@
 namespace quern {
 
 /// `quern bench kernels|step|allreduce|io`; app/bench/ holds one file for each.
-Command add_bench_command(CLI::App& app);
+Command add_bench_command(CommandLine app);
 
 }  // namespace quern

@@ -119,37 +119,36 @@ ExitCode export_model(const Options& options) {
 constexpr const char* kFileOrRun = "checkpoint file, or a run folder for its newest checkpoint";
 
 struct Subcommand {
-  CLI::App* options;
+  CommandLine options;
   Action action;
 };
 
-std::vector<Subcommand> add_subcommands(CLI::App& checkpoint, Options& options) {
-  CLI::App* ls = checkpoint.add_subcommand("ls", "list checkpoints, newest first");
-  ls->add_option("FOLDER", options.path, "run folder or folder of checkpoints")->required();
+std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options) {
+  CommandLine ls = checkpoint.add_command("ls", "list checkpoints, newest first");
+  ls.add_option("FOLDER", options.path, "run folder or folder of checkpoints").required();
 
-  CLI::App* shown = checkpoint.add_subcommand("show", "print attributes and tensor shapes");
-  shown->add_option("FILE", options.path, kFileOrRun)->required();
-  CLI::Option* json = shown->add_flag("--json", options.json, "as JSON");
-  shown->add_flag("--recipe", options.recipe, "only the recipe it was trained with")
-      ->excludes(json);
+  CommandLine shown = checkpoint.add_command("show", "print attributes and tensor shapes");
+  shown.add_option("FILE", options.path, kFileOrRun).required();
+  const Option json = shown.add_flag("--json", options.json, "as JSON");
+  shown.add_flag("--recipe", options.recipe, "only the recipe it was trained with").excludes(json);
 
-  CLI::App* verified =
-      checkpoint.add_subcommand("verify", "check every byte; exit status 93 on damage");
-  verified->add_option("FILE", options.paths, "checkpoint files, or run folders for all of theirs")
-      ->required();
+  CommandLine verified =
+      checkpoint.add_command("verify", "check every byte; exit status 93 on damage");
+  verified.add_option("FILE", options.paths, "checkpoint files, or run folders for all of theirs")
+      .required();
 
-  CLI::App* hashed = checkpoint.add_subcommand("hash", "print the SHA-256 of the model");
-  hashed->add_option("FILE", options.path, kFileOrRun)->required();
+  CommandLine hashed = checkpoint.add_command("hash", "print the SHA-256 of the model");
+  hashed.add_option("FILE", options.path, kFileOrRun).required();
 
-  CLI::App* compared = checkpoint.add_subcommand(
+  CommandLine compared = checkpoint.add_command(
       "diff", "compare; exit status 0 when model, optimizer and progress are equal, else 1");
-  compared->add_option("A", options.path, kFileOrRun)->required();
-  compared->add_option("B", options.other_path, kFileOrRun)->required();
+  compared.add_option("A", options.path, kFileOrRun).required();
+  compared.add_option("B", options.other_path, kFileOrRun).required();
 
-  CLI::App* exported = checkpoint.add_subcommand("export", "write the model as safetensors");
-  exported->add_option("FILE", options.path, kFileOrRun)->required();
-  exported->add_option("--out", options.out, "the safetensors file")->required();
-  exported->add_flag("--force", options.force, "replace an existing file");
+  CommandLine exported = checkpoint.add_command("export", "write the model as safetensors");
+  exported.add_option("FILE", options.path, kFileOrRun).required();
+  exported.add_option("--out", options.out, "the safetensors file").required();
+  exported.add_flag("--force", options.force, "replace an existing file");
 
   return {{ls, list},     {shown, show},    {verified, verify},
           {hashed, hash}, {compared, diff}, {exported, export_model}};
@@ -157,16 +156,15 @@ std::vector<Subcommand> add_subcommands(CLI::App& checkpoint, Options& options) 
 
 }  // namespace
 
-Command add_checkpoint_command(CLI::App& app) {
-  CLI::App* checkpoint = app.add_subcommand("checkpoint", "inspect checkpoints");
-  checkpoint->require_subcommand(1);
-  // The parser points into the options, so it owns a share of them too.
+Command add_checkpoint_command(CommandLine app) {
+  CommandLine checkpoint = app.add_command("checkpoint", "inspect checkpoints");
+  checkpoint.require_command();
   const auto options = std::make_shared<Options>();
-  checkpoint->callback([options] {});
-  const std::vector<Subcommand> subcommands = add_subcommands(*checkpoint, *options);
+  checkpoint.keep(options);
+  const std::vector<Subcommand> subcommands = add_subcommands(checkpoint, *options);
   return {checkpoint, [options, subcommands] {
             for (const Subcommand& subcommand : subcommands) {
-              if (subcommand.options->parsed()) return subcommand.action(*options);
+              if (subcommand.options.is_parsed()) return subcommand.action(*options);
             }
             throw InputError("checkpoint needs one of ls, show, verify, hash, diff, export");
           }};

@@ -7,6 +7,6 @@ namespace quern {
 
 /// quern checkpoint ls|show|verify|hash|diff|export: inspects checkpoints, never changes one. A run
 /// folder stands for its newest checkpoint, for `ls` and `verify` for all of them.
-Command add_checkpoint_command(CLI::App& app);
+Command add_checkpoint_command(CommandLine app);
 
 }  // namespace quern

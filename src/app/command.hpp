@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand of the program: its options, and what it does once they are parsed.
+// A command of the program: its options, and what it does once they are parsed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "app/command_line.hpp"
 #include "base/exit_code.hpp"
 
 namespace quern {
 
 struct Command {
-  CLI::App* options = nullptr;
+  CommandLine options;
   std::function<ExitCode()> run;
 };
 

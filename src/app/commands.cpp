@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/commands.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "app/bench_command.hpp"
 #include "app/checkpoint_command.hpp"
 #include "app/evaluate_command.hpp"
@@ -19,9 +21,10 @@ std::vector<Command> add_commands(CLI::App& app) {
   app.set_version_flag("--version", std::string("quern ") + version(),
                        "Print the version and exit");
   app.require_subcommand(1);
-  return {add_train_command(app), add_evaluate_command(app),   add_predict_command(app),
-          add_shard_command(app), add_checkpoint_command(app), add_bench_command(app),
-          add_info_command(app),  add_preflight_command(app)};
+  const CommandLine line(app);
+  return {add_train_command(line), add_evaluate_command(line),   add_predict_command(line),
+          add_shard_command(line), add_checkpoint_command(line), add_bench_command(line),
+          add_info_command(line),  add_preflight_command(line)};
 }
 
 }  // namespace quern

@@ -10,8 +10,10 @@
 #include "comm/agree.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
+#include "tensor/memory.hpp"
 #include "train/evaluator.hpp"
 #include "train/load_checkpoint.hpp"
+#include "train/memory.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -37,6 +39,12 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                      model.network().slot_multiple(), Determinism::rank_invariant};
   const auto transport = connect_devices(comm, recipe.parallel.backend);
   Evaluator evaluator(comm, model, samples, cut, batch, transport.get());
+  agree(comm, [&] {
+    const std::int64_t floats = model.network().table().block_size();
+    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.max_slots()),
+                         floats * static_cast<std::int64_t>(sizeof(float))},
+                        available_device_memory());
+  });
   model.allocate(evaluator.max_slots());
   restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
   const Evaluation result = evaluator.run(ExecSpace());
@@ -55,18 +63,18 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
 
 }  // namespace
 
-Command add_evaluate_command(CLI::App& app) {
+Command add_evaluate_command(CommandLine app) {
   const auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command = app.add_subcommand(
+  CommandLine command = app.add_command(
       "evaluate", "Loss and accuracy over a whole data set, exact for any number of ranks");
   command
-      ->add_option("checkpoint", options->checkpoint,
-                   "Run folder (its newest good checkpoint) or checkpoint file")
-      ->required();
-  command->add_option("--data", options->data, "Folder of HDF5 shards")->required();
-  command->add_option("--split", options->split,
-                      "train or test, where the folder holds both (default: the one it holds)");
-  command->add_flag("--json", options->json, "One JSON object instead of a sentence");
+      .add_option("checkpoint", options->checkpoint,
+                  "Run folder (its newest good checkpoint) or checkpoint file")
+      .required();
+  command.add_option("--data", options->data, "Folder of HDF5 shards").required();
+  command.add_option("--split", options->split,
+                     "train or test, where the folder holds both (default: the one it holds)");
+  command.add_flag("--json", options->json, "One JSON object instead of a sentence");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });
           }};

@@ -5,6 +5,6 @@
 
 namespace quern {
 
-Command add_evaluate_command(CLI::App& app);
+Command add_evaluate_command(CommandLine app);
 
 }  // namespace quern

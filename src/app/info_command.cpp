@@ -10,11 +10,11 @@
 
 namespace quern {
 
-Command add_info_command(CLI::App& app) {
+Command add_info_command(CommandLine app) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* command =
-      app.add_subcommand("info", "Version, libraries, compilers and devices of this program");
-  command->add_flag("--json", *json, "One JSON object");
+  CommandLine command =
+      app.add_command("info", "Version, libraries, compilers and devices of this program");
+  command.add_flag("--json", *json, "One JSON object");
   return {command, [json] {
             BuildFacts facts = build_facts();
             facts.kokkos_version = std::to_string(KOKKOS_VERSION / 10000) + "." +

@@ -5,6 +5,6 @@
 
 namespace quern {
 
-Command add_info_command(CLI::App& app);
+Command add_info_command(CommandLine app);
 
 }  // namespace quern

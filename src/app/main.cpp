@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(report(app, error, launched_rank == 0));
   }
   for (const quern::Command& command : commands) {
-    if (command.options->parsed()) return static_cast<int>(run(command));
+    if (command.options.is_parsed()) return static_cast<int>(run(command));
   }
   return static_cast<int>(quern::ExitCode::bad_input);
 }

@@ -3,16 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes_text.hpp"
+
 namespace quern {
 
 namespace {
-
-std::string bytes_text(std::int64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  if (bytes < 1 << 20) return fmt::format("{:.1f} KiB", value / (1 << 10));
-  if (bytes < std::int64_t{1} << 30) return fmt::format("{:.1f} MiB", value / (1 << 20));
-  return fmt::format("{:.2f} GiB", value / (1 << 30));
-}
 
 // "8, 8, 8, 6", runs of equal shares shortened: "32 x 60, 0 x 4".
 std::string shares_text(const std::vector<int>& shares) {

@@ -5,6 +5,6 @@
 
 namespace quern {
 
-Command add_predict_command(CLI::App& app);
+Command add_predict_command(CommandLine app);
 
 }  // namespace quern

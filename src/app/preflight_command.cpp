@@ -14,6 +14,7 @@
 
 #include "app/preflight/checkpoint_size.hpp"
 #include "app/preflight/deadline.hpp"
+#include "app/preflight/device_network.hpp"
 #include "app/preflight/facts.hpp"
 #include "app/preflight/files.hpp"
 #include "app/preflight/judge.hpp"
@@ -92,6 +93,8 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   deadline.enter("the all-reduce");
   Preflight all;
   all.network = measure_network(comm);
+  deadline.enter("the all-reduce between devices");
+  all.device_network = try_nccl(comm);
   deadline.enter("the comparison of clocks");
   const double offset = measure_clock_offset(comm);
   deadline.enter("looking at files");
@@ -133,30 +136,30 @@ ExitCode start(const PreflightOptions& options) {
 
 }  // namespace
 
-Command add_preflight_command(CLI::App& app) {
+Command add_preflight_command(CommandLine app) {
   const auto options = std::make_shared<PreflightOptions>();
-  CLI::App* command = app.add_subcommand(
+  CommandLine command = app.add_command(
       "preflight",
       "Check a launch before an allocation is burned: ranks, devices, cores, network, files. "
       "Start it as you would start the training");
-  command->add_option("recipe", options->recipe,
-                      "Recipe file: checks that every node reads it and its data");
-  command->add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--run-dir", options->run_dir,
-                      "Folder of the run: checks that its checkpoints will fit");
-  command->add_option("--ranks", options->ranks, "How many ranks are meant to find each other")
-      ->check(CLI::Range(1, 100000000));
+  command.add_option("recipe", options->recipe,
+                     "Recipe file: checks that every node reads it and its data");
+  command.add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
+      .type_name("KEY=VALUE")
+      .one_value_each();
+  command.add_option("--run-dir", options->run_dir,
+                     "Folder of the run: checks that its checkpoints will fit");
+  command.add_option("--ranks", options->ranks, "How many ranks are meant to find each other")
+      .in_range(1, 100000000);
   command
-      ->add_option("--min-bandwidth", options->min_bandwidth_gb_s,
-                   "GB/s that an all-reduce of 1 MiB must reach")
-      ->check(CLI::NonNegativeNumber);
+      .add_option("--min-bandwidth", options->min_bandwidth_gb_s,
+                  "GB/s that an all-reduce of 1 MiB must reach")
+      .not_negative();
   command
-      ->add_option("--timeout", options->timeout_s, "Seconds until a hanging check ends the launch")
-      ->check(CLI::Range(1, 86400))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "One JSON object instead of the table");
+      .add_option("--timeout", options->timeout_s, "Seconds until a hanging check ends the launch")
+      .in_range(1, 86400)
+      .show_default();
+  command.add_flag("--json", options->json, "One JSON object instead of the table");
   return {command, [options] { return start(*options); }};
 }
 

@@ -5,6 +5,6 @@
 
 namespace quern {
 
-Command add_preflight_command(CLI::App& app);
+Command add_preflight_command(CommandLine app);
 
 }  // namespace quern

@@ -91,43 +91,42 @@ ExitCode make_shards(const ShardOptions& options) {
 
 }  // namespace
 
-Command add_shard_command(CLI::App& app) {
+Command add_shard_command(CommandLine app) {
   const auto options = std::make_shared<ShardOptions>();
-  CLI::App* command =
-      app.add_subcommand("shard", "Turn IDX files (plain or gzip) into HDF5 shards");
+  CommandLine command = app.add_command("shard", "Turn IDX files (plain or gzip) into HDF5 shards");
   command
-      ->add_option("--images", options->images,
-                   "IDX file of uint8 images, [n, h, w] or [n, c, h, w]")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--labels", options->labels, "IDX file of uint8 labels, [n]")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--out", options->out, "Folder for the shards; made when missing")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("--shards", options->shards, "Number of shards")
-      ->check(CLI::Range(1, 99999))
-      ->capture_default_str();
-  command->add_option("--split", options->split, "train or test")
-      ->check(CLI::IsMember({"train", "test"}))
-      ->capture_default_str();
-  command->add_option("--name", options->name,
-                      "Name of the data set (default: the last folder of --out that is not the "
-                      "split's name)");
+      .add_option("--images", options->images,
+                  "IDX file of uint8 images, [n, h, w] or [n, c, h, w]")
+      .required()
+      .type_name("FILE");
+  command.add_option("--labels", options->labels, "IDX file of uint8 labels, [n]")
+      .required()
+      .type_name("FILE");
+  command.add_option("--out", options->out, "Folder for the shards; made when missing")
+      .required()
+      .type_name("DIR");
+  command.add_option("--shards", options->shards, "Number of shards")
+      .in_range(1, 99999)
+      .show_default();
+  command.add_option("--split", options->split, "train or test")
+      .one_of({"train", "test"})
+      .show_default();
+  command.add_option("--name", options->name,
+                     "Name of the data set (default: the last folder of --out that is not the "
+                     "split's name)");
   command
-      ->add_option("--classes", options->classes,
-                   "Number of classes (default: the largest label + 1)")
-      ->check(CLI::Range(1, 256));
+      .add_option("--classes", options->classes,
+                  "Number of classes (default: the largest label + 1)")
+      .in_range(1, 256);
   command
-      ->add_option("--sha256", options->sha256_images,
-                   "Expected SHA-256 of the images file, or of its unpacked content")
-      ->type_name("HEX");
+      .add_option("--sha256", options->sha256_images,
+                  "Expected SHA-256 of the images file, or of its unpacked content")
+      .type_name("HEX");
   command
-      ->add_option("--sha256-labels", options->sha256_labels,
-                   "Expected SHA-256 of the labels file, or of its unpacked content")
-      ->type_name("HEX");
-  command->add_flag("--force", options->force, "Replace all shards of this name and split");
+      .add_option("--sha256-labels", options->sha256_labels,
+                  "Expected SHA-256 of the labels file, or of its unpacked content")
+      .type_name("HEX");
+  command.add_flag("--force", options->force, "Replace all shards of this name and split");
   return {command, [options] { return make_shards(*options); }};
 }
 

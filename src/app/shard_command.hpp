@@ -6,6 +6,6 @@
 namespace quern {
 
 /// "quern shard": IDX files to HDF5 shards.
-Command add_shard_command(CLI::App& app);
+Command add_shard_command(CommandLine app);
 
 }  // namespace quern

@@ -41,9 +41,7 @@ PlanFacts facts_of(const Communicator& comm, const TrainingRun& run) {
   facts.reduction = step.reduction_text();
   facts.is_recorded = step.is_recorded();
   facts.memory_bytes = step.memory_bytes();
-  facts.data_bytes = static_cast<std::int64_t>(samples.images.size() + samples.labels.size()) +
-                     static_cast<std::int64_t>(sizeof(float)) *
-                         static_cast<std::int64_t>(samples.values.size() + samples.targets.size());
+  facts.data_bytes = samples.num_bytes();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
     PlanFacts::Batch shares{batch->samples(), batch->partition.block_size(), {}};
     for (int rank = 0; rank < comm.size(); ++rank) {
@@ -54,8 +52,7 @@ PlanFacts facts_of(const Communicator& comm, const TrainingRun& run) {
   return facts;
 }
 
-ExitCode train(Communicator& comm, const TrainOptions& options) {
-  const Recipe recipe = load_recipe(comm, options.recipe, options.overrides);
+ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& recipe) {
   TrainingRun run(comm, recipe, {.folder = options.run_dir, .resume = options.resume});
   const PlanFacts facts = facts_of(comm, run);
   if (options.dry_run) {
@@ -70,30 +67,33 @@ ExitCode train(Communicator& comm, const TrainOptions& options) {
 
 }  // namespace
 
-Command add_train_command(CLI::App& app) {
+Command add_train_command(CommandLine app) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = app.add_subcommand(
+  CommandLine command = app.add_command(
       "train", "Train a recipe; alone, under mpirun or under srun. The same command resumes");
-  command->add_option("recipe", options->recipe, "Recipe file (TOML)")->required();
+  command.add_option("recipe", options->recipe, "Recipe file (TOML)").required();
   command
-      ->add_option("--set", options->overrides,
-                   "Override a key of the recipe: key.path=value (may be repeated)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--run-dir", options->run_dir,
-                      "Folder of the run (default: runs/<name of the recipe>)");
+      .add_option("--set", options->overrides,
+                  "Override a key of the recipe: key.path=value (may be repeated)")
+      .type_name("KEY=VALUE")
+      .one_value_each();
+  command.add_option("--run-dir", options->run_dir,
+                     "Folder of the run (default: runs/<name of the recipe>)");
   command
-      ->add_option(
-          "--resume", options->resume,
-          "auto: continue from the newest good checkpoint of the run folder; never: refuse "
-          "a folder that holds a run; or a checkpoint file to start from")
-      ->type_name("auto|never|FILE")
-      ->capture_default_str();
-  command->add_flag(
+      .add_option("--resume", options->resume,
+                  "auto: continue from the newest good checkpoint of the run folder; never: refuse "
+                  "a folder that holds a run; or a checkpoint file to start from")
+      .type_name("auto|never|FILE")
+      .show_default();
+  command.add_flag(
       "--dry-run", options->dry_run,
       "Print the resolved recipe and the plan (ranks, blocks, steps, memory) and stop");
   return {command, [options] {
-            return run_on_ranks([&](Communicator& comm) { return train(comm, *options); });
+            Recipe recipe;
+            return run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },
+                                [&](Communicator& comm) {
+                                  recipe = load_recipe(comm, options->recipe, options->overrides);
+                                });
           }};
 }
 

@@ -5,6 +5,6 @@
 
 namespace quern {
 
-Command add_train_command(CLI::App& app);
+Command add_train_command(CommandLine app);
 
 }  // namespace quern

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 
 namespace quern {
@@ -91,14 +92,6 @@ std::optional<std::int64_t> left_in_control_groups(const fs::path& root) {
   return left;
 }
 
-std::string readable(std::int64_t bytes) {
-  constexpr double kGibi = 1 << 30;
-  constexpr double kMebi = 1 << 20;
-  const auto value = static_cast<double>(bytes);
-  return value >= kGibi ? fmt::format("{:.1f} GiB", value / kGibi)
-                        : fmt::format("{:.1f} MiB", value / kMebi);
-}
-
 }  // namespace
 
 std::optional<std::int64_t> available_memory(const fs::path& root) {
@@ -112,7 +105,7 @@ void check_memory(std::int64_t needed_bytes, const std::string& what, const fs::
   const auto available = available_memory(root);
   if (!available || needed_bytes <= *available) return;
   throw InputError(fmt::format("{} needs {} ({} bytes) of memory, only {} ({} bytes) are available",
-                               what, readable(needed_bytes), needed_bytes, readable(*available),
+                               what, bytes_text(needed_bytes), needed_bytes, bytes_text(*available),
                                *available));
 }
 

@@ -30,9 +30,11 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
   return code;
 }
 
-ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
+ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body,
+                  const std::function<void(Communicator&)>& prepare) {
   try {
     check_same_program(comm);
+    if (prepare) prepare(comm);
     bind_this_rank(comm);
     Kokkos::InitializationSettings settings;
     // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
@@ -55,7 +57,8 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
 
 }  // namespace
 
-ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body) {
+ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
+                      const std::function<void(Communicator&)>& prepare) {
   const Launch launch = read_launch();
   log::set_rank(launch.rank);
   try {
@@ -64,7 +67,7 @@ ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body) {
     log::set_rank(comm.rank());
     const std::string warning = launch_warning(launch, comm.size());
     if (!warning.empty()) log::warn(warning);
-    return run_body(comm, body);
+    return run_body(comm, body, prepare);
   } catch (const Error& error) {  // of the launch itself: the same on all ranks
     if (launch.rank == 0) log::error(error.what());
     return error.code();

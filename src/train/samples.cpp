@@ -11,6 +11,8 @@
 #include "dataset/dataset.hpp"
 #include "dataset/memory.hpp"
 #include "dataset/random_dataset.hpp"
+#include "tensor/memory.hpp"
+#include "train/memory.hpp"
 
 namespace quern {
 
@@ -53,6 +55,7 @@ Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
   const std::int64_t total = image_bytes + shape.count;
   agree(comm, [&] {
     if (comm.node_rank() == 0) check_memory(total, shape.name);
+    check_device_data(total, shape.name, available_device_memory());
   });
   Samples samples;
   samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(total));
@@ -117,7 +120,9 @@ Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Sh
     const std::int64_t copies = comm.node_size();
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() / (sample_bytes * copies);
     const std::int64_t count = std::min(recipe.data.samples, most);
-    check_memory(count * sample_bytes * copies, "data.samples of data.source = \"random\"");
+    const std::string what = "data.samples of data.source = \"random\"";
+    check_memory(count * sample_bytes * copies, what);
+    check_device_data(count * sample_bytes, what, available_device_memory());
   });
   return make_random_samples(recipe.seed, recipe.data.samples, recipe.network.input,
                              output.units());

@@ -27,6 +27,11 @@ struct Samples {
   ConstFloatView targets;           ///< [count, target units]
 
   std::shared_ptr<NodeShared> storage;  ///< what the image and label views look into
+
+  std::int64_t num_bytes() const {
+    return static_cast<std::int64_t>(images.size() + labels.size() +
+                                     sizeof(float) * (values.size() + targets.size()));
+  }
 };
 
 struct ImageSamplesShape {
@@ -42,8 +47,8 @@ using FillImages =
     std::function<void(std::span<std::uint8_t> images, std::span<std::uint8_t> labels)>;
 
 /// Collective. Images and labels in one copy for all ranks of a node, filled by `fill`; data_hash
-/// is left empty. AgreedError on all ranks: exit 2 when a node lacks the memory, or what `fill`
-/// throws.
+/// is left empty. AgreedError on all ranks: exit 2 when a node or a device lacks the memory, or
+/// what `fill` throws.
 Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
                            const FillImages& fill);
 

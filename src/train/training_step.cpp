@@ -6,6 +6,8 @@
 #include "comm/agree.hpp"
 #include "dataset/memory.hpp"
 #include "parallel/make_reducer.hpp"
+#include "tensor/memory.hpp"
+#include "train/memory.hpp"
 #include "train/step_kernels.hpp"
 
 namespace quern {
@@ -116,10 +118,13 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
   const std::int64_t floats =
       (1 + num_state_arrays(recipe.optimizer)) * block_size + partials * stride;
-  memory_bytes_ = model_.network().memory_bytes(full_.max_slots()) +
-                  floats * static_cast<std::int64_t>(sizeof(float));
+  const DeviceMemoryNeeds needs{samples_.num_bytes(),
+                                model_.network().memory_bytes(full_.max_slots()),
+                                floats * static_cast<std::int64_t>(sizeof(float))};
+  memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(comm, [&] {
-    if (comm.node_rank() != 0) return;
+    check_device_memory(needs, available_device_memory());
+    if (!kHostExecution || comm.node_rank() != 0) return;
     check_memory(memory_bytes_ * comm.node_size(),
                  "training on " + std::to_string(comm.node_size()) + " ranks of one node");
   });

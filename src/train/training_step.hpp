@@ -33,8 +33,8 @@ class TrainingStep {
  public:
   /// Plans, buffers, optimizer and reduction for a run over `samples`; draws the parameters.
   /// `model`, `samples` and `transport` (see make_reducer) must outlive it. Collective; AgreedError
-  /// (exit 2) when the batch has more micro-blocks than the summation tree, or the node too little
-  /// memory.
+  /// (exit 2) when the batch has more micro-blocks than the summation tree, or the node or a device
+  /// too little memory.
   TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples,
                DeviceTransport* transport = nullptr);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy (.clang-tidy) finds nothing in the files of src/ that do not include Kokkos.
+"""clang-tidy (.clang-tidy) finds nothing in the files of src/ that do not include Kokkos, and in
+their headers.
 
 Files with Kokkos take clang-tidy five times as long each and are left to the developer's editor.
 Versions differ in their checks: with another version than ours the check is skipped (status 77).
@@ -11,9 +12,11 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import check_rooms
 import tree
@@ -22,6 +25,8 @@ VERSION = "14"
 FINDING = re.compile(r": (?:error|warning): .*\[[\w.,-]+\]$")
 # Clang cannot compile all that GCC's standard library offers; whether code compiles, GCC says.
 CLANG_ITSELF = "[clang-diagnostic-"
+COLLISION = re.compile(r"error: .*(?:redefinition|ambiguous|conflict).*\[clang-diagnostic-error\]")
+BATCH = 8
 
 
 def find_clang_tidy():
@@ -46,16 +51,60 @@ def sources(root, build):
             yield path
 
 
-def findings(root, build, program, path):
+def compile_arguments(build):
+    """{compiled file: the compiler's arguments without input and output}."""
+    arguments = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        words = iter(shlex.split(entry["command"])[1:])
+        path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        kept = []
+        for word in words:
+            if word in ("-o", "-MF", "-MT", "-MQ"):
+                next(words)
+            elif word not in ("-c", "-MD", entry["file"]) and not word.endswith(("/c++", "/g++")):
+                kept.append(word)
+        arguments.setdefault(path, tuple(kept))
+    return arguments
+
+
+def batches(root, build):
+    """[(files, compiler's arguments)]: files of one room that are compiled alike, a few at a time."""
+    arguments, groups = compile_arguments(build), {}
+    for path in sources(root, build):
+        groups.setdefault((path.parts[1], arguments[root / path]), []).append(path)
+    return [(files[i:i + BATCH], alike) for (_, alike), files in groups.items()
+            for i in range(0, len(files), BATCH)]
+
+
+def run_tidy(root, program, source, arguments):
+    """(findings, do names collide?) of a source and what it includes of src/."""
     # GCC's own warning options are unknown to clang.
     result = subprocess.run(
-        [program, "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option", str(path)],
+        [program, "--quiet", f"--config-file={root / '.clang-tidy'}", f"--header-filter=^{root}/src/",
+         "--checks=-bugprone-suspicious-include", str(source), "--", *arguments,
+         "-Wno-unknown-warning-option", "-ferror-limit=0"],
         cwd=root, capture_output=True, text=True, check=False)
     lines = [line.replace(f"{root}/", "") for line in result.stdout.splitlines()
              if FINDING.search(line)]
     if result.returncode and not lines:  # no findings, and yet not well
-        lines = [f"{path}: clang-tidy failed: {result.stdout[-500:]}{result.stderr[-500:]}"]
-    return lines
+        lines = [f"{source}: clang-tidy failed: {result.stdout[-500:]}{result.stderr[-500:]}"]
+    collide = any(COLLISION.search(line) for line in lines)
+    return [line for line in lines if CLANG_ITSELF not in line], collide
+
+
+def findings(root, folder, program, files, arguments):
+    """Of several files in one go, since most of the time goes into the headers they share; in halves
+    where they do not go together (two helpers of one name)."""
+    if len(files) == 1:
+        return run_tidy(root, program, files[0], arguments)[0]
+    together = folder / files[0].as_posix().replace("/", "_")
+    together.write_text("".join(f'#include "{root / path}"\n' for path in files), encoding="utf-8")
+    lines, collide = run_tidy(root, program, together, arguments)
+    if not collide:
+        return lines
+    half = len(files) // 2
+    return [line for part in (files[:half], files[half:])
+            for line in findings(root, folder, program, part, arguments)]
 
 
 def check(root, build):
@@ -63,10 +112,11 @@ def check(root, build):
     if not program:
         print(f"skipped: no clang-tidy {VERSION}")
         sys.exit(77)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
-        found = workers.map(lambda path: findings(root, build, program, path),
-                            list(sources(root, build)))
-        return sorted({line for lines in found for line in lines if CLANG_ITSELF not in line})
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        found = workers.map(lambda batch: findings(root, pathlib.Path(folder), program, *batch),
+                            batches(root, build))
+        return sorted({line for lines in found for line in lines})
 
 
 def main():

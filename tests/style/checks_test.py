@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each check finds what it forbids, in a small tree made for it, and nothing in a clean one."""
+import json
 import pathlib
 import shutil
 import tempfile
@@ -220,6 +221,20 @@ class ToolsTest(CheckCase):
         self.write("src/base/a.cpp", "int f(int x) {\n  if (x == 1) return 2;\n"
                    "  else if (x == 2) return 2;\n  else return 2;\n}\n")
         self.assertIn("bugprone-branch-clone", check_tidy.check(self.root, self.root / "build")[0])
+
+    @unittest.skipUnless(check_tidy.find_clang_tidy(), "no clang-tidy of the right version")
+    def test_tidy_of_files_together(self):
+        self.write(".clang-tidy", "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n")
+        clone = "(int x) {\n  if (x == 1) return 2;\n  else if (x == 2) return 2;\n  else return 2;\n}\n"
+        files = [self.root / f"src/base/{name}.cpp" for name in "abc"]
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root), "file": str(file), "command": f"c++ -c {file}"} for file in files]))
+        for helper in ("", "static int helper() { return 1; }\n"):  # the second time they collide
+            for file in files:
+                self.write(file.relative_to(self.root), helper + f"int {file.stem}{clone}")
+            found = check_tidy.check(self.root, self.root / "build")
+            self.assertEqual([line.split(":")[0] for line in found if "branch-clone" in line],
+                             [f"src/base/{name}.cpp" for name in "abc"], found)
 
 
 if __name__ == "__main__":

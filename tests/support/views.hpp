@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tensor/activation.hpp"
@@ -27,6 +28,20 @@ std::vector<std::remove_const_t<T>> to_vector(const View<T>& view) {
       values.data(), values.size());
   Kokkos::deep_copy(host, view);
   return values;
+}
+
+/// Overwrites as many elements as there are values.
+template <class T>
+void overwrite(const View<T>& view, const std::vector<T>& values) {
+  const auto part = Kokkos::subview(view, std::pair(std::size_t{0}, values.size()));
+  Kokkos::deep_copy(part, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                              values.data(), values.size()));
+}
+
+/// The element of a View that has one.
+template <class T>
+std::remove_const_t<T> only_value(const View<T>& view) {
+  return to_vector(view).at(0);
 }
 
 /// Values in the order [slots, units], whatever the layout.

@@ -141,26 +141,27 @@ ExitCode bench_allreduce(Communicator& comm, const AllreduceOptions& options) {
 
 }  // namespace
 
-Command add_allreduce_bench(CLI::App& bench) {
+Command add_allreduce_bench(CommandLine bench) {
   const auto options = std::make_shared<AllreduceOptions>();
   options->rounds = 15;
-  CLI::App* command = bench.add_subcommand(
+  CommandLine command = bench.add_command(
       "allreduce", "The sum of gradients over the ranks, in both modes and against the transport");
-  command->add_option("recipes", options->recipes, "Recipe files whose gradients to reduce");
-  add_overrides(*command, options->overrides);
-  add_byte_list(*command, "--bytes", options->bytes,
-                "Sizes of gradients (default, without recipes: 4K to 16M and the gradients of "
-                "mlp-mnist, lenet-fashion and autoencoder-mnist)");
+  command.add_option("recipes", options->recipes, "Recipe files whose gradients to reduce");
+  add_overrides(command, options->overrides);
+  command.add_byte_sizes(
+      "--bytes", options->bytes,
+      "Sizes of gradients (default, without recipes: 4K to 16M and the gradients of "
+      "mlp-mnist, lenet-fashion and autoencoder-mnist)");
   command
-      ->add_option("--blocks", options->blocks,
-                   "Micro-blocks of the batch, for --bytes: decides how many partial sums a rank "
-                   "hands over in rank-invariant mode")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  command->add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")
-      ->check(CLI::IsMember({"rank-invariant", "fast", "both"}))
-      ->capture_default_str();
-  add_bench_options(*command, *options);
+      .add_option("--blocks", options->blocks,
+                  "Micro-blocks of the batch, for --bytes: decides how many partial sums a rank "
+                  "hands over in rank-invariant mode")
+      .in_range(1, 1 << 16)
+      .show_default();
+  command.add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")
+      .one_of({"rank-invariant", "fast", "both"})
+      .show_default();
+  add_bench_options(command, *options);
   return {
       command, [options] {
         return run_on_ranks([&](Communicator& comm) { return bench_allreduce(comm, *options); });

@@ -6,6 +6,6 @@
 namespace quern {
 
 /// `quern bench allreduce`: the sum of the gradients over the ranks.
-Command add_allreduce_bench(CLI::App& bench);
+Command add_allreduce_bench(CommandLine bench);
 
 }  // namespace quern

@@ -166,20 +166,20 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
 
 }  // namespace
 
-Command add_io_bench(CLI::App& bench) {
+Command add_io_bench(CommandLine bench) {
   const auto options = std::make_shared<IoOptions>();
-  CLI::App* command = bench.add_subcommand(
+  CommandLine command = bench.add_command(
       "io", "Writing and verifying checkpoints and loading shards, against plain files");
-  command->add_option("recipes", options->recipes,
-                      "Recipe files whose checkpoints to write (default: mlp-mnist, lenet-fashion, "
-                      "autoencoder-mnist)");
-  add_overrides(*command, options->overrides);
-  add_byte_list(*command, "--bytes", options->bytes, "Checkpoints of these sizes instead");
-  command->add_option("--data", options->data,
-                      "Folder of shards to load (default: made-up ones of MNIST's size)");
-  command->add_option("--run-dir", options->run_dir, "Folder to write in; left as it was")
-      ->capture_default_str();
-  add_bench_options(*command, *options);
+  command.add_option("recipes", options->recipes,
+                     "Recipe files whose checkpoints to write (default: mlp-mnist, lenet-fashion, "
+                     "autoencoder-mnist)");
+  add_overrides(command, options->overrides);
+  command.add_byte_sizes("--bytes", options->bytes, "Checkpoints of these sizes instead");
+  command.add_option("--data", options->data,
+                     "Folder of shards to load (default: made-up ones of MNIST's size)");
+  command.add_option("--run-dir", options->run_dir, "Folder to write in; left as it was")
+      .show_default();
+  add_bench_options(command, *options);
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return bench_io(comm, *options); });
           }};

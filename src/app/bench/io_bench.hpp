@@ -6,6 +6,6 @@
 namespace quern {
 
 /// `quern bench io`: shards and checkpoints against plain files.
-Command add_io_bench(CLI::App& bench);
+Command add_io_bench(CommandLine bench);
 
 }  // namespace quern

@@ -158,20 +158,20 @@ ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
 
 }  // namespace
 
-Command add_kernels_bench(CLI::App& bench) {
+Command add_kernels_bench(CommandLine bench) {
   const auto options = std::make_shared<KernelsOptions>();
-  CLI::App* command = bench.add_subcommand(
+  CommandLine command = bench.add_command(
       "kernels",
       "Every kernel of a training step: time, Gflop/s, bytes/s, and how near it is to the limit of "
       "the machine");
-  command->add_option("recipes", options->recipes,
-                      "Recipe files (default: mlp-mnist, lenet-fashion, autoencoder-mnist)");
-  add_overrides(*command, options->overrides);
-  command->add_option("--filter", options->filter,
-                      "Show the kernels whose \"layer label\" this regular expression finds");
-  command->add_option("--steps", options->steps, "Steps of a round (default: about 0.2 s worth)")
-      ->check(CLI::Range(1, 1000000));
-  add_bench_options(*command, *options);
+  command.add_option("recipes", options->recipes,
+                     "Recipe files (default: mlp-mnist, lenet-fashion, autoencoder-mnist)");
+  add_overrides(command, options->overrides);
+  command.add_option("--filter", options->filter,
+                     "Show the kernels whose \"layer label\" this regular expression finds");
+  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.2 s worth)")
+      .in_range(1, 1000000);
+  add_bench_options(command, *options);
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return bench_kernels(comm, *options); });
           }};

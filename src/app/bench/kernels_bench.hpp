@@ -6,6 +6,6 @@
 namespace quern {
 
 /// `quern bench kernels`: where the time of a training step goes, kernel by kernel.
-Command add_kernels_bench(CLI::App& bench);
+Command add_kernels_bench(CommandLine bench);
 
 }  // namespace quern

@@ -9,28 +9,17 @@
 
 namespace quern {
 
-void add_bench_options(CLI::App& command, BenchOptions& options) {
+void add_bench_options(CommandLine command, BenchOptions& options) {
   command.add_option("--rounds", options.rounds, "Rounds; the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+      .in_range(1, 1000)
+      .show_default();
   command.add_option("--json", options.json, "Write the figures to this file, too");
 }
 
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+void add_overrides(CommandLine command, std::vector<std::string>& overrides) {
   command.add_option("--set", overrides, "Override a key of the recipe: key.path=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-}
-
-CLI::Option* add_byte_list(CLI::App& command, const std::string& name,
-                           std::vector<std::uint64_t>& bytes, const std::string& description) {
-  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
-  return command.add_option(name, bytes, description)
-      ->type_name("BYTES[K|M|G],...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(std::uint64_t{4}, kMost));
+      .type_name("KEY=VALUE")
+      .one_value_each();
 }
 
 void check_json_file(Communicator& comm, const std::string& file) {

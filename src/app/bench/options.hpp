@@ -2,10 +2,10 @@
 // What the benchmarks share on the command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "app/command_line.hpp"
 #include "comm/communicator.hpp"
 
 namespace quern {
@@ -16,14 +16,10 @@ struct BenchOptions {
 };
 
 /// --rounds and --json.
-void add_bench_options(CLI::App& command, BenchOptions& options);
+void add_bench_options(CommandLine command, BenchOptions& options);
 
 /// --set KEY=VALUE, for all recipes of the command.
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
-
-/// A list of sizes: 4096, 64K, 16M, separated by commas.
-CLI::Option* add_byte_list(CLI::App& command, const std::string& name,
-                           std::vector<std::uint64_t>& bytes, const std::string& description);
+void add_overrides(CommandLine command, std::vector<std::string>& overrides);
 
 /// Collective, before anything is measured: AgreedError (exit 2) when `file` cannot be written
 /// because there is no such folder. Nothing to check for "".

@@ -53,18 +53,18 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
 
 }  // namespace
 
-Command add_step_bench(CLI::App& bench) {
+Command add_step_bench(CommandLine bench) {
   const auto options = std::make_shared<StepOptions>();
-  CLI::App* command = bench.add_subcommand(
+  CommandLine command = bench.add_command(
       "step", "Training steps of a recipe on made-up data: samples/s, fraction of the FMA peak");
-  command->add_option("recipe", options->recipe, "Recipe file")->required();
-  add_overrides(*command, options->overrides);
-  command->add_option("--steps", options->steps, "Steps of a round (default: about 0.4 s worth)")
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--warmup", options->warmup, "Steps before the first round")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  add_bench_options(*command, *options);
+  command.add_option("recipe", options->recipe, "Recipe file").required();
+  add_overrides(command, options->overrides);
+  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.4 s worth)")
+      .in_range(1, 1000000);
+  command.add_option("--warmup", options->warmup, "Steps before the first round")
+      .in_range(1, 1000000)
+      .show_default();
+  add_bench_options(command, *options);
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return bench_step(comm, *options); });
           }};

@@ -6,6 +6,6 @@
 namespace quern {
 
 /// `quern bench step`: whole training steps of a recipe.
-Command add_step_bench(CLI::App& bench);
+Command add_step_bench(CommandLine bench);
 
 }  // namespace quern

@@ -48,6 +48,13 @@ struct NetworkFacts {
   std::int64_t bytes = 0;
 };
 
+/// The same between the ranks' devices, by what moves gradients there.
+struct DeviceNetworkFacts {
+  std::string transport;  ///< "NCCL 2.28.9"
+  std::string problem;    ///< why there are no figures
+  NetworkFacts network;
+};
+
 struct FileFacts {
   std::string folder;  ///< where the run will write; empty when none was named
   std::int64_t checkpoint_bytes = 0;
@@ -69,7 +76,8 @@ struct Finding {
 struct Preflight {
   JobFacts job;
   std::vector<RankFacts> ranks;
-  NetworkFacts network;
+  NetworkFacts network;  ///< between hosts
+  std::optional<DeviceNetworkFacts> device_network;
   FileFacts files;
   std::vector<Finding> findings;
 };

@@ -212,11 +212,41 @@ class Judge {
       error("network", "an all-reduce gave a wrong sum",
             "another MPI library or transport; ask the site");
     }
-    if (facts_.ranks.size() > 1 && network.bytes_per_s < facts_.job.min_bandwidth) {
-      error("network",
-            fmt::format("an all-reduce of {} bytes runs at {:.3g} GB/s, {:.3g} were asked for",
-                        network.bytes, network.bytes_per_s / 1e9, facts_.job.min_bandwidth / 1e9),
-            "the transport that the site recommends, or a smaller --min-bandwidth");
+    if (facts_.device_network) {
+      device_network(*facts_.device_network);
+    } else if (facts_.ranks.size() > 1) {
+      bandwidth(network, "an all-reduce");
+    }
+  }
+
+  void bandwidth(const NetworkFacts& network, const std::string& what) {
+    if (network.bytes_per_s >= facts_.job.min_bandwidth) return;
+    error("network",
+          fmt::format("{} of {} bytes runs at {:.3g} GB/s, {:.3g} were asked for", what,
+                      network.bytes, network.bytes_per_s / 1e9, facts_.job.min_bandwidth / 1e9),
+          "the transport that the site recommends, or a smaller --min-bandwidth");
+  }
+
+  // Gradients travel between the devices; what MPI reaches in host memory is the least to expect.
+  void device_network(const DeviceNetworkFacts& devices) {
+    const std::string what = "an all-reduce by " + devices.transport;
+    if (!devices.problem.empty()) {
+      error(
+          "network", devices.problem,
+          "NCCL_DEBUG=INFO in the environment tells more; parallel.backend = \"mpi\" does without");
+      return;
+    }
+    if (!devices.network.all_reduce_is_right) {
+      error("network", what + " gave a wrong sum", "another NCCL or driver; ask the site");
+    }
+    bandwidth(devices.network, what);
+    if (devices.network.bytes_per_s < facts_.network.bytes_per_s) {
+      warn("network",
+           fmt::format("{} of {} bytes runs at {:.3g} GB/s, and by MPI in host memory at {:.3g}",
+                       what, devices.network.bytes, devices.network.bytes_per_s / 1e9,
+                       facts_.network.bytes_per_s / 1e9),
+           "--gpu-bind=none with srun, so that devices reach each other; NCCL_DEBUG=INFO tells "
+           "which way it takes");
     }
   }
 

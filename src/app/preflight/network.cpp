@@ -16,7 +16,7 @@ namespace quern {
 namespace {
 
 constexpr int kFloats = 1 << 18;
-constexpr int kRepeats = 4;  // the first one warms up
+constexpr int kRepeats = 3;
 constexpr int kSmall = 20;
 
 // Element i of rank r is (r + 1) * (i % 7): small integers, whose sums floats hold exactly.
@@ -36,35 +36,37 @@ double seconds_now() {
 
 }  // namespace
 
-NetworkFacts measure_network(Communicator& comm) {
+NetworkFacts measure_all_reduce(Communicator& comm, const TimedSum& sum) {
   NetworkFacts facts;
   facts.bytes = std::int64_t{kFloats} * std::int64_t{sizeof(float)};
-  std::vector<float> values(kFloats);
   std::int64_t wrong = 0;
-  double best = 0;
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
+  const auto seconds_of = [&](std::size_t floats) {
+    std::vector<float> values(floats);
+    for (std::size_t i = 0; i < floats; ++i) {
       values[i] = static_cast<float>((comm.rank() + 1) * static_cast<int>(i % 7));
     }
-    comm.barrier();
-    const Stopwatch watch;
-    comm.all_reduce_sum(std::span<float>(values));
-    const double seconds = watch.seconds();
+    const double seconds = sum(values);
     if (!sum_is_right(values, comm.size())) wrong = 1;
-    if (repeat == 1 || (repeat > 1 && seconds < best)) best = seconds;
-  }
-  const Stopwatch watch;
-  for (int repeat = 0; repeat < kSmall; ++repeat) {
-    std::int64_t one = 1;
-    comm.all_reduce_sum(std::span(&one, 1));
-    if (one != comm.size()) wrong = 1;
-  }
-  facts.latency_s = watch.seconds() / kSmall;
+    return seconds;
+  };
+  seconds_of(kFloats);  // warms up
+  double best = seconds_of(kFloats);
+  for (int repeat = 1; repeat < kRepeats; ++repeat) best = std::min(best, seconds_of(kFloats));
+  for (int repeat = 0; repeat < kSmall; ++repeat) facts.latency_s += seconds_of(2) / kSmall;
   comm.all_reduce_max(std::span(&wrong, 1));
   facts.all_reduce_is_right = wrong == 0;
   facts.bytes_per_s = static_cast<double>(facts.bytes) / std::max(best, 1e-9);
   facts.bus_bytes_per_s = facts.bytes_per_s * 2 * (comm.size() - 1) / comm.size();
   return facts;
+}
+
+NetworkFacts measure_network(Communicator& comm) {
+  return measure_all_reduce(comm, [&](std::span<float> values) {
+    comm.barrier();
+    const Stopwatch watch;
+    comm.all_reduce_sum(values);
+    return watch.seconds();
+  });
 }
 
 double measure_clock_offset(Communicator& comm) {

@@ -49,6 +49,14 @@ const char* name_of(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
+Json json_of(const NetworkFacts& network) {
+  return Json{{"right", network.all_reduce_is_right},
+              {"latency_us", network.latency_s * 1e6},
+              {"bytes", network.bytes},
+              {"bytes_per_s", network.bytes_per_s},
+              {"bus_bytes_per_s", network.bus_bytes_per_s}};
+}
+
 }  // namespace
 
 int num_errors(const Preflight& facts) {
@@ -66,6 +74,15 @@ std::string preflight_text(const Preflight& facts) {
         "; all-reduce {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} on the bus)",
         network.latency_s * 1e6, network.bytes_per_s / 1e9, network.bytes / 1024,
         network.bus_bytes_per_s / 1e9);
+  }
+  if (facts.device_network && facts.device_network->problem.empty()) {
+    const NetworkFacts& devices = facts.device_network->network;
+    text += fmt::format(
+        "\nall-reduce by {} between devices {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} "
+        "on "
+        "the bus); reference: {:.3g} GB/s by MPI in host memory",
+        facts.device_network->transport, devices.latency_s * 1e6, devices.bytes_per_s / 1e9,
+        devices.bytes / 1024, devices.bus_bytes_per_s / 1e9, network.bytes_per_s / 1e9);
   }
   if (!facts.files.folder.empty()) {
     text += fmt::format("\n{}: {:.3g} GB free, {} checkpoints of {:.3g} MB", facts.files.folder,
@@ -95,11 +112,11 @@ std::string preflight_json(const Preflight& facts) {
                                  {"clock_offset_s", rank.clock_offset_s}});
   }
   if (facts.ranks.size() > 1) {
-    json["all_reduce"] = Json{{"right", facts.network.all_reduce_is_right},
-                              {"latency_us", facts.network.latency_s * 1e6},
-                              {"bytes", facts.network.bytes},
-                              {"bytes_per_s", facts.network.bytes_per_s},
-                              {"bus_bytes_per_s", facts.network.bus_bytes_per_s}};
+    json["all_reduce"] = json_of(facts.network);
+  }
+  if (facts.device_network && facts.device_network->problem.empty()) {
+    json["device_all_reduce"] = json_of(facts.device_network->network);
+    json["device_all_reduce"]["transport"] = facts.device_network->transport;
   }
   if (!facts.files.folder.empty()) {
     json["files"] = Json{{"folder", facts.files.folder},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/reference/options.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace quern {
 
 namespace {

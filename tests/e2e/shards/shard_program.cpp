@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with the shard command alone.
+#include <CLI/CLI.hpp>
 #include <exception>
 
 #include "app/shard_command.hpp"
@@ -8,7 +9,7 @@
 
 int main(int argc, char** argv) {
   CLI::App app("shards");
-  const quern::Command command = quern::add_shard_command(app);
+  const quern::Command command = quern::add_shard_command(quern::CommandLine(app));
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -32,8 +33,9 @@ std::vector<float> expected_total(const BatchPartition& partition, std::int64_t 
 
 // The gradient and the sums behind it.
 std::vector<float> floats_of(const ReducedGradient& reduced) {
-  std::vector<float> all(reduced.total.data(), reduced.total.data() + reduced.total.extent(0));
-  all.insert(all.end(), reduced.sums.data(), reduced.sums.data() + reduced.sums.extent(0));
+  std::vector<float> all = test::to_vector(reduced.total);
+  const std::vector<float> sums = test::to_vector(reduced.sums);
+  all.insert(all.end(), sums.begin(), sums.end());
   return all;
 }
 
@@ -95,7 +97,7 @@ TEST(BucketReducer, HasTheBitsOfTheTree) {
           expect_bits(reduced, expected_total(partition, num_floats),
                       std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) +
                           " floats in buckets of " + std::to_string(bucket_floats));
-          EXPECT_EQ(reduced.votes(0), 0.0f);
+          EXPECT_EQ(test::only_value(reduced.votes), 0.0f);
         }
       }
     }
@@ -120,17 +122,14 @@ TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
     const std::vector<float> expected = floats_of(vote_and_reduce(reducer, plan, 0.0f));
 
     write();
-    const std::vector<float> good(reducer.partials().data.data(),
-                                  reducer.partials().data.data() + reducer.partials().data.size());
+    const std::vector<float> good = test::to_vector(reducer.partials().data);
     const int partials = reducer.num_partials(partition, world().rank());
     const auto restore_from = [&](std::int64_t offset) {
+      std::vector<float> floats = good;
       for (int p = 0; p < partials; ++p) {
-        const std::int64_t begin = p * reducer.partial_stride();
-        for (std::int64_t i = 0; i < num_floats; ++i) {
-          reducer.partials().data(begin + i) =
-              i < offset ? -7.0f : good[static_cast<std::size_t>(begin + i)];
-        }
+        std::fill_n(floats.begin() + p * reducer.partial_stride(), offset, -7.0f);
       }
+      test::overwrite(reducer.partials().data, floats);
     };
     int before = transport.exchanges = 0;
     for (const std::int64_t offset : {1000, 900, 890, 512, 500, 16, 0}) {
@@ -165,7 +164,7 @@ TEST(BucketReducer, AddsAllBlocksWhenFast) {
       for (int round = 0; round < 2; ++round) {
         write_one_partial(partition, world().rank(), reducer);
         const ReducedGradient reduced = vote_and_reduce(reducer, plan, 1.0f);
-        EXPECT_EQ(reduced.votes(0), static_cast<float>(world().size()));
+        EXPECT_EQ(test::only_value(reduced.votes), static_cast<float>(world().size()));
         const std::vector<float> actual = floats_of(reduced);
         for (std::size_t i = 0; i < actual.size(); ++i) {
           double sum = 0;
@@ -193,7 +192,8 @@ TEST(BucketReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
         const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
         order == SumOrder::tree ? write_tree_partials(partition, world().rank(), reducer)
                                 : write_one_partial(partition, world().rank(), reducer);
-        EXPECT_EQ(vote_and_reduce(reducer, plan, vote).votes(0), static_cast<float>(voters))
+        EXPECT_EQ(test::only_value(vote_and_reduce(reducer, plan, vote).votes),
+                  static_cast<float>(voters))
             << num_blocks << " blocks";
       }
     }

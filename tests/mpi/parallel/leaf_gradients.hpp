@@ -8,6 +8,7 @@
 #include "base/block_tree.hpp"
 #include "base/philox.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "support/views.hpp"
 
 namespace quern::testing {
 
@@ -44,11 +45,12 @@ inline void write_partials(const std::vector<std::vector<float>>& leaves,
       for (std::size_t i = 0; i < right.size(); ++i) stack.back()[i] += right[i];
     }
   }
-  for (std::size_t i = 0; i < partials.data.extent(0); ++i) partials.data(i) = -123.0f;
+  std::vector<float> floats(partials.data.extent(0), -123.0f);
   for (std::size_t p = 0; p < stack.size(); ++p) {
     std::copy(stack[p].begin(), stack[p].end(),
-              partials.data.data() + p * static_cast<std::size_t>(partials.stride));
+              floats.data() + p * static_cast<std::size_t>(partials.stride));
   }
+  test::overwrite(partials.data, floats);
 }
 
 /// The gradient of a rank's blocks under a partition, for SumOrder::tree ...
@@ -72,7 +74,7 @@ inline void write_one_partial(const BatchPartition& partition, int rank,
 
 /// Puts the vote where kernels put it, and reduces.
 inline ReducedGradient vote_and_reduce(GradientReducer& reducer, ReductionPlan plan, float vote) {
-  reducer.vote()(0) = vote;
+  Kokkos::deep_copy(reducer.vote(), vote);
   reducer.complete_from(ExecSpace(), plan, reducer.num_gradient());
   return reducer.reduce(ExecSpace(), plan);
 }

@@ -150,6 +150,28 @@ TEST(PreflightJudge, Network) {
   expect_error(facts, "runs at 1 GB/s, 2 were asked for", "--min-bandwidth");
 }
 
+TEST(PreflightJudge, NetworkBetweenDevices) {
+  Preflight facts = good_launch(2, 1);
+  facts.device_network.emplace();
+  facts.device_network->transport = "NCCL 2.28.9";
+  NetworkFacts& devices = facts.device_network->network;
+  devices.bytes = 1 << 20;
+  devices.bytes_per_s = 9e9;
+  facts.job.min_bandwidth = 8e9;  // MPI does not reach that, and need not
+  EXPECT_TRUE(judge(facts).empty());
+  devices.bytes_per_s = 7e9;
+  expect_error(facts, "by NCCL 2.28.9 of 1048576 bytes runs at 7 GB/s, 8 were asked for",
+               "--min-bandwidth");
+  facts.job.min_bandwidth = 0;
+  devices.bytes_per_s = 0.5e9;
+  expect_warning(facts, "runs at 0.5 GB/s, and by MPI in host memory at 1", "--gpu-bind=none");
+  devices.bytes_per_s = 9e9;
+  devices.all_reduce_is_right = false;
+  expect_error(facts, "by NCCL 2.28.9 gave a wrong sum", "NCCL");
+  facts.device_network->problem = "rank 1 cannot join";
+  expect_error(facts, "rank 1 cannot join", "NCCL_DEBUG");
+}
+
 TEST(PreflightJudge, Clocks) {
   Preflight facts = good_launch(2, 1);
   facts.ranks[1].clock_offset_s = -90;

@@ -38,6 +38,21 @@ TEST(PreflightText, ManyRanksAreCutShort) {
   EXPECT_THAT(text, Not(HasSubstr("node65 ")));
 }
 
+TEST(PreflightText, BandwidthBetweenDevicesStandsBesideItsReference) {
+  Preflight facts = test::good_gpu_launch(1, 2);
+  EXPECT_THAT(preflight_text(facts), Not(HasSubstr("between devices")));
+  facts.device_network.emplace();
+  facts.device_network->transport = "NCCL 2.28.9";
+  facts.device_network->network = {true, 2e-5, 4e10, 4e10, 1 << 20};
+  EXPECT_THAT(
+      preflight_text(facts),
+      HasSubstr("\nall-reduce by NCCL 2.28.9 between devices 20.0 us for 8 bytes, 40 GB/s for "
+                "1024 KiB (40 on the bus); reference: 1 GB/s by MPI in host memory\n"));
+  const auto json = nlohmann::json::parse(preflight_json(facts));
+  EXPECT_EQ(json["device_all_reduce"]["transport"], "NCCL 2.28.9");
+  EXPECT_EQ(json["device_all_reduce"]["bytes_per_s"], 4e10);
+}
+
 TEST(PreflightText, JsonHoldsEverything) {
   Preflight facts = test::good_launch(2, 1);
   facts.files = {"/scratch", 10, 4, 1, "", ""};

@@ -3,6 +3,8 @@
 // of date, run this test with QUERN_UPDATE_DOCS=1.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

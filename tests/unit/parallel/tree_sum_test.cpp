@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "support/views.hpp"
 
 namespace quern {
 namespace {
@@ -34,23 +36,26 @@ std::vector<float> sum_with_kernel(const Leaves& leaves) {
   const auto count = static_cast<std::int64_t>(leaves[0].size());
   const std::int64_t pitch = count + 3;
   const auto num_leaves = static_cast<std::int64_t>(leaves.size());
-  const FloatView received("received", static_cast<std::size_t>(num_leaves * pitch));
-  const FloatView own("own", static_cast<std::size_t>(num_leaves * pitch));
+  std::vector<float> received(static_cast<std::size_t>(num_leaves * pitch));
+  std::vector<float> own(received.size());
   std::vector<std::int64_t> offsets;
   for (std::int64_t leaf = 0; leaf < num_leaves; ++leaf) {
     const std::int64_t offset = leaf * pitch + 3;
-    const FloatView& buffer = leaf % 2 == 1 ? own : received;
-    std::copy(leaves[leaf].begin(), leaves[leaf].end(), buffer.data() + offset);
+    std::vector<float>& buffer = leaf % 2 == 1 ? own : received;
+    std::copy(leaves[leaf].begin(), leaves[leaf].end(), buffer.begin() + offset);
     offsets.push_back(leaf % 2 == 1 ? ~offset : offset);
   }
   const BlockTree::Walk walk =
       BlockTree(static_cast<int>(num_leaves)).walk_blocks(0, static_cast<int>(num_leaves));
-  const FloatView sum("sum", static_cast<std::size_t>(count + 1));
+  const FloatView sum_view("sum", static_cast<std::size_t>(count + 1));
   const ExecSpace exec;
-  tree_sum(exec, make_tree_sum_plan(offsets, walk), received, own, sum, count);
+  tree_sum(exec, make_tree_sum_plan(offsets, walk), test::to_view(received), test::to_view(own),
+           sum_view, count);
   exec.fence();
-  EXPECT_EQ(sum(static_cast<std::size_t>(count)), 0.0f) << "wrote behind the end";
-  return {sum.data(), sum.data() + count};
+  std::vector<float> sum = test::to_vector(sum_view);
+  EXPECT_EQ(sum.back(), 0.0f) << "wrote behind the end";
+  sum.pop_back();
+  return sum;
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -89,18 +94,19 @@ TEST(TreeSum, RefusesAWalkThatDoesNotFit) {
 TEST(PackSlices, LaysEverySliceOutForItsOwner) {
   const GradientSlices slices(40, 2);  // 32 and 8 floats
   const GradientPartials partials{FloatView("partials", 3 * 48), 48};
-  for (int i = 0; i < 3 * 48; ++i) partials.data(i) = static_cast<float>(i);
+  std::vector<float> values(3 * 48);
+  std::iota(values.begin(), values.end(), 0.0f);
+  test::overwrite(partials.data, values);
   const FloatView packed("packed", 3 * 40 + 1);
   const ExecSpace exec;
   pack_slices(exec, partials, 3, slices, 0, packed);
   exec.fence();
-  for (int i = 0; i < 3 * 32; ++i) EXPECT_EQ(packed(i), 0.0f) << "own slice stays";
+  std::vector<float> expected(3 * 32, 0.0f);  // the own slice stays
   for (int partial = 0; partial < 3; ++partial) {
-    for (int i = 0; i < 8; ++i) {
-      EXPECT_EQ(packed(3 * 32 + partial * 8 + i), static_cast<float>(partial * 48 + 32 + i));
-    }
+    for (int i = 0; i < 8; ++i) expected.push_back(static_cast<float>(partial * 48 + 32 + i));
   }
-  EXPECT_EQ(packed(3 * 40), 0.0f);
+  expected.push_back(0.0f);
+  EXPECT_EQ(test::to_vector(packed), expected);
 }
 
 }  // namespace

@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/writer.hpp"
-#include "checkpoint_fixture.hpp"
+#include "unit/checkpoint/checkpoint_fixture.hpp"
 
 namespace quern {
 namespace {
@@ -26,7 +27,7 @@ struct Outcome {
 /// Runs "checkpoint ARGUMENTS..."; exceptions pass, after what was printed is in `output`.
 Outcome run(std::vector<std::string> arguments, std::string* output = nullptr) {
   CLI::App app;
-  const Command command = add_checkpoint_command(app);
+  const Command command = add_checkpoint_command(CommandLine(app));
   std::reverse(arguments.begin(), arguments.end());
   arguments.push_back("checkpoint");
   app.parse(arguments);
@@ -177,7 +178,7 @@ TEST_F(CheckpointCommandTest, DamagedFilesAreUnusable) {
 
 TEST_F(CheckpointCommandTest, UsageIsChecked) {
   CLI::App app;
-  add_checkpoint_command(app);
+  add_checkpoint_command(CommandLine(app));
   for (const char* line : {"checkpoint", "checkpoint hash", "checkpoint remove x",
                            "checkpoint export x", "checkpoint show x --json --recipe"}) {
     EXPECT_THROW(app.parse(line), CLI::ParseError) << line;

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comparisons with peers share: the command line, the rounds, the end."""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from words import name_list, positive
+from workloads import ProblemError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def make_parser(doc, *, workloads, peers, program, default_steps):
+    """`doc`: of the script; `program`: the Quern it takes by default, below the root."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--workloads", type=name_list(workloads), default=list(workloads),
+                        metavar="W,...", help=f"of {','.join(workloads)} (default: all)")
+    parser.add_argument("--peers", type=name_list(peers), default=list(peers), metavar="P,...",
+                        help=f"of {','.join(peers)}; none: Quern alone (default: all)")
+    parser.add_argument("--rounds", type=positive, default=7, help="of all (default: 7)")
+    parser.add_argument("--steps", type=positive, help=f"of a round (default: {default_steps})")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="passed on to quern bench; may be repeated")
+    parser.add_argument("--quern", default=str(ROOT / program),
+                        help="the program (default: %(default)s)")
+    parser.add_argument("--python", default=sys.executable, help="Python of the peers")
+    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
+                        help="folder of the recipes (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    return parser
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def run_rounds(contenders, count):
+    """{name: answers}; the order rotates, so that no one always follows the same other."""
+    names, answers = list(contenders), {name: [] for name in contenders}
+    for turn in range(count):
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            answers[name].append(contenders[name].ask())
+    return answers
+
+
+def run_comparison(script, arguments, compare_all):
+    """Exit status; `compare_all(arguments)` prints, and returns the figures for --json."""
+    try:
+        figures = compare_all(arguments)
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"rounds": arguments.rounds, **figures}, indent=2) + "\n")
+    except (ProblemError, OSError) as error:
+        print(f"{script}: {error}", file=sys.stderr)
+        return 2
+    return 0

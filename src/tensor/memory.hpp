@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace quern {
+
+/// Bytes that are free on this rank's device now. Nothing where kernel memory is host memory
+/// (dataset/memory.hpp tells of that) or the driver does not say.
+std::optional<std::int64_t> available_device_memory();
+
+}  // namespace quern

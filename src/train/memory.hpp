@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a run fits on the device, decided before anything is allocated there. (Of host memory:
+// dataset/memory.hpp.) `available`: what tensor/memory.hpp says; nothing is refused without it.
+// Ranks that share a device are not added up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace quern {
+
+/// What libraries take beside us: workspaces of matrix products, buffers of NCCL, recorded steps.
+inline constexpr std::int64_t kDeviceReserveBytes = std::int64_t{256} << 20;
+
+/// What one rank keeps on its device.
+struct DeviceMemoryNeeds {
+  std::int64_t data_bytes = 0;        ///< samples, which are there already
+  std::int64_t activation_bytes = 0;  ///< of a batch, with their gradients
+  std::int64_t parameter_bytes = 0;   ///< with gradients and optimizer state
+};
+
+/// Before samples are copied. InputError, with both figures, when `needed_bytes` for `what` are not
+/// available.
+void check_device_data(std::int64_t needed_bytes, const std::string& what,
+                       std::optional<std::int64_t> available);
+
+/// Before the rest is allocated. InputError, with all figures, when it is more than is available.
+void check_device_memory(const DeviceMemoryNeeds& needs, std::optional<std::int64_t> available);
+
+}  // namespace quern
