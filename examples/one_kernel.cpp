@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
   double difference = 0;
   for (int i = 0; i < kRows; ++i) {
     for (int j = 0; j < kColumns; ++j) {
-      difference = std::max(
-          difference, std::abs(product(i * c.stride + j) - twin[std::size_t(i * kColumns + j)]));
+      const double expected = twin[static_cast<std::size_t>(i) * kColumns + j];
+      difference = std::max(difference, std::abs(product(i * c.stride + j) - expected));
     }
   }
   std::printf("largest difference from the reference: %.1e\n", difference);

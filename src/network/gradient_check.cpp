@@ -75,12 +75,12 @@ struct Check {
     y = activation(layer.output_shape(), out);
     dy = activation(layer.output_shape(), out);
     const auto size = static_cast<std::size_t>(table.block_size());
-    constexpr std::size_t slack = 8 * kLanes;  // kernels read whole vectors
+    constexpr std::size_t kSlack = 8 * kLanes;  // kernels read whole vectors
     step.schedule = make_block_schedule(0, kBlocks, kBlocks, kBlockSlots);
     step.scalars = StepScalarsView("quern::network::gradient_check");
     Kokkos::deep_copy(step.scalars, StepScalars{});
     step.sample_of_slot = number_slots();
-    step.parameters = FloatView("quern::network::gradient_check", size + slack);
+    step.parameters = FloatView("quern::network::gradient_check", size + kSlack);
     const auto partials = static_cast<std::size_t>(step.schedule.num_partials);
     step.gradients = {FloatView("quern::network::gradient_check", size * partials),
                       table.block_size()};
