@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
-if(TARGET quern_launcher)
+if(QUERN_PORTABLE AND TARGET quern_launcher)
   install(TARGETS quern_launcher RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
