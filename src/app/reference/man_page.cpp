@@ -55,6 +55,12 @@ Threads of a rank; without it and SLURM_CPUS_PER_TASK the processors of the rank
 .B cores
 divides the processors among the ranks of a node where the launcher does not.
 .TP
+.B QUERN_CPU
+.BR x86\-64 ", " avx2 " or " avx512
+chooses the kernels of an installation for several processors;
+.B quern info
+says which were taken.
+.TP
 .B QUERN_SHARE_GPU
 .B 1
 allows several ranks on one GPU.
