@@ -22,6 +22,7 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
 
 Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
     : Layer(spec.name, input, output),
+      kernels_(conv2d_kernels()),
       shape_{input.channels,
              input.height + 2 * spec.padding,
              input.width + 2 * spec.padding,
@@ -50,9 +51,9 @@ void Conv2d::add_parameters(ParameterTable& table) {
 
 void Conv2d::allocate(int max_slots) {
   forward_weights_ = FloatView("quern::layers::conv2d_forward_weights",
-                               static_cast<std::size_t>(packed_forward_floats(shape_)));
+                               static_cast<std::size_t>(kernels_.forward_floats(shape_)));
   gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
-                                static_cast<std::size_t>(packed_gradient_floats(shape_)));
+                                static_cast<std::size_t>(kernels_.gradient_floats(shape_)));
   if (padding_ == 0) return;
   const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
   padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);
@@ -61,30 +62,30 @@ void Conv2d::allocate(int max_slots) {
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                      const Activation& y) {
-  pack_forward_weights(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
+  kernels_.pack_forward(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
   if (padding_ > 0) {
-    pad_image(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
-              input_shape().width, padding_, x.data.data(), padded_x_.data());
+    kernels_.pad(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
+                 input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
-  conv2d_forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
-                 forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
-                 y.data.data());
+  kernels_.forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
+                   forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
+                   y.data.data());
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
   const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();  // kept from forward
-  conv2d_weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
-                         weight_);
-  conv2d_bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
+  kernels_.weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
+                           weight_);
+  kernels_.bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
   if (dx.empty()) return;
   float* padded_dx = padding_ > 0 ? padded_dx_.data() : dx.data.data();
-  pack_gradient_weights(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
-  conv2d_input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
-                        fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
+  kernels_.pack_gradient(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
+  kernels_.input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
+                          fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
   if (padding_ > 0) {
-    crop_image(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
-               input_shape().width, padding_, padded_dx, dx.data.data());
+    kernels_.crop(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
+                  input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }
 

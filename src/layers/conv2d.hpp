@@ -7,6 +7,8 @@
 
 namespace quern {
 
+struct Conv2dKernels;
+
 /// Two-dimensional cross-correlation with square kernels: torch.nn.Conv2d.
 /// x [S, C, H, W], W [O, C, K, K], b [O], y [S, O, H_out, W_out] with
 /// H_out = floor((H + 2 padding - K) / stride) + 1; lanes.
@@ -33,6 +35,7 @@ class Conv2d final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
+  const Conv2dKernels& kernels_;
   ConvShape shape_;
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block

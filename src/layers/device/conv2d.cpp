@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/device/conv2d.hpp"
+#include "layers/conv2d_kernels.hpp"
 
 #include <limits>
 
@@ -22,22 +22,20 @@ void for_each_item(const ExecSpace& exec, const std::string& label, const Kernel
 // Large tiles read each input less often; where they would leave a device idle, small ones do not.
 constexpr std::int64_t kEnoughTeams = 200;
 
-}  // namespace
-
-std::int64_t packed_forward_floats(const ConvShape& shape) {
+std::int64_t forward_floats(const ConvShape& shape) {
   return std::int64_t{channel_tiles(shape.out_channels)} * kTileChannels * shape.taps();
 }
 
-std::int64_t packed_gradient_floats(const ConvShape& shape) {
+std::int64_t gradient_floats(const ConvShape& shape) {
   return std::int64_t{channel_tiles(shape.in_channels)} * kTileChannels * shape.kernel *
          shape.out_channels * shape.kernel;
 }
 
-void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                          float* packed) {
+void pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                  float* packed) {
   const int taps = shape.taps();
   Kokkos::parallel_for(
-      "quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, packed_forward_floats(shape)),
+      "quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, forward_floats(shape)),
       KOKKOS_LAMBDA(std::int64_t e) {
         const std::int64_t tap = e / kTileChannels % taps;
         const std::int64_t o = e / kTileChannels / taps * kTileChannels + e % kTileChannels;
@@ -45,10 +43,10 @@ void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const f
       });
 }
 
-void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                           float* packed) {
+void pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                   float* packed) {
   Kokkos::parallel_for(
-      "quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, packed_gradient_floats(shape)),
+      "quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, gradient_floats(shape)),
       KOKKOS_LAMBDA(std::int64_t e) {
         std::int64_t rest = e / kTileChannels;
         const int kh = static_cast<int>(rest % shape.kernel);
@@ -61,21 +59,21 @@ void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const 
       });
 }
 
-void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
-                    const float* weights, const float* bias, bool with_relu, float* y) {
+void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+             const float* weights, const float* bias, bool with_relu, float* y) {
   for_each_item(exec, "quern::layers::conv2d_forward",
                 ConvForward{shape, slots / kLanes, x, weights, bias, with_relu, y});
 }
 
-void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                           const float* dy, const float* weights, const float* x_gate, float* dx) {
+void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, const float* dy,
+                    const float* weights, const float* x_gate, float* dx) {
   for_each_item(exec, "quern::layers::conv2d_input_gradient",
                 ConvInputGradient{shape, slots / kLanes, dy, weights, x_gate, dx});
 }
 
-void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
-                            const BlockSchedule& schedule, const float* x, const float* dy,
-                            const GradientPartials& partials, std::int64_t offset) {
+void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
+                     const float* x, const float* dy, const GradientPartials& partials,
+                     std::int64_t offset) {
   const auto run = [&]<int Channels, int Taps>() {
     const ConvWeightGradient<Channels, Taps, false> kernel{shape,
                                                            walk_of(schedule),
@@ -91,9 +89,8 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
   if (!run.template operator()<8, 4>()) run.template operator()<1, 1>();
 }
 
-void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
-                          const BlockSchedule& schedule, const float* dy,
-                          const GradientPartials& partials, std::int64_t offset) {
+void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
+                   const float* dy, const GradientPartials& partials, std::int64_t offset) {
   const ConvWeightGradient<1, 1, true> kernel{shape,
                                               walk_of(schedule),
                                               schedule.block_slots / kLanes,
@@ -103,8 +100,6 @@ void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
                                               partials.stride};
   for_each_team(exec, "quern::layers::conv2d_bias_gradient", kernel.num_teams(), kernel);
 }
-
-namespace {
 
 /// Calls body(place in the image, place in the padded image) for every float.
 template <class Body>
@@ -122,20 +117,33 @@ void for_each_pixel(const ExecSpace& exec, const std::string& label, std::int64_
       });
 }
 
-}  // namespace
-
-void pad_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
-               const float* x, float* padded) {
+void pad(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
+         const float* x, float* padded) {
   for_each_pixel(
       exec, "quern::layers::pad_image", planes, height, width, padding,
       KOKKOS_LAMBDA(std::int64_t at, std::int64_t padded_at) { padded[padded_at] = x[at]; });
 }
 
-void crop_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
-                const float* padded, float* x) {
+void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
+          const float* padded, float* x) {
   for_each_pixel(
       exec, "quern::layers::crop_image", planes, height, width, padding,
       KOKKOS_LAMBDA(std::int64_t at, std::int64_t padded_at) { x[at] = padded[padded_at]; });
 }
+
+}  // namespace
+
+const Conv2dKernels kConv2dKernels = {
+    .forward_floats = forward_floats,
+    .pack_forward = pack_forward,
+    .gradient_floats = gradient_floats,
+    .pack_gradient = pack_gradient,
+    .forward = forward,
+    .input_gradient = input_gradient,
+    .weight_gradient = weight_gradient,
+    .bias_gradient = bias_gradient,
+    .pad = pad,
+    .crop = crop,
+};
 
 }  // namespace quern::device

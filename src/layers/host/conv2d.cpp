@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/host/conv2d.hpp"
+#include "layers/conv2d_kernels.hpp"
 
 #include "layers/host/conv2d_tiles.hpp"
 
@@ -74,18 +74,16 @@ void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, con
   }
 }
 
-}  // namespace
-
-std::int64_t packed_forward_floats(const ConvShape& shape) {
+std::int64_t forward_floats(const ConvShape& shape) {
   return std::int64_t{shape.taps()} * shape.out_channels;
 }
 
-std::int64_t packed_gradient_floats(const ConvShape& shape) {
+std::int64_t gradient_floats(const ConvShape& shape) {
   return std::int64_t{shape.taps()} * shape.out_channels;
 }
 
-void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                          float* packed) {
+void pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                  float* packed) {
   const int taps = shape.taps();
   const EvenSplit tiles(shape.out_channels, kConvChannels);
   Kokkos::parallel_for("quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, tiles.pieces),
@@ -100,8 +98,8 @@ void pack_forward_weights(const ExecSpace& exec, const ConvShape& shape, const f
                        });
 }
 
-void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                           float* packed) {
+void pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                   float* packed) {
   const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
   const EvenSplit tiles(shape.in_channels, kConvChannels);
   Kokkos::parallel_for("quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, tiles.pieces),
@@ -120,8 +118,8 @@ void pack_gradient_weights(const ExecSpace& exec, const ConvShape& shape, const 
                        });
 }
 
-void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
-                    const float* weights, const float* bias, bool with_relu, float* y) {
+void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+             const float* weights, const float* bias, bool with_relu, float* y) {
   const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
   const std::int64_t taps = shape.taps();
   Kokkos::parallel_for(
@@ -134,8 +132,6 @@ void conv2d_forward(const ExecSpace& exec, const ConvShape& shape, int slots, co
         });
       });
 }
-
-namespace {
 
 // One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
 void input_gradient_row(const ConvShape& shape, const float* dy, const float* weights,
@@ -153,10 +149,8 @@ void input_gradient_row(const ConvShape& shape, const float* dy, const float* we
   });
 }
 
-}  // namespace
-
-void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                           const float* dy, const float* weights, const float* x_gate, float* dx) {
+void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, const float* dy,
+                    const float* weights, const float* x_gate, float* dx) {
   const std::int64_t items = std::int64_t{slots / kLanes} * shape.in_height;
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items),
                        [=](std::int64_t item) {
@@ -167,9 +161,9 @@ void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int sl
                        });
 }
 
-void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
-                            const BlockSchedule& schedule, const float* x, const float* dy,
-                            const GradientPartials& partials, std::int64_t offset) {
+void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
+                     const float* x, const float* dy, const GradientPartials& partials,
+                     std::int64_t offset) {
   const EvenSplit columns(shape.kernel, kTapColumns);
   const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
   const EvenSplit channels(shape.out_channels, largest_channels(widest));
@@ -191,9 +185,8 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
       });
 }
 
-void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
-                          const BlockSchedule& schedule, const float* dy,
-                          const GradientPartials& partials, std::int64_t offset) {
+void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
+                   const float* dy, const GradientPartials& partials, std::int64_t offset) {
   const int pixels = shape.out_height * shape.out_width;
   const int groups = schedule.block_slots / kLanes;
   Kokkos::parallel_for(
@@ -216,8 +209,6 @@ void conv2d_bias_gradient(const ExecSpace& exec, const ConvShape& shape,
       });
 }
 
-namespace {
-
 template <class Copy>
 void for_each_image_row(const ExecSpace& exec, const char* label, std::int64_t planes, int height,
                         int width, int padding, Copy copy) {
@@ -233,22 +224,35 @@ void for_each_image_row(const ExecSpace& exec, const char* label, std::int64_t p
   });
 }
 
-}  // namespace
-
-void pad_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
-               const float* x, float* padded) {
+void pad(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
+         const float* x, float* padded) {
   for_each_image_row(exec, "quern::layers::pad_image", planes, height, width, padding,
                      [=](std::int64_t row, std::int64_t padded_row, int count) {
                        std::copy(x + row, x + row + count, padded + padded_row);
                      });
 }
 
-void crop_image(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
-                const float* padded, float* x) {
+void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int padding,
+          const float* padded, float* x) {
   for_each_image_row(exec, "quern::layers::crop_image", planes, height, width, padding,
                      [=](std::int64_t row, std::int64_t padded_row, int count) {
                        std::copy(padded + padded_row, padded + padded_row + count, x + row);
                      });
 }
+
+}  // namespace
+
+const Conv2dKernels kConv2dKernels = {
+    .forward_floats = forward_floats,
+    .pack_forward = pack_forward,
+    .gradient_floats = gradient_floats,
+    .pack_gradient = pack_gradient,
+    .forward = forward,
+    .input_gradient = input_gradient,
+    .weight_gradient = weight_gradient,
+    .bias_gradient = bias_gradient,
+    .pad = pad,
+    .crop = crop,
+};
 
 }  // namespace quern::host

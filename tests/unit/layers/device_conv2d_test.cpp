@@ -5,9 +5,8 @@
 
 #include <functional>
 
-#include "layers/device/conv2d.hpp"
+#include "layers/conv2d_kernels.hpp"
 #include "layers/device/conv2d_weight_gradient.hpp"
-#include "layers/host/conv2d.hpp"
 #include "support/activation_io.hpp"
 #include "support/random_values.hpp"
 
@@ -61,20 +60,20 @@ TEST_P(DeviceConv2d, ForwardHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
   const std::int64_t size = slots / kLanes * s.out_group();
   const FloatView host_packed("quern::test::packed",
-                              static_cast<std::size_t>(host::packed_forward_floats(s)));
+                              static_cast<std::size_t>(host::kConv2dKernels.forward_floats(s)));
   const FloatView device_packed("quern::test::packed",
-                                static_cast<std::size_t>(device::packed_forward_floats(s)));
-  host::pack_forward_weights(exec, s, weight.data(), host_packed.data());
-  device::pack_forward_weights(exec, s, weight.data(), device_packed.data());
+                                static_cast<std::size_t>(device::kConv2dKernels.forward_floats(s)));
+  host::kConv2dKernels.pack_forward(exec, s, weight.data(), host_packed.data());
+  device::kConv2dKernels.pack_forward(exec, s, weight.data(), device_packed.data());
   for (const bool relu : {false, true}) {
     EXPECT_EQ(written(size,
                       [&](float* y) {
-                        host::conv2d_forward(exec, s, slots, x.data(), host_packed.data(),
-                                             bias.data(), relu, y);
+                        host::kConv2dKernels.forward(exec, s, slots, x.data(), host_packed.data(),
+                                                     bias.data(), relu, y);
                       }),
               written(size, [&](float* y) {
-                device::conv2d_forward(exec, s, slots, x.data(), device_packed.data(), bias.data(),
-                                       relu, y);
+                device::kConv2dKernels.forward(exec, s, slots, x.data(), device_packed.data(),
+                                               bias.data(), relu, y);
               }));
   }
 }
@@ -83,21 +82,21 @@ TEST_P(DeviceConv2d, InputGradientHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
   const std::int64_t size = slots / kLanes * s.in_group();
   const FloatView host_packed("quern::test::packed",
-                              static_cast<std::size_t>(host::packed_gradient_floats(s)));
-  const FloatView device_packed("quern::test::packed",
-                                static_cast<std::size_t>(device::packed_gradient_floats(s)));
-  host::pack_gradient_weights(exec, s, weight.data(), host_packed.data());
-  device::pack_gradient_weights(exec, s, weight.data(), device_packed.data());
+                              static_cast<std::size_t>(host::kConv2dKernels.gradient_floats(s)));
+  const FloatView device_packed(
+      "quern::test::packed", static_cast<std::size_t>(device::kConv2dKernels.gradient_floats(s)));
+  host::kConv2dKernels.pack_gradient(exec, s, weight.data(), host_packed.data());
+  device::kConv2dKernels.pack_gradient(exec, s, weight.data(), device_packed.data());
   for (const float* gate :
        {static_cast<const float*>(nullptr), static_cast<const float*>(x.data())}) {
     EXPECT_EQ(written(size,
                       [&](float* dx) {
-                        host::conv2d_input_gradient(exec, s, slots, dy.data(), host_packed.data(),
-                                                    gate, dx);
+                        host::kConv2dKernels.input_gradient(exec, s, slots, dy.data(),
+                                                            host_packed.data(), gate, dx);
                       }),
               written(size, [&](float* dx) {
-                device::conv2d_input_gradient(exec, s, slots, dy.data(), device_packed.data(), gate,
-                                              dx);
+                device::kConv2dKernels.input_gradient(exec, s, slots, dy.data(),
+                                                      device_packed.data(), gate, dx);
               }));
   }
 }
@@ -121,11 +120,11 @@ TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
     return GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride};
   };
   const auto expected = written(size, [&](float* out) {
-    host::conv2d_weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out), 0);
+    host::kConv2dKernels.weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out), 0);
   });
   EXPECT_EQ(expected, written(size, [&](float* out) {
-              device::conv2d_weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out),
-                                             0);
+              device::kConv2dKernels.weight_gradient(exec, s, schedule, x.data(), dy.data(),
+                                                     partials(out), 0);
             }));
   const auto tiled = [&]<class Kernel>() {
     return written(size,
@@ -150,7 +149,7 @@ TEST_P(DeviceConv2d, BiasGradientHasTheHostsBits) {
              GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride}, 0);
     });
   };
-  EXPECT_EQ(run(host::conv2d_bias_gradient), run(device::conv2d_bias_gradient));
+  EXPECT_EQ(run(host::kConv2dKernels.bias_gradient), run(device::kConv2dKernels.bias_gradient));
 }
 
 INSTANTIATE_TEST_SUITE_P(OddSizes, DeviceConv2d,
@@ -171,10 +170,11 @@ TEST(DeviceImages, ArePaddedAndCropped) {
     kernel(ExecSpace(), planes, height, width, padding, x.data(), out.data());
     return read(out, 0, padded_size);
   };
-  EXPECT_EQ(padded(host::pad_image), padded(device::pad_image));
-  const FloatView image = make_view(padded(host::pad_image));
+  EXPECT_EQ(padded(host::kConv2dKernels.pad), padded(device::kConv2dKernels.pad));
+  const FloatView image = make_view(padded(host::kConv2dKernels.pad));
   const FloatView cropped = make_view(std::vector<float>(x.extent(0)));
-  device::crop_image(ExecSpace(), planes, height, width, padding, image.data(), cropped.data());
+  device::kConv2dKernels.crop(ExecSpace(), planes, height, width, padding, image.data(),
+                              cropped.data());
   EXPECT_EQ(read(x, 0, x.extent(0)), read(cropped, 0, x.extent(0)));
 }
 
