@@ -2,6 +2,8 @@
 # others libquern, its headers and find_package(quern).
 include(CMakePackageConfigHelpers)
 
+quern_other_levels()
+
 install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
 if(QUERN_PORTABLE AND TARGET quern_launcher)
   install(TARGETS quern_launcher RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)

@@ -11,7 +11,9 @@
 #include "comm/agree.hpp"
 #include "io/idx_reader.hpp"
 #include "runtime/ranks.hpp"
+#include "tensor/memory.hpp"
 #include "train/load_checkpoint.hpp"
+#include "train/memory.hpp"
 #include "train/predictor.hpp"
 #include "train/snapshot.hpp"
 
@@ -29,6 +31,8 @@ Samples samples_of(const IdxImages& images) {
   Samples samples;
   samples.count = images.count;
   samples.shape = images.shape;
+  check_device_data(static_cast<std::int64_t>(images.pixels.size()), "the images",
+                    available_device_memory());
   View<std::uint8_t> pixels("quern::app::images", images.pixels.size());
   const auto host = Kokkos::create_mirror_view(pixels);
   std::copy(images.pixels.begin(), images.pixels.end(), host.data());
@@ -67,7 +71,12 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   Model model(recipe);
   model.check_samples(samples);
   constexpr int kBatch = 256;
-  model.allocate(predictor_slots(model, kBatch));
+  const int slots = predictor_slots(model, kBatch);
+  const std::int64_t floats = model.network().table().block_size();
+  check_device_memory({samples.num_bytes(), model.network().memory_bytes(slots),
+                       floats * static_cast<std::int64_t>(sizeof(float))},
+                      available_device_memory());
+  model.allocate(slots);
   restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
   write_csv(options.out, predict_classes(model, samples, kBatch));
   return ExitCode::done;

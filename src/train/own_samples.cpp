@@ -6,6 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
+#include "tensor/memory.hpp"
+#include "train/memory.hpp"
 
 namespace quern {
 
@@ -13,6 +15,8 @@ namespace {
 
 template <class T>
 View<const T> to_memory_space(const std::string& label, std::span<const T> values) {
+  check_device_data(static_cast<std::int64_t>(values.size_bytes()), "the program's samples",
+                    available_device_memory());
   View<T> copy(label, values.size());
   Kokkos::deep_copy(
       copy, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(

@@ -28,7 +28,12 @@ Trained train(const Recipe& recipe, const Samples& samples, bool device_kernels)
     trained.losses.push_back(step.run(ExecSpace(), false).loss);
   }
   choose_device_kernels(false);
-  trained.parameters = to_vector(model.parameters());
+  // The block's layout differs: panels on a CPU, rows on a device.
+  const std::vector<float> block = to_vector(model.parameters());
+  for (const ParameterEntry& entry : model.network().table().entries()) {
+    const std::vector<float> tensor = read_tensor(entry, block);
+    trained.parameters.insert(trained.parameters.end(), tensor.begin(), tensor.end());
+  }
   return trained;
 }
 
