@@ -84,6 +84,13 @@ configure() {
   (cd "$kRoot" && cmake --preset "$preset" "${options[@]}" "$@")
 }
 
+# configure_program [cmake options]: build/release for the program, which needs no GoogleTest. What
+# scripts/test has configured stays as it is.
+configure_program() {
+  [[ -f $kRoot/build/release/CMakeCache.txt ]] || set -- -DQUERN_ENABLE_TESTS=OFF "$@"
+  configure release "$@"
+}
+
 processors() { nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
 
 # Open MPI refuses to start as root (containers) or with more ranks than cores unless told to.
