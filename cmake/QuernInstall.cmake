@@ -6,7 +6,9 @@ quern_other_levels()
 
 install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
 if(QUERN_PORTABLE AND TARGET quern_launcher)
-  install(TARGETS quern_launcher RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  # Not its name in the build folder: for Ninja that is the target quern.
+  install(PROGRAMS $<TARGET_FILE:quern_launcher> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME quern
+    COMPONENT program)
 endif()
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
   USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)

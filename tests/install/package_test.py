@@ -83,6 +83,15 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, r"^quern: error: .*nowhere\.toml.*\n$")
 
+    def test_installed_example_runs(self):
+        examples = self.prefix / "share/quern/examples"  # comes with the program
+        if given.component == "quern_shared":
+            examples = SOURCE / "examples"
+        done = self.configure(examples)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.must(given.cmake, "--build", self.folder / "build", "--target", "one_kernel")
+        self.assertRegex(self.must(self.folder / "build/one_kernel").stdout, r"^largest difference")
+
     def test_headers_are_whole(self):
         """All headers together compile, include each other only, and want Kokkos and no other."""
         root = self.prefix / "include"
