@@ -1,5 +1,5 @@
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
-# read once. For builds whose compile time counts (scripts/test: the sanitizers). A source that
+# read once. Nothing uses it by default: the whole tree was not yet built with it. A source that
 # forgets such an include compiles all the same, so one build is always without.
 option(QUERN_PRECOMPILED_HEADERS "Precompile the headers of Kokkos and GoogleTest" OFF)
 
