@@ -19,7 +19,7 @@ class LayerBench {
  public:
   LayerBench(const LayerSpec& spec, const Shape& input, int samples)
       : samples_(samples), layer_(build_layer(spec, input, 0)) {
-    const Layout in = layer_->input_layout(Layout::rows);
+    const Layout in = layer_->input_layout(flat_layout());
     const int multiple = in == Layout::lanes ? kLanes : 1;
     const int lanes_of_slots = (samples + multiple - 1) / multiple;
     const int blocks = lanes_of_slots < 8 ? 1 : 8;

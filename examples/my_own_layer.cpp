@@ -60,8 +60,8 @@ class Swish final : public quern::Layer {
           d_beta(at) = d_out(at) * in(at)*bend;
         });
     // Over the samples sums go in a fixed order: so the bits do not depend on the number of ranks.
-    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule, d_beta_, stride, units(),
-                          step.gradients, beta_);
+    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule,
+                          {d_beta_.data(), x.slots, units(), stride}, step.gradients, beta_);
   }
 
  private:

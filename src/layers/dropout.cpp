@@ -12,7 +12,7 @@ namespace quern {
 
 namespace {
 
-// A work item is 16 quads of units, of one slot (rows) or of 16 slots (lanes).
+// A work item is 16 quads of units, of one slot (rows, panels) or of 16 slots (lanes).
 constexpr int kQuadUnits = 4;
 constexpr int kItemUnits = kQuadUnits * kLanes;
 
@@ -45,23 +45,26 @@ struct Mask {
   }
 };
 
-struct RowsMask : Mask {
+struct FlatMask : Mask {
+  ActivationIndex at;
+
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
     const std::int64_t items_per_slot = (units + kItemUnits - 1) / kItemUnits;
     const std::int64_t slot = item / items_per_slot;
     const int first = static_cast<int>(item % items_per_slot) * kItemUnits;
     const int padded = static_cast<int>(round_up_to_lanes(units));
     const int width = padded - first < kItemUnits ? padded - first : kItemUnits;
-    const float* x = from + slot * row_floats(units) + first;
-    float* y = to + slot * row_floats(units) + first;
     const std::int64_t sample = sample_of_slot(slot);
     float factor[kItemUnits] = {};
     if (sample >= 0)
       for (int q = 0; q < kLanes; ++q)
         draw(sample, first / kQuadUnits + q, factor + q * kQuadUnits, 1);
     for (int u = units - first; u < width; ++u) factor[u] = 0;
-    QUERN_VECTORIZE
-    for (int u = 0; u < width; ++u) y[u] = apply(x[u], factor[u]);
+    for (int u = 0; u < width; u += kLanes) {
+      const std::int64_t place = at.sixteen(slot, first + u);
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) to[place + l] = apply(from[place + l], factor[u + l]);
+    }
   }
 };
 
@@ -94,11 +97,13 @@ void apply_mask(const ExecSpace& exec, const std::string& label, const StepConte
   const Mask mask{from.data.data(), to.data.data(), step.scalars,      step.sample_of_slot, layer,
                   probability,      scale,          from.shape.units()};
   if (runs_device_kernels()) {
+    expect(from.layout != Layout::panels, "rows or lanes, on a device");
     const device::MaskQuad<Mask> kernel{mask, from.layout};
     Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items(from.slots)), kernel);
   } else if constexpr (kHostExecution) {
-    if (from.layout == Layout::rows)
-      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)), RowsMask{mask});
+    if (from.layout != Layout::lanes)
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)),
+                           FlatMask{mask, ActivationIndex(from)});
     else
       Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots / kLanes)),
                            LanesMask{mask});

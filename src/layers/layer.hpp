@@ -39,7 +39,7 @@ class Layer {
   const Shape& output_shape() const { return output_; }
 
   /// Layouts this layer works in, given the layout that comes in: image layers ask for lanes, flat
-  /// layers for rows, elementwise layers keep what they get.
+  /// layers for flat_layout(), elementwise layers keep what they get.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
   virtual Layout output_layout(Layout input) const { return input; }
 

@@ -10,73 +10,94 @@ namespace quern {
 
 namespace {
 
-/// A work item is 16 units of 16 slots: one cache line of every row.
+/// A work item is 16 units of 16 slots: one cache line of every slot in rows and panels.
 struct Tile {
-  int units;
+  ActivationIndex flat;  // rows or panels
 
-  KOKKOS_INLINE_FUNCTION std::int64_t row_stride() const { return row_floats(units); }
   KOKKOS_INLINE_FUNCTION std::int64_t tiles_per_group() const {
-    return round_up_to_lanes(units) / kLanes;
+    return round_up_to_lanes(flat.units) / kLanes;
   }
   KOKKOS_INLINE_FUNCTION std::int64_t group(std::int64_t tile) const {
     return tile / tiles_per_group();
   }
-  KOKKOS_INLINE_FUNCTION int first_unit(std::int64_t tile) const {
-    return static_cast<int>(tile % tiles_per_group()) * kLanes;
+  KOKKOS_INLINE_FUNCTION std::int64_t first_unit(std::int64_t tile) const {
+    return tile % tiles_per_group() * kLanes;
   }
   KOKKOS_INLINE_FUNCTION int width(std::int64_t tile) const {
-    const int left = units - first_unit(tile);
-    return left < kLanes ? left : kLanes;
+    const std::int64_t left = flat.units - first_unit(tile);
+    return static_cast<int>(left < kLanes ? left : kLanes);
   }
-  KOKKOS_INLINE_FUNCTION std::int64_t in_rows(std::int64_t tile) const {
-    return group(tile) * kLanes * row_stride() + first_unit(tile);
+  KOKKOS_INLINE_FUNCTION std::int64_t in_flat(std::int64_t tile) const {
+    return flat.sixteen(group(tile) * kLanes, first_unit(tile));
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t next_slot() const {
+    return flat.layout == Layout::panels ? kLanes : flat.stride;
   }
   KOKKOS_INLINE_FUNCTION std::int64_t in_lanes(std::int64_t tile) const {
-    return (group(tile) * units + first_unit(tile)) * kLanes;
+    return (group(tile) * flat.units + first_unit(tile)) * kLanes;
   }
 };
 
-void rows_to_lanes(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  const Tile tiles{from.shape.units()};
-  const float* rows = from.data.data();
+void flat_to_lanes(const ExecSpace& exec, const Activation& from, const Activation& to) {
+  const Tile tiles{ActivationIndex(from)};
+  const float* flat = from.data.data();
   float* lanes = to.data.data();
   if (runs_device_kernels()) {
-    Kokkos::parallel_for("quern::layers::rows_to_lanes", RangePolicy(exec, 0, to.size()),
-                         device::RowsToLanes{rows, lanes, from.shape.units()});
+    expect(from.layout == Layout::rows, "rows, on a device");
+    Kokkos::parallel_for("quern::layers::flat_to_lanes", RangePolicy(exec, 0, to.size()),
+                         device::RowsToLanes{flat, lanes, from.shape.units()});
   } else if constexpr (kHostExecution) {
     Kokkos::parallel_for(
-        "quern::layers::rows_to_lanes",
+        "quern::layers::flat_to_lanes",
         RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
         KOKKOS_LAMBDA(std::int64_t tile) {
-          const float* in = rows + tiles.in_rows(tile);
+          const float* in = flat + tiles.in_flat(tile);
           float* out = lanes + tiles.in_lanes(tile);
           for (int u = 0; u < tiles.width(tile); ++u)
-            for (int l = 0; l < kLanes; ++l) out[u * kLanes + l] = in[l * tiles.row_stride() + u];
+            for (int l = 0; l < kLanes; ++l) out[u * kLanes + l] = in[l * tiles.next_slot() + u];
         });
   }
 }
 
-void lanes_to_rows(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  const Tile tiles{from.shape.units()};
+void lanes_to_flat(const ExecSpace& exec, const Activation& from, const Activation& to) {
+  const Tile tiles{ActivationIndex(to)};
   const float* lanes = from.data.data();
-  float* rows = to.data.data();
+  float* flat = to.data.data();
   if (runs_device_kernels()) {
-    Kokkos::parallel_for("quern::layers::lanes_to_rows", RangePolicy(exec, 0, to.size()),
-                         device::LanesToRows{lanes, rows, from.shape.units()});
+    expect(to.layout == Layout::rows, "rows, on a device");
+    Kokkos::parallel_for("quern::layers::lanes_to_flat", RangePolicy(exec, 0, to.size()),
+                         device::LanesToRows{lanes, flat, from.shape.units()});
   } else if constexpr (kHostExecution) {
     Kokkos::parallel_for(
-        "quern::layers::lanes_to_rows",
+        "quern::layers::lanes_to_flat",
         RangePolicy(exec, 0, from.slots / kLanes * tiles.tiles_per_group()),
         KOKKOS_LAMBDA(std::int64_t tile) {
           const float* in = lanes + tiles.in_lanes(tile);
-          float* out = rows + tiles.in_rows(tile);
+          float* out = flat + tiles.in_flat(tile);
           const int width = tiles.width(tile);
-          for (int l = 0; l < kLanes; ++l, out += tiles.row_stride()) {
+          for (int l = 0; l < kLanes; ++l, out += tiles.next_slot()) {
             for (int u = 0; u < width; ++u) out[u] = in[u * kLanes + l];
             for (int u = width; u < kLanes; ++u) out[u] = 0;
           }
         });
   }
+}
+
+/// Between rows and panels: a work item is a slot.
+void flat_to_flat(const ExecSpace& exec, const Activation& from, const Activation& to) {
+  const ActivationIndex source(from);
+  const ActivationIndex target(to);
+  const float* in = from.data.data();
+  float* out = to.data.data();
+  Kokkos::parallel_for(
+      "quern::layers::flat_to_flat", RangePolicy(exec, 0, from.slots),
+      KOKKOS_LAMBDA(std::int64_t slot) {
+        for (std::int64_t u = 0; u < source.units; u += kLanes) {
+          const std::int64_t left = source.units - u;
+          for (int l = 0; l < kLanes; ++l)
+            out[target.sixteen(slot, u) + l] = l < left ? in[source.sixteen(slot, u) + l] : 0;
+        }
+      });
 }
 
 void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
@@ -99,11 +120,15 @@ void convert_layout(const ExecSpace& exec, const Activation& from, const Activat
     copy(exec, from, to);
     return;
   }
+  if (from.layout != Layout::lanes && to.layout != Layout::lanes) {
+    flat_to_flat(exec, from, to);
+    return;
+  }
   expect(from.slots % kLanes == 0, "whole lane groups");
-  if (from.layout == Layout::rows)
-    rows_to_lanes(exec, from, to);
+  if (to.layout == Layout::lanes)
+    flat_to_lanes(exec, from, to);
   else
-    lanes_to_rows(exec, from, to);
+    lanes_to_flat(exec, from, to);
 }
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion between the two layouts, where an image layer meets a flat one.
+// Conversion between the layouts, where an image layer meets a flat one.
 #pragma once
 
 #include "tensor/activation.hpp"
@@ -7,7 +7,8 @@
 namespace quern {
 
 /// Copies the values of `from` to `to`, which has the same slots and as many units (the shapes may
-/// differ: flattening) and may have another layout. Overwrites; the padding of rows becomes zero.
+/// differ: flattening) and may have another layout. Overwrites; the padding of rows and panels
+/// becomes zero.
 void convert_layout(const ExecSpace& exec, const Activation& from, const Activation& to);
 
 }  // namespace quern

@@ -11,8 +11,17 @@ namespace quern {
 
 namespace {
 
-ConstMatrix rows_of(const Activation& a) {
-  return {a.data.data(), a.slots, a.shape.units(), a.row_stride()};
+// [slots, units] in rows or panels.
+Matrix matrix_of(const Activation& a) {
+  const bool panels = a.layout == Layout::panels;
+  return {a.data.data(), a.slots, a.shape.units(),
+          panels ? std::int64_t{kLanes} : std::int64_t{a.row_stride()},
+          panels ? a.panel_stride() : std::int64_t{kLanes}};
+}
+
+ConstMatrix values_of(const Activation& a) {
+  const Matrix m = matrix_of(a);
+  return {m.data, m.rows, m.columns, m.stride, m.panel};
 }
 
 }  // namespace
@@ -46,19 +55,19 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activ
   Epilogue epilogue;
   epilogue.bias = step.parameters.data() + bias_;
   epilogue.relu = fused_relu_;
-  const Matrix result{y.data.data(), y.slots, out_features_, y.row_stride()};
+  const Matrix result = matrix_of(y);
   if (products_)
-    products_->multiply(exec, "quern::layers::linear_forward", result, rows_of(x), weight_t(step),
+    products_->multiply(exec, "quern::layers::linear_forward", result, values_of(x), weight_t(step),
                         epilogue);
   else
-    multiply(exec, "quern::layers::linear_forward", result, rows_of(x), weight_t(step), epilogue);
+    multiply(exec, "quern::layers::linear_forward", result, values_of(x), weight_t(step), epilogue);
 }
 
 void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
                                  const Activation& x, const Activation& dy) {
   if (!products_ && runs_device_kernels()) {
     device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                                    step.gradients, weight_, rows_of(x), rows_of(dy), bias_);
+                                    step.gradients, weight_, values_of(x), values_of(dy), bias_);
     return;
   }
   if (products_ && step.schedule.num_partials == 1) {
@@ -66,13 +75,13 @@ void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
     products_->multiply_inner(exec, "quern::layers::linear_weight_gradient",
                               {step.gradients.data.data() + weight_.offset, in_features_,
                                out_features_, weight_.stride, weight_.panel},
-                              rows_of(x), rows_of(dy));
+                              values_of(x), values_of(dy));
   } else {
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                    weight_, rows_of(x), rows_of(dy));
+                    weight_, values_of(x), values_of(dy));
   }
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy.data,
-                 dy.row_stride(), out_features_, step.gradients, bias_);
+  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, values_of(dy),
+                 step.gradients, bias_);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -85,18 +94,18 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, cons
                             const Activation& dy, const Activation& dx) {
   Epilogue epilogue;
   if (fused_input_relu_) epilogue.relu_gate = x.data.data();
-  const Matrix result{dx.data.data(), dx.slots, in_features_, dx.row_stride()};
+  const Matrix result = matrix_of(dx);
   if (products_) {
     products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result,
-                                   rows_of(dy), weight_t(step), epilogue);
+                                   values_of(dy), weight_t(step), epilogue);
   } else if (runs_device_kernels()) {
-    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
+    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, values_of(dy),
                                 weight_t(step), epilogue);
   } else if constexpr (kHostExecution) {
     // A CPU reads whole vectors of W's rows.
     const Matrix rows = in_panels(weight_rows_.data(), out_features_, in_features_);
     transpose(exec, "quern::layers::linear_transpose", rows, weight_t(step));
-    multiply(exec, "quern::layers::linear_input_gradient", result, rows_of(dy),
+    multiply(exec, "quern::layers::linear_input_gradient", result, values_of(dy),
              {rows.data, rows.rows, rows.columns, rows.stride, rows.panel}, epilogue);
   }
 }

@@ -14,7 +14,7 @@ class Linear final : public Layer {
   /// Uses spec.features. `input` must be flat.
   Linear(const LayerSpec& spec, const Shape& input);
 
-  Layout input_layout(Layout) const override { return Layout::rows; }
+  Layout input_layout(Layout) const override { return flat_layout(); }
   bool fuse_relu() override { return fused_relu_ = true; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }

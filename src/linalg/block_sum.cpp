@@ -9,20 +9,18 @@
 namespace quern {
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstFloatView& values, std::int64_t slot_stride, std::int64_t columns,
-                    const GradientPartials& partials, std::int64_t offset) {
+                    const ConstMatrix& values, const GradientPartials& partials,
+                    std::int64_t offset) {
   if (schedule.num_blocks == 0) return;
-  expect(columns <= slot_stride, "columns inside a slot");
-  expect(
-      (schedule.slots() - 1) * slot_stride + columns <= static_cast<std::int64_t>(values.extent(0)),
-      "values of every slot");
-  expect((schedule.num_partials - 1) * partials.stride + offset + columns <=
+  expect(values.rows >= schedule.slots(), "values of every slot");
+  expect((schedule.num_partials - 1) * partials.stride + offset + values.columns <=
              static_cast<std::int64_t>(partials.data.extent(0)),
          "room for the partials");
   if (runs_device_kernels()) {
-    device::block_tree_sum(exec, label, schedule, values, slot_stride, columns, partials, offset);
+    expect(values.panel == kLanes, "values in rows, on a device");
+    device::block_tree_sum(exec, label, schedule, values, partials, offset);
   } else if constexpr (kHostExecution) {
-    host::block_tree_sum(exec, label, schedule, values, slot_stride, columns, partials, offset);
+    host::block_tree_sum(exec, label, schedule, values, partials, offset);
   }
 }
 

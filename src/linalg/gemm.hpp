@@ -16,13 +16,13 @@ namespace quern {
 struct Epilogue {
   const float* bias = nullptr;       ///< [n]: added to each row
   bool relu = false;                 ///< values that are not above 0 become 0
-  const float* relu_gate = nullptr;  ///< [m, n] with C's stride: C becomes 0 where the gate is not
+  const float* relu_gate = nullptr;  ///< [m, n] laid out like C: C becomes 0 where the gate is not
                                      ///< above 0, the slope of ReLU with this output
 };
 
 /// C = epilogue(A B). Overwrites C.
 /// A [m, k], B [k, n], C [m, n]. No aliasing, except that the gate may be anything. 2 m k n flop.
-/// B may be in panels. Reads whole vectors: rows of B, bias and gate must be readable up to n
+/// Each may be in panels. Reads whole vectors: rows of B, bias and gate must be readable up to n
 /// rounded up to kLanes. Deterministic: element (i, j) is one FMA chain over k, whatever m, n and
 /// the threads are.
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
@@ -30,8 +30,8 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
 
 /// Per partial p: sum over this rank's slots of A[s, i] B[s, j], added in the order of the block
 /// tree, at `place` of partial p. Overwrites.
-/// A [slots, m], B [slots, n]; rows of B readable up to n rounded up to kLanes.
-/// This is the weight gradient of a linear layer, transposed: A = x, B = dy.
+/// A [slots, m], B [slots, n], each may be in panels; rows of B readable up to n rounded up to
+/// kLanes. This is the weight gradient of a linear layer, transposed: A = x, B = dy.
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
                      const GradientPartials& partials, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b);

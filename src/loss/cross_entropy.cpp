@@ -14,56 +14,76 @@ namespace {
 
 /// Everything that one slot needs to know.
 struct CrossEntropySlot {
-  const float* logits;  ///< [slots, row_stride]
-  float* d_logits;      ///< the same shape, or null
+  const float* logits;  ///< in rows or panels
+  float* d_logits;      ///< laid out alike, or null
   float* values;        ///< [slots, Loss::kColumns]
   View<const std::int64_t> sample_of_slot;
   View<const std::uint8_t> labels;
   StepScalarsView scalars;
-  int classes;
-  int row_stride;
+  ActivationIndex at;
+
+  KOKKOS_INLINE_FUNCTION int classes() const { return static_cast<int>(at.units); }
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
     const std::int64_t sample = sample_of_slot(slot);
     float* value = values + slot * Loss::kColumns;
-    float* dx = d_logits ? d_logits + slot * row_stride : nullptr;
     value[Loss::kLoss] = 0;
     value[Loss::kCorrect] = 0;
-    if (dx)
-      for (int v = 0; v < row_stride; ++v) dx[v] = 0;
+    if (d_logits) {
+      for (int v = 0; v < classes(); v += kLanes) {
+        float* dx = d_logits + at.sixteen(slot, v);
+        QUERN_VECTORIZE
+        for (int l = 0; l < kLanes; ++l) dx[l] = 0;
+      }
+    }
     if (sample < 0) return;
-    const float* x = logits + slot * row_stride;
     const int label = labels(sample);
-    if (label >= classes) {
+    if (label >= classes()) {
       value[Loss::kLoss] = Kokkos::Experimental::quiet_NaN_v<float>;
       return;
     }
     int best = 0;
-    for (int v = 1; v < classes; ++v)
-      if (x[v] > x[best]) best = v;
+    float largest = logits[at(slot, 0)];
+    for (int v = 1; v < classes(); ++v) {
+      const float logit = logits[at(slot, v)];
+      if (!(logit > largest)) continue;
+      largest = logit;
+      best = v;
+    }
     value[Loss::kCorrect] = best == label ? 1.0f : 0.0f;
-    value[Loss::kLoss] = softmax(x, dx, x[best], label);
+    value[Loss::kLoss] = softmax(slot, largest, label);
   }
 
-  /// Returns the loss; overwrites the classes of dx unless it is null.
-  KOKKOS_INLINE_FUNCTION float softmax(const float* x, float* dx, float largest, int label) const {
+  KOKKOS_INLINE_FUNCTION int width_at(int begin) const {
+    return classes() - begin < kLanes ? classes() - begin : kLanes;
+  }
+
+  /// Returns the loss; overwrites the classes of the gradient unless it is null.
+  KOKKOS_INLINE_FUNCTION float softmax(std::int64_t slot, float largest, int label) const {
     float total = 0;
-    for (int begin = 0; begin < classes; begin += kLanes) {
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      const std::int64_t i = at.sixteen(slot, begin);
       float power[kLanes];
       QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) power[l] = exp_normal(x[begin + l] - largest);
-      const int width = classes - begin < kLanes ? classes - begin : kLanes;
+      for (int l = 0; l < kLanes; ++l) power[l] = exp_normal(logits[i + l] - largest);
+      const int width = width_at(begin);
       for (int l = 0; l < width; ++l) total += power[l];
-      if (dx)
-        for (int l = 0; l < width; ++l) dx[begin + l] = power[l];
+      if (d_logits)
+        for (int l = 0; l < width; ++l) d_logits[i + l] = power[l];
     }
-    if (dx) {
-      const float inverse_count = scalars().inverse_count;
-      dx[label] -= total;
+    if (d_logits) set_gradient(slot, total, label);
+    return Kokkos::log(total) + (largest - logits[at(slot, label)]);
+  }
+
+  KOKKOS_INLINE_FUNCTION void set_gradient(std::int64_t slot, float total, int label) const {
+    const float inverse_count = scalars().inverse_count;
+    d_logits[at(slot, label)] -= total;
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      float* dx = d_logits + at.sixteen(slot, begin);
+      const int width = width_at(begin);
       QUERN_VECTORIZE
-      for (int v = 0; v < classes; ++v) dx[v] = dx[v] / total * inverse_count;
+      for (int l = 0; l < width; ++l) dx[l] = dx[l] / total * inverse_count;
     }
-    return Kokkos::log(total) + (largest - x[label]);
   }
 };
 
@@ -78,7 +98,7 @@ CrossEntropy::CrossEntropy(const Shape& prediction) : Loss(prediction) {
 void CrossEntropy::evaluate_slots(const ExecSpace& exec, const LossContext& step,
                                   const Activation& prediction, const LossTarget& target,
                                   const Activation& d_prediction, const FloatView& values) const {
-  expect(prediction.layout == Layout::rows, "a prediction in rows");
+  expect(prediction.layout == flat_layout(), "a prediction in the layout of flat layers");
   if (runs_device_kernels()) {
     for_each_team(exec, "quern::loss::cross_entropy", prediction.slots,
                   device::CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(),
@@ -86,11 +106,10 @@ void CrossEntropy::evaluate_slots(const ExecSpace& exec, const LossContext& step
                                              target.labels.data(), step.scalars.data(),
                                              prediction.shape.units(), prediction.row_stride()});
   } else if constexpr (kHostExecution) {
-    Kokkos::parallel_for(
-        "quern::loss::cross_entropy", RangePolicy(exec, 0, prediction.slots),
-        CrossEntropySlot{prediction.data.data(), d_prediction.data.data(), values.data(),
-                         step.sample_of_slot, target.labels, step.scalars, prediction.shape.units(),
-                         prediction.row_stride()});
+    Kokkos::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, prediction.slots),
+                         CrossEntropySlot{prediction.data.data(), d_prediction.data.data(),
+                                          values.data(), step.sample_of_slot, target.labels,
+                                          step.scalars, ActivationIndex(prediction)});
   }
 }
 

@@ -14,7 +14,7 @@ class CrossEntropy final : public Loss {
  public:
   /// Throws InputError unless `prediction` is flat.
   explicit CrossEntropy(const Shape& prediction);
-  Layout input_layout(Layout) const override { return Layout::rows; }
+  Layout input_layout(Layout) const override { return flat_layout(); }
 
  protected:
   void evaluate_slots(const ExecSpace& exec, const LossContext& step, const Activation& prediction,

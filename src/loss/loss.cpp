@@ -26,8 +26,8 @@ void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activat
          "a gradient shaped like the prediction");
   if (slots == 0) return;
   evaluate_slots(exec, step, prediction, target, d_prediction, slot_values_);
-  block_tree_sum(exec, "quern::loss::block_tree_sum", step.schedule, slot_values_, kColumns,
-                 kColumns, sums, offset);
+  block_tree_sum(exec, "quern::loss::block_tree_sum", step.schedule,
+                 {slot_values_.data(), slots, kColumns, kColumns}, sums, offset);
 }
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {

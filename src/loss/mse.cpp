@@ -29,25 +29,28 @@ struct MseArrays {
   }
 };
 
-/// One slot in rows: lane l sums the units l, l + 16, ..., then the lanes are added as a tree.
-struct MseRow : MseArrays {
+/// One slot in rows or panels: lane l sums the units l, l + 16, ..., then the lanes are added as a
+/// tree.
+struct MseFlat : MseArrays {
+  ActivationIndex at;
+
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
-    const std::int64_t row_stride = row_floats(units);
-    const float* x = prediction + slot * row_stride;
-    const float* t = target + slot * row_stride;
-    float* dx = d_prediction ? d_prediction + slot * row_stride : nullptr;
     const float factor = sample_of_slot(slot) >= 0 ? slope_factor() : 0;
     float lane[kLanes] = {};
     const int whole = units / kLanes * kLanes;
-    for (int u = 0; u < whole; u += kLanes) add(x + u, t + u, dx ? dx + u : nullptr, factor, lane);
+    for (int u = 0; u < whole; u += kLanes) {
+      const std::int64_t i = at.sixteen(slot, u);
+      add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor, lane);
+    }
     if (whole < units) {
+      const std::int64_t i = at.sixteen(slot, whole);
       float tail_x[kLanes] = {};
       float tail_t[kLanes] = {};
       for (int l = 0; l < units - whole; ++l) {
-        tail_x[l] = x[whole + l];
-        tail_t[l] = t[whole + l];
+        tail_x[l] = prediction[i + l];
+        tail_t[l] = target[i + l];
       }
-      add(tail_x, tail_t, dx ? dx + whole : nullptr, factor, lane);
+      add(tail_x, tail_t, d_prediction ? d_prediction + i : nullptr, factor, lane);
     }
     for (int width = kLanes / 2; width > 0; width /= 2)
       for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
@@ -101,6 +104,7 @@ void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
              wanted.slots == prediction.slots,
          "a target shaped like the prediction");
   if (runs_device_kernels()) {
+    expect(prediction.layout != Layout::panels, "rows or lanes, on a device");
     const device::MseTeam<> kernel{
         prediction.data.data(),     wanted.data.data(),  d_prediction.data.data(), values.data(),
         step.sample_of_slot.data(), step.scalars.data(), prediction.shape.units(), prediction.slots,
@@ -110,9 +114,9 @@ void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
     const MseArrays arrays{prediction.data.data(),  wanted.data.data(),  d_prediction.data.data(),
                            values.data(),           step.sample_of_slot, step.scalars,
                            prediction.shape.units()};
-    if (prediction.layout == Layout::rows)
-      Kokkos::parallel_for("quern::loss::mse_rows", RangePolicy(exec, 0, prediction.slots),
-                           MseRow{arrays});
+    if (prediction.layout != Layout::lanes)
+      Kokkos::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, prediction.slots),
+                           MseFlat{arrays, ActivationIndex(prediction)});
     else
       Kokkos::parallel_for("quern::loss::mse_lanes",
                            RangePolicy(exec, 0, prediction.slots / kLanes), MseLanes{arrays});

@@ -65,7 +65,7 @@ struct Check {
   explicit Check(Layer& checked) : layer(checked) {
     layer.add_parameters(table);
     layer.allocate(kSlots);
-    const Layout layout = layer.input_layout(Layout::rows);
+    const Layout layout = layer.input_layout(flat_layout());
     const Layout out = layer.output_layout(layout);
     const auto activation = [](const Shape& shape, Layout with) {
       return allocate_activation("quern::network::gradient_check", shape, with, kSlots);

@@ -29,7 +29,7 @@ Network::Network(const NetworkSpec& spec) {
     throw InputError("network.input is " + to_string(spec.input) + ", expected at most " +
                      std::to_string(kMaxUnits) + " values");
   }
-  input_ = Activation{{}, spec.input, Layout::rows, 0};
+  input_ = Activation{{}, spec.input, flat_layout(), 0};
   output_ = input_;
   BuiltLayers built = build_layers(spec);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
@@ -89,7 +89,7 @@ void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
 }
 
 void Network::append_conversion(Layout to) {
-  uses_lanes_ = true;  // one of the two is
+  if (to == Layout::lanes || output_.layout == Layout::lanes) uses_lanes_ = true;
   if (stages_.empty()) {
     // The batch is gathered in the layout that the first layer wants.
     input_.layout = to;
@@ -105,8 +105,8 @@ void Network::append_conversion(Layout to) {
 }
 
 void Network::append_flatten() {
-  if (output_.layout == Layout::lanes) append_conversion(Layout::rows);
-  // Rows hold the units in the same order whatever their shape is called.
+  if (output_.layout == Layout::lanes) append_conversion(flat_layout());
+  // Flat layouts hold the units in the same order whatever their shape is called.
   output_.shape = Shape{output_.shape.units()};
 }
 

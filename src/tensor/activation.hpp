@@ -5,9 +5,13 @@
 // padded to whole lane groups where a network has image layers. Empty slots hold finite values that
 // never reach a result, because their loss gradient is zero.
 //
-// Two layouts, both float:
+// Three layouts, all float:
+//   panels element (s, unit) at unit / 16 * panel_stride + s * 16 + unit % 16,
+//          panel_stride = row_floats(16 slots).
+//          Flat layers on a CPU: a vector register holds 16 units of one sample, and products walk
+//          through neighbouring cache lines whether they go along the units or down the slots.
 //   rows   element (s, unit) at s * row_stride + unit, row_stride = row_floats(units).
-//          Flat layers: a vector register holds 16 units of one sample.
+//          Flat layers on a device, and layers that want it simple.
 //   lanes  element (s, unit) at ((s / 16) * units + unit) * 16 + s % 16.
 //          Image layers: a vector register holds one unit of 16 samples, so no lane is ever wasted
 //          on odd widths or channel counts.
@@ -19,7 +23,10 @@
 
 namespace quern {
 
-enum class Layout { rows, lanes };
+enum class Layout { panels, rows, lanes };
+
+/// Where flat layers work: panels with the kernels of a CPU, rows with those of a device.
+Layout flat_layout();
 
 struct Activation {
   FloatView data;
@@ -29,25 +36,31 @@ struct Activation {
 
   bool empty() const { return data.extent(0) == 0; }
   int row_stride() const { return static_cast<int>(row_floats(shape.units())); }
-  /// Floats in use.
-  std::int64_t size() const {
-    return layout == Layout::rows ? std::int64_t{slots} * row_stride()
-                                  : std::int64_t{slots} * shape.units();
-  }
+  std::int64_t panel_stride() const { return row_floats(std::int64_t{kLanes} * slots); }
+  /// Floats in use, padding included.
+  std::int64_t size() const;
 };
 
-/// Position of (slot, unit), for kernels that work in either layout.
+/// Position of (slot, unit), for kernels that work in any layout.
 struct ActivationIndex {
   Layout layout;
   std::int64_t units;
-  std::int64_t row_stride;
+  std::int64_t stride;  ///< rows: of a row; panels: of a panel
 
   explicit ActivationIndex(const Activation& a)
-      : layout(a.layout), units(a.shape.units()), row_stride(a.row_stride()) {}
+      : layout(a.layout),
+        units(a.shape.units()),
+        stride(a.layout == Layout::panels ? a.panel_stride() : a.row_stride()) {}
 
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t slot, std::int64_t unit) const {
-    if (layout == Layout::rows) return slot * row_stride + unit;
-    return (slot / kLanes * units + unit) * kLanes + slot % kLanes;
+    if (layout == Layout::lanes) return (slot / kLanes * units + unit) * kLanes + slot % kLanes;
+    return sixteen(slot, unit / kLanes * kLanes) + unit % kLanes;
+  }
+
+  /// Rows and panels: where the neighbouring units `unit` .. `unit` + 15 begin; 16 divides `unit`.
+  KOKKOS_INLINE_FUNCTION std::int64_t sixteen(std::int64_t slot, std::int64_t unit) const {
+    if (layout == Layout::rows) return slot * stride + unit;
+    return unit / kLanes * stride + slot * kLanes;
   }
 };
 

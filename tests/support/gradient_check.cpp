@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "support/random_values.hpp"
 #include "support/views.hpp"
@@ -138,10 +139,9 @@ void check_layer_gradients(Layer& layer, const GradientCheck& check) {
   ParameterTable table;
   layer.add_parameters(table);
   layer.allocate(check.batch.slots());
-  const Layout first = layer.input_layout(Layout::rows);
-  const Layout second = layer.input_layout(Layout::lanes);
-  check_in_layout(layer, check, first, table);
-  if (second != first) check_in_layout(layer, check, second, table);
+  std::set<Layout> layouts;
+  for (const Layout incoming : all_layouts()) layouts.insert(layer.input_layout(incoming));
+  for (const Layout layout : layouts) check_in_layout(layer, check, layout, table);
 }
 
 std::vector<double> central_differences(const std::function<double(const std::vector<double>&)>& f,

@@ -2,7 +2,7 @@
 // Numerical checks of derivatives by central differences.
 //
 //   Linear layer(spec, input);
-//   test::check_layer_gradients(layer);                 // both layouts, dx and every parameter
+//   test::check_layer_gradients(layer);                 // all layouts, dx and every parameter
 #pragma once
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ struct LayerRun {
 inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const std::vector<float>& x,
                           const std::vector<float>& dy,
                           const std::map<std::string, std::vector<float>>& parameters) {
-  const Layout layout = layer.input_layout(Layout::rows);
+  const Layout layout = layer.input_layout(flat_layout());
   const int multiple = layout == Layout::lanes ? kLanes : 1;
   const int block_slots = (block_samples + multiple - 1) / multiple * multiple;
   const int blocks = (samples + block_samples - 1) / block_samples;

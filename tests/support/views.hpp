@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tensor/activation.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern::test {
 
@@ -81,15 +82,27 @@ inline Activation make_activation(const Shape& shape, Layout layout, int slots,
   return activation;
 }
 
-/// Largest magnitude in the padding of rows (0 for lanes): must be 0 after gather and conversion.
+/// The layouts of flat layers; panels are for the kernels of a CPU.
+inline std::vector<Layout> flat_layouts() {
+  if (runs_device_kernels()) return {Layout::rows};
+  return {Layout::panels, Layout::rows};
+}
+inline std::vector<Layout> all_layouts() {
+  std::vector<Layout> layouts = flat_layouts();
+  layouts.push_back(Layout::lanes);
+  return layouts;
+}
+
+/// Largest magnitude in the padding of units to whole lane groups, in rows and panels (0 for
+/// lanes): must be 0 after gather and conversion.
 inline float padding_of(const Activation& activation) {
   if (activation.layout == Layout::lanes) return 0;
   const std::vector<float> raw = to_vector(activation.data);
+  const ActivationIndex at(activation);
   float largest = 0;
   for (int s = 0; s < activation.slots; ++s)
-    for (int u = activation.shape.units(); u < activation.row_stride(); ++u)
-      largest = std::max(largest,
-                         std::abs(raw[static_cast<std::size_t>(s * activation.row_stride() + u)]));
+    for (std::int64_t u = activation.shape.units(); u % kLanes != 0; ++u)
+      largest = std::max(largest, std::abs(raw[static_cast<std::size_t>(at(s, u))]));
   return largest;
 }
 

@@ -6,6 +6,7 @@
 
 #include "linalg/block_schedule.hpp"
 #include "linalg/device/block_stack.hpp"
+#include "linalg/matrix.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
@@ -55,12 +56,11 @@ struct ColumnSums {
 };
 
 inline void block_tree_sum(const ExecSpace& exec, const std::string& label,
-                           const BlockSchedule& schedule, const ConstFloatView& values,
-                           std::int64_t slot_stride, std::int64_t columns,
+                           const BlockSchedule& schedule, const ConstMatrix& values,
                            const GradientPartials& partials, std::int64_t offset) {
-  const ColumnSums<> kernel{
-      walk_of(schedule), schedule.block_slots,          values.data(),  slot_stride,
-      columns,           partials.data.data() + offset, partials.stride};
+  const ColumnSums<> kernel{walk_of(schedule), schedule.block_slots, values.data,
+                            values.stride,     values.columns,       partials.data.data() + offset,
+                            partials.stride};
   for_each_team(exec, label, kernel.num_teams(), kernel);
 }
 

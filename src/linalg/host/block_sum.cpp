@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/host/block_sum.hpp"
 
+#include "linalg/host/simd.hpp"
+
 namespace quern::host {
 
 namespace {
@@ -8,27 +10,39 @@ namespace {
 // Columns of one work item: four vector registers on the widest processors.
 constexpr int kColumnChunk = 64;
 
-/// Sums Width columns over all slots, or `width` columns where Width is 0: full chunks have a width
+/// Sums Width columns over all slots, or values.columns where Width is 0: full chunks have a width
 /// that the compiler knows.
 template <int Width>
 struct ColumnSum {
   BlockSchedule schedule;
-  const float* values;
-  std::int64_t slot_stride;
+  ConstMatrix values;
   float* sums;
   std::int64_t partial_stride;
-  int width;
 
-  KOKKOS_INLINE_FUNCTION int columns() const { return Width == 0 ? width : Width; }
+  static constexpr int kGroups = Width == 0 ? 1 : Width / kLanes;
 
-  KOKKOS_INLINE_FUNCTION void add_block(int block, float* sum) const {
-    const float* row = values + std::int64_t{block} * schedule.block_slots * slot_stride;
-    for (int c = 0; c < columns(); ++c) sum[c] = 0;
-    for (int s = 0; s < schedule.block_slots; ++s, row += slot_stride)
-      for (int c = 0; c < columns(); ++c) sum[c] += row[c];
+  int columns() const { return Width == 0 ? values.columns : Width; }
+
+  void add_block(int block, float* sum) const {
+    const float* rows = values.data + std::int64_t{block} * schedule.block_slots * values.stride;
+    int c = 0;
+    for (; c + kGroups * kLanes <= columns(); c += kGroups * kLanes) add_vectors(rows, c, sum);
+    for (; c < columns(); ++c) {
+      const float* value = rows + values.place(0, c);
+      sum[c] = 0;
+      for (int s = 0; s < schedule.block_slots; ++s, value += values.stride) sum[c] += *value;
+    }
   }
 
-  KOKKOS_INLINE_FUNCTION void operator()() const {
+  void add_vectors(const float* rows, int c, float* sum) const {
+    const float* row = rows + values.place(0, c);
+    simd::Vector total[kGroups] = {};
+    for (int s = 0; s < schedule.block_slots; ++s, row += values.stride)
+      for (int g = 0; g < kGroups; ++g) total[g] += simd::load(row + g * values.panel);
+    for (int g = 0; g < kGroups; ++g) simd::store(sum + c + g * kLanes, total[g]);
+  }
+
+  void operator()() const {
     float stack[BlockSchedule::kMaxDepth][kColumnChunk];
     int depth = 0;
     for (int block = 0; block < schedule.num_blocks; ++block) {
@@ -44,21 +58,21 @@ struct ColumnSum {
 }  // namespace
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstFloatView& values, std::int64_t slot_stride, std::int64_t columns,
-                    const GradientPartials& partials, std::int64_t offset) {
-  const float* source = values.data();
+                    const ConstMatrix& values, const GradientPartials& partials,
+                    std::int64_t offset) {
   float* target = partials.data.data() + offset;
   const std::int64_t stride = partials.stride;
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, (columns + kColumnChunk - 1) / kColumnChunk),
+      label, RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
       KOKKOS_LAMBDA(std::int64_t chunk) {
-        const std::int64_t c = chunk * kColumnChunk;
-        const std::int64_t left = columns - c;
-        const int width = static_cast<int>(left < kColumnChunk ? left : kColumnChunk);
-        if (width == kColumnChunk)
-          ColumnSum<kColumnChunk>{schedule, source + c, slot_stride, target + c, stride, width}();
+        const int first = static_cast<int>(chunk) * kColumnChunk;
+        ConstMatrix part = values;
+        part.data += values.place(0, first);
+        part.columns = values.columns - first;
+        if (part.columns >= kColumnChunk)
+          ColumnSum<kColumnChunk>{schedule, part, target + first, stride}();
         else
-          ColumnSum<0>{schedule, source + c, slot_stride, target + c, stride, width}();
+          ColumnSum<0>{schedule, part, target + first, stride}();
       });
 }
 

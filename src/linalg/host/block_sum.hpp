@@ -4,12 +4,13 @@
 #include <string>
 
 #include "linalg/block_schedule.hpp"
+#include "linalg/matrix.hpp"
 
 namespace quern::host {
 
 /// linalg/block_sum.hpp on a CPU: a work item sums some neighbouring columns.
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstFloatView& values, std::int64_t slot_stride, std::int64_t columns,
-                    const GradientPartials& partials, std::int64_t offset);
+                    const ConstMatrix& values, const GradientPartials& partials,
+                    std::int64_t offset);
 
 }  // namespace quern::host

@@ -71,6 +71,27 @@ inline V load(const float* p) {
   }
 }
 
+/// Sixteen bytes (of a register: as many as it has lanes) as floats.
+template <class V = Vector>
+inline V load_bytes(const std::uint8_t* p) {
+  if constexpr (kLanesOf<V> == kRegisterLanes) {
+#if defined(__AVX512F__)
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#elif defined(__AVX2__)
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#else
+    V floats;
+    for (int lane = 0; lane < kRegisterLanes; ++lane) floats[lane] = static_cast<float>(p[lane]);
+    return floats;
+#endif
+  } else {
+    using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
+    return {load_bytes<Half>(p), load_bytes<Half>(p + kLanesOf<Half>)};
+  }
+}
+
 /// v, which the compiler shall not load anew for each use: a load for every product is one too
 /// many.
 inline Register in_register(Register v) {
@@ -215,12 +236,17 @@ inline void sum_lanes(const Vector* values, float* sums) {
 // Tile sizes that fill, and do not overflow, the register file.
 //   kRows x kVectors                  matrix products
 //   kTallRows                         the same, where a tile is at most half as wide
+//   kBlockVectors                     sums of blocks, vectors of a tile. Fewer: each block ends
+//   with
+//                                     storing the tile, and Zen 3 stalls where more than 8
+//                                     registers are stored at once (12 cost a fifth of the kernel)
 //   kConvChannels x kConvColumns      convolution: channels times neighbouring pixels
 //   kWeightTile                       convolution: weight gradients held at once, in registers
 #if defined(__AVX512F__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 4;
 inline constexpr int kTallRows = 12;
+inline constexpr int kBlockVectors = 16;
 inline constexpr int kConvChannels = 8;
 inline constexpr int kConvColumns = 3;
 inline constexpr int kWeightTile = 25;
@@ -228,6 +254,7 @@ inline constexpr int kWeightTile = 25;
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
 inline constexpr int kTallRows = 6;
+inline constexpr int kBlockVectors = 4;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 25;
@@ -235,6 +262,7 @@ inline constexpr int kWeightTile = 25;
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
 inline constexpr int kTallRows = 6;
+inline constexpr int kBlockVectors = 4;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 12;
@@ -242,6 +270,7 @@ inline constexpr int kWeightTile = 12;
 inline constexpr int kRows = 3;
 inline constexpr int kVectors = 1;
 inline constexpr int kTallRows = 3;
+inline constexpr int kBlockVectors = 2;
 inline constexpr int kConvChannels = 3;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 12;

@@ -30,13 +30,13 @@ std::vector<float> run(Dropout& layer, const StepContext& step, const Activation
   return test::values_of(y);
 }
 
-TEST(Dropout, MatchesTheTwinInBothLayoutsAndEmptySlotsAreZero) {
+TEST(Dropout, MatchesTheTwinInAllLayoutsAndEmptySlotsAreZero) {
   constexpr int number = 5;
   constexpr float probability = 0.3f;
   const test::TestBatch batch{17, 4, 16};
   const StepContext step = test::make_test_step(batch);
   const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
-  for (const Layout layout : {Layout::rows, Layout::lanes})
+  for (const Layout layout : test::all_layouts())
     for (const int units : {1, 3, 17, 33, 257}) {
       Dropout layer(spec_with(probability), {units}, number);
       const std::vector<float> inputs =

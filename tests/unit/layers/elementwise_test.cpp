@@ -15,7 +15,6 @@ namespace {
 
 constexpr LayerType kTypes[] = {LayerType::relu, LayerType::tanh, LayerType::sigmoid,
                                 LayerType::gelu};
-constexpr Layout kLayouts[] = {Layout::rows, Layout::lanes};
 
 LayerSpec spec_of(LayerType type) {
   LayerSpec spec;
@@ -54,8 +53,9 @@ void expect_twin(LayerType type, Layout layout, int slots, const Shape& shape) {
 
 TEST(Elementwise, MatchesTheTwinOnOddSizes) {
   for (const LayerType type : kTypes) {
-    for (const int slots : {1, 3, 17, 33})
-      for (const int units : {1, 3, 17, 33, 257}) expect_twin(type, Layout::rows, slots, {units});
+    for (const Layout layout : test::flat_layouts())
+      for (const int slots : {1, 3, 17, 33})
+        for (const int units : {1, 3, 17, 33, 257}) expect_twin(type, layout, slots, {units});
     for (const int slots : {16, 48}) expect_twin(type, Layout::lanes, slots, {3, 5, 7});
   }
 }
@@ -106,7 +106,7 @@ TEST(Elementwise, NanStaysNanAndSaturationStaysFinite) {
 }
 
 TEST(Elementwise, EveryFloatInUseIsWrittenPaddingIncluded) {
-  for (const Layout layout : kLayouts) {
+  for (const Layout layout : test::all_layouts()) {
     const Activation x = test::filled_activation({3}, layout, 16, 0.5f);
     const Activation y = test::filled_activation({3}, layout, 16, 777);
     const ExecSpace exec;

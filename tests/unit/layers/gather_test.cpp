@@ -42,13 +42,14 @@ void expect_images(Layout layout, int slots, int units) {
 
 TEST(Gather, ImagesMatchTheTwinOnOddSizes) {
   for (const int units : {1, 3, 16, 17, 33, 257, 784}) {
-    for (const int slots : {1, 3, 17, 33}) expect_images(Layout::rows, slots, units);
+    for (const int slots : {1, 3, 17, 33})
+      for (const Layout layout : test::flat_layouts()) expect_images(layout, slots, units);
     for (const int slots : {16, 48}) expect_images(Layout::lanes, slots, units);
   }
 }
 
 TEST(Gather, ValuesMatchTheTwin) {
-  for (const Layout layout : {Layout::rows, Layout::lanes}) {
+  for (const Layout layout : test::all_layouts()) {
     const auto data = test::random_values(kSamples * 33, 4);
     const std::vector<std::int64_t> samples = scattered_samples(32);
     const Activation y = test::filled_activation({33}, layout, 32, 777);
@@ -62,7 +63,7 @@ TEST(Gather, ValuesMatchTheTwin) {
 TEST(Gather, EveryByteIsDividedBy255AsInFloat) {
   std::vector<std::uint8_t> bytes;
   for (int value = 0; value < 256; ++value) bytes.push_back(static_cast<std::uint8_t>(value));
-  for (const Layout layout : {Layout::rows, Layout::lanes}) {
+  for (const Layout layout : test::all_layouts()) {
     const Activation y = test::filled_activation({256}, layout, 16, 777);
     const ExecSpace exec;
     gather_images(exec, test::to_view(bytes), test::to_view(std::vector<std::int64_t>(16, 0)), y);

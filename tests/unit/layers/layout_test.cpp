@@ -16,18 +16,36 @@ void convert(const Activation& from, const Activation& to) {
 }
 
 TEST(Layout, ConvertsBothWaysOnOddSizes) {
-  for (const int slots : {16, 48})
-    for (const int units : {1, 3, 16, 17, 33, 257}) {
+  for (const Layout flat : test::flat_layouts())
+    for (const int slots : {16, 48})
+      for (const int units : {1, 3, 16, 17, 33, 257}) {
+        const auto values = test::random_values(static_cast<std::size_t>(slots * units), 1);
+        const Activation from = test::make_activation({units}, flat, slots, values, 5);
+        const Activation lanes = test::filled_activation({units}, Layout::lanes, slots, 777);
+        const Activation back = test::filled_activation({units}, flat, slots, 777);
+        convert(from, lanes);
+        convert(lanes, back);
+        EXPECT_EQ(test::values_of(lanes), values);
+        EXPECT_EQ(test::values_of(back), values);
+        EXPECT_EQ(test::padding_of(back), 0);
+        EXPECT_EQ(test::to_vector(lanes.data)[static_cast<std::size_t>(lanes.size())], 777.0f);
+      }
+}
+
+TEST(Layout, RowsBecomePanelsAndBackOnAnyNumberOfSlots) {
+  if (runs_device_kernels()) GTEST_SKIP() << "panels are for CPUs";
+  for (const int slots : {1, 3, 17, 128})
+    for (const int units : {1, 3, 16, 17, 257}) {
       const auto values = test::random_values(static_cast<std::size_t>(slots * units), 1);
       const Activation rows = test::make_activation({units}, Layout::rows, slots, values, 5);
-      const Activation lanes = test::filled_activation({units}, Layout::lanes, slots, 777);
+      const Activation panels = test::filled_activation({units}, Layout::panels, slots, 777);
       const Activation back = test::filled_activation({units}, Layout::rows, slots, 777);
-      convert(rows, lanes);
-      convert(lanes, back);
-      EXPECT_EQ(test::values_of(lanes), values);
+      convert(rows, panels);
+      convert(panels, back);
+      EXPECT_EQ(test::values_of(panels), values);
+      EXPECT_EQ(test::padding_of(panels), 0);
       EXPECT_EQ(test::values_of(back), values);
       EXPECT_EQ(test::padding_of(back), 0);
-      EXPECT_EQ(test::to_vector(lanes.data)[static_cast<std::size_t>(lanes.size())], 777.0f);
     }
 }
 

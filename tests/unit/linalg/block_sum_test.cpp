@@ -23,6 +23,17 @@ std::vector<float> uneven_values(std::size_t count) {
 
 class BlockSum : public testing::TestWithParam<Case> {};
 
+// The columns of rows [slots, c.slot_stride] in panels.
+FloatView panels_of(const std::vector<float>& rows, int slots, const Case& c) {
+  std::vector<float> values(static_cast<std::size_t>(slots * round_up_to_lanes(c.columns)), 777.0f);
+  const Matrix panels = in_panels(values.data(), slots, c.columns);
+  for (int s = 0; s < slots; ++s)
+    for (int column = 0; column < c.columns; ++column)
+      panels.data[panels.place(s, column)] =
+          rows[static_cast<std::size_t>(s * c.slot_stride + column)];
+  return test::to_view(values);
+}
+
 TEST_P(BlockSum, HasTheBitsOfTheTwin) {
   const Case c = GetParam();
   const BlockSchedule schedule = make_block_schedule(c.first, c.last, c.total, c.block_slots);
@@ -34,14 +45,19 @@ TEST_P(BlockSum, HasTheBitsOfTheTwin) {
   GradientPartials partials{
       FloatView("test::partials", static_cast<std::size_t>(stride * schedule.num_partials)),
       stride};
-  Kokkos::deep_copy(partials.data, 777.0f);
-
-  const ExecSpace exec;
-  block_tree_sum(exec, "quern::linalg::test_sum", schedule, test::to_view(values), c.slot_stride,
-                 c.columns, partials, offset);
-  exec.fence("test: read sums");
-
-  const std::vector<float> sums = test::to_vector(partials.data);
+  const FloatView rows = test::to_view(values);
+  const auto sum = [&](const ConstMatrix& matrix) {
+    Kokkos::deep_copy(partials.data, 777.0f);
+    const ExecSpace exec;
+    block_tree_sum(exec, "quern::linalg::test_sum", schedule, matrix, partials, offset);
+    exec.fence("test: read sums");
+    return test::to_vector(partials.data);
+  };
+  const std::vector<float> sums = sum({rows.data(), schedule.slots(), c.columns, c.slot_stride});
+  if (!runs_device_kernels()) {
+    const FloatView panels = panels_of(values, schedule.slots(), c);
+    EXPECT_EQ(sum(in_panels<const float>(panels.data(), schedule.slots(), c.columns)), sums);
+  }
   std::vector<float> expected(sums.size(), 777.0f);
   for (int column = 0; column < c.columns; ++column) {
     std::vector<float> slots;
@@ -68,8 +84,8 @@ TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
   const BlockSchedule schedule = make_block_schedule(0, 4, 4, 1);
   const GradientPartials partials{FloatView("test::partials", 1), 1};
   const ExecSpace exec;
-  block_tree_sum(exec, "quern::linalg::test_sum", schedule,
-                 test::to_view<float>({1e8f, 1, -1e8f, 1}), 1, 1, partials, 0);
+  const FloatView values = test::to_view<float>({1e8f, 1, -1e8f, 1});
+  block_tree_sum(exec, "quern::linalg::test_sum", schedule, {values.data(), 4, 1, 1}, partials, 0);
   exec.fence("test: read sum");
   EXPECT_EQ(test::to_vector(partials.data)[0], 0.0f);
 }
@@ -77,8 +93,9 @@ TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
 TEST(BlockSum, TooFewValuesAreRefused) {
   const BlockSchedule schedule = make_block_schedule(0, 4, 4, 2);
   const GradientPartials partials{FloatView("test::partials", 4), 4};
+  const FloatView values("test::values", 7);
   EXPECT_THROW(block_tree_sum(ExecSpace(), "quern::linalg::test_sum", schedule,
-                              FloatView("test::values", 7), 1, 1, partials, 0),
+                              {values.data(), 7, 1, 1}, partials, 0),
                std::exception);
 }
 

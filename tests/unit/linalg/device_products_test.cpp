@@ -132,7 +132,7 @@ TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
   const FloatView apart = make_view(std::vector<float>(size, 7.0f));
   multiply_blocks(ExecSpace(), "quern::test::multiply", schedule, {apart, stride}, {0, n}, left,
                   right);
-  block_tree_sum(ExecSpace(), "quern::test::sum", schedule, b, n, n, {apart, stride}, sums);
+  block_tree_sum(ExecSpace(), "quern::test::sum", schedule, right, {apart, stride}, sums);
   const FloatView together = make_view(std::vector<float>(size, 7.0f));
   device::multiply_and_sum_blocks(ExecSpace(), "quern::test::both", schedule, {together, stride},
                                   {0, n}, left, right, sums);
@@ -171,8 +171,8 @@ TEST(DeviceBlockSum, HasTheHostsBits) {
       const std::int64_t partial = columns + 3;
       const auto size = static_cast<std::size_t>(partial * schedule.num_partials);
       const FloatView sums = make_view(std::vector<float>(size, 7.0f));
-      block_tree_sum(ExecSpace(), "quern::test::block_sum", schedule, values, stride, columns,
-                     {sums, partial}, 0);
+      block_tree_sum(ExecSpace(), "quern::test::block_sum", schedule,
+                     {values.data(), schedule.slots(), columns, stride}, {sums, partial}, 0);
       const auto expected = read(sums, 0, size);
       EXPECT_EQ(expected, column_sums<1>(schedule, values, stride, columns));
       if (ExecSpace().concurrency() < 2) continue;

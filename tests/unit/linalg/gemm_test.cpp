@@ -205,35 +205,48 @@ class GemmInPanels : public Gemm {
 
 TEST_P(GemmInPanels, ProductHasTheBitsOfRowMajor) {
   const auto [m, n, k] = GetParam();
-  const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
+  const auto a = random_values(static_cast<std::size_t>(m) * k, 1);
+  const FloatView a_rows = make_view(a);
+  const FloatView a_panels = panels_of(a, m, k);
   const auto b = random_values(static_cast<std::size_t>(k) * n, 2);
   const FloatView b_rows = make_view(b);
   const FloatView b_panels = panels_of(b, k, n);
   const auto size = static_cast<std::size_t>(m) * n;
-  const auto run = [&](const ConstMatrix& right) {
+  const auto run = [&](const ConstMatrix& left, const ConstMatrix& right) {
     const FloatView c = make_view(std::vector<float>(size));
-    multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, {a.data(), m, k, k}, right,
-             {});
+    multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, left, right, {});
     return read(c, 0, size);
   };
-  EXPECT_EQ(run({b_rows.data(), k, n, n}), run(in_panels<const float>(b_panels.data(), k, n)));
+  const ConstMatrix in_rows{a_rows.data(), m, k, k};
+  const auto b_in_panels = in_panels<const float>(b_panels.data(), k, n);
+  const auto expected = run(in_rows, {b_rows.data(), k, n, n});
+  EXPECT_EQ(run(in_rows, b_in_panels), expected);
+  EXPECT_EQ(run(in_panels<const float>(a_panels.data(), m, k), b_in_panels), expected);
 }
 
 TEST_P(GemmInPanels, BlockSumsHaveTheBitsOfRowMajor) {
   const auto [m, n, k] = GetParam();
   const BlockSchedule schedule = make_block_schedule(0, k, k, 2);
   const int slots = schedule.slots();
-  const FloatView a = make_view(random_values(static_cast<std::size_t>(slots) * m, 4));
-  const FloatView b = make_view(random_values(static_cast<std::size_t>(slots) * n, 5));
-  const auto run = [&](const FloatView& gradient, const GradientPlace& place) {
+  const auto a = random_values(static_cast<std::size_t>(slots) * m, 4);
+  const auto b = random_values(static_cast<std::size_t>(slots) * n, 5);
+  const FloatView a_rows = make_view(a);
+  const FloatView b_rows = make_view(b);
+  const FloatView a_panels = panels_of(a, slots, m);
+  const FloatView b_panels = panels_of(b, slots, n);
+  const auto run = [&](const FloatView& gradient, const GradientPlace& place,
+                       const ConstMatrix& left, const ConstMatrix& right) {
     multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {gradient, 0}, place,
-                    {a.data(), slots, m, m}, {b.data(), slots, n, n});
+                    left, right);
   };
-  const FloatView rows = make_view(std::vector<float>(static_cast<std::size_t>(m) * n));
-  run(rows, {0, n});
-  const FloatView panels = panels_of(std::vector<float>(static_cast<std::size_t>(m) * n), m, n);
-  run(panels, {0, kLanes, std::int64_t{m} * kLanes});
-  EXPECT_EQ(read(rows, 0, static_cast<std::size_t>(m) * n), rows_of(panels, m, n));
+  const auto size = static_cast<std::size_t>(m) * n;
+  const FloatView rows = make_view(std::vector<float>(size));
+  run(rows, {0, n}, {a_rows.data(), slots, m, m}, {b_rows.data(), slots, n, n});
+  const FloatView panels = panels_of(std::vector<float>(size), m, n);
+  run(panels, {0, kLanes, std::int64_t{m} * kLanes},
+      in_panels<const float>(a_panels.data(), slots, m),
+      in_panels<const float>(b_panels.data(), slots, n));
+  EXPECT_EQ(read(rows, 0, size), rows_of(panels, m, n));
 }
 
 TEST_P(GemmInPanels, AreTransposed) {

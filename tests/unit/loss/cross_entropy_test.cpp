@@ -34,7 +34,7 @@ void expect_twin(const test::TestBatch& batch, int classes) {
   const std::vector<float> logits =
       test::random_values(static_cast<std::size_t>(batch.slots() * classes), 1, -5, 5);
   const std::vector<std::uint8_t> wanted = some_labels(batch.samples, classes);
-  const Activation x = test::make_activation({classes}, Layout::rows, batch.slots(), logits, 900);
+  const Activation x = test::make_activation({classes}, flat_layout(), batch.slots(), logits, 900);
   const test::LossResult result = test::run_loss(loss, batch, x, labels(wanted));
 
   const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
@@ -89,7 +89,7 @@ TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
   CrossEntropy loss({3});
   const test::TestBatch batch{3, 3, 3};
   const Activation x =
-      test::make_activation({3}, Layout::rows, 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
+      test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
   const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_NEAR(result.slot_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
@@ -98,7 +98,7 @@ TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
 
 TEST(CrossEntropy, OfEqualMaximaTheFirstCounts) {
   CrossEntropy loss({3});
-  const Activation x = test::make_activation({3}, Layout::rows, 2, {3, 3, 1, 3, 3, 1});
+  const Activation x = test::make_activation({3}, flat_layout(), 2, {3, 3, 1, 3, 3, 1});
   const test::LossResult result = test::run_loss(loss, {2, 2, 2}, x, labels({0, 1}));
   EXPECT_EQ(result.slot_values[1], 1);
   EXPECT_EQ(result.slot_values[3], 0);
@@ -108,7 +108,7 @@ TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
   CrossEntropy loss({10});
   const test::TestBatch batch{33, 4, 16};
   const Activation x = test::make_activation(
-      {10}, Layout::rows, batch.slots(),
+      {10}, flat_layout(), batch.slots(),
       test::random_values(static_cast<std::size_t>(batch.slots() * 10), 1, -5, 5));
   const LossTarget target = labels(some_labels(33, 10));
   const test::LossResult train = test::run_loss(loss, batch, x, target);
@@ -119,7 +119,7 @@ TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
 
 TEST(CrossEntropy, ALabelBeyondTheClassesMakesTheLossNan) {
   CrossEntropy loss({3});
-  const Activation x = test::make_activation({3}, Layout::rows, 1, {1, 2, 3});
+  const Activation x = test::make_activation({3}, flat_layout(), 1, {1, 2, 3});
   EXPECT_TRUE(std::isnan(test::run_loss(loss, {1, 1, 1}, x, labels({255})).slot_values[0]));
 }
 

@@ -59,11 +59,13 @@ void expect_twin(const test::TestBatch& batch, const Shape& shape, Layout layout
   EXPECT_EQ(result.sums, test::expected_sums(batch, result.slot_values));
 }
 
-TEST(Mse, MatchesTheTwinOnOddSizesInBothLayouts) {
+TEST(Mse, MatchesTheTwinOnOddSizesInAllLayouts) {
   for (const int units : {1, 3, 16, 17, 33, 257}) {
-    expect_twin({1, 1, 1}, {units}, Layout::rows);
-    expect_twin({17, 3, 3}, {units}, Layout::rows);
-    expect_twin({33, 4, 16}, {units}, Layout::rows);
+    for (const Layout layout : test::flat_layouts()) {
+      expect_twin({1, 1, 1}, {units}, layout);
+      expect_twin({17, 3, 3}, {units}, layout);
+      expect_twin({33, 4, 16}, {units}, layout);
+    }
     expect_twin({33, 4, 16}, {units}, Layout::lanes);
   }
   expect_twin({17, 16, 16}, {2, 3, 5}, Layout::lanes);
@@ -91,7 +93,7 @@ TEST(Mse, GradientIsThatOfTheMeanOverAllElements) {
 }
 
 TEST(Mse, EvaluationGivesTheSameValuesWithoutAGradient) {
-  for (const Layout layout : {Layout::rows, Layout::lanes}) {
+  for (const Layout layout : test::all_layouts()) {
     const test::TestBatch batch{33, 4, 16};
     Mse loss({33});
     const Bench bench = make_bench(batch, {33}, layout);
@@ -114,7 +116,7 @@ TEST(Mse, ATargetOfAnotherShapeIsRefused) {
 
 TEST(Mse, TheFactoryMakesWhatTheSpecSays) {
   LossSpec spec;
-  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), Layout::rows);
+  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), flat_layout());
   spec.type = LossType::mse;
   EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), Layout::lanes);
 }

@@ -58,8 +58,9 @@ class Shift : public Layer {
   }
   void backward(const ExecSpace& exec, const StepContext& step, const Activation&,
                 const Activation&, const Activation& dy, const Activation&) override {
-    block_tree_sum(exec, "test::shift", step.schedule, dy.data, dy.row_stride(),
-                   input_shape().units(), step.gradients, shift_);
+    block_tree_sum(exec, "test::shift", step.schedule,
+                   {dy.data.data(), dy.slots, input_shape().units(), dy.row_stride()},
+                   step.gradients, shift_);
   }
 
  private:

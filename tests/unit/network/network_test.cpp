@@ -96,7 +96,7 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
   const ExecSpace exec;
   std::vector<Link> links;
   ParameterTable table;
-  Activation current{{}, spec.input, Layout::rows, batch.slots()};
+  Activation current{{}, spec.input, flat_layout(), batch.slots()};
   const auto convert = [&](Layout to) {
     if (current.layout == to) return;
     links.push_back({nullptr, current, {{}, current.shape, to, batch.slots()}});
@@ -104,7 +104,7 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
   };
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (spec.layers[i].type == LayerType::flatten) {
-      convert(Layout::rows);
+      convert(flat_layout());
       current.shape = Shape{current.shape.units()};
       continue;
     }
@@ -122,7 +122,7 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
   const auto fresh = [](const Activation& like) {
     return filled_activation(like.shape, like.layout, like.slots, kGarbage);
   };
-  Activation input{{}, spec.input, Layout::rows, batch.slots()};
+  Activation input{{}, spec.input, flat_layout(), batch.slots()};
   input = fresh(input);
   set_values(input, slot_values(batch, spec.input.units(), 1, 0));
   Activation x = input;
@@ -233,8 +233,8 @@ TEST(Network, OutputsThatNobodyReadsAreLeftOut) {
 TEST(Network, OutputLayoutThatTheLossWants) {
   Network network(network_of({2, 3, 3}, {conv2d(4, 3)}));
   EXPECT_EQ(network.output_layout(), Layout::lanes);
-  network.set_output_layout(Layout::rows);
-  EXPECT_EQ(network.output_layout(), Layout::rows);
+  network.set_output_layout(flat_layout());
+  EXPECT_EQ(network.output_layout(), flat_layout());
   EXPECT_EQ(network.output_shape(), Shape{4});
 }
 
