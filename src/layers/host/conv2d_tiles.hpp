@@ -49,6 +49,7 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
   for (int i = 0; i < s.in_channels; ++i) {
     for (int kh = 0; kh < s.kernel; ++kh) {
       const float* x_row = x + s.in(i, oh * s.stride + kh, ow * s.stride);
+#pragma GCC unroll 5
       for (int kw = 0; kw < s.kernel; ++kw) {
         tile.template multiply_add<0, T>(weights, x_row + 16 * kw, s.stride);
         weights += C;
@@ -92,6 +93,7 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
       const float* w = weights + std::int64_t{kw} * s.out_channels * s.kernel * C;
       for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C) {
         const float* dy_o = dy + s.out(o, ih, iw - kw);
+#pragma GCC unroll 5
         for (int kh = first_kh; kh < end_kh; ++kh) {
           tile.template multiply_add<First, Count>(w + kh * C,
                                                    dy_o - std::int64_t{16} * kh * s.out_width, 1);
@@ -149,6 +151,7 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
       for (int oh = 0; oh < s.out_height; ++oh) {
         const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw) + lane;
         const float* dy_p = dy + group * s.out_group() + s.out(o, oh, 0) + lane;
+#pragma GCC unroll 4
         for (int ow = 0; ow < s.out_width; ++ow) {
           Register x_t[T];
           for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + 16 * t));
