@@ -29,60 +29,64 @@ struct CrossEntropySlot {
     float* value = values + slot * Loss::kColumns;
     value[Loss::kLoss] = 0;
     value[Loss::kCorrect] = 0;
-    if (d_logits) {
-      for (int v = 0; v < classes(); v += kLanes) {
-        float* dx = d_logits + at.sixteen(slot, v);
-        QUERN_VECTORIZE
-        for (int l = 0; l < kLanes; ++l) dx[l] = 0;
-      }
-    }
-    if (sample < 0) return;
-    const int label = labels(sample);
-    if (label >= classes()) {
-      value[Loss::kLoss] = Kokkos::Experimental::quiet_NaN_v<float>;
+    const int label = sample >= 0 ? labels(sample) : 0;
+    if (sample < 0 || label >= classes()) {
+      clear_gradient(slot);
+      if (sample >= 0) value[Loss::kLoss] = Kokkos::Experimental::quiet_NaN_v<float>;
       return;
     }
     int best = 0;
     float largest = logits[at(slot, 0)];
     for (int v = 1; v < classes(); ++v) {
       const float logit = logits[at(slot, v)];
-      if (!(logit > largest)) continue;
-      largest = logit;
-      best = v;
+      best = logit > largest ? v : best;
+      largest = logit > largest ? logit : largest;
     }
     value[Loss::kCorrect] = best == label ? 1.0f : 0.0f;
     value[Loss::kLoss] = softmax(slot, largest, label);
   }
 
-  KOKKOS_INLINE_FUNCTION int width_at(int begin) const {
-    return classes() - begin < kLanes ? classes() - begin : kLanes;
+  KOKKOS_INLINE_FUNCTION void clear_gradient(std::int64_t slot) const {
+    if (!d_logits) return;
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      float* dx = d_logits + at.sixteen(slot, begin);
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) dx[l] = 0;
+    }
   }
 
-  /// Returns the loss; overwrites the classes of the gradient unless it is null.
+  /// Returns the loss; overwrites the gradient unless it is null. Only whole vectors are written: a
+  /// vector that is read behind the store of a single float waits for it.
   KOKKOS_INLINE_FUNCTION float softmax(std::int64_t slot, float largest, int label) const {
     float total = 0;
     for (int begin = 0; begin < classes(); begin += kLanes) {
       const std::int64_t i = at.sixteen(slot, begin);
+      const int width = classes() - begin < kLanes ? classes() - begin : kLanes;
       float power[kLanes];
       QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) power[l] = exp_normal(logits[i + l] - largest);
-      const int width = width_at(begin);
+      for (int l = 0; l < kLanes; ++l) {
+        const float value = exp_normal(logits[i + l] - largest);
+        power[l] = l < width ? value : 0;
+      }
       for (int l = 0; l < width; ++l) total += power[l];
-      if (d_logits)
-        for (int l = 0; l < width; ++l) d_logits[i + l] = power[l];
+      if (!d_logits) continue;
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) d_logits[i + l] = power[l];
     }
     if (d_logits) set_gradient(slot, total, label);
     return Kokkos::log(total) + (largest - logits[at(slot, label)]);
   }
 
+  /// From exp(logit - largest) to (softmax - 1 at the label) / samples.
   KOKKOS_INLINE_FUNCTION void set_gradient(std::int64_t slot, float total, int label) const {
     const float inverse_count = scalars().inverse_count;
-    d_logits[at(slot, label)] -= total;
     for (int begin = 0; begin < classes(); begin += kLanes) {
       float* dx = d_logits + at.sixteen(slot, begin);
-      const int width = width_at(begin);
       QUERN_VECTORIZE
-      for (int l = 0; l < width; ++l) dx[l] = dx[l] / total * inverse_count;
+      for (int l = 0; l < kLanes; ++l) {
+        const float numerator = begin + l == label ? dx[l] - total : dx[l];
+        dx[l] = begin + l < classes() ? numerator / total * inverse_count : 0;
+      }
     }
   }
 };

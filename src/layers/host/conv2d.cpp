@@ -14,6 +14,7 @@ using simd::kConvColumns;
 // Kernel columns and channels of a weight-gradient tile: whole kernel rows where they fit, because
 // neighbouring columns read the same pixels, other channels read other gradients.
 constexpr int kTapColumns = 5;
+constexpr int kTapRows = 5;  // kernel rows that a work item takes at most
 constexpr int largest_channels(int tap_columns) {
   return std::min(8, std::max(1, simd::kWeightTile / tap_columns));
 }
@@ -53,23 +54,40 @@ struct BlockStack {
   }
 };
 
+// Where a tile of the weight gradient begins; `rows` kernel rows in turn, which read the same
+// planes.
+struct WeightPlace {
+  int o;
+  int i;
+  int kh;
+  int kw;
+  int rows;
+};
+
 template <int C, int T>
 void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, const float* x,
                           const float* dy, const GradientPartials& partials, std::int64_t offset,
-                          int o, int i, int kh, int kw) {
+                          const WeightPlace& place) {
   const int groups = schedule.block_slots / kLanes;
-  BlockStack<C * T> stack;
+  BlockStack<C * T> stacks[kTapRows];
   for (int block = 0; block < schedule.num_blocks; ++block) {
-    float sums[C * T];
     const std::int64_t first = std::int64_t{block} * groups;
-    simd::conv_weight_gradient_tile<C, T>(s, x + first * s.in_group(), dy + first * s.out_group(),
-                                          groups, o, i, kh, kw, sums);
-    stack.push(sums, C * T, schedule.host_merges(block));
+    for (int row = 0; row < place.rows; ++row) {
+      float sums[C * T];
+      simd::conv_weight_gradient_tile<C, T>(s, x + first * s.in_group(), dy + first * s.out_group(),
+                                            groups, place.o, place.i, place.kh + row, place.kw,
+                                            sums);
+      stacks[row].push(sums, C * T, schedule.host_merges(block));
+    }
   }
-  for (int p = 0; p < stack.top; ++p) {
-    float* out = partials.data.data() + p * partials.stride + offset;
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) out[s.weight(o + c, i, kh, kw + t)] = stack.rows[p][c * T + t];
+  for (int row = 0; row < place.rows; ++row) {
+    const BlockStack<C* T>& stack = stacks[row];
+    for (int p = 0; p < stack.top; ++p) {
+      float* out = partials.data.data() + p * partials.stride + offset +
+                   s.weight(place.o, place.i, place.kh + row, place.kw);
+      for (int c = 0; c < C; ++c) {
+        for (int t = 0; t < T; ++t) out[s.weight(c, 0, 0, t)] = stack.rows[p][c * T + t];
+      }
     }
   }
 }
@@ -167,7 +185,12 @@ void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockS
   const EvenSplit columns(shape.kernel, kTapColumns);
   const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
   const EvenSplit channels(shape.out_channels, largest_channels(widest));
-  const std::int64_t taps = std::int64_t{shape.in_channels} * shape.kernel * columns.pieces;
+  // Several kernel rows in an item read the same planes while these are in cache; but all threads
+  // shall find items.
+  const std::int64_t planes = std::int64_t{channels.pieces} * shape.in_channels * columns.pieces;
+  const bool enough = planes >= std::int64_t{4} * exec.concurrency();
+  const EvenSplit rows(shape.kernel, enough ? kTapRows : 1);
+  const std::int64_t taps = std::int64_t{shape.in_channels} * rows.pieces * columns.pieces;
   Kokkos::parallel_for(
       "quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, channels.pieces * taps),
       [=](std::int64_t item) {
@@ -175,11 +198,13 @@ void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockS
         int rest = static_cast<int>(item % taps);
         const int column_piece = rest % columns.pieces;
         rest /= columns.pieces;
+        const int row_piece = rest % rows.pieces;
+        const WeightPlace place{channels.begin(channel_piece), rest / rows.pieces,
+                                rows.begin(row_piece), columns.begin(column_piece),
+                                rows.size(row_piece)};
         simd::with_constant<kTapColumns>(columns.size(column_piece), [&]<int T>() {
           simd::with_constant<largest_channels(T)>(channels.size(channel_piece), [&]<int C>() {
-            weight_gradient_item<C, T>(shape, schedule, x, dy, partials, offset,
-                                       channels.begin(channel_piece), rest / shape.kernel,
-                                       rest % shape.kernel, columns.begin(column_piece));
+            weight_gradient_item<C, T>(shape, schedule, x, dy, partials, offset, place);
           });
         });
       });
