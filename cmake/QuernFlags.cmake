@@ -24,6 +24,18 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 set(QUERN_EXACT_ARITHMETIC
   $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
 
+# quern_exact_arithmetic(TARGET [SOURCE ...]): all of the target's sources, or these. Precompiled
+# headers were compiled without these flags.
+function(quern_exact_arithmetic target)
+  if(ARGN)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${QUERN_EXACT_ARITHMETIC}"
+                                                   SKIP_PRECOMPILE_HEADERS ON)
+  else()
+    target_compile_options(${target} PRIVATE ${QUERN_EXACT_ARITHMETIC})
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 # On a device the same for everything: products say Kokkos::fma where they mean it.
 add_library(quern_kernel_flags INTERFACE)
 if(Kokkos_ENABLE_CUDA AND Kokkos_COMPILE_LANGUAGE STREQUAL "CUDA")

@@ -67,10 +67,10 @@ struct GatherFlat {
   void gather_part(std::int64_t slot, std::int64_t unit) const {
     const std::int64_t sample = sample_of_slot[slot];
     const std::int64_t end = unit + kUnits < at.units ? unit + kUnits : at.units;
-    const T* in = data + sample * at.units;
+    const T* in = sample >= 0 ? data + sample * at.units : nullptr;
     for (; unit < end; unit += kLanes) {
       float* out = y + at.sixteen(slot, unit);
-      if (sample < 0) {
+      if (!in) {
         simd::store(out, simd::Vector{});
       } else if (unit + kLanes <= end) {
         simd::store(out, load_floats(in + unit));

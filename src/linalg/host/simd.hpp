@@ -237,10 +237,8 @@ inline void sum_lanes(const Vector* values, float* sums) {
 // Tile sizes that fill, and do not overflow, the register file.
 //   kRows x kVectors                  matrix products
 //   kTallRows                         the same, where a tile is at most half as wide
-//   kBlockVectors                     sums of blocks, vectors of a tile. Fewer: each block ends
-//   with
-//                                     storing the tile, and Zen 3 stalls where more than 8
-//                                     registers are stored at once (12 cost a fifth of the kernel)
+//   kBlockVectors                     sums of blocks, which end with storing a tile: smaller ones,
+//                                     as Zen 3 stalls on storing 12 registers at once, not on 8
 //   kConvChannels x kConvColumns      convolution: channels times neighbouring pixels
 //   kWeightTile                       convolution: weight gradients held at once, in registers
 #if defined(__AVX512F__)
