@@ -14,7 +14,7 @@ namespace {
 KOKKOS_INLINE_FUNCTION float to_float(std::uint8_t pixel) {
   const float x = static_cast<float>(pixel);
 #if defined(__FMA__) && !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
-  // Without the division, as in host/gather.hpp.
+  // Without the division, as in host/gather.cpp.
   constexpr float kInverse = 1.0f / 255.0f;
   const float quotient = x * kInverse;
   return __builtin_fmaf(__builtin_fmaf(-quotient, 255.0f, x), kInverse, quotient);
@@ -73,9 +73,7 @@ void gather(const ExecSpace& exec, const std::string& label, const View<const T>
                                                            y.data.data(), units, y.layout});
   } else if constexpr (kHostExecution) {
     if (y.layout != Layout::lanes) {
-      const host::GatherFlat<T> kernel{data.data(), sample_of_slot.data(), y.data.data(),
-                                       ActivationIndex(y), y.slots};
-      Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+      host::gather(exec, label, data, sample_of_slot, y);
     } else {
       const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
       Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),
