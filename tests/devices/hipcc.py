@@ -10,6 +10,7 @@ import kokkos_overlay
 DESCRIPTOR = re.compile(rb"([\w.$]+)\.kd\0")
 DEVICE = ("--offload-device-only", "--no-gpu-bundle-output", "-c")
 HOST = ("--offload-host-only", "-fsyntax-only")
+OLDEST_RCCL = 2, 20
 
 
 class Hipcc:
@@ -27,10 +28,13 @@ class Hipcc:
         self.path = path
 
     def vendors(self, options):
-        """The vendors' folders that can be compiled."""
-        result = subprocess.run([self.path, *self.flags, *HOST, *options, "-include", "rccl/rccl.h",
-                                 "/dev/null"], capture_output=True, check=False)
-        return ("comm/nccl",) if result.returncode == 0 else ()
+        """The vendors' folders that can be compiled: RCCL's, where it is new enough for Quern."""
+        result = subprocess.run([self.path, *self.flags, "--offload-host-only", *options, "-E", "-dM",
+                                 "-include", "rccl/rccl.h", "/dev/null"],
+                                capture_output=True, text=True, check=False)
+        numbers = dict(re.findall(r"#define NCCL_(MAJOR|MINOR) (\d+)", result.stdout))
+        version = int(numbers.get("MAJOR", 0)), int(numbers.get("MINOR", 0))
+        return ("comm/nccl",) if version >= OLDEST_RCCL else ()
 
     def problem_of(self, kind, output):
         """What is wrong with what was compiled, or None."""
