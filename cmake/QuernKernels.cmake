@@ -5,6 +5,9 @@
 # Kokkos is either built with nvcc_wrapper, which may be the compiler here too, or else Kokkos redirects
 # to it what is compiled with its flags (kokkos_launch_compiler); or Kokkos is built with CMake's own
 # CUDA language.
+#
+# With a HIP-enabled Kokkos the others are plain C++ as well: hipcc would compile them for a device a
+# second time, for one of its own choice, and refuses what only processors have.
 
 # Sets `result` to TRUE if the file (a path below src/) includes a Kokkos header, also through other
 # headers of src/.
@@ -33,19 +36,21 @@ function(quern_reaches_kokkos file result)
   set(${result} ${known} PARENT_SCOPE)
 endfunction()
 
-# For targets without kernels, where nvcc_wrapper is the compiler: it hands them to the host's.
+# For targets without kernels, where nvcc_wrapper or hipcc is the compiler.
 function(quern_compile_for_host target)
   if(Kokkos_ENABLE_CUDA AND CMAKE_CXX_COMPILER MATCHES "nvcc_wrapper")
     target_compile_options(${target} PRIVATE --host-only)
+  elseif(Kokkos_ENABLE_HIP AND CMAKE_CXX_COMPILER MATCHES "hipcc")
+    target_compile_options(${target} PRIVATE "SHELL:-x c++")
   endif()
 endfunction()
 
 # Sets `kernels` and `others` to those of the sources (names in the current folder) that do and do not
-# reach Kokkos. Without CUDA all are `kernels`.
+# reach Kokkos. Without CUDA and HIP all are `kernels`.
 function(quern_split_sources kernels others)
   set(reaching ${ARGN})
   set(rest "")
-  if(Kokkos_ENABLE_CUDA)
+  if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
     set(reaching "")
     foreach(source IN LISTS ARGN)
       file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${source})

@@ -7,9 +7,9 @@ namespace quern {
 
 const Conv2dKernels& conv2d_kernels() {
   if constexpr (kHostExecution) {
-    if (!runs_device_kernels()) return host::kConv2dKernels;
+    if (!runs_device_kernels()) return host::conv2d_kernels();
   }
-  return device::kConv2dKernels;
+  return device::conv2d_kernels();
 }
 
 }  // namespace quern

@@ -54,11 +54,13 @@ struct Conv2dKernels {
                const float* padded, float* x);
 };
 
+// Functions, because hipcc puts a constant of a namespace on the device as well, where the
+// functions it points to do not exist.
 namespace host {
-extern const Conv2dKernels kConv2dKernels;
+const Conv2dKernels& conv2d_kernels();
 }
 namespace device {
-extern const Conv2dKernels kConv2dKernels;
+const Conv2dKernels& conv2d_kernels();
 }
 
 /// Those that run here (tensor/kernel_choice.hpp).

@@ -267,17 +267,20 @@ void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int
 
 }  // namespace
 
-const Conv2dKernels kConv2dKernels = {
-    .forward_floats = forward_floats,
-    .pack_forward = pack_forward,
-    .gradient_floats = gradient_floats,
-    .pack_gradient = pack_gradient,
-    .forward = forward,
-    .input_gradient = input_gradient,
-    .weight_gradient = weight_gradient,
-    .bias_gradient = bias_gradient,
-    .pad = pad,
-    .crop = crop,
-};
+const Conv2dKernels& conv2d_kernels() {
+  static constexpr Conv2dKernels kKernels = {
+      .forward_floats = forward_floats,
+      .pack_forward = pack_forward,
+      .gradient_floats = gradient_floats,
+      .pack_gradient = pack_gradient,
+      .forward = forward,
+      .input_gradient = input_gradient,
+      .weight_gradient = weight_gradient,
+      .bias_gradient = bias_gradient,
+      .pad = pad,
+      .crop = crop,
+  };
+  return kKernels;
+}
 
 }  // namespace quern::host

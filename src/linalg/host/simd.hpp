@@ -27,8 +27,21 @@ inline constexpr int kRegisterLanes = 4;
 #endif
 
 using Register = float __attribute__((vector_size(4 * kRegisterLanes)));
-/// The lanes of two registers by number, for __builtin_shuffle.
+/// The lanes of two registers by number: those of the second follow those of the first.
 using LaneIndex = int __attribute__((vector_size(4 * kRegisterLanes)));
+
+/// The register whose lane l is lane lanes[l] of a and b.
+inline Register shuffle(Register a, Register b, LaneIndex lanes) {
+#if defined(__clang__)  // has a builtin for numbers that are template arguments only
+  Register chosen{};
+  for (int l = 0; l < kRegisterLanes; ++l) {
+    chosen[l] = lanes[l] < kRegisterLanes ? a[lanes[l]] : b[lanes[l] - kRegisterLanes];
+  }
+  return chosen;
+#else
+  return __builtin_shuffle(a, b, lanes);
+#endif
+}
 
 /// Two halves that are always treated alike. Like a Register it is not initialised by itself:
 /// Pair{} is zero.
@@ -208,7 +221,7 @@ inline Register fold_lanes(Register a, Register b) {
     low[lane] = lane / half * kRegisterLanes + group * 2 * Width + lane % Width;
     high[lane] = low[lane] + Width;
   }
-  return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+  return shuffle(a, b, low) + shuffle(a, b, high);
 }
 template <int Width, class Half>
 inline Pair<Half> fold_lanes(Pair<Half> a, Pair<Half> b) {

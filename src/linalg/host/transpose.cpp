@@ -28,8 +28,8 @@ void exchange(Register (&rows)[kBlock]) {
     if (r & Step) continue;
     const Register a = rows[r];
     const Register b = rows[r + Step];
-    rows[r] = __builtin_shuffle(a, b, low);
-    rows[r + Step] = __builtin_shuffle(a, b, high);
+    rows[r] = simd::shuffle(a, b, low);
+    rows[r + Step] = simd::shuffle(a, b, high);
   }
   if constexpr (Step > 1) exchange<Step / 2>(rows);
 }

@@ -60,20 +60,20 @@ TEST_P(DeviceConv2d, ForwardHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
   const std::int64_t size = slots / kLanes * s.out_group();
   const FloatView host_packed("quern::test::packed",
-                              static_cast<std::size_t>(host::kConv2dKernels.forward_floats(s)));
-  const FloatView device_packed("quern::test::packed",
-                                static_cast<std::size_t>(device::kConv2dKernels.forward_floats(s)));
-  host::kConv2dKernels.pack_forward(exec, s, weight.data(), host_packed.data());
-  device::kConv2dKernels.pack_forward(exec, s, weight.data(), device_packed.data());
+                              static_cast<std::size_t>(host::conv2d_kernels().forward_floats(s)));
+  const FloatView device_packed(
+      "quern::test::packed", static_cast<std::size_t>(device::conv2d_kernels().forward_floats(s)));
+  host::conv2d_kernels().pack_forward(exec, s, weight.data(), host_packed.data());
+  device::conv2d_kernels().pack_forward(exec, s, weight.data(), device_packed.data());
   for (const bool relu : {false, true}) {
     EXPECT_EQ(written(size,
                       [&](float* y) {
-                        host::kConv2dKernels.forward(exec, s, slots, x.data(), host_packed.data(),
-                                                     bias.data(), relu, y);
+                        host::conv2d_kernels().forward(exec, s, slots, x.data(), host_packed.data(),
+                                                       bias.data(), relu, y);
                       }),
               written(size, [&](float* y) {
-                device::kConv2dKernels.forward(exec, s, slots, x.data(), device_packed.data(),
-                                               bias.data(), relu, y);
+                device::conv2d_kernels().forward(exec, s, slots, x.data(), device_packed.data(),
+                                                 bias.data(), relu, y);
               }));
   }
 }
@@ -82,21 +82,21 @@ TEST_P(DeviceConv2d, InputGradientHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
   const std::int64_t size = slots / kLanes * s.in_group();
   const FloatView host_packed("quern::test::packed",
-                              static_cast<std::size_t>(host::kConv2dKernels.gradient_floats(s)));
+                              static_cast<std::size_t>(host::conv2d_kernels().gradient_floats(s)));
   const FloatView device_packed(
-      "quern::test::packed", static_cast<std::size_t>(device::kConv2dKernels.gradient_floats(s)));
-  host::kConv2dKernels.pack_gradient(exec, s, weight.data(), host_packed.data());
-  device::kConv2dKernels.pack_gradient(exec, s, weight.data(), device_packed.data());
+      "quern::test::packed", static_cast<std::size_t>(device::conv2d_kernels().gradient_floats(s)));
+  host::conv2d_kernels().pack_gradient(exec, s, weight.data(), host_packed.data());
+  device::conv2d_kernels().pack_gradient(exec, s, weight.data(), device_packed.data());
   for (const float* gate :
        {static_cast<const float*>(nullptr), static_cast<const float*>(x.data())}) {
     EXPECT_EQ(written(size,
                       [&](float* dx) {
-                        host::kConv2dKernels.input_gradient(exec, s, slots, dy.data(),
-                                                            host_packed.data(), gate, dx);
+                        host::conv2d_kernels().input_gradient(exec, s, slots, dy.data(),
+                                                              host_packed.data(), gate, dx);
                       }),
               written(size, [&](float* dx) {
-                device::kConv2dKernels.input_gradient(exec, s, slots, dy.data(),
-                                                      device_packed.data(), gate, dx);
+                device::conv2d_kernels().input_gradient(exec, s, slots, dy.data(),
+                                                        device_packed.data(), gate, dx);
               }));
   }
 }
@@ -120,11 +120,12 @@ TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
     return GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride};
   };
   const auto expected = written(size, [&](float* out) {
-    host::kConv2dKernels.weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out), 0);
+    host::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out),
+                                           0);
   });
   EXPECT_EQ(expected, written(size, [&](float* out) {
-              device::kConv2dKernels.weight_gradient(exec, s, schedule, x.data(), dy.data(),
-                                                     partials(out), 0);
+              device::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(),
+                                                       partials(out), 0);
             }));
   const auto tiled = [&]<class Kernel>() {
     return written(size,
@@ -149,7 +150,7 @@ TEST_P(DeviceConv2d, BiasGradientHasTheHostsBits) {
              GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride}, 0);
     });
   };
-  EXPECT_EQ(run(host::kConv2dKernels.bias_gradient), run(device::kConv2dKernels.bias_gradient));
+  EXPECT_EQ(run(host::conv2d_kernels().bias_gradient), run(device::conv2d_kernels().bias_gradient));
 }
 
 INSTANTIATE_TEST_SUITE_P(OddSizes, DeviceConv2d,
@@ -170,11 +171,11 @@ TEST(DeviceImages, ArePaddedAndCropped) {
     kernel(ExecSpace(), planes, height, width, padding, x.data(), out.data());
     return read(out, 0, padded_size);
   };
-  EXPECT_EQ(padded(host::kConv2dKernels.pad), padded(device::kConv2dKernels.pad));
-  const FloatView image = make_view(padded(host::kConv2dKernels.pad));
+  EXPECT_EQ(padded(host::conv2d_kernels().pad), padded(device::conv2d_kernels().pad));
+  const FloatView image = make_view(padded(host::conv2d_kernels().pad));
   const FloatView cropped = make_view(std::vector<float>(x.extent(0)));
-  device::kConv2dKernels.crop(ExecSpace(), planes, height, width, padding, image.data(),
-                              cropped.data());
+  device::conv2d_kernels().crop(ExecSpace(), planes, height, width, padding, image.data(),
+                                cropped.data());
   EXPECT_EQ(read(x, 0, x.extent(0)), read(cropped, 0, x.extent(0)));
 }
 
