@@ -61,7 +61,7 @@ TEST(KernelShape, SaysWhatTheKernelWorksOn) {
   const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
   EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
   EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
-  EXPECT_EQ(step_kernel_shape("quern::loss::mse_rows", step, 8), "8 x [3]");
+  EXPECT_EQ(step_kernel_shape("quern::loss::mse_flat", step, 8), "8 x [3]");
   EXPECT_EQ(step_kernel_shape("quern::optim::adam", step, 8), "1000");
   EXPECT_EQ(step_kernel_shape("quern::train::end_batch", step, 8), "");
 }
