@@ -34,32 +34,6 @@ QUERN_INLINE_FUNCTION PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter)
   return counter;
 }
 
-/// N counters, or N blocks, side by side: word[w][i] is word w of block i.
-template <int N>
-struct PhiloxBlocks {
-  std::uint32_t word[4][N];
-};
-
-/// The same as philox() of each of them, the lanes innermost so that a CPU can use its vector unit.
-template <int N>
-QUERN_INLINE_FUNCTION void philox(std::uint64_t key, PhiloxBlocks<N>& blocks) {
-  std::uint32_t key0 = static_cast<std::uint32_t>(key);
-  std::uint32_t key1 = static_cast<std::uint32_t>(key >> 32);
-  auto& [word0, word1, word2, word3] = blocks.word;
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < N; ++i) {
-      const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * word0[i];
-      const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * word2[i];
-      word0[i] = static_cast<std::uint32_t>(product1 >> 32) ^ word1[i] ^ key0;
-      word1[i] = static_cast<std::uint32_t>(product1);
-      word2[i] = static_cast<std::uint32_t>(product0 >> 32) ^ word3[i] ^ key1;
-      word3[i] = static_cast<std::uint32_t>(product0);
-    }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-}
-
 /// The numbers of draw (use, stream, index) under `seed`. `stream` separates layers or epochs.
 QUERN_INLINE_FUNCTION PhiloxBlock random_block(std::uint64_t seed, RandomUse use,
                                                std::uint32_t stream, std::uint64_t index) {

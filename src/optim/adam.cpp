@@ -26,6 +26,14 @@ void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
       });
 }
 
+struct Constants {
+  float new_part;  // 1 - beta1
+  float beta2;
+  float new_part_sq;  // 1 - beta2
+  float l2;           // Adam's weight decay; AdamW's is in AdamFactors
+  float eps;
+};
+
 void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
                   const AdamSettings& settings, const FloatView& parameters,
                   const ConstFloatView& gradient, const FloatView& exp_avg,
@@ -34,23 +42,24 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
   float* m = exp_avg.data();
   float* v = exp_avg_sq.data();
   const float* g = gradient.data();
-  const float new_part = static_cast<float>(1 - settings.beta1);
-  const float beta2 = static_cast<float>(settings.beta2);
-  const float new_part_sq = static_cast<float>(1 - settings.beta2);
-  const float l2 = settings.decoupled ? 0.0f : settings.weight_decay;
-  const float eps = settings.eps;
+  const Constants constants{static_cast<float>(1 - settings.beta1),
+                            static_cast<float>(settings.beta2),
+                            static_cast<float>(1 - settings.beta2),
+                            settings.decoupled ? 0.0f : settings.weight_decay, settings.eps};
   for_each_chunk(
       exec, "quern::optim::adam", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         const AdamFactors step = factors();
         if (!step.updates) return;
+        // A copy: what p, m and v point to cannot change it, so it is not loaded for each vector.
+        const Constants c = constants;
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
           const float old = p[i] * step.decay;
-          const float slope = g[i] * step.gradient_scale + l2 * old;
-          const float mean = flush_denormal(m[i] + new_part * (slope - m[i]));
-          const float square = flush_denormal(beta2 * v[i] + new_part_sq * slope * slope);
-          const float spread = Kokkos::sqrt(square) * step.inverse_correction + eps;
+          const float slope = g[i] * step.gradient_scale + c.l2 * old;
+          const float mean = flush_denormal(m[i] + c.new_part * (slope - m[i]));
+          const float square = flush_denormal(c.beta2 * v[i] + c.new_part_sq * slope * slope);
+          const float spread = Kokkos::sqrt(square) * step.inverse_correction + c.eps;
           m[i] = mean;
           v[i] = square;
           p[i] = old - step.step_size * mean / spread;

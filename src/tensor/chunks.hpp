@@ -8,13 +8,14 @@
 #include "tensor/types.hpp"
 
 /// Before a loop whose iterations are independent of each other (in place, x[i] = f(x[i]), counts
-/// as independent): the compiler need not prove that the arrays do not overlap.
+/// as independent): the compiler need not prove that the arrays do not overlap. GCC writes loops of
+/// up to 16 iterations out before it looks for vectors, and then finds few: it is told not to.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define QUERN_VECTORIZE
 #elif defined(__clang__)
 #define QUERN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
-#define QUERN_VECTORIZE _Pragma("GCC ivdep")
+#define QUERN_VECTORIZE _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #else
 #define QUERN_VECTORIZE
 #endif

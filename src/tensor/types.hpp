@@ -45,7 +45,7 @@ KOKKOS_INLINE_FUNCTION constexpr std::int64_t row_floats(std::int64_t count) {
 /// slower.
 KOKKOS_INLINE_FUNCTION float flush_denormal(float value) {
   constexpr float smallest = Kokkos::Experimental::norm_min_v<float>;
-  return ((value < smallest) & (value > -smallest)) ? 0.0f : value;
+  return Kokkos::abs(value) < smallest ? 0.0f : value;
 }
 
 }  // namespace quern

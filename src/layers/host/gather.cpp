@@ -32,11 +32,11 @@ simd::Vector load_floats(const std::uint8_t* pixels) {
   return divide_by_255(simd::load_bytes(pixels));
 }
 
-/// Four slots, 256 units of each in turn: in panels these are neighbours.
+/// Four slots side by side: in panels their vectors are neighbours.
 template <class T>
 struct GatherFlat {
   static constexpr int kSlots = 4;
-  static constexpr int kUnits = 256;
+  static constexpr std::int64_t kCacheLine = 64;
 
   const T* data;                       ///< [N, units]
   const std::int64_t* sample_of_slot;  ///< [num_slots]
@@ -46,38 +46,37 @@ struct GatherFlat {
 
   std::int64_t num_items() const { return (num_slots + kSlots - 1) / kSlots; }
 
+  /// The sample in this slot, or null.
+  const T* sample(std::int64_t slot) const {
+    if (slot >= num_slots || sample_of_slot[slot] < 0) return nullptr;
+    return data + sample_of_slot[slot] * at.units;
+  }
+
   void operator()(std::int64_t item) const {
-    const std::int64_t begin = item * kSlots;
-    const std::int64_t end = begin + kSlots < num_slots ? begin + kSlots : num_slots;
-    for (std::int64_t unit = 0; unit < at.units; unit += kUnits) {
-      for (std::int64_t slot = begin; slot < end; ++slot) {
-        // Samples lie anywhere in the data set: without a hint each waits for memory.
-        if (slot + kSlots < num_slots && sample_of_slot[slot + kSlots] >= 0) {
-          const T* next = data + sample_of_slot[slot + kSlots] * at.units + unit;
-          for (std::size_t byte = 0; byte < kUnits * sizeof(T); byte += 64)
-            __builtin_prefetch(reinterpret_cast<const char*>(next) + byte);
-        }
-        gather_part(slot, unit);
-      }
+    const std::int64_t first = item * kSlots;
+    const std::int64_t slots = num_slots - first < kSlots ? num_slots - first : kSlots;
+    const T* in[kSlots];
+    const T* next[kSlots];
+    for (int s = 0; s < kSlots; ++s) {
+      in[s] = sample(first + s);
+      next[s] = sample(first + s + kSlots);
+    }
+    for (std::int64_t unit = 0; unit < at.units; unit += kLanes) {
+      // Samples lie anywhere in the data set: without a hint each waits for memory.
+      if (unit * std::int64_t{sizeof(T)} % kCacheLine == 0)
+        for (const T* row : next)
+          if (row) __builtin_prefetch(row + unit);
+      for (int s = 0; s < slots; ++s)
+        simd::store(y + at.sixteen(first + s, unit), sixteen_of(in[s], unit));
     }
   }
 
-  void gather_part(std::int64_t slot, std::int64_t unit) const {
-    const std::int64_t sample = sample_of_slot[slot];
-    const std::int64_t end = unit + kUnits < at.units ? unit + kUnits : at.units;
-    const T* in = sample >= 0 ? data + sample * at.units : nullptr;
-    for (; unit < end; unit += kLanes) {
-      float* out = y + at.sixteen(slot, unit);
-      if (!in) {
-        simd::store(out, simd::Vector{});
-      } else if (unit + kLanes <= end) {
-        simd::store(out, load_floats(in + unit));
-      } else {
-        T last[kLanes] = {};
-        for (std::int64_t u = unit; u < end; ++u) last[u - unit] = in[u];
-        simd::store(out, load_floats(last));
-      }
-    }
+  simd::Vector sixteen_of(const T* in, std::int64_t unit) const {
+    if (!in) return simd::Vector{};
+    if (unit + kLanes <= at.units) return load_floats(in + unit);
+    T last[kLanes] = {};
+    for (std::int64_t u = unit; u < at.units; ++u) last[u - unit] = in[u];
+    return load_floats(last);
   }
 };
 
