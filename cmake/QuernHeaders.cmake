@@ -10,7 +10,7 @@
 # whichever flags, never takes the place of code whose bits count. With -P this file writes the copies.
 set(QUERN_PRIVATE_HEADERS "^(app|cpu)/|/(host|device|cublas|mpi|nccl|serial)/"
   "^config/(document|key|layer_keys|overrides|problems|range|recipe_keys|rules|table_keys|table_reader|toml_text|value_readers)\\.hpp"
-  "^io/h5_(raw|lookup|heap)\\.hpp" "^tensor/exp\\.hpp")
+  "^io/h5_(raw|lookup|heap)\\.hpp" "^tensor/(exp|log)\\.hpp")
 
 function(quern_public_headers source result)
   file(GLOB_RECURSE headers RELATIVE ${source} ${ARGN} ${source}/*.hpp)

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "linalg/host/simd.hpp"
+#include "linalg/host/simd_transpose.hpp"
 
 namespace quern::host {
 
@@ -13,27 +13,6 @@ using simd::Register;
 
 constexpr int kBlock = simd::kRegisterLanes;
 
-// Rounds of the butterfly: exchange the off-diagonal halves of all pairs of rows `Step` apart, then
-// of rows half as far. They transpose a block of registers.
-template <int Step>
-void exchange(Register (&rows)[kBlock]) {
-  simd::LaneIndex low{};
-  simd::LaneIndex high{};
-  for (int lane = 0; lane < kBlock; ++lane) {
-    const bool upper = (lane & Step) != 0;
-    low[lane] = upper ? kBlock + lane - Step : lane;
-    high[lane] = upper ? kBlock + lane : lane + Step;
-  }
-  for (int r = 0; r < kBlock; ++r) {
-    if (r & Step) continue;
-    const Register a = rows[r];
-    const Register b = rows[r + Step];
-    rows[r] = simd::shuffle(a, b, low);
-    rows[r + Step] = simd::shuffle(a, b, high);
-  }
-  if constexpr (Step > 1) exchange<Step / 2>(rows);
-}
-
 void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column) {
   const int rows = std::min(kBlock, a.rows - row);
   const int columns = std::min(kBlock, a.columns - column);
@@ -41,7 +20,7 @@ void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column)
   for (int r = 0; r < kBlock; ++r) {
     block[r] = r < rows ? simd::load<Register>(a.data + a.place(row + r, column)) : Register{};
   }
-  exchange<kBlock / 2>(block);
+  simd::transpose(block);
   for (int c = 0; c < columns; ++c) {
     float* out = b.data + b.place(column + c, row);
     if (rows == kBlock) {

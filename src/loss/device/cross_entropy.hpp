@@ -5,6 +5,7 @@
 
 #include "loss/loss.hpp"
 #include "tensor/exp.hpp"
+#include "tensor/log.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
@@ -52,7 +53,7 @@ struct CrossEntropyTeam {
     }
     if (thread != 0) return;
     values[slot * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
-    values[slot * Loss::kColumns + Loss::kLoss] = Kokkos::log(total) + (x[best] - x[label]);
+    values[slot * Loss::kColumns + Loss::kLoss] = log_normal(total) + (x[best] - x[label]);
   }
 
   /// The first of the largest logits; what is not a number counts only as the first.

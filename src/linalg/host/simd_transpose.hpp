@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposes in registers.
+#pragma once
+
+#include "linalg/host/simd.hpp"
+
+namespace quern::simd {
+
+/// Transposes the square block of as many registers as one has lanes: rounds of a butterfly, which
+/// exchange the off-diagonal halves of all pairs of rows `Step` apart, then of rows half as far.
+template <int Step = kRegisterLanes / 2>
+inline void transpose(Register (&rows)[kRegisterLanes]) {
+  LaneIndex low{};
+  LaneIndex high{};
+  for (int lane = 0; lane < kRegisterLanes; ++lane) {
+    const bool upper = (lane & Step) != 0;
+    low[lane] = upper ? kRegisterLanes + lane - Step : lane;
+    high[lane] = upper ? kRegisterLanes + lane : lane + Step;
+  }
+  for (int r = 0; r < kRegisterLanes; ++r) {
+    if (r & Step) continue;
+    const Register a = rows[r];
+    const Register b = rows[r + Step];
+    rows[r] = shuffle(a, b, low);
+    rows[r + Step] = shuffle(a, b, high);
+  }
+  if constexpr (Step > 1) transpose<Step / 2>(rows);
+}
+
+/// Transposes 16 rows of 16 floats in place.
+inline void transpose_tile(float (&tile)[16][16]) {
+  constexpr int block = kRegisterLanes;
+  for (int i = 0; i < 16; i += block) {
+    for (int j = i; j < 16; j += block) {
+      Register upper[block];
+      Register lower[block];
+      for (int r = 0; r < block; ++r) {
+        upper[r] = load<Register>(&tile[i + r][j]);
+        lower[r] = load<Register>(&tile[j + r][i]);
+      }
+      transpose(upper);
+      transpose(lower);
+      for (int r = 0; r < block; ++r) {
+        store(&tile[j + r][i], upper[r]);
+        store(&tile[i + r][j], lower[r]);
+      }
+    }
+  }
+}
+
+}  // namespace quern::simd

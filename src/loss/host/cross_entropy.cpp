@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loss/host/cross_entropy.hpp"
+
+#include <algorithm>
+
+#include "linalg/host/simd_transpose.hpp"
+#include "tensor/chunks.hpp"
+#include "tensor/exp.hpp"
+#include "tensor/log.hpp"
+
+namespace quern::host {
+
+namespace {
+
+/// Sixteen classes of sixteen slots: [class][slot].
+using Tile = float[kLanes][kLanes];
+
+/// Sixteen slots side by side: every lane does what the formula says for its own slot.
+struct CrossEntropyGroup {
+  const float* logits;  ///< in rows or panels
+  float* d_logits;      ///< laid out alike, or null
+  float* values;        ///< [num_slots, Loss::kColumns]
+  const std::int64_t* sample_of_slot;
+  const std::uint8_t* labels;
+  const StepScalars* scalars;
+  ActivationIndex at;
+  int num_slots;
+
+  static constexpr int kNoLabel = -1;
+
+  int classes() const { return static_cast<int>(at.units); }
+  int slots_of(std::int64_t first) const {
+    return static_cast<int>(std::min<std::int64_t>(kLanes, num_slots - first));
+  }
+
+  void operator()(std::int64_t group) const {
+    const std::int64_t first = group * kLanes;
+    int label[kLanes];
+    find_labels(first, label);
+    float largest[kLanes];
+    int best[kLanes];
+    find_largest(first, largest, best);
+    float total[kLanes] = {};
+    sum_powers(first, largest, total);
+    if (d_logits) set_gradient(first, total, label);
+    set_values(first, total, largest, best, label);
+  }
+
+  /// kNoLabel in empty slots and where there is no such class.
+  void find_labels(std::int64_t first, int* label) const {
+    for (int l = 0; l < kLanes; ++l) {
+      const std::int64_t sample = l < slots_of(first) ? sample_of_slot[first + l] : -1;
+      label[l] = sample >= 0 && labels[sample] < classes() ? labels[sample] : kNoLabel;
+    }
+  }
+
+  /// The classes `begin` to `begin` + 15; what is behind the last one is not specified.
+  void load_tile(const float* from, std::int64_t first, int begin, Tile& tile) const {
+    for (int l = 0; l < slots_of(first); ++l)
+      simd::store(tile[l], simd::load(from + at.sixteen(first + l, begin)));
+    for (int l = slots_of(first); l < kLanes; ++l) simd::store(tile[l], simd::Vector{});
+    simd::transpose_tile(tile);
+  }
+
+  void store_tile(Tile& tile, std::int64_t first, int begin) const {
+    simd::transpose_tile(tile);
+    for (int l = 0; l < slots_of(first); ++l)
+      simd::store(d_logits + at.sixteen(first + l, begin), simd::load(tile[l]));
+  }
+
+  void find_largest(std::int64_t first, float* largest, int* best) const {
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      Tile tile;
+      load_tile(logits, first, begin, tile);
+      for (int v = 0; v < std::min(kLanes, classes() - begin); ++v) {
+        const int number = begin + v;
+        QUERN_VECTORIZE
+        for (int l = 0; l < kLanes; ++l) {
+          const bool larger = number == 0 || tile[v][l] > largest[l];
+          best[l] = larger ? number : best[l];
+          largest[l] = larger ? tile[v][l] : largest[l];
+        }
+      }
+    }
+  }
+
+  /// Sums exp(logit - largest) in the order of the classes; the gradient keeps the powers.
+  void sum_powers(std::int64_t first, const float* largest, float* total) const {
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      Tile tile;
+      load_tile(logits, first, begin, tile);
+      for (int v = 0; v < std::min(kLanes, classes() - begin); ++v) {
+        QUERN_VECTORIZE
+        for (int l = 0; l < kLanes; ++l) {
+          tile[v][l] = exp_normal(tile[v][l] - largest[l]);
+          total[l] += tile[v][l];
+        }
+      }
+      if (d_logits) store_tile(tile, first, begin);
+    }
+  }
+
+  /// From exp(logit - largest) to (softmax - 1 at the label) / samples; 0 without a label and in
+  /// the padding.
+  void set_gradient(std::int64_t first, const float* total, const int* label) const {
+    const float inverse_count = scalars->inverse_count;
+    for (int begin = 0; begin < classes(); begin += kLanes) {
+      Tile tile;
+      load_tile(d_logits, first, begin, tile);
+      for (int v = 0; v < kLanes; ++v) {
+        const bool padding = begin + v >= classes();
+        QUERN_VECTORIZE
+        for (int l = 0; l < kLanes; ++l) {
+          const float power = tile[v][l];
+          const float numerator = begin + v == label[l] ? power - total[l] : power;
+          const float slope = numerator / total[l] * inverse_count;
+          tile[v][l] = padding || label[l] == kNoLabel ? 0 : slope;
+        }
+      }
+      store_tile(tile, first, begin);
+    }
+  }
+
+  void set_values(std::int64_t first, const float* total, const float* largest, const int* best,
+                  const int* label) const {
+    float log_total[kLanes];
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) log_total[l] = log_normal(total[l]);
+    for (int l = 0; l < slots_of(first); ++l) {
+      const std::int64_t slot = first + l;
+      float* value = values + slot * Loss::kColumns;
+      value[Loss::kCorrect] = best[l] == label[l] ? 1.0f : 0.0f;
+      if (label[l] != kNoLabel)
+        value[Loss::kLoss] = log_total[l] + (largest[l] - logits[at(slot, label[l])]);
+      else  // a sample without a label of ours cannot be learnt
+        value[Loss::kLoss] =
+            sample_of_slot[slot] >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0.0f;
+    }
+  }
+};
+
+}  // namespace
+
+void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                   const LossTarget& target, const Activation& d_prediction,
+                   const FloatView& values) {
+  const CrossEntropyGroup kernel{
+      prediction.data.data(),      d_prediction.data.data(), values.data(),
+      step.sample_of_slot.data(),  target.labels.data(),     step.scalars.data(),
+      ActivationIndex(prediction), prediction.slots};
+  const std::int64_t groups = (prediction.slots + kLanes - 1) / kLanes;
+  Kokkos::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
+}
+
+}  // namespace quern::host
