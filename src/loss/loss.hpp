@@ -43,6 +43,10 @@ class Loss {
   /// Layout the prediction must have, given the layout the network ends with.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
 
+  /// Asked once when the prediction comes out of a ReLU: true if compute() takes over the ReLU's
+  /// slope, so that d_prediction is the gradient in front of it.
+  virtual bool fuse_input_relu() { return false; }
+
   /// Allocates the per-slot values. Called once, before the first step.
   void allocate(int max_slots);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss/mse.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "loss/device/mse.hpp"
 #include "tensor/chunks.hpp"
@@ -18,9 +20,14 @@ struct MseArrays {
   View<const std::int64_t> sample_of_slot;
   StepScalarsView scalars;
   int units;
+  bool behind_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
 
-  KOKKOS_INLINE_FUNCTION float slope_factor() const {
-    return 2 * scalars().inverse_count / static_cast<float>(units);
+  /// 0 in an empty slot.
+  KOKKOS_INLINE_FUNCTION float slope_factor(std::int64_t slot) const {
+    return sample_of_slot(slot) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
+  }
+  KOKKOS_INLINE_FUNCTION float slope(float x, float t, float factor) const {
+    return (factor == 0) | (behind_relu & (x <= 0)) ? 0 : factor * (x - t);
   }
   KOKKOS_INLINE_FUNCTION void set_value(std::int64_t slot, float sum) const {
     const bool filled = sample_of_slot(slot) >= 0;
@@ -29,37 +36,54 @@ struct MseArrays {
   }
 };
 
-/// One slot in rows or panels: lane l sums the units l, l + 16, ..., then the lanes are added as a
-/// tree.
+/// Some slots in rows or panels: lane l of a slot sums the units l, l + 16, ..., then the lanes are
+/// added as a tree. The slots go through the units side by side: a processor fetches ahead along a
+/// panel, not from panel to panel.
 struct MseFlat : MseArrays {
   ActivationIndex at;
+  int num_slots;
+  int item_slots;  ///< of one work item, at most kMaxSlots
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot) const {
-    const float factor = sample_of_slot(slot) >= 0 ? slope_factor() : 0;
-    float lane[kLanes] = {};
+  static constexpr int kMaxSlots = 128;
+
+  int num_items() const { return (num_slots + item_slots - 1) / item_slots; }
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const std::int64_t first = item * item_slots;
+    const int slots =
+        num_slots - first < item_slots ? static_cast<int>(num_slots - first) : item_slots;
+    float factor[kMaxSlots];
+    float sum[kMaxSlots][kLanes] = {};
+    for (int s = 0; s < slots; ++s) factor[s] = slope_factor(first + s);
     const int whole = units / kLanes * kLanes;
-    for (int u = 0; u < whole; u += kLanes) {
-      const std::int64_t i = at.sixteen(slot, u);
-      add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor, lane);
-    }
-    if (whole < units) {
-      const std::int64_t i = at.sixteen(slot, whole);
-      float tail_x[kLanes] = {};
-      float tail_t[kLanes] = {};
-      for (int l = 0; l < units - whole; ++l) {
-        tail_x[l] = prediction[i + l];
-        tail_t[l] = target[i + l];
+    for (int u = 0; u < whole; u += kLanes)
+      for (int s = 0; s < slots; ++s) {
+        const std::int64_t i = at.sixteen(first + s, u);
+        add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor[s],
+            sum[s]);
       }
-      add(tail_x, tail_t, d_prediction ? d_prediction + i : nullptr, factor, lane);
+    for (int s = 0; s < slots; ++s) {
+      if (whole < units) add_last(at.sixteen(first + s, whole), units - whole, factor[s], sum[s]);
+      for (int width = kLanes / 2; width > 0; width /= 2)
+        for (int l = 0; l < width; ++l) sum[s][l] += sum[s][l + width];
+      set_value(first + s, sum[s][0]);
     }
-    for (int width = kLanes / 2; width > 0; width /= 2)
-      for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
-    set_value(slot, lane[0]);
   }
 
-  KOKKOS_INLINE_FUNCTION static void add(const float* KOKKOS_RESTRICT x,
-                                         const float* KOKKOS_RESTRICT t, float* KOKKOS_RESTRICT dx,
-                                         float factor, float* KOKKOS_RESTRICT sum) {
+  /// The padding counts as 0 - 0.
+  KOKKOS_INLINE_FUNCTION void add_last(std::int64_t i, int count, float factor, float* sum) const {
+    float x[kLanes] = {};
+    float t[kLanes] = {};
+    for (int l = 0; l < count; ++l) {
+      x[l] = prediction[i + l];
+      t[l] = target[i + l];
+    }
+    add(x, t, d_prediction ? d_prediction + i : nullptr, factor, sum);
+  }
+
+  KOKKOS_INLINE_FUNCTION void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
+                                  float* KOKKOS_RESTRICT dx, float factor,
+                                  float* KOKKOS_RESTRICT sum) const {
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       const float error = x[l] - t[l];
@@ -67,7 +91,7 @@ struct MseFlat : MseArrays {
     }
     if (!dx) return;
     QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) dx[l] = factor == 0 ? 0 : factor * (x[l] - t[l]);
+    for (int l = 0; l < kLanes; ++l) dx[l] = slope(x[l], t[l], factor);
   }
 };
 
@@ -77,8 +101,7 @@ struct MseLanes : MseArrays {
     const std::int64_t begin = group * units * kLanes;
     float factor[kLanes];
     float sum[kLanes] = {};
-    for (int l = 0; l < kLanes; ++l)
-      factor[l] = sample_of_slot(group * kLanes + l) >= 0 ? slope_factor() : 0;
+    for (int l = 0; l < kLanes; ++l) factor[l] = slope_factor(group * kLanes + l);
     for (std::int64_t i = begin; i < begin + std::int64_t{units} * kLanes; i += kLanes) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) {
@@ -88,7 +111,7 @@ struct MseLanes : MseArrays {
       if (!d_prediction) continue;
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l)
-        d_prediction[i + l] = factor[l] == 0 ? 0 : factor[l] * (prediction[i + l] - target[i + l]);
+        d_prediction[i + l] = slope(prediction[i + l], target[i + l], factor[l]);
     }
     for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
   }
@@ -108,18 +131,23 @@ void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
     const device::MseTeam<> kernel{
         prediction.data.data(),     wanted.data.data(),  d_prediction.data.data(), values.data(),
         step.sample_of_slot.data(), step.scalars.data(), prediction.shape.units(), prediction.slots,
-        prediction.layout};
+        prediction.layout,          behind_relu_};
     for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
   } else if constexpr (kHostExecution) {
-    const MseArrays arrays{prediction.data.data(),  wanted.data.data(),  d_prediction.data.data(),
-                           values.data(),           step.sample_of_slot, step.scalars,
-                           prediction.shape.units()};
-    if (prediction.layout != Layout::lanes)
-      Kokkos::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, prediction.slots),
-                           MseFlat{arrays, ActivationIndex(prediction)});
-    else
+    const MseArrays arrays{
+        prediction.data.data(), wanted.data.data(), d_prediction.data.data(), values.data(),
+        step.sample_of_slot,    step.scalars,       prediction.shape.units(), behind_relu_};
+    if (prediction.layout != Layout::lanes) {
+      const int threads = exec.concurrency();
+      const MseFlat kernel{
+          arrays, ActivationIndex(prediction), prediction.slots,
+          std::min(MseFlat::kMaxSlots, (prediction.slots + threads - 1) / threads)};
+      Kokkos::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()),
+                           kernel);
+    } else {
       Kokkos::parallel_for("quern::loss::mse_lanes",
                            RangePolicy(exec, 0, prediction.slots / kLanes), MseLanes{arrays});
+    }
   }
 }
 

@@ -11,11 +11,15 @@ namespace quern {
 class Mse final : public Loss {
  public:
   using Loss::Loss;
+  bool fuse_input_relu() override { return behind_relu_ = true; }
 
  protected:
   void evaluate_slots(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                       const LossTarget& target, const Activation& d_prediction,
                       const FloatView& values) const override;
+
+ private:
+  bool behind_relu_ = false;
 };
 
 }  // namespace quern

@@ -82,6 +82,15 @@ void Network::set_output_layout(Layout layout) {
   if (output_.layout != layout) append_conversion(layout);
 }
 
+bool Network::ends_with_relu() const {
+  return stages_.back().is_relu && stages_.back().in_place;
+}
+
+void Network::leave_out_last_slope() {
+  expect(ends_with_relu(), "a ReLU at the end");
+  stages_.back().backward_fused = true;
+}
+
 void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
   for (Stage& stage : stages_) {
     if (stage.layer) stage.layer->use_products(products);

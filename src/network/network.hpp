@@ -23,6 +23,11 @@ class Network {
   /// Converts the output where it has another layout. Before allocate().
   void set_output_layout(Layout layout);
 
+  /// Does the output come out of a ReLU whose slope somebody else can apply?
+  bool ends_with_relu() const;
+  /// From now on d_output() is the gradient in front of that ReLU.
+  void leave_out_last_slope();
+
   /// Lets layers use the products of a device vendor's library. Before the first step.
   void use_products(const std::shared_ptr<VendorProducts>& products);
 
@@ -81,7 +86,7 @@ class Network {
     bool in_place = false;
     bool is_relu = false;
     bool forward_fused = false;   // a ReLU that the layer before computes,
-    bool backward_fused = false;  // or whose slope the layer behind applies
+    bool backward_fused = false;  // or whose slope the layer or the loss behind applies
   };
 
   void append(std::unique_ptr<Layer> layer);

@@ -27,6 +27,7 @@ Model::Model(const Recipe& recipe)
       network_(recipe.network),
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
+  if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_slope();
   if (recipe.train.determinism == Determinism::fast && has_vendor_products())
     network_.use_products(make_vendor_products(operand_precision(recipe.train.precision)));
   if (target_type_ == TargetType::input &&

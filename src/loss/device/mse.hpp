@@ -25,6 +25,7 @@ struct MseTeam {
   int units;
   int slots;
   Layout layout;
+  bool behind_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
 
   int num_teams() const { return (slots + kSlots - 1) / kSlots; }
 
@@ -67,7 +68,8 @@ struct MseTeam {
       // The padding of a row counts as 0 - 0.
       const float error = u < units ? prediction[at] - target[at] : 0;
       if (in_rows) sum += error * error;
-      if (d_prediction) d_prediction[at] = factor == 0 ? 0 : factor * error;
+      const bool flat = factor == 0 || (behind_relu && u < units && prediction[at] <= 0);
+      if (d_prediction) d_prediction[at] = flat ? 0 : factor * error;
     }
     if (in_rows || lane > 0) return sum;
     for (std::int64_t u = 0; u < units; ++u) {

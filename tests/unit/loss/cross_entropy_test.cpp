@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "loss/reference/cross_entropy.hpp"
@@ -120,7 +121,41 @@ TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
 TEST(CrossEntropy, ALabelBeyondTheClassesMakesTheLossNan) {
   CrossEntropy loss({3});
   const Activation x = test::make_activation({3}, flat_layout(), 1, {1, 2, 3});
-  EXPECT_TRUE(std::isnan(test::run_loss(loss, {1, 1, 1}, x, labels({255})).slot_values[0]));
+  const test::LossResult result = test::run_loss(loss, {1, 1, 1}, x, labels({255}));
+  EXPECT_TRUE(std::isnan(result.slot_values[0]));
+  EXPECT_EQ(result.slot_values[1], 0);
+  EXPECT_EQ(result.d_prediction, std::vector<float>(3, 0.0f));
+}
+
+TEST(CrossEntropy, ALogitThatIsNotANumberMakesTheLossNan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CrossEntropy loss({3});
+  const Activation x = test::make_activation({3}, flat_layout(), 2, {nan, 1, 2, 1, 2, nan});
+  const test::LossResult result = test::run_loss(loss, {2, 2, 2}, x, labels({1, 1}));
+  EXPECT_TRUE(std::isnan(result.slot_values[0]));
+  EXPECT_TRUE(std::isnan(result.slot_values[2]));
+}
+
+// A step that takes the slots in groups must not let them meet: each slot alone gives its bits.
+TEST(CrossEntropy, ASlotAloneGivesTheSameBits) {
+  for (const int classes : {10, 33}) {
+    const int slots = 21;
+    const std::vector<float> logits =
+        test::random_values(static_cast<std::size_t>(slots * classes), 3, -9, 9);
+    const std::vector<std::uint8_t> wanted = some_labels(slots, classes);
+    CrossEntropy loss({classes});
+    const Activation x = test::make_activation({classes}, flat_layout(), slots, logits);
+    const test::LossResult all = test::run_loss(loss, {slots, slots, slots}, x, labels(wanted));
+    for (int s = 0; s < slots; ++s) {
+      const auto slot = static_cast<std::size_t>(s);
+      const std::vector<float> row = test::sample_of(logits, classes, s);
+      const Activation one = test::make_activation({classes}, flat_layout(), 1, row);
+      const test::LossResult alone =
+          test::run_loss(loss, {1, 1, 1}, one, labels({wanted[slot]}), LossMode::evaluate);
+      EXPECT_EQ(alone.slot_values[0], all.slot_values[2 * slot]);
+      EXPECT_EQ(alone.slot_values[1], all.slot_values[2 * slot + 1]);
+    }
+  }
 }
 
 TEST(CrossEntropy, ImagesAreRefused) {

@@ -105,6 +105,33 @@ TEST(Mse, EvaluationGivesTheSameValuesWithoutAGradient) {
   }
 }
 
+// The slope of a ReLU in front of the loss is 0 where the ReLU put out 0, else 1.
+TEST(Mse, BehindAReluTheGradientIsThatInFrontOfIt) {
+  for (const int units : {1, 16, 33}) {
+    for (const Layout layout : test::all_layouts()) {
+      SCOPED_TRACE(units);
+      const test::TestBatch batch{33, 4, 16};
+      Bench bench = make_bench(batch, {units}, layout);
+      for (std::size_t i = 0; i < bench.predictions.size(); ++i)
+        if (i % 3 == 0) bench.predictions[i] = 0;
+      bench.x = test::make_activation({units}, layout, batch.slots(), bench.predictions, 900);
+      Mse plain({units});
+      Mse behind_relu({units});
+      EXPECT_TRUE(behind_relu.fuse_input_relu());
+      const test::LossResult all = test::run_loss(plain, batch, bench.x, bench.target);
+      const test::LossResult result = test::run_loss(behind_relu, batch, bench.x, bench.target);
+      EXPECT_EQ(result.slot_values, all.slot_values);
+      EXPECT_EQ(result.sums, all.sums);
+      EXPECT_EQ(result.d_padding, 0);
+      std::vector<float> expected = all.d_prediction;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        if (bench.predictions[i] <= 0) expected[i] = 0;
+      EXPECT_EQ(result.d_prediction, expected);
+      EXPECT_NE(result.d_prediction, all.d_prediction);
+    }
+  }
+}
+
 TEST(Mse, ATargetOfAnotherShapeIsRefused) {
   Mse loss({2});
   LossTarget target;

@@ -60,6 +60,8 @@ constexpr const char* kImageLayers =
 constexpr const char* kAutoEncoder =
     "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 17}, {type = \"relu\"},"
     " {type = \"linear\", features = 36}, {type = \"gelu\"}]";
+constexpr const char* kEndsWithRelu =
+    "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 36}, {type = \"relu\"}]";
 constexpr const char* kImageToImage =
     "network.layers=[{type = \"conv2d\", channels = 1, kernel = 3, padding = 1}]";
 
@@ -69,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<std::string>{"train.micro_block=3", "optimizer.clip_norm=0.5"},
                       std::vector<std::string>{kImageLayers, "optimizer.type=adamw"},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kAutoEncoder},
+                      std::vector<std::string>{"loss.type=mse", "data.target=input", kEndsWithRelu},
                       std::vector<std::string>{"loss.type=mse", "data.target=input",
                                                kImageToImage}));
 
