@@ -238,6 +238,35 @@ TEST(Network, OutputLayoutThatTheLossWants) {
   EXPECT_EQ(network.output_shape(), Shape{4});
 }
 
+TEST(Network, TheSlopeOfALastReluMayBeSomebodyElses) {
+  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20)})).ends_with_relu());
+  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20), gelu})).ends_with_relu());
+  // Its output and its input are two arrays there.
+  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20), tanh_layer, relu})).ends_with_relu());
+  Network converted(network_of({2, 3, 3}, {conv2d(4, 2), relu}));
+  EXPECT_TRUE(converted.ends_with_relu());
+  converted.set_output_layout(flat_layout());
+  EXPECT_FALSE(converted.ends_with_relu());
+
+  const NetworkSpec spec = network_of({20, 1, 1}, {linear(18), relu, linear(19), relu});
+  const TestBatch batch;
+  Network network(spec);
+  EXPECT_TRUE(network.ends_with_relu());
+  network.leave_out_last_slope();
+  network.allocate(batch.slots());
+  network.set_slots(batch.slots());
+  const StepContext step = step_for(batch, network.table());
+  set_values(network.input(), slot_values(batch, 20, 1, 0));
+  network.forward(ExecSpace(), step);
+  std::vector<float> slope = slot_values(batch, 19, 2, 0);
+  const std::vector<float> output = values_of(network.output());
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    if (output[i] <= 0) slope[i] = 0;
+  set_values(network.d_output(), slope);
+  network.backward(ExecSpace(), step);
+  EXPECT_EQ(gradients_of(step, network.table()), run_network(spec, batch).gradients);
+}
+
 TEST(Network, BatchIsNeverOverwritten) {
   // It may be the target, too (auto-encoder).
   for (const LayerSpec& first : {relu, tanh_layer, dropout(0.5)}) {
