@@ -29,18 +29,18 @@ inline void transpose(Register (&rows)[kRegisterLanes]) {
 
 /// Transposes 16 rows of 16 floats in place.
 inline void transpose_tile(float (&tile)[16][16]) {
-  constexpr int block = kRegisterLanes;
-  for (int i = 0; i < 16; i += block) {
-    for (int j = i; j < 16; j += block) {
-      Register upper[block];
-      Register lower[block];
-      for (int r = 0; r < block; ++r) {
+  constexpr int kBlock = kRegisterLanes;
+  for (int i = 0; i < 16; i += kBlock) {
+    for (int j = i; j < 16; j += kBlock) {
+      Register upper[kBlock];
+      Register lower[kBlock];
+      for (int r = 0; r < kBlock; ++r) {
         upper[r] = load<Register>(&tile[i + r][j]);
         lower[r] = load<Register>(&tile[j + r][i]);
       }
       transpose(upper);
       transpose(lower);
-      for (int r = 0; r < block; ++r) {
+      for (int r = 0; r < kBlock; ++r) {
         store(&tile[j + r][i], upper[r]);
         store(&tile[i + r][j], lower[r]);
       }
