@@ -27,6 +27,7 @@ class Conv2d final : public Layer {
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
   }
+  void use_precision(OperandPrecision precision) override;
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -35,13 +36,14 @@ class Conv2d final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
-  const Conv2dKernels& kernels_;
+  const Conv2dKernels* kernels_;
   ConvShape shape_;
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
   FloatView forward_weights_;   // packed by every forward
   FloatView gradient_weights_;  // packed by every backward
+  FloatView workspace_;         // of the weight gradient
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;
   FloatView padded_x_;  // only with padding: x inside a border of zeros

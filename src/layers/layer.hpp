@@ -6,6 +6,7 @@
 #include <string>
 
 #include "linalg/block_schedule.hpp"
+#include "linalg/operand_precision.hpp"
 #include "linalg/vendor_products.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
@@ -61,6 +62,10 @@ class Layer {
 
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
+
+  /// What the layer's own products may round their operands to, on a device. Before
+  /// allocate().
+  virtual void use_precision(OperandPrecision) {}
 
   /// Hands over products that a layer may use instead of its own, which have the same bits for any
   /// number of ranks. Before the first step.

@@ -9,11 +9,9 @@
 #include <string>
 
 #include "linalg/gemm.hpp"
+#include "linalg/operand_precision.hpp"
 
 namespace quern {
-
-/// What the operands are rounded to; sums are float.
-enum class OperandPrecision { fp32, tf32, bf16 };
 
 class VendorProducts {
  public:

@@ -82,6 +82,12 @@ void Network::set_output_layout(Layout layout) {
   if (output_.layout != layout) append_conversion(layout);
 }
 
+void Network::use_precision(OperandPrecision precision) {
+  for (Stage& stage : stages_) {
+    if (stage.layer) stage.layer->use_precision(precision);
+  }
+}
+
 void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
   for (Stage& stage : stages_) {
     if (stage.layer) stage.layer->use_products(products);

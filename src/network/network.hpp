@@ -23,6 +23,9 @@ class Network {
   /// Converts the output where it has another layout. Before allocate().
   void set_output_layout(Layout layout);
 
+  /// What layers may round the operands of their products to, on a device. Before allocate().
+  void use_precision(OperandPrecision precision);
+
   /// Lets layers use the products of a device vendor's library. Before the first step.
   void use_products(const std::shared_ptr<VendorProducts>& products);
 

@@ -27,8 +27,10 @@ Model::Model(const Recipe& recipe)
       network_(recipe.network),
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
+  const OperandPrecision precision = operand_precision(recipe.train.precision);
+  network_.use_precision(precision);
   if (recipe.train.determinism == Determinism::fast && has_vendor_products())
-    network_.use_products(make_vendor_products(operand_precision(recipe.train.precision)));
+    network_.use_products(make_vendor_products(precision));
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
     throw InputError(
