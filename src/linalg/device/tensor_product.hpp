@@ -45,8 +45,9 @@ struct TensorProduct {
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     const int thread = team.team_rank();
     const auto work = problem.work(team.league_rank());
-    auto* scratch = static_cast<char*>(
-        team.team_scratch(kScratchLevel).get_shmem_aligned(kScratchBytes - kAlignment, kAlignment));
+    auto* scratch =
+        static_cast<char*>(team.team_scratch(scratch_level())
+                               .get_shmem_aligned(kScratchBytes - kAlignment, kAlignment));
     const auto panel_a = [&](int turn) {
       return reinterpret_cast<Stored*>(scratch + turn % 2 * kPanelBytes);
     };
