@@ -6,8 +6,7 @@
 #include <string>
 
 #include "linalg/block_schedule.hpp"
-#include "linalg/operand_precision.hpp"
-#include "linalg/vendor_products.hpp"
+#include "linalg/dense_products.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/step_scalars.hpp"
@@ -63,13 +62,10 @@ class Layer {
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
 
-  /// What the layer's own products may round their operands to, on a device. Before
-  /// allocate().
+  /// What a layer rounds the operands of its own products to, on a device. Before allocate().
   virtual void use_precision(OperandPrecision) {}
-
-  /// Hands over products that a layer may use instead of its own, which have the same bits for any
-  /// number of ranks. Before the first step.
-  virtual void use_products(const std::shared_ptr<VendorProducts>&) {}
+  /// Hands over dense products to use instead of a layer's own. Before the first step.
+  virtual void use_products(const std::shared_ptr<DenseProducts>&) {}
 
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}

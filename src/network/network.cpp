@@ -88,7 +88,7 @@ void Network::use_precision(OperandPrecision precision) {
   }
 }
 
-void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
+void Network::use_products(const std::shared_ptr<DenseProducts>& products) {
   for (Stage& stage : stages_) {
     if (stage.layer) stage.layer->use_products(products);
   }

@@ -23,11 +23,11 @@ class Network {
   /// Converts the output where it has another layout. Before allocate().
   void set_output_layout(Layout layout);
 
-  /// What layers may round the operands of their products to, on a device. Before allocate().
+  /// What convolutions round their operands to, on a device. Before allocate().
   void use_precision(OperandPrecision precision);
 
-  /// Lets layers use the products of a device vendor's library. Before the first step.
-  void use_products(const std::shared_ptr<VendorProducts>& products);
+  /// Lets layers use other products than their own. Before the first step.
+  void use_products(const std::shared_ptr<DenseProducts>& products);
 
   /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
   void allocate(int max_slots);

@@ -2,7 +2,6 @@
 #include "layers/device/conv2d_tensor.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/assert.hpp"
 #include "layers/device/conv2d_tensor_gradient.hpp"
@@ -48,7 +47,6 @@ int gradient_depth(const ConvShape& shape) {
 
 // A device is busy with so many teams, and a team with so many pixels.
 constexpr int kSliceTeams = 256;
-constexpr int kRoundTeams = 512;
 constexpr int kSlicePixels = 32;
 
 int gradient_tiles(const ConvShape& shape) {
@@ -67,17 +65,6 @@ BlockSlices cut_block(const ConvShape& shape, int groups) {
   const int wanted = std::clamp((pixels + kSlicePixels - 1) / kSlicePixels, 1, most_slices(shape));
   const int slice_pixels = (pixels + wanted - 1) / wanted;
   return {groups, pixels, (pixels + slice_pixels - 1) / slice_pixels, slice_pixels};
-}
-
-// Blocks whose slices are computed by one launch.
-int blocks_of_round(const ConvShape& shape, const BlockSlices& cut, int num_blocks) {
-  const int teams = gradient_tiles(shape) * cut.slices;
-  return std::min((kRoundTeams + teams - 1) / teams, num_blocks);
-}
-
-// What the walk over the tree of so many blocks may hold at once.
-int most_depth(int blocks) {
-  return std::min(blocks, 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(blocks))));
 }
 
 }  // namespace
@@ -182,7 +169,7 @@ void TensorConv2d<Operand>::weight_gradient(const ExecSpace& exec, const ConvSha
                                             std::int64_t offset, const FloatView& workspace) {
   const BlockSlices cut = cut_block(shape, schedule.block_slots / kLanes);
   const std::int64_t values = std::int64_t{shape.out_channels} * shape.taps();
-  const int round = blocks_of_round(shape, cut, schedule.num_blocks);
+  const int round = blocks_of_round(gradient_tiles(shape) * cut.slices, schedule.num_blocks);
   float* stack = workspace.data();
   float* slices = stack + schedule.depth * values;
   expect((schedule.depth + std::int64_t{round} * cut.slices) * values <=

@@ -97,6 +97,7 @@ struct TapLanes : PlaneLanes {
 template <int RowTiles>
 struct WeightGradientProblem {
   static constexpr int kRowTiles = RowTiles;
+  static constexpr bool kADepthFirst = true;
   static constexpr bool kBDepthFirst = true;
   using A = ChannelLanes;
   using B = TapLanes;

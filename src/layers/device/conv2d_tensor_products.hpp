@@ -161,6 +161,7 @@ struct PixelTeams {
 template <int RowTiles>
 struct ForwardProblem {
   static constexpr int kRowTiles = RowTiles;
+  static constexpr bool kADepthFirst = true;
   static constexpr bool kBDepthFirst = false;
   using A = PackedWeights;
   using B = ForwardPatches;
@@ -195,6 +196,7 @@ struct ForwardProblem {
 template <int RowTiles>
 struct InputGradientProblem {
   static constexpr int kRowTiles = RowTiles;
+  static constexpr bool kADepthFirst = true;
   static constexpr bool kBDepthFirst = false;
   static constexpr int kTiles = kTeamColumns / kLanes;
   using A = PackedWeights;

@@ -9,18 +9,21 @@ namespace quern::device {
 
 /// 16 x 16 sums of products of rounded operands, by `Warp` threads that each hold a share of them.
 /// `lane`: which of them calls.
-template <class Operand, bool BDepthFirst, int Warp>
+template <class Operand, bool ADepthFirst, bool BDepthFirst, int Warp>
 class PlainTile {
   using Stored = typename Operand::Stored;
   static constexpr int kShare = 256 / Warp;
 
  public:
-  /// A [16, Operand::kDepth], row by row.
+  /// A [16, Operand::kDepth], row by row if ADepthFirst, else column by column.
   struct A {
     const Stored* data;
     int stride;
     KOKKOS_INLINE_FUNCTION A(const Stored* from, int from_stride)
         : data(from), stride(from_stride) {}
+    KOKKOS_INLINE_FUNCTION Stored at(int row, int k) const {
+      return ADepthFirst ? data[row * stride + k] : data[k * stride + row];
+    }
   };
   /// B [Operand::kDepth, 16], row by row, or column by column if BDepthFirst.
   struct B {
@@ -43,8 +46,8 @@ class PlainTile {
       const int row = (lane + i * Warp) / 16;
       const int column = (lane + i * Warp) % 16;
       for (int k = 0; k < Operand::kDepth; ++k) {
-        sums_[i] = Kokkos::fma(Operand::value(a.data[row * a.stride + k]),
-                               Operand::value(b.at(k, column)), sums_[i]);
+        sums_[i] =
+            Kokkos::fma(Operand::value(a.at(row, k)), Operand::value(b.at(k, column)), sums_[i]);
       }
     }
   }

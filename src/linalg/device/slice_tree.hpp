@@ -3,11 +3,27 @@
 // block.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
 #include "linalg/block_schedule.hpp"
 
 namespace quern::device {
+
+/// Teams that keep a device busy: as many blocks are summed by one launch, and then added.
+inline constexpr int kRoundTeams = 512;
+
+/// Blocks of a launch that has so many teams for each of them.
+inline int blocks_of_round(int teams_of_block, int num_blocks) {
+  return std::min((kRoundTeams + teams_of_block - 1) / teams_of_block, num_blocks);
+}
+
+/// What the walk over the tree of so many blocks may hold at once.
+inline int most_depth(int num_blocks) {
+  return std::min(num_blocks,
+                  2 * static_cast<int>(std::bit_width(static_cast<unsigned>(num_blocks))));
+}
 
 /// Sums of blocks as they come: `values` floats for each of `slices` slices of a block, whose sum
 /// in order is the block's. The stack of the walk lies beside them, `values` floats an entry.

@@ -14,7 +14,8 @@ namespace quern::device {
 inline constexpr int kTeamColumns = 64;
 
 /// C = A B, sums over all panels of k in ascending order. Problem:
-///   kRowTiles, kBDepthFirst              16 rows each; are neighbours of B in memory those in k?
+///   kRowTiles                            16 rows each
+///   kADepthFirst, kBDepthFirst           are neighbours in memory neighbours in k?
 ///   A a; B b;                            sides of RoundedPanel (both types are named so)
 ///   Work work(team)                      what the team does; Work::panels: how many panels
 ///   int next(work, panel)                the first panel from `panel` on that is not all zeros
@@ -28,8 +29,9 @@ struct TensorProduct {
   static constexpr int kOwnTiles = (kColumnTiles + kWarps - 1) / kWarps;  // columns of a warp
   static constexpr int kRowTiles = Problem::kRowTiles;
   using Stored = typename Operand::Stored;
-  using Tile = TensorTile<Operand, Problem::kBDepthFirst>;
-  using PanelA = RoundedPanel<typename Problem::A, Operand, 16 * kRowTiles, true, Threads>;
+  using Tile = TensorTile<Operand, Problem::kADepthFirst, Problem::kBDepthFirst>;
+  using PanelA =
+      RoundedPanel<typename Problem::A, Operand, 16 * kRowTiles, Problem::kADepthFirst, Threads>;
   using PanelB =
       RoundedPanel<typename Problem::B, Operand, kTeamColumns, Problem::kBDepthFirst, Threads>;
   static constexpr int kPatchStride = 16 + 4;

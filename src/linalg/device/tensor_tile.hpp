@@ -15,11 +15,13 @@ namespace quern::device {
 inline constexpr int kWarpThreads = kHostExecution ? 1 : 32;
 
 #if defined(QUERN_TENSOR_CORES)
-template <class Operand, bool BDepthFirst>
-using TensorTile = WmmaTile<Operand, BDepthFirst>;
+inline constexpr bool kTensorCores = true;
+template <class Operand, bool ADepthFirst, bool BDepthFirst>
+using TensorTile = WmmaTile<Operand, ADepthFirst, BDepthFirst>;
 #else
-template <class Operand, bool BDepthFirst>
-using TensorTile = PlainTile<Operand, BDepthFirst, kWarpThreads>;
+inline constexpr bool kTensorCores = false;
+template <class Operand, bool ADepthFirst, bool BDepthFirst>
+using TensorTile = PlainTile<Operand, ADepthFirst, BDepthFirst, kWarpThreads>;
 #endif
 
 }  // namespace quern::device

@@ -5,6 +5,8 @@
 
 #include <mma.h>
 
+#include <type_traits>
+
 #include "linalg/device/rounded_operand.hpp"
 
 namespace quern::device {
@@ -26,21 +28,23 @@ struct WmmaElement<Bf16Operand> {
 /// 16 x 16 sums of products of rounded operands. All 32 threads of a warp call each function
 /// together. Operands begin on 32 bytes, their strides are multiples of 16 bytes. The order of the
 /// additions inside of one multiplication is the hardware's, always the same.
-template <class Operand, bool BDepthFirst>
+template <class Operand, bool ADepthFirst, bool BDepthFirst>
 class WmmaTile {
   using Element = typename WmmaElement<Operand>::Type;
   using Memory = typename WmmaElement<Operand>::Memory;
   using Stored = typename Operand::Stored;
   using RowMajor = nvcuda::wmma::row_major;
-  using BOrder = std::conditional_t<BDepthFirst, nvcuda::wmma::col_major, RowMajor>;
+  using ColumnMajor = nvcuda::wmma::col_major;
+  using AOrder = std::conditional_t<ADepthFirst, RowMajor, ColumnMajor>;
+  using BOrder = std::conditional_t<BDepthFirst, ColumnMajor, RowMajor>;
   template <class Use, class Order>
   using Fragment = nvcuda::wmma::fragment<Use, 16, 16, Operand::kDepth, Element, Order>;
   static_assert(sizeof(Memory) == sizeof(Stored));
 
  public:
-  /// A [16, Operand::kDepth], row by row.
+  /// A [16, Operand::kDepth], row by row if ADepthFirst, else column by column.
   struct A {
-    Fragment<nvcuda::wmma::matrix_a, RowMajor> fragment;
+    Fragment<nvcuda::wmma::matrix_a, AOrder> fragment;
     KOKKOS_INLINE_FUNCTION A(const Stored* from, int stride) {
       KOKKOS_IF_ON_DEVICE(
           (nvcuda::wmma::load_matrix_sync(fragment, reinterpret_cast<const Memory*>(from),

@@ -183,6 +183,100 @@ INSTANTIATE_TEST_SUITE_P(
                  "of the two"},
         BadValue{"global_batch = 32\n", "",
                  "r.toml:3: data.global_batch: missing, expected this or data.batch_per_rank"},
+        BadValue{"0.1", "0.1\nnesterov = 1",
+                 "r.toml:23: optimizer.nesterov: found an integer, expected true or false"},
+        BadValue{"[1, 28, 28]", "[28, 28]",
+                 "r.toml:8: network.input: found an array of 2 entries, expected [channels, "
+                 "height, width] or [features]"},
+        BadValue{"[1, 28, 28]", "784",
+                 "r.toml:8: network.input: found an integer, expected [channels, height, width] "
+                 "or [features]"},
+        BadValue{"[1, 28, 28]", "[1, \"28\", 28]",
+                 "r.toml:8: network.input[1]: found a string, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = [0.9, true]",
+                 "r.toml:22: optimizer.betas[1]: found a boolean, expected a number in [0, 1)"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = 0.9",
+                 "r.toml:22: optimizer.betas: found a float, expected an array of two numbers in "
+                 "[0, 1)"},
+        BadValue{"{type = \"relu\"}", "\"relu\"",
+                 "r.toml:11: network.layers[1]: found a string, expected a table such as {type = "
+                 "\"relu\"}"},
+        BadValue{"\"sgd\"", "\"sdg\"",
+                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected \"sgd\", \"adam\" or "
+                 "\"adamw\" (did you mean \"sgd\"?)"},
+        BadValue{"[data]\n", "[train]\nepochs = \"many\"\n[data]\n",
+                 "r.toml:4: train.epochs: found a string, expected an integer >= 1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranges, BadValues,
+    testing::Values(
+        BadValue{"0.1", "0",
+                 "r.toml:22: optimizer.lr: 0.0 is out of range, expected a number > 0 (as a 32-bit "
+                 "float)"},
+        BadValue{"0.1", "-1e-3",
+                 "r.toml:22: optimizer.lr: -0.001 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "nan",
+                 "r.toml:22: optimizer.lr: nan is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "inf",
+                 "r.toml:22: optimizer.lr: inf is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "1e-60",
+                 "r.toml:22: optimizer.lr: 1e-60 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"0.1", "1e300",
+                 "r.toml:22: optimizer.lr: 1e+300 is out of range, expected a number > 0 (as a "
+                 "32-bit float)"},
+        BadValue{"\"sgd\"", "\"adam\"\nbetas = [0.9, 0.99999999999]",
+                 "r.toml:22: optimizer.betas[1]: 0.99999999999 is out of range, expected a number "
+                 "in [0, 1) (as a 32-bit float)"},
+        BadValue{"0.1", "0.1\nmomentum = 1",
+                 "r.toml:23: optimizer.momentum: 1.0 is out of range, expected a number in [0, 1) "
+                 "(as a 32-bit float)"},
+        BadValue{"0.1", "0.1\nweight_decay = -1",
+                 "r.toml:23: optimizer.weight_decay: -1.0 is out of range, expected a number >= 0 "
+                 "(as a 32-bit float)"},
+        BadValue{"32", "0",
+                 "r.toml:5: data.global_batch: 0 is out of range, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"32", "9223372036854775807",
+                 "r.toml:5: data.global_batch: 9223372036854775807 is out of range, expected an "
+                 "integer from 1 to 16777216"},
+        BadValue{"[data]\n", "[train]\nepochs = 0\n[data]\n",
+                 "r.toml:4: train.epochs: 0 is out of range, expected an integer >= 1"},
+        BadValue{"[data]\n", "[train]\nepochs = 2147483648\n[data]\n",
+                 "r.toml:4: train.epochs: 2147483648 is out of range, expected an integer >= 1 and "
+                 "at most 2147483647"},
+        BadValue{"[data]\n", "[checkpoint]\nkeep = 0\n[data]\n",
+                 "r.toml:4: checkpoint.keep: 0 is out of range, expected an integer >= 1"},
+        BadValue{"\"small\"", "\"small\"\nseed = -1",
+                 "r.toml:2: seed: -1 is out of range, expected an integer >= 0"},
+        BadValue{"kernel = 3", "kernel = 0",
+                 "r.toml:10: network.layers[0].kernel: 0 is out of range, expected an integer from "
+                 "1 to 4096"},
+        BadValue{"\"relu\"", "\"dropout\", p = 1.0",
+                 "r.toml:11: network.layers[1].p: 1.0 is out of range, expected a number in [0, 1) "
+                 "(as a 32-bit float)"},
+        BadValue{"[1, 28, 28]", "[1, 0, 28]",
+                 "r.toml:8: network.input[1]: 0 is out of range, expected an integer from 1 to "
+                 "16777216"},
+        BadValue{"[1, 28, 28]", "[65536, 65536, 65536]",
+                 "r.toml:8: network.input: has too many units, expected at most 1073741824"},
+        BadValue{"\"small\"", "\"\"", "r.toml:1: name: is empty, expected some text"},
+        BadValue{"\"shards\"", "\"\"", "r.toml:4: data.train: is empty, expected some text"},
+        BadValue{"\"small\"", "\"a\\u0000b\"",
+                 "r.toml:1: name: \"a\\u0000b\" holds a control character, expected plain text"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Contradictions, BadValues,
+    testing::Values(
+        BadValue{"32", "32\nbatch_per_rank = 4",
+                 "r.toml:6: data.batch_per_rank: contradicts data.global_batch, expected only one "
+                 "of the two"},
+        BadValue{"global_batch = 32\n", "",
+                 "r.toml:3: data.global_batch: missing, expected this or data.batch_per_rank"},
         BadValue{
             "[data]\n", "train.precision = \"tf32\"\n[data]\n",
             "r.toml:3: train.precision: \"tf32\" contradicts train.determinism = "
