@@ -12,7 +12,7 @@ namespace quern::device {
 namespace {
 
 // Few tiles leave most of a device idle.
-constexpr int kEnoughTeams = 200;
+constexpr int kEnoughLargeTeams = 200;
 constexpr int kLargeRowTiles = 4;
 
 template <class Run>
@@ -37,7 +37,7 @@ void run(const ExecSpace& exec, const std::string& label, OperandPrecision preci
       const EpilogueProblem<RowTiles, BDepthFirst> problem{
           {a.data, a.stride, c.rows}, {b.data, b.stride, c.columns}, a.columns, c, epilogue};
       const int teams = problem.tiles().count();
-      if (RowTiles > 1 && teams < kEnoughTeams) return false;
+      if (RowTiles > 1 && teams < kEnoughLargeTeams) return false;
       for_each_team(exec, label, teams,
                     TensorProduct<EpilogueProblem<RowTiles, BDepthFirst>, Operand>{problem});
       return true;
