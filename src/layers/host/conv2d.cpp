@@ -179,7 +179,9 @@ void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, co
                        });
 }
 
-std::int64_t no_workspace(const ConvShape&, int) { return 0; }
+std::int64_t no_workspace(const ConvShape&, int) {
+  return 0;
+}
 
 void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
                      const float* x, const float* dy, const GradientPartials& partials,
