@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "layers/conv2d_kernels.hpp"
 
 namespace quern {
 
 namespace {
+
+// Values of a sample whose places in a lane group an int can hold, as kernels that round do.
+constexpr std::int64_t kMaxRoundedValues = std::int64_t{1} << 27;
 
 Shape output_of(const LayerSpec& spec, const Shape& input) {
   const int border = 2 * spec.padding - spec.kernel;
@@ -35,6 +39,16 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
 
 void Conv2d::use_precision(OperandPrecision precision) {
   kernels_ = &conv2d_kernels(precision);
+  const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
+  if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;
+  throw InputError("network.layers: '" + name() + "' has " + std::to_string(values) +
+                   " values per sample, padding included (expected fewer than " +
+                   std::to_string(kMaxRoundedValues) +
+                   " with train.precision \"tf32\" or \"bf16\")");
+}
+
+std::int64_t Conv2d::workspace_floats(int max_slots) const {
+  return kernels_->workspace_floats(shape_, max_slots);
 }
 
 Shape Conv2d::needed_input(const Shape& read) const {
@@ -58,8 +72,6 @@ void Conv2d::allocate(int max_slots) {
                                static_cast<std::size_t>(kernels_->forward_floats(shape_)));
   gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
                                 static_cast<std::size_t>(kernels_->gradient_floats(shape_)));
-  workspace_ = FloatView("quern::layers::conv2d_workspace",
-                         static_cast<std::size_t>(kernels_->workspace_floats(shape_, max_slots)));
   if (padding_ == 0) return;
   const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
   padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);

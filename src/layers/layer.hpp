@@ -64,7 +64,7 @@ class Layer {
 
   /// What a layer rounds the operands of its own products to, on a device. Before allocate().
   virtual void use_precision(OperandPrecision) {}
-  /// Hands over dense products to use instead of a layer's own. Before the first step.
+  /// Hands over dense products to use instead of a layer's own. Before allocate().
   virtual void use_products(const std::shared_ptr<DenseProducts>&) {}
 
   /// Enters this layer's tensors into the table; keeps their offsets.
@@ -72,6 +72,12 @@ class Layer {
 
   /// Allocates workspace for at most `max_slots` slots. Called once, before the first step.
   virtual void allocate(int /*max_slots*/) {}
+
+  /// Floats of scratch memory for steps of at most `max_slots` slots. All layers share the one that
+  /// use_workspace() hands over before the first step, as large as the largest wants it; between
+  /// forward and backward of a layer others overwrite it.
+  virtual std::int64_t workspace_floats(int /*max_slots*/) const { return 0; }
+  virtual void use_workspace(const FloatView&) {}
 
   /// y = f(x). Overwrites y. No allocation, no fence.
   virtual void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

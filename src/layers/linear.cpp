@@ -72,7 +72,7 @@ void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
   }
   if (products_) {
     products_->multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                               step.gradients, weight_, values_of(x), values_of(dy));
+                               step.gradients, weight_, values_of(x), values_of(dy), workspace_);
   } else {
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
                     weight_, values_of(x), values_of(dy));

@@ -26,7 +26,7 @@ class Network {
   /// What convolutions round their operands to, on a device. Before allocate().
   void use_precision(OperandPrecision precision);
 
-  /// Lets layers use other products than their own. Before the first step.
+  /// Lets layers use other products than their own. Before allocate().
   void use_products(const std::shared_ptr<DenseProducts>& products);
 
   /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
@@ -65,7 +65,7 @@ class Network {
   /// a used slot, or "" when there is none. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
-  /// Bytes of the activations and their gradients, allocated or not.
+  /// Bytes of the activations, their gradients and the layers' workspace, allocated or not.
   std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
@@ -87,6 +87,7 @@ class Network {
     bool backward_fused = false;  // or whose slope the layer behind applies
   };
 
+  std::int64_t workspace_floats(int max_slots) const;
   void append(std::unique_ptr<Layer> layer);
   void fuse_relus();
   void check_tensors() const;

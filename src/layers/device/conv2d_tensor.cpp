@@ -124,16 +124,13 @@ template <class Operand>
 void TensorConv2d<Operand>::forward(const ExecSpace& exec, const ConvShape& shape, int slots,
                                     const float* x, const float* weights, const float* bias,
                                     bool with_relu, float* y) {
-  const int tiles = slots / kLanes * shape.out_height * shape.out_width;
   const int depth = forward_depth(shape);
+  const ForwardPatches patches{shape, x, reinterpret_cast<const int*>(weights)};
   with_row_tiles(shape.out_channels, [&]<int RowTiles>() {
-    const PixelTeams<RowTiles> teams{shape.out_channels, tiles, depth / kPanelDepth};
-    const ForwardProblem<RowTiles> problem{{weights + offset_floats(shape), depth},
-                                           {shape, tiles, x, reinterpret_cast<const int*>(weights)},
-                                           teams,
-                                           bias,
-                                           with_relu,
-                                           y};
+    const PixelTeams<RowTiles> teams{shape.out_channels, patches.tiles().teams(), slots / kLanes,
+                                     depth / kPanelDepth};
+    const ForwardProblem<RowTiles> problem{
+        {weights + offset_floats(shape), depth}, patches, teams, bias, with_relu, y};
     launch<Operand>(exec, "quern::layers::conv2d_forward", teams.count(), problem);
   });
 }
@@ -142,12 +139,12 @@ template <class Operand>
 void TensorConv2d<Operand>::input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
                                            const float* dy, const float* weights,
                                            const float* x_gate, float* dx) {
-  const int tiles = slots / kLanes * shape.in_height * shape.in_width;
   const int depth = gradient_depth(shape);
+  const GradientPatches patches{shape, dy};
   with_row_tiles(shape.in_channels, [&]<int RowTiles>() {
-    const PixelTeams<RowTiles> teams{shape.in_channels, tiles, depth / kPanelDepth};
-    const InputGradientProblem<RowTiles> problem{
-        {weights, depth}, {shape, tiles, dy}, teams, x_gate, dx};
+    const PixelTeams<RowTiles> teams{shape.in_channels, patches.tiles().teams(), slots / kLanes,
+                                     depth / kPanelDepth};
+    const InputGradientProblem<RowTiles> problem{{weights, depth}, patches, teams, x_gate, dx};
     launch<Operand>(exec, "quern::layers::conv2d_input_gradient", teams.count(), problem);
   });
 }

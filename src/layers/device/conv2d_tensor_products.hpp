@@ -18,6 +18,9 @@ KOKKOS_INLINE_FUNCTION constexpr int padded_rows(int channels) {
   return (channels + 63) / 64 * 64;
 }
 
+/// Column tiles of a team.
+inline constexpr int kTeamTiles = kTeamColumns / kLanes;
+
 /// What a team does: rows from first_row on of the column tiles from first_tile on.
 struct PixelWork {
   int first_row;
@@ -44,16 +47,29 @@ struct PackedWeights {
   }
 };
 
-/// A column tile as a pixel of a lane group.
+/// Column tiles of a lane group: one for each pixel, and more up to whole teams. So what a team
+/// computes does not depend on how many groups there are.
+struct GroupTiles {
+  int height;
+  int width;
+
+  KOKKOS_INLINE_FUNCTION int teams() const {
+    return (height * width + kTeamTiles - 1) / kTeamTiles;
+  }
+};
+
+/// A column tile as a pixel of a lane group; h is -1 where there is no such pixel.
 struct LanePixel {
   int group;
   int h;
   int w;
 
-  KOKKOS_INLINE_FUNCTION LanePixel(int tile, int height, int width) {
-    w = tile % width;
-    h = tile / width % height;
-    group = tile / width / height;
+  KOKKOS_INLINE_FUNCTION LanePixel(int tile, const GroupTiles& tiles) {
+    const int tiles_of_group = tiles.teams() * kTeamTiles;
+    const int pixel = tile % tiles_of_group;
+    group = tile / tiles_of_group;
+    h = pixel < tiles.height * tiles.width ? pixel / tiles.width : -1;
+    w = pixel % tiles.width;
   }
 };
 
@@ -66,14 +82,14 @@ struct ForwardPatches {
     int taps;           ///< from this panel on
   };
   ConvShape shape;
-  int tiles;  ///< groups * pixels
   const float* x;
   const int* tap_offset;  ///< [taps]: from the corner of a window to the tap
 
+  KOKKOS_INLINE_FUNCTION GroupTiles tiles() const { return {shape.out_height, shape.out_width}; }
+
   KOKKOS_INLINE_FUNCTION Column column(const PixelWork& work, int column) const {
-    const int tile = work.first_tile + column / kLanes;
-    if (tile >= tiles) return nullptr;
-    const LanePixel at(tile, shape.out_height, shape.out_width);
+    const LanePixel at(work.first_tile + column / kLanes, tiles());
+    if (at.h < 0) return nullptr;
     return x + at.group * shape.in_group() + shape.in(0, at.h * shape.stride, at.w * shape.stride) +
            column % kLanes;
   }
@@ -98,8 +114,9 @@ struct GradientPatches {
     int limit;          ///< floats from there to the end of the channels
   };
   ConvShape shape;
-  int tiles;  ///< groups * pixels
   const float* dy;
+
+  KOKKOS_INLINE_FUNCTION GroupTiles tiles() const { return {shape.in_height, shape.in_width}; }
 
   KOKKOS_INLINE_FUNCTION int panels_of_tap() const { return whole_panels(shape.out_channels); }
   KOKKOS_INLINE_FUNCTION int plane() const { return kLanes * shape.out_height * shape.out_width; }
@@ -122,9 +139,7 @@ struct GradientPatches {
   }
 
   KOKKOS_INLINE_FUNCTION Column column(const PixelWork& work, int column) const {
-    const int tile = work.first_tile + column / kLanes;
-    if (tile >= tiles) return {nullptr, -1, -1};
-    const LanePixel at(tile, shape.in_height, shape.in_width);
+    const LanePixel at(work.first_tile + column / kLanes, tiles());
     return {dy + at.group * shape.out_group() + column % kLanes, at.h, at.w};
   }
   KOKKOS_INLINE_FUNCTION int offset(const PixelWork&, int k) const { return k * plane(); }
@@ -139,21 +154,20 @@ struct GradientPatches {
   }
 };
 
-/// Teams over channels and column tiles.
+/// Teams over channels, lane groups and their column tiles.
 template <int RowTiles>
 struct PixelTeams {
   int rows;
-  int tiles;
+  int teams_of_group;
+  int groups;
   int panels;
 
-  std::int64_t count() const { return std::int64_t{row_teams()} * column_teams(); }
-  int row_teams() const { return (rows + 16 * RowTiles - 1) / (16 * RowTiles); }
-  KOKKOS_INLINE_FUNCTION int column_teams() const {
-    return (tiles * kLanes + kTeamColumns - 1) / kTeamColumns;
+  std::int64_t count() const {
+    return std::int64_t{(rows + 16 * RowTiles - 1) / (16 * RowTiles)} * teams_of_group * groups;
   }
   KOKKOS_INLINE_FUNCTION PixelWork work(int team) const {
-    return {team / column_teams() * 16 * RowTiles, team % column_teams() * (kTeamColumns / kLanes),
-            panels};
+    const int column_teams = teams_of_group * groups;
+    return {team / column_teams * 16 * RowTiles, team % column_teams * kTeamTiles, panels};
   }
 };
 
@@ -178,10 +192,8 @@ struct ForwardProblem {
   KOKKOS_INLINE_FUNCTION PixelWork work(int team) const { return teams.work(team); }
   KOKKOS_INLINE_FUNCTION int next(const PixelWork&, int panel) const { return panel; }
   KOKKOS_INLINE_FUNCTION Target target(const PixelWork& work, int column_tile) const {
-    const int tile = work.first_tile + column_tile;
-    const LanePixel at(tile, b.shape.out_height, b.shape.out_width);
-    return {tile < b.tiles ? y + at.group * b.shape.out_group() + b.shape.out(0, at.h, at.w)
-                           : nullptr};
+    const LanePixel at(work.first_tile + column_tile, b.tiles());
+    return {at.h < 0 ? nullptr : y + at.group * b.shape.out_group() + b.shape.out(0, at.h, at.w)};
   }
   KOKKOS_INLINE_FUNCTION void store(const PixelWork& work, const Target& target, int row, int lane,
                                     float sum) const {
@@ -198,11 +210,10 @@ struct InputGradientProblem {
   static constexpr int kRowTiles = RowTiles;
   static constexpr bool kADepthFirst = true;
   static constexpr bool kBDepthFirst = false;
-  static constexpr int kTiles = kTeamColumns / kLanes;
   using A = PackedWeights;
   using B = GradientPatches;
   struct Work : PixelWork {
-    GradientPatches::Column column[kTiles];
+    GradientPatches::Column column[kTeamTiles];
   };
   struct Target {
     std::int64_t place;  ///< of the pixel in the first channel, or -1
@@ -215,7 +226,7 @@ struct InputGradientProblem {
 
   KOKKOS_INLINE_FUNCTION Work work(int team) const {
     Work work{teams.work(team), {}};
-    for (int t = 0; t < kTiles; ++t) work.column[t] = b.column(work, t * kLanes);
+    for (int t = 0; t < kTeamTiles; ++t) work.column[t] = b.column(work, t * kLanes);
     return work;
   }
   /// Leaves out taps in which no pixel of the team meets an output.
@@ -228,9 +239,8 @@ struct InputGradientProblem {
     return panel;
   }
   KOKKOS_INLINE_FUNCTION Target target(const PixelWork& work, int column_tile) const {
-    const int tile = work.first_tile + column_tile;
-    const LanePixel at(tile, b.shape.in_height, b.shape.in_width);
-    return {tile < b.tiles ? at.group * b.shape.in_group() + b.shape.in(0, at.h, at.w) : -1};
+    const LanePixel at(work.first_tile + column_tile, b.tiles());
+    return {at.h < 0 ? -1 : at.group * b.shape.in_group() + b.shape.in(0, at.h, at.w)};
   }
   KOKKOS_INLINE_FUNCTION void store(const PixelWork& work, const Target& target, int row, int lane,
                                     float sum) const {

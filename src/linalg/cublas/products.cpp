@@ -3,9 +3,9 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "base/assert.hpp"
 #include "linalg/bfloat16.hpp"
 #include "linalg/cublas/status.hpp"
-#include "linalg/device/rounded_products.hpp"
 
 namespace quern::cublas {
 
@@ -33,8 +33,6 @@ void apply_gate(const ExecSpace& exec, const Matrix& c, const float* gate) {
 }  // namespace
 
 Products::Products(OperandPrecision precision) : precision_(precision) {
-  if (precision != OperandPrecision::fp32)
-    rounded_ = std::make_unique<device::RoundedProducts>(precision);
   cublasLtHandle_t handle = nullptr;
   check(cublasLtCreate(&handle), "cublasLtCreate");
   handle_.reset(reinterpret_cast<cublasLtContext*>(handle));
@@ -98,14 +96,9 @@ void Products::multiply_transposed(const ExecSpace& exec, const std::string& lab
 void Products::multiply_blocks(const ExecSpace& exec, const std::string& label,
                                const BlockSchedule& schedule, const GradientPartials& partials,
                                const GradientPlace& place, const ConstMatrix& a,
-                               const ConstMatrix& b) {
-  if (schedule.num_partials != 1) {
-    if (rounded_)
-      rounded_->multiply_blocks(exec, label, schedule, partials, place, a, b);
-    else
-      quern::multiply_blocks(exec, label, schedule, partials, place, a, b);
-    return;
-  }
+                               const ConstMatrix& b, const FloatView&) {
+  expect(schedule.num_partials <= 1, "fast sums");
+  if (schedule.num_partials == 0) return;
   const Matrix c{partials.data.data() + place.offset, a.columns, b.columns, place.stride,
                  place.panel};
   const MatmulShape shape{seen(b, false), seen(a, true), seen(c.rows, c.columns, c.stride, false),

@@ -19,11 +19,11 @@ class Products final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b,
                            const Epilogue& epilogue) override;
-  /// One sum over all blocks at once where there is one partial; else our own products.
+  /// One sum over all blocks at once: serves fast sums, of which a rank has one partial or none.
   void multiply_blocks(const ExecSpace& exec, const std::string& label,
                        const BlockSchedule& schedule, const GradientPartials& partials,
-                       const GradientPlace& place, const ConstMatrix& a,
-                       const ConstMatrix& b) override;
+                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+                       const FloatView& workspace) override;
 
  private:
   struct DestroyHandle {
@@ -42,7 +42,6 @@ class Products final : public DenseProducts {
            const Matrix& c, const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
   OperandPrecision precision_;
-  std::unique_ptr<DenseProducts> rounded_;  // our own, unless the precision is fp32
   std::unique_ptr<cublasLtContext, DestroyHandle> handle_;
   View<unsigned char> workspace_;
   std::map<MatmulShape, Planned> plans_;

@@ -34,7 +34,8 @@ template <int Side>
 struct DepthFirstMatrix {
   struct Column {
     const float* data;
-    int left;  ///< k from here to the end
+    int left;   ///< k from here to the end
+    int lines;  ///< of the outer dimension from here to the end
   };
   using Place = Column;
   const float* data;
@@ -42,16 +43,15 @@ struct DepthFirstMatrix {
   int outer;
 
   KOKKOS_INLINE_FUNCTION Column column(const MatrixWork& work, int k) const {
-    return {data + work.outer[Side] * stride + work.k + k, work.end - work.k - k};
+    return {data + work.outer[Side] * stride + work.k + k, work.end - work.k - k,
+            outer - work.outer[Side]};
   }
-  KOKKOS_INLINE_FUNCTION int offset(const MatrixWork& work, int line) const {
-    return work.outer[Side] + line < outer ? static_cast<int>(line * stride) : -1;
-  }
+  KOKKOS_INLINE_FUNCTION int offset(const MatrixWork&, int line) const { return line; }
   KOKKOS_INLINE_FUNCTION Place place(const Column& column, int panel) const {
-    return {column.data + panel * kPanelDepth, column.left - panel * kPanelDepth};
+    return {column.data + panel * kPanelDepth, column.left - panel * kPanelDepth, column.lines};
   }
-  KOKKOS_INLINE_FUNCTION Four read(const Place& place, int offset) const {
-    return offset < 0 ? Four{} : read_first(place.data + offset, place.left);
+  KOKKOS_INLINE_FUNCTION Four read(const Place& place, int line) const {
+    return line < place.lines ? read_first(place.data + line * stride, place.left) : Four{};
   }
 };
 

@@ -67,27 +67,25 @@ void RoundedProducts::multiply_transposed(const ExecSpace& exec, const std::stri
   run<true>(exec, label, precision_, c, a, b, epilogue);
 }
 
-FloatView RoundedProducts::workspace(std::int64_t floats, std::int64_t place) {
-  FloatView& found = workspaces_[{floats, place}];
-  if (found.extent(0) == 0) {
-    found = FloatView(Kokkos::view_alloc("quern::linalg::block_sums", Kokkos::WithoutInitializing),
-                      static_cast<std::size_t>(floats));
-  }
-  return found;
+std::int64_t RoundedProducts::workspace_floats(int m, std::int64_t stride, int max_slots) const {
+  const int tiles = BlockTiles{m, static_cast<int>(stride)}.count();
+  return (blocks_of_round(tiles, max_slots) + most_depth(max_slots)) * m * stride;
 }
 
 void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& label,
                                       const BlockSchedule& schedule,
                                       const GradientPartials& partials, const GradientPlace& place,
-                                      const ConstMatrix& a, const ConstMatrix& b) {
+                                      const ConstMatrix& a, const ConstMatrix& b,
+                                      const FloatView& workspace) {
   expect_rows(a);
   expect_rows(b);
   expect(place.panel == kLanes, "a row-major gradient");
-  if (schedule.num_blocks == 0) return;
   const int stride = static_cast<int>(place.stride);
   const std::int64_t values = a.columns * place.stride;
   const int round = blocks_of_round(BlockTiles{a.columns, stride}.count(), schedule.num_blocks);
-  float* stack = workspace((schedule.depth + round) * values, place.offset).data();
+  expect((schedule.depth + round) * values <= static_cast<std::int64_t>(workspace.extent(0)),
+         "workspace for the blocks of a round");
+  float* stack = workspace.data();
   float* sums = stack + schedule.depth * values;
   for (int begin = 0; begin < schedule.num_blocks; begin += round) {
     const int end = std::min(begin + round, schedule.num_blocks);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <utility>
-
 #include "linalg/dense_products.hpp"
 
 namespace quern::device {
@@ -21,19 +18,15 @@ class RoundedProducts final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b,
                            const Epilogue& epilogue) override;
+  std::int64_t workspace_floats(int m, std::int64_t stride, int max_slots) const override;
   /// Rows of the result become zero behind the columns of B.
   void multiply_blocks(const ExecSpace& exec, const std::string& label,
                        const BlockSchedule& schedule, const GradientPartials& partials,
-                       const GradientPlace& place, const ConstMatrix& a,
-                       const ConstMatrix& b) override;
+                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+                       const FloatView& workspace) override;
 
  private:
-  /// Room for the sums of a launch and for the walk over the tree. It stays where it is: a captured
-  /// step may use it.
-  FloatView workspace(std::int64_t floats, std::int64_t place);
-
   OperandPrecision precision_;
-  std::map<std::pair<std::int64_t, std::int64_t>, FloatView> workspaces_;
 };
 
 /// Does this build multiply on tensor cores? Otherwise RoundedProducts and the convolutions that

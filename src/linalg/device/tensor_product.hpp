@@ -21,15 +21,15 @@ inline constexpr int kTeamColumns = 64;
 ///   int next(work, panel)                the first panel from `panel` on that is not all zeros
 ///   Target target(work, column_tile)     where 16 columns of the result go
 ///   store(work, target, row, column, sum)  one element; those that do not exist are left out
-template <class Problem, class Operand, int Threads = kTeamThreads<128>>
+template <class Problem, class Operand, int Threads = kTeamThreads<128>, int Warp = kWarpThreads>
 struct TensorProduct {
   static constexpr int kThreads = Threads;
-  static constexpr int kWarps = Threads / kWarpThreads;
+  static constexpr int kWarps = Threads / Warp;
   static constexpr int kColumnTiles = kTeamColumns / 16;
   static constexpr int kOwnTiles = (kColumnTiles + kWarps - 1) / kWarps;  // columns of a warp
   static constexpr int kRowTiles = Problem::kRowTiles;
   using Stored = typename Operand::Stored;
-  using Tile = TensorTile<Operand, Problem::kADepthFirst, Problem::kBDepthFirst>;
+  using Tile = TensorTile<Operand, Problem::kADepthFirst, Problem::kBDepthFirst, Warp>;
   using PanelA =
       RoundedPanel<typename Problem::A, Operand, 16 * kRowTiles, Problem::kADepthFirst, Threads>;
   using PanelB =
@@ -42,9 +42,20 @@ struct TensorProduct {
   static constexpr std::int64_t kAlignment = 32;
   static constexpr std::size_t kScratchBytes = 2 * kPanelBytes + kPatchBytes + kAlignment;
 
+  // Warps read tiles from 32 bytes on, lines a multiple of 16 bytes apart; a device has 48 KB.
+  static_assert(kPanelBytes % kAlignment == 0);
+  static_assert(PanelA::kElements * sizeof(Stored) % kAlignment == 0);
+  static_assert(PanelA::kStride * sizeof(Stored) % 16 == 0);
+  static_assert(PanelB::kStride * sizeof(Stored) % 16 == 0);
+  static_assert(kScratchBytes <= 46 * 1024);
+
   Problem problem;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
+  KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const { run(team); }
+
+  /// TeamLike: Team, or in a test threads that do what its do.
+  template <class TeamLike>
+  KOKKOS_INLINE_FUNCTION void run(const TeamLike& team) const {
     const int thread = team.team_rank();
     const auto work = problem.work(team.league_rank());
     auto* scratch =
@@ -83,7 +94,7 @@ struct TensorProduct {
 
  private:
   KOKKOS_INLINE_FUNCTION static int column_tile(int thread, int own) {
-    return thread / kWarpThreads + own * kWarps;
+    return thread / Warp + own * kWarps;
   }
 
   KOKKOS_INLINE_FUNCTION static void multiply(Tile (&tiles)[kOwnTiles][kRowTiles],
@@ -96,7 +107,7 @@ struct TensorProduct {
         const typename Tile::B b(PanelB::tile(b_panel, tile * 16, k), PanelB::kStride);
         for (int r = 0; r < kRowTiles; ++r) {
           const typename Tile::A a(PanelA::tile(a_panel, r * 16, k), PanelA::kStride);
-          tiles[own][r].multiply_add(a, b, thread % kWarpThreads);
+          tiles[own][r].multiply_add(a, b, thread % Warp);
         }
       }
     }
@@ -105,15 +116,15 @@ struct TensorProduct {
   template <class Work>
   KOKKOS_INLINE_FUNCTION void store(const Work& work, const Tile (&tiles)[kOwnTiles][kRowTiles],
                                     float* patches, int thread) const {
-    const int lane = thread % kWarpThreads;
-    float* patch = patches + thread / kWarpThreads * kPatchFloats;
+    const int lane = thread % Warp;
+    float* patch = patches + thread / Warp * kPatchFloats;
     for (int own = 0; own < kOwnTiles; ++own) {
       const int tile = column_tile(thread, own);
       if (tile >= kColumnTiles) return;
       const auto target = problem.target(work, tile);
       for (int r = 0; r < kRowTiles; ++r) {
         tiles[own][r].store(patch, kPatchStride, lane);
-        for (int e = lane; e < 256; e += kWarpThreads) {
+        for (int e = lane; e < 256; e += Warp) {
           problem.store(work, target, r * 16 + e / 16, e % 16,
                         patch[e / 16 * kPatchStride + e % 16]);
         }

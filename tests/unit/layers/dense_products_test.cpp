@@ -40,7 +40,7 @@ class HostProducts final : public DenseProducts {
   }
   void multiply_blocks(const ExecSpace&, const std::string&, const BlockSchedule& schedule,
                        const GradientPartials& partials, const GradientPlace& place,
-                       const ConstMatrix& a, const ConstMatrix& b) override {
+                       const ConstMatrix& a, const ConstMatrix& b, const FloatView&) override {
     ++products;
     EXPECT_EQ(schedule.num_partials, 1);
     store({partials.data.data() + place.offset, a.columns, b.columns, place.stride, place.panel},

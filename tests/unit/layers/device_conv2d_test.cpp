@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "layers/conv2d_kernels.hpp"
-#include "layers/device/conv2d_tensor_products.hpp"
 #include "layers/device/conv2d_weight_gradient.hpp"
 #include "support/activation_io.hpp"
 #include "support/random_values.hpp"
@@ -162,37 +161,6 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, DeviceConv2d,
                                            Case{conv_shape(20, 9, 9, 50, 5, 1), 9, 16},
                                            Case{conv_shape(3, 13, 12, 17, 4, 3), 1, 16},
                                            Case{conv_shape(17, 4, 33, 3, 2, 2), 7, 16}));
-
-// The kernels with rounded operands: threads fill the panels together.
-TEST(DeviceConv2dOfRoundedOperands, IsTheSameOnTeamsOfTwo) {
-  const ConvShape s = conv_shape(5, 9, 9, 50, 3, 1);
-  const int slots = 32;
-  const FloatView x = make_view(random_values(2 * s.in_group(), 1));
-  const FloatView weight = make_view(random_values(50 * s.taps(), 3));
-  const FloatView bias = make_view(random_values(50, 4));
-  const Conv2dKernels& kernels = device::conv2d_kernels(OperandPrecision::tf32);
-  const FloatView packed("", static_cast<std::size_t>(kernels.forward_floats(s)));
-  kernels.pack_forward(ExecSpace(), s, weight.data(), packed.data());
-  const FloatView expected("", static_cast<std::size_t>(2 * s.out_group()));
-  kernels.forward(ExecSpace(), s, slots, x.data(), packed.data(), bias.data(), false,
-                  expected.data());
-
-  const int tiles = slots / kLanes * s.out_height * s.out_width;
-  const int depth = device::whole_panels(s.taps()) * device::kPanelDepth;
-  const device::PixelTeams<4> teams{s.out_channels, tiles, depth / device::kPanelDepth};
-  const FloatView y("", expected.extent(0));
-  const device::ForwardProblem<4> problem{
-      {packed.data() + round_up_to_lanes(s.taps()), depth},
-      {s, tiles, x.data(), reinterpret_cast<const int*>(packed.data())},
-      teams,
-      bias.data(),
-      false,
-      y.data()};
-  if (ExecSpace().concurrency() < 2) GTEST_SKIP() << "one thread only";
-  for_each_team(ExecSpace(), "quern::test::forward", teams.count(),
-                device::TensorProduct<device::ForwardProblem<4>, device::Tf32Operand, 2>{problem});
-  EXPECT_EQ(read(expected, 0, expected.extent(0)), read(y, 0, y.extent(0)));
-}
 
 TEST(DeviceImages, ArePaddedAndCropped) {
   const int planes = 3, height = 5, width = 4, padding = 2;

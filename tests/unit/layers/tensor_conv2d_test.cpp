@@ -166,5 +166,26 @@ TEST(TensorConv2dGradient, IsTheSameForOneRankAndTwo) {
   }
 }
 
+// Whatever the other groups of the rank are. 81 pixels are no whole number of teams.
+TEST(TensorConv2dInputGradient, OfAGroupIsItsOwn) {
+  const ConvShape shape = conv_shape(3, 9, 9, 5, 3, 1);
+  const Case two{shape, 2, 16};
+  const Operands operands = random_operands(two);
+  for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
+    const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+    const FloatView dy = make_view(operands.dy);
+    const FloatView weight = make_view(operands.weight);
+    const FloatView packed("", static_cast<std::size_t>(kernels.gradient_floats(shape)));
+    kernels.pack_gradient(ExecSpace(), shape, weight.data(), packed.data());
+    const std::size_t half = operands.x.size() / 2;
+    const FloatView both = make_view(Values(2 * half));
+    kernels.input_gradient(ExecSpace(), shape, 32, dy.data(), packed.data(), nullptr, both.data());
+    const FloatView second = make_view(Values(half));
+    kernels.input_gradient(ExecSpace(), shape, 16, dy.data() + shape.out_group(), packed.data(),
+                           nullptr, second.data());
+    EXPECT_EQ(read(both, half, half), read(second, 0, half));
+  }
+}
+
 }  // namespace
 }  // namespace quern

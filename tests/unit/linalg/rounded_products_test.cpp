@@ -96,6 +96,9 @@ Values block_sums(DenseProducts* products, const Size& size, int first, int last
   const FloatView out = make_view(
       Values(static_cast<std::size_t>(stride * std::max(schedule.num_partials, 1)), 0.0f));
   const GradientPlace place{16, row_of(size.n)};
+  const FloatView workspace("", products ? static_cast<std::size_t>(products->workspace_floats(
+                                               size.m, row_of(size.n), schedule.slots()))
+                                         : 0);
   const int begin = first * block_slots;
   const ConstMatrix left{a.data() + begin * row_of(size.m), schedule.slots(), size.m,
                          row_of(size.m)};
@@ -103,11 +106,26 @@ Values block_sums(DenseProducts* products, const Size& size, int first, int last
                           row_of(size.n)};
   if (products)
     products->multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride},
-                              place, left, right);
+                              place, left, right, workspace);
   else
     device::multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride},
                             place, left, right);
   return read(out, 0, out.extent(0));
+}
+
+TEST(RoundedProducts, KeepWhatIsNotANumber) {
+  const float nan = Kokkos::bit_cast<float>(0x7FFFFFFFu);
+  for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
+    device::RoundedProducts products(precision);
+    const FloatView a = make_view({nan, 1, 1, 1, 2, 1, 1, 1});
+    const FloatView b = make_view({1, 1, 1, 1});
+    const FloatView c = make_view(Values(2 * 4));
+    products.multiply(ExecSpace(), "quern::test::multiply", {c.data(), 2, 1, 4},
+                      {a.data(), 2, 1, 4}, {b.data(), 1, 1, 4}, {nullptr, true, nullptr});
+    const Values result = read(c, 0, 8);
+    EXPECT_TRUE(std::isnan(result[0]));
+    EXPECT_EQ(result[4], 2);
+  }
 }
 
 TEST_P(RoundedProductsOf, WholeNumbersInBlocksAreExact) {
@@ -185,7 +203,9 @@ TEST(Tf32, RoundsToTenBits) {
   EXPECT_EQ(to_tf32(0.0f), 0.0f);
   EXPECT_EQ(to_tf32(std::numeric_limits<float>::infinity()),
             std::numeric_limits<float>::infinity());
-  EXPECT_TRUE(std::isnan(to_tf32(std::numeric_limits<float>::quiet_NaN())));
+  // With all bits of the mantissa set, which rounding would carry away.
+  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0x7FFFFFFFu))));
+  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0xFFFFFFFFu))));
 }
 
 }  // namespace
