@@ -44,7 +44,8 @@ def start(workload, precision, arguments):
     """{name: contender}, Quern first."""
     path, _ = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    contenders = {"quern": GpuQuernStep(arguments.quern, path, steps, arguments.set)}
+    settings = [*arguments.set, f"train.precision={precision}"]
+    contenders = {"quern": GpuQuernStep(arguments.quern, path, steps, settings)}
     try:
         for peer in arguments.peers:
             contenders[peer] = Process([arguments.python, "-B", HERE / "torch_gpu_step.py", path, peer,
@@ -105,7 +106,7 @@ def parse_arguments(words):
     parser = make_parser(__doc__, workloads=RECIPES, peers=PEERS, program="build/cuda-nccl/bin/quern",
                          default_steps="10 epochs")
     parser.add_argument("--precision", type=name_list(("fp32", "tf32")), default=["fp32"],
-                        metavar="P,...", help="of PyTorch's products: fp32, tf32 (default: fp32)")
+                        metavar="P,...", help="of the products on both sides: fp32, tf32 (default: fp32)")
     return parser.parse_args(words)
 
 

@@ -33,9 +33,13 @@ endif()
 
 include(QuernHeaders)
 quern_public_headers(${PROJECT_SOURCE_DIR}/src headers CONFIGURE_DEPENDS)
+set(copies ${headers})
+list(TRANSFORM copies PREPEND ${PROJECT_BINARY_DIR}/include/quern/)
 list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/src/)
 set(stamp ${PROJECT_BINARY_DIR}/include/quern.stamp)
+# Users of the copies wait for them, and are compiled anew where one has changed.
 add_custom_command(OUTPUT ${stamp}
+  BYPRODUCTS ${copies}
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/src
           -DTARGET=${PROJECT_BINARY_DIR}/include/quern -DSTAMP=${stamp}
           -P ${PROJECT_SOURCE_DIR}/cmake/QuernHeaders.cmake

@@ -52,13 +52,13 @@ void check_format(const H5File& file) {
 }
 
 Manifest read_manifest(const H5File& file) {
-  const std::string json = file.read_string("/", "manifest");
+  const std::string text = file.read_string("/", "manifest");
   const std::string expected = file.read_string("/", "manifest_sha256");
-  if (sha256(json) != expected) {
+  if (sha256(text) != expected) {
     throw Error(fmt::format("the manifest is damaged: expected SHA-256 {}, found {}", expected,
-                            sha256(json)));
+                            sha256(text)));
   }
-  return parse_manifest(json);
+  return parse_manifest(text);
 }
 
 void read_attribute(const H5File& file, const std::string& name, std::int64_t& value) {

@@ -162,8 +162,8 @@ void add_train(Keys& list) {
   keys.choice<Precision>(
       "precision", &T::precision,
       {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
-      "Operands of the products of linear layers. tf32 and bf16 need a GPU and determinism = "
-      "\"fast\"");
+      "What operands of products are rounded to (linear layers and convolutions); sums stay fp32. "
+      "tf32 and bf16 need the tensor cores of an NVIDIA GPU");
   keys.integer("micro_block", &T::micro_block, at_least(0),
                "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch");
   keys.integer("log_every_steps", &T::log_every_steps, at_least(0),

@@ -92,16 +92,6 @@ void check_optimizer(const Checker& check) {
   }
 }
 
-void check_precision(const Checker& check) {
-  if (!check.are_sound({"train.precision", "train.determinism"})) return;
-  const TrainSpec& train = check.recipe.train;
-  if (train.precision == Precision::fp32 || train.determinism == Determinism::fast) return;
-  check.report("train.precision",
-               check.text_of("train.precision") +
-                   " contradicts train.determinism = " + check.text_of("train.determinism") +
-                   ", expected \"fast\" with it (the order of its sums may depend on the ranks)");
-}
-
 void check_available(const Checker& check) {
   const auto refuse = [&](const std::string& key, const std::string& expected) {
     if (!check.are_sound({key.c_str()})) return;
@@ -122,7 +112,6 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_batch(check);
   check_target(check);
   check_optimizer(check);
-  check_precision(check);
   check_available(check);
 }
 

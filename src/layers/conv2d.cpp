@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "layers/conv2d_kernels.hpp"
 
 namespace quern {
 
 namespace {
+
+// Values of a sample whose places in a lane group an int can hold, as kernels that round do.
+constexpr std::int64_t kMaxRoundedValues = std::int64_t{1} << 27;
 
 Shape output_of(const LayerSpec& spec, const Shape& input) {
   const int border = 2 * spec.padding - spec.kernel;
@@ -22,7 +26,7 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
 
 Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
     : Layer(spec.name, input, output),
-      kernels_(conv2d_kernels()),
+      kernels_(&conv2d_kernels(OperandPrecision::fp32)),
       shape_{input.channels,
              input.height + 2 * spec.padding,
              input.width + 2 * spec.padding,
@@ -32,6 +36,20 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              spec.kernel,
              spec.stride},
       padding_(spec.padding) {}
+
+void Conv2d::use_precision(OperandPrecision precision) {
+  kernels_ = &conv2d_kernels(precision);
+  const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
+  if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;
+  throw InputError("network.layers: '" + name() + "' has " + std::to_string(values) +
+                   " values per sample, padding included (expected fewer than " +
+                   std::to_string(kMaxRoundedValues) +
+                   " with train.precision \"tf32\" or \"bf16\")");
+}
+
+std::int64_t Conv2d::workspace_floats(int max_slots) const {
+  return kernels_->workspace_floats(shape_, max_slots);
+}
 
 Shape Conv2d::needed_input(const Shape& read) const {
   const int beyond = shape_.kernel - padding_;
@@ -51,9 +69,9 @@ void Conv2d::add_parameters(ParameterTable& table) {
 
 void Conv2d::allocate(int max_slots) {
   forward_weights_ = FloatView("quern::layers::conv2d_forward_weights",
-                               static_cast<std::size_t>(kernels_.forward_floats(shape_)));
+                               static_cast<std::size_t>(kernels_->forward_floats(shape_)));
   gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
-                                static_cast<std::size_t>(kernels_.gradient_floats(shape_)));
+                                static_cast<std::size_t>(kernels_->gradient_floats(shape_)));
   if (padding_ == 0) return;
   const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
   padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);
@@ -62,30 +80,30 @@ void Conv2d::allocate(int max_slots) {
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                      const Activation& y) {
-  kernels_.pack_forward(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
+  kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
   if (padding_ > 0) {
-    kernels_.pad(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
-                 input_shape().width, padding_, x.data.data(), padded_x_.data());
+    kernels_->pad(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
+                  input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
-  kernels_.forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
-                   forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
-                   y.data.data());
+  kernels_->forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
+                    forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
+                    y.data.data());
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
   const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();  // kept from forward
-  kernels_.weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
-                           weight_);
-  kernels_.bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
+  kernels_->weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
+                            weight_, workspace_);
+  kernels_->bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
   if (dx.empty()) return;
   float* padded_dx = padding_ > 0 ? padded_dx_.data() : dx.data.data();
-  kernels_.pack_gradient(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
-  kernels_.input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
-                          fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
+  kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
+  kernels_->input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
+                           fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
   if (padding_ > 0) {
-    kernels_.crop(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
-                  input_shape().width, padding_, padded_dx, dx.data.data());
+    kernels_->crop(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
+                   input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }
 

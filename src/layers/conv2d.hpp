@@ -27,21 +27,25 @@ class Conv2d final : public Layer {
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
   }
+  void use_precision(OperandPrecision precision) override;
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
+  std::int64_t workspace_floats(int max_slots) const override;
+  void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                const Activation& y) override;
   void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
-  const Conv2dKernels& kernels_;
+  const Conv2dKernels* kernels_;
   ConvShape shape_;
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
   FloatView forward_weights_;   // packed by every forward
   FloatView gradient_weights_;  // packed by every backward
+  FloatView workspace_;         // shared with other layers; of the weight gradient
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;
   FloatView padded_x_;  // only with padding: x inside a border of zeros

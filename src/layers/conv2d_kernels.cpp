@@ -5,11 +5,11 @@
 
 namespace quern {
 
-const Conv2dKernels& conv2d_kernels() {
+const Conv2dKernels& conv2d_kernels(OperandPrecision precision) {
   if constexpr (kHostExecution) {
     if (!runs_device_kernels()) return host::conv2d_kernels();
   }
-  return device::conv2d_kernels();
+  return device::conv2d_kernels(precision);
 }
 
 }  // namespace quern

@@ -5,12 +5,14 @@
 
 #include "layers/conv_shape.hpp"
 #include "linalg/block_schedule.hpp"
+#include "linalg/operand_precision.hpp"
 
 namespace quern {
 
-/// The kernels of a convolution. There are two sets of them: host/ for the CPU back ends,
+/// The kernels of a convolution. There are several sets of them: host/ for the CPU back ends,
 /// vectorised over 16 samples, and device/ for the others, one lane of a micro-tile per thread,
-/// with the same order of fused multiply-adds for every element.
+/// with the same order of fused multiply-adds for every element. Those that round their operands
+/// (device/conv2d_tensor.hpp) add in orders of their own.
 struct Conv2dKernels {
   /// Weights [O, C, K, K] in the order in which `forward` reads them: forward_floats() floats, from
   /// a 16 byte boundary on. Overwrites `packed`.
@@ -34,10 +36,13 @@ struct Conv2dKernels {
                          const float* weights, const float* x_gate, float* dx);
 
   /// Weight gradient of this rank's blocks by the block tree: partial p at
-  /// partials.data[p * stride + offset], PyTorch's order. Overwrites.
+  /// partials.data[p * stride + offset], PyTorch's order. Overwrites. `workspace` holds
+  /// workspace_floats() floats for as many slots as the schedule has, and is overwritten.
+  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_slots);
   void (*weight_gradient)(const ExecSpace& exec, const ConvShape& shape,
                           const BlockSchedule& schedule, const float* x, const float* dy,
-                          const GradientPartials& partials, std::int64_t offset);
+                          const GradientPartials& partials, std::int64_t offset,
+                          const FloatView& workspace);
 
   /// Bias gradient: sum of dy over samples and pixels, by the block tree. Overwrites.
   void (*bias_gradient)(const ExecSpace& exec, const ConvShape& shape,
@@ -60,10 +65,10 @@ namespace host {
 const Conv2dKernels& conv2d_kernels();
 }
 namespace device {
-const Conv2dKernels& conv2d_kernels();
+const Conv2dKernels& conv2d_kernels(OperandPrecision precision = OperandPrecision::fp32);
 }
 
-/// Those that run here (tensor/kernel_choice.hpp).
-const Conv2dKernels& conv2d_kernels();
+/// Those that run here (tensor/kernel_choice.hpp). CPUs round no operands.
+const Conv2dKernels& conv2d_kernels(OperandPrecision precision);
 
 }  // namespace quern

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "linalg/block_schedule.hpp"
-#include "linalg/vendor_products.hpp"
+#include "linalg/dense_products.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/step_scalars.hpp"
@@ -62,15 +62,22 @@ class Layer {
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
 
-  /// Hands over products that a layer may use instead of its own, which have the same bits for any
-  /// number of ranks. Before the first step.
-  virtual void use_products(const std::shared_ptr<VendorProducts>&) {}
+  /// What a layer rounds the operands of its own products to, on a device. Before allocate().
+  virtual void use_precision(OperandPrecision) {}
+  /// Hands over dense products to use instead of a layer's own. Before allocate().
+  virtual void use_products(const std::shared_ptr<DenseProducts>&) {}
 
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}
 
   /// Allocates workspace for at most `max_slots` slots. Called once, before the first step.
   virtual void allocate(int /*max_slots*/) {}
+
+  /// Floats of scratch memory for steps of at most `max_slots` slots. All layers share the one that
+  /// use_workspace() hands over before the first step, as large as the largest wants it; between
+  /// forward and backward of a layer others overwrite it.
+  virtual std::int64_t workspace_floats(int /*max_slots*/) const { return 0; }
+  virtual void use_workspace(const FloatView&) {}
 
   /// y = f(x). Overwrites y. No allocation, no fence.
   virtual void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

@@ -70,12 +70,9 @@ void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
                                     step.gradients, weight_, values_of(x), values_of(dy), bias_);
     return;
   }
-  if (products_ && step.schedule.num_partials == 1) {
-    // One sum over all blocks at once, which are in no order then.
-    products_->multiply_inner(exec, "quern::layers::linear_weight_gradient",
-                              {step.gradients.data.data() + weight_.offset, in_features_,
-                               out_features_, weight_.stride, weight_.panel},
-                              values_of(x), values_of(dy));
+  if (products_) {
+    products_->multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
+                               step.gradients, weight_, values_of(x), values_of(dy), workspace_);
   } else {
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
                     weight_, values_of(x), values_of(dy));

@@ -18,11 +18,15 @@ class Linear final : public Layer {
   bool fuse_relu() override { return fused_relu_ = true; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }
-  void use_products(const std::shared_ptr<VendorProducts>& products) override {
+  void use_products(const std::shared_ptr<DenseProducts>& products) override {
     products_ = products;
   }
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
+  std::int64_t workspace_floats(int max_slots) const override {
+    return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_slots) : 0;
+  }
+  void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                const Activation& y) override;
   void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -40,7 +44,8 @@ class Linear final : public Layer {
   GradientPlace weight_;   // of W^T in the flat block, and so in its gradient
   std::int64_t bias_ = 0;  // offset in the flat block
   FloatView weight_rows_;  // W [O, I] in panels for the input gradient; padding columns are zero
-  std::shared_ptr<VendorProducts> products_;  // or null: our own
+  std::shared_ptr<DenseProducts> products_;  // or null: linalg/gemm.hpp
+  FloatView workspace_;                      // shared with other layers
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;
 };

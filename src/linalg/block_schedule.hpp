@@ -13,9 +13,9 @@ namespace quern {
 /// two topmost entries merges(j) times. What remains at the end, from left to right, are the
 /// partials.
 struct BlockSchedule {
-  static constexpr int kMaxDepth = 20;
-  /// Blocks of a batch whose tree is never deeper.
-  static constexpr int kMaxBlocks = (1 << kMaxDepth) - 1;
+  /// Of the largest batch's tree, with its top on both sides of a rank's blocks.
+  static constexpr int kMaxDepth = 40;
+  static constexpr int kMaxBlocks = (1 << 20) - 1;  ///< of a batch
 
   int num_blocks = 0;    ///< blocks of this rank, may be 0
   int block_slots = 0;   ///< slots of each block

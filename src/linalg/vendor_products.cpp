@@ -12,7 +12,7 @@ bool has_vendor_products() {
   return true;
 }
 
-std::shared_ptr<VendorProducts> make_vendor_products(OperandPrecision precision) {
+std::shared_ptr<DenseProducts> make_vendor_products(OperandPrecision precision) {
   return std::make_shared<cublas::Products>(precision);
 }
 #else
@@ -20,7 +20,7 @@ bool has_vendor_products() {
   return false;
 }
 
-std::shared_ptr<VendorProducts> make_vendor_products(OperandPrecision) {
+std::shared_ptr<DenseProducts> make_vendor_products(OperandPrecision) {
   return nullptr;
 }
 #endif

@@ -6,39 +6,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
-#include "linalg/gemm.hpp"
+#include "linalg/dense_products.hpp"
 
 namespace quern {
 
-/// What the operands are rounded to; sums are float.
-enum class OperandPrecision { fp32, tf32, bf16 };
-
-class VendorProducts {
- public:
-  VendorProducts() = default;
-  virtual ~VendorProducts() = default;
-  VendorProducts(const VendorProducts&) = delete;
-  VendorProducts& operator=(const VendorProducts&) = delete;
-
-  // Each overwrites C; no aliasing. `label` names the region that a profiler shows. The first
-  // product of a shape is planned (and may allocate); later ones only run.
-
-  /// C = epilogue(A B). A [m, k], B [k, n].
-  virtual void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                        const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) = 0;
-  /// C = epilogue(A B^T). A [m, k], B [n, k].
-  virtual void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                                   const ConstMatrix& a, const ConstMatrix& b,
-                                   const Epilogue& epilogue) = 0;
-  /// C = A^T B. A [k, m], B [k, n].
-  virtual void multiply_inner(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                              const ConstMatrix& a, const ConstMatrix& b) = 0;
-};
-
 /// Null where this build has no such library.
-std::shared_ptr<VendorProducts> make_vendor_products(OperandPrecision precision);
+std::shared_ptr<DenseProducts> make_vendor_products(OperandPrecision precision);
 
 /// Does this build have one?
 bool has_vendor_products();

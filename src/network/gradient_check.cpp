@@ -65,6 +65,8 @@ struct Check {
   explicit Check(Layer& checked) : layer(checked) {
     layer.add_parameters(table);
     layer.allocate(kSlots);
+    layer.use_workspace(FloatView("quern::network::workspace",
+                                  static_cast<std::size_t>(layer.workspace_floats(kSlots))));
     const Layout layout = layer.input_layout(flat_layout());
     const Layout out = layer.output_layout(layout);
     const auto activation = [](const Shape& shape, Layout with) {

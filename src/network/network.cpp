@@ -91,7 +91,13 @@ void Network::leave_out_last_slope() {
   stages_.back().backward_fused = true;
 }
 
-void Network::use_products(const std::shared_ptr<VendorProducts>& products) {
+void Network::use_precision(OperandPrecision precision) {
+  for (Stage& stage : stages_) {
+    if (stage.layer) stage.layer->use_precision(precision);
+  }
+}
+
+void Network::use_products(const std::shared_ptr<DenseProducts>& products) {
   for (Stage& stage : stages_) {
     if (stage.layer) stage.layer->use_products(products);
   }
@@ -155,6 +161,11 @@ void Network::allocate(int max_slots) {
     if (stage.layer) stage.layer->allocate(max_slots);
   }
   output_.data = current;
+  const FloatView workspace("quern::network::workspace",
+                            static_cast<std::size_t>(workspace_floats(max_slots)));
+  for (Stage& stage : stages_) {
+    if (stage.layer) stage.layer->use_workspace(workspace);
+  }
 
   // Backward walks from buffer to buffer: the gradient of a stage's input never meets the gradient
   // of its output, except in place.
@@ -186,7 +197,15 @@ std::int64_t Network::memory_bytes(int max_slots) const {
     if (!stage.in_place) total += size;
     largest = std::max(largest, size);
   }
-  return (total + 2 * largest) * std::int64_t{sizeof(float)};
+  return (total + 2 * largest + workspace_floats(max_slots)) * std::int64_t{sizeof(float)};
+}
+
+std::int64_t Network::workspace_floats(int max_slots) const {
+  std::int64_t most = 0;
+  for (const Stage& stage : stages_) {
+    if (stage.layer) most = std::max(most, stage.layer->workspace_floats(max_slots));
+  }
+  return most;
 }
 
 template <class F>

@@ -28,8 +28,11 @@ class Network {
   /// From now on d_output() is the gradient in front of that ReLU.
   void leave_out_last_slope();
 
-  /// Lets layers use the products of a device vendor's library. Before the first step.
-  void use_products(const std::shared_ptr<VendorProducts>& products);
+  /// What convolutions round their operands to, on a device. Before allocate().
+  void use_precision(OperandPrecision precision);
+
+  /// Lets layers use other products than their own. Before allocate().
+  void use_products(const std::shared_ptr<DenseProducts>& products);
 
   /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
   void allocate(int max_slots);
@@ -67,7 +70,7 @@ class Network {
   /// a used slot, or "" when there is none. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
-  /// Bytes of the activations and their gradients, allocated or not.
+  /// Bytes of the activations, their gradients and the layers' workspace, allocated or not.
   std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
@@ -89,6 +92,7 @@ class Network {
     bool backward_fused = false;  // or whose slope the layer or the loss behind applies
   };
 
+  std::int64_t workspace_floats(int max_slots) const;
   void append(std::unique_ptr<Layer> layer);
   void fuse_relus();
   void check_tensors() const;

@@ -20,6 +20,11 @@ using Team = TeamPolicy::member_type;
 template <int threads>
 inline constexpr int kTeamThreads = kHostExecution ? 1 : threads;
 
+/// Of a team's scratch memory. On a CPU the first level ends at 32 KB.
+KOKKOS_INLINE_FUNCTION constexpr int scratch_level() {
+  return kHostExecution ? 1 : 0;
+}
+
 /// Threads launched with more than this many bytes of arguments would wait for a copy of them
 /// (Kokkos puts larger functors into constant memory and fences before it does so again).
 inline constexpr std::size_t kMaxFunctorBytes = 448;
@@ -33,15 +38,15 @@ void for_each_team(const ExecSpace& exec, const std::string& label, std::int64_t
   if (num_teams == 0) return;
   TeamPolicy policy(exec, static_cast<int>(num_teams), Kernel::kThreads);
   if constexpr (Kernel::kScratchBytes > 0)
-    policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::kScratchBytes));
+    policy.set_scratch_size(scratch_level(), Kokkos::PerTeam(Kernel::kScratchBytes));
   Kokkos::parallel_for(label, policy, kernel);
 }
 
 /// `count` floats of the team's scratch memory; every call gives the next ones. A multiple of 4, so
 /// that all of them begin on 16 bytes.
 KOKKOS_INLINE_FUNCTION float* scratch_floats(const Team& team, std::int64_t count) {
-  return static_cast<float*>(
-      team.team_scratch(0).get_shmem_aligned(count * std::int64_t{sizeof(float)}, 16));
+  return static_cast<float*>(team.team_scratch(scratch_level())
+                                 .get_shmem_aligned(count * std::int64_t{sizeof(float)}, 16));
 }
 
 /// Bytes of scratch for so many arrays of in total `floats` floats: room for their alignment.

@@ -7,7 +7,9 @@
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
+#include "linalg/device/rounded_products.hpp"
 #include "linalg/vendor_products.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -28,8 +30,12 @@ Model::Model(const Recipe& recipe)
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
   if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_slope();
+  const OperandPrecision precision = operand_precision(recipe.train.precision);
+  network_.use_precision(precision);
   if (recipe.train.determinism == Determinism::fast && has_vendor_products())
-    network_.use_products(make_vendor_products(operand_precision(recipe.train.precision)));
+    network_.use_products(make_vendor_products(precision));
+  else if (precision != OperandPrecision::fp32 && runs_device_kernels())
+    network_.use_products(std::make_shared<device::RoundedProducts>(precision));
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
     throw InputError(

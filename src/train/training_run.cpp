@@ -8,7 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/session.hpp"
-#include "linalg/vendor_products.hpp"
+#include "linalg/device/rounded_products.hpp"
 #include "runtime/devices.hpp"
 #include "train/starting_point.hpp"
 
@@ -41,10 +41,11 @@ void check_backend(const Recipe& recipe, int num_ranks) {
 }
 
 void check_precision(const Recipe& recipe) {
-  if (recipe.train.precision == Precision::fp32 || has_vendor_products()) return;
+  if (recipe.train.precision == Precision::fp32 || device::has_tensor_cores()) return;
   throw InputError(std::string("train.precision = ") +
                    (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
-                   " needs a GPU, but this quern was built without cuBLAS (expected \"fp32\")");
+                   " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
+                   "processors (expected \"fp32\")");
 }
 
 void check_source(const Recipe& recipe, const RunOptions& options) {

@@ -11,7 +11,9 @@ QUERN = """
 import json, sys
 words = sys.argv[1:]
 out = words[words.index("--json") + 1]
-open(out, "w").write(json.dumps({"global_batch": 128, "samples_per_s": 4.0e6}))
+assert any(word.startswith("train.precision=") for word in words), words
+speed = 8.0e6 if "train.precision=tf32" in words else 4.0e6
+open(out, "w").write(json.dumps({"global_batch": 128, "samples_per_s": speed}))
 """
 
 # Called as python -B SCRIPT RECIPE VARIANT PRECISION STEPS.
@@ -57,6 +59,8 @@ class GpuPeersTest(FakesCase):
         results = json.loads(self.out.read_text())["results"]
         self.assertEqual([result["contenders"]["graph"]["version"] for result in results],
                          ["fake fp32", "fake tf32"])
+        self.assertEqual([round(result["contenders"]["quern"]["step_us"]["median"], 6)
+                          for result in results], [32.0, 16.0])
 
     def test_a_python_without_a_gpu_says_so(self):
         python = self.program("python", "import sys; sys.exit('this PyTorch finds no GPU')")

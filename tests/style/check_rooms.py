@@ -13,6 +13,7 @@ VENDOR_HEADERS = {
     "Kokkos": re.compile(r"^(Kokkos_|impl/Kokkos|decl/Kokkos|desul/)"),
     "mpi.h": re.compile(r"^mpi\.h$"),
     "cublasLt.h": re.compile(r"^cublas"),
+    "mma.h": re.compile(r"^(mma|cuda_bf16)\.h"),
     "nccl.h": re.compile(r"^(nccl|rccl/rccl|rccl)\.h$"),
     "hdf5.h": re.compile(r"^(hdf5(_hl)?|H5\w*)\.h$"),
     "toml++": re.compile(r"^toml(\+\+/|plusplus|\.h)"),

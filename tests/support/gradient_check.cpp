@@ -139,6 +139,9 @@ void check_layer_gradients(Layer& layer, const GradientCheck& check) {
   ParameterTable table;
   layer.add_parameters(table);
   layer.allocate(check.batch.slots());
+  layer.use_workspace(
+      FloatView("quern::test::workspace",
+                static_cast<std::size_t>(layer.workspace_floats(check.batch.slots()))));
   std::set<Layout> layouts;
   for (const Layout incoming : all_layouts()) layouts.insert(layer.input_layout(incoming));
   for (const Layout layout : layouts) check_in_layout(layer, check, layout, table);

@@ -53,6 +53,9 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   ParameterTable table;
   layer.add_parameters(table);
   layer.allocate(schedule.slots());
+  layer.use_workspace(
+      FloatView("quern::test::workspace",
+                static_cast<std::size_t>(layer.workspace_floats(schedule.slots()))));
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     write_tensor(entry, parameters.at(entry.name), block);

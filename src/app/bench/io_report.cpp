@@ -10,7 +10,7 @@ namespace quern {
 
 namespace {
 
-constexpr const char* kRow = "{:<17} {:<18} {:>9} {:>10} {:>20} {:>11} {:>14} {:>11} {:>7}\n";
+constexpr const char* kIoRow = "{:<17} {:<18} {:>9} {:>10} {:>20} {:>11} {:>14} {:>11} {:>7}\n";
 
 std::string name_of(const std::string& operation) {
   if (operation == "checkpoint_write") return "write checkpoint";
@@ -21,7 +21,7 @@ std::string name_of(const std::string& operation) {
 std::string row_text(const IoRow& row) {
   const auto bytes = static_cast<double>(row.bytes);
   const double samples_per_s = static_cast<double>(row.samples) / row.time_s.median;
-  return fmt::format(fmt::runtime(kRow), name_of(row.operation), row.what, bytes_text(bytes),
+  return fmt::format(fmt::runtime(kIoRow), name_of(row.operation), row.what, bytes_text(bytes),
                      time_text(row.time_s.median),
                      time_text(row.time_s.smallest) + " - " + time_text(row.time_s.largest),
                      rate_text(bytes / row.time_s.median),
@@ -38,7 +38,7 @@ std::string io_bench_text(const MachineFacts& machine, const IoBenchFacts& facts
       "rename, "
       "or plain read.\nReading is from the system's cache: emptying it to read cold takes root.\n",
       machine_text(machine), facts.folder, count_text(facts.rounds, "round"));
-  text += fmt::format(fmt::runtime(kRow), "operation", "of", "bytes", "time", "range", "rate",
+  text += fmt::format(fmt::runtime(kIoRow), "operation", "of", "bytes", "time", "range", "rate",
                       "samples", "raw", "/ raw");
   for (const IoRow& row : facts.rows) text += row_text(row);
   text.pop_back();

@@ -7,7 +7,7 @@ namespace quern {
 
 namespace {
 
-constexpr const char* kHead = R"(.\" SPDX-License-Identifier: Apache-2.0
+constexpr const char* kManHead = R"(.\" SPDX-License-Identifier: Apache-2.0
 .\" Written by unit.app.reference from the texts of quern --help.
 .TH QUERN 1
 .SH NAME
@@ -30,7 +30,7 @@ Every command explains itself with
 .BR \-\-help .
 )";
 
-constexpr const char* kTail = R"(.SH EXIT STATUS
+constexpr const char* kManTail = R"(.SH EXIT STATUS
 .TP
 .B 0
 Done.
@@ -127,12 +127,12 @@ std::string text_of(const CommandFacts& command) {
 }  // namespace
 
 std::string man_page(const CommandFacts& program) {
-  std::string text = kHead;
+  std::string text = kManHead;
   text += ".SH OPTIONS\n";
   for (const OptionFacts& option : program.options) text += text_of(option);
   text += ".SH COMMANDS\n";
   for (const CommandFacts& command : program.children) text += text_of(command);
-  return text + kTail;
+  return text + kManTail;
 }
 
 }  // namespace quern

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "layers/device/conv2d_products.hpp"
+#include "layers/device/conv2d_tensor.hpp"
 #include "layers/device/conv2d_weight_gradient.hpp"
 
 namespace quern::device {
@@ -71,9 +72,13 @@ void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, co
                 ConvInputGradient{shape, slots / kLanes, dy, weights, x_gate, dx});
 }
 
+std::int64_t no_workspace(const ConvShape&, int) {
+  return 0;
+}
+
 void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
                      const float* x, const float* dy, const GradientPartials& partials,
-                     std::int64_t offset) {
+                     std::int64_t offset, const FloatView&) {
   const auto run = [&]<int Channels, int Taps>() {
     const ConvWeightGradient<Channels, Taps, false> kernel{shape,
                                                            walk_of(schedule),
@@ -131,22 +136,45 @@ void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int
       KOKKOS_LAMBDA(std::int64_t at, std::int64_t padded_at) { x[at] = padded[padded_at]; });
 }
 
-}  // namespace
-
-const Conv2dKernels& conv2d_kernels() {
-  static constexpr Conv2dKernels kKernels = {
+constexpr Conv2dKernels float_kernels() {
+  return {
       .forward_floats = forward_floats,
       .pack_forward = pack_forward,
       .gradient_floats = gradient_floats,
       .pack_gradient = pack_gradient,
       .forward = forward,
       .input_gradient = input_gradient,
+      .workspace_floats = no_workspace,
       .weight_gradient = weight_gradient,
       .bias_gradient = bias_gradient,
       .pad = pad,
       .crop = crop,
   };
-  return kKernels;
+}
+
+template <class Operand>
+constexpr Conv2dKernels tensor_kernels() {
+  using Tensor = TensorConv2d<Operand>;
+  Conv2dKernels kernels = float_kernels();
+  kernels.forward_floats = Tensor::forward_floats;
+  kernels.pack_forward = Tensor::pack_forward;
+  kernels.gradient_floats = Tensor::gradient_floats;
+  kernels.pack_gradient = Tensor::pack_gradient;
+  kernels.forward = Tensor::forward;
+  kernels.input_gradient = Tensor::input_gradient;
+  kernels.workspace_floats = Tensor::workspace_floats;
+  kernels.weight_gradient = Tensor::weight_gradient;
+  return kernels;
+}
+
+}  // namespace
+
+const Conv2dKernels& conv2d_kernels(OperandPrecision precision) {
+  static constexpr Conv2dKernels kFloat = float_kernels();
+  static constexpr Conv2dKernels kTf32 = tensor_kernels<Tf32Operand>();
+  static constexpr Conv2dKernels kBf16 = tensor_kernels<Bf16Operand>();
+  if (precision == OperandPrecision::tf32) return kTf32;
+  return precision == OperandPrecision::bf16 ? kBf16 : kFloat;
 }
 
 }  // namespace quern::device

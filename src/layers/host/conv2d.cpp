@@ -179,9 +179,13 @@ void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, co
                        });
 }
 
+std::int64_t no_workspace(const ConvShape&, int) {
+  return 0;
+}
+
 void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
                      const float* x, const float* dy, const GradientPartials& partials,
-                     std::int64_t offset) {
+                     std::int64_t offset, const FloatView&) {
   const EvenSplit columns(shape.kernel, kTapColumns);
   const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
   const EvenSplit channels(shape.out_channels, largest_channels(widest));
@@ -275,6 +279,7 @@ const Conv2dKernels& conv2d_kernels() {
       .pack_gradient = pack_gradient,
       .forward = forward,
       .input_gradient = input_gradient,
+      .workspace_floats = no_workspace,
       .weight_gradient = weight_gradient,
       .bias_gradient = bias_gradient,
       .pad = pad,

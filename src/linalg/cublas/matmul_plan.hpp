@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "linalg/vendor_products.hpp"
+#include "linalg/operand_precision.hpp"
 
 namespace quern::cublas {
 

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "base/assert.hpp"
 #include "linalg/bfloat16.hpp"
 #include "linalg/cublas/status.hpp"
 
@@ -92,8 +93,14 @@ void Products::multiply_transposed(const ExecSpace& exec, const std::string& lab
   run(exec, label, shape, c, b, a, epilogue);
 }
 
-void Products::multiply_inner(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                              const ConstMatrix& a, const ConstMatrix& b) {
+void Products::multiply_blocks(const ExecSpace& exec, const std::string& label,
+                               const BlockSchedule& schedule, const GradientPartials& partials,
+                               const GradientPlace& place, const ConstMatrix& a,
+                               const ConstMatrix& b, const FloatView&) {
+  expect(schedule.num_partials <= 1, "fast sums");
+  if (schedule.num_partials == 0) return;
+  const Matrix c{partials.data.data() + place.offset, a.columns, b.columns, place.stride,
+                 place.panel};
   const MatmulShape shape{seen(b, false), seen(a, true), seen(c.rows, c.columns, c.stride, false),
                           false, false};
   run(exec, label, shape, c, b, a, {});

@@ -4,13 +4,13 @@
 #include <map>
 
 #include "linalg/cublas/matmul_plan.hpp"
-#include "linalg/vendor_products.hpp"
+#include "linalg/dense_products.hpp"
 
 namespace quern::cublas {
 
-/// VendorProducts by cuBLASLt. One handle, one workspace and one plan for each shape; products on
+/// DenseProducts by cuBLASLt. One handle, one workspace and one plan for each shape; products on
 /// one instance of ExecSpace at a time.
-class Products final : public VendorProducts {
+class Products final : public DenseProducts {
  public:
   explicit Products(OperandPrecision precision);
 
@@ -19,8 +19,11 @@ class Products final : public VendorProducts {
   void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b,
                            const Epilogue& epilogue) override;
-  void multiply_inner(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                      const ConstMatrix& a, const ConstMatrix& b) override;
+  /// One sum over all blocks at once: serves fast sums, of which a rank has one partial or none.
+  void multiply_blocks(const ExecSpace& exec, const std::string& label,
+                       const BlockSchedule& schedule, const GradientPartials& partials,
+                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+                       const FloatView& workspace) override;
 
  private:
   struct DestroyHandle {

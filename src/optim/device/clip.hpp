@@ -18,8 +18,8 @@ struct SquaresOfChunk {
   double* sums;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
-    auto* lanes =
-        static_cast<double*>(team.team_scratch(0).get_shmem_aligned(kLanes * sizeof(double), 16));
+    auto* lanes = static_cast<double*>(
+        team.team_scratch(scratch_level()).get_shmem_aligned(kLanes * sizeof(double), 16));
     const std::int64_t begin = std::int64_t{team.league_rank()} * chunk;
     const std::int64_t end = begin + chunk < size ? begin + chunk : size;
     for (int l = team.team_rank(); l < kLanes; l += Threads) {

@@ -183,11 +183,6 @@ INSTANTIATE_TEST_SUITE_P(
                  "of the two"},
         BadValue{"global_batch = 32\n", "",
                  "r.toml:3: data.global_batch: missing, expected this or data.batch_per_rank"},
-        BadValue{
-            "[data]\n", "train.precision = \"tf32\"\n[data]\n",
-            "r.toml:3: train.precision: \"tf32\" contradicts train.determinism = "
-            "\"rank-invariant\", expected \"fast\" with it (the order of its sums may depend on "
-            "the ranks)"},
         BadValue{"0.1", "0.1\nnesterov = true",
                  "r.toml:23: optimizer.nesterov: true without momentum, expected "
                  "optimizer.momentum > 0"},

@@ -120,12 +120,12 @@ TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
     return GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride};
   };
   const auto expected = written(size, [&](float* out) {
-    host::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out),
-                                           0);
+    host::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out), 0,
+                                           {});
   });
   EXPECT_EQ(expected, written(size, [&](float* out) {
               device::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(),
-                                                       partials(out), 0);
+                                                       partials(out), 0, {});
             }));
   const auto tiled = [&]<class Kernel>() {
     return written(size,

@@ -77,7 +77,9 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, BlockSum,
                          testing::Values(Case{0, 1, 1, 1, 1, 1}, Case{0, 8, 8, 3, 2, 2},
                                          Case{1, 7, 9, 16, 17, 32}, Case{0, 7, 7, 5, 64, 64},
                                          Case{3, 6, 26, 4, 257, 272}, Case{5, 26, 26, 2, 33, 33},
-                                         Case{4, 4, 8, 16, 3, 16}));
+                                         Case{4, 4, 8, 16, 3, 16},
+                                         // 23 sums at once: left and right of the tree's middle
+                                         Case{4097, 8194, 12291, 1, 3, 16}));
 
 TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
   // ((1e8 + 1) + (-1e8 + 1)) in float is 0; from left to right it would be 1.

@@ -46,6 +46,16 @@ TEST(NetworkLimits, LargestSizesAreStillDescribed) {
   EXPECT_GT(network.memory_bytes(1 << 20), std::int64_t{kLarge} * (1 << 20) * 4);
 }
 
+// Kernels that round keep places in a group of 16 samples in an int.
+TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
+  Network large(network_of({1 << 7, 1 << 10, 1 << 10}, {conv2d(1, 1)}));
+  EXPECT_NO_THROW(large.use_precision(OperandPrecision::fp32));
+  expect_error([&] { large.use_precision(OperandPrecision::tf32); }, ExitCode::bad_input,
+               {"'conv2d1'", "134217728", "train.precision"});
+  Network fits(network_of({1, 1 << 10, 1 << 10}, {conv2d((1 << 7) - 1, 1)}));
+  EXPECT_NO_THROW(fits.use_precision(OperandPrecision::bf16));
+}
+
 TEST(NetworkLimits, MoreLayersThanDropoutCanTellApart) {
   NetworkSpec spec = network_of({4, 1, 1}, {linear(4)});
   spec.layers.resize(1024, simple(LayerType::relu));

@@ -75,6 +75,31 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<std::string>{"loss.type=mse", "data.target=input",
                                                kImageToImage}));
 
+// Losses that are a little different, and go down alike: of convolutions, of linear layers, of
+// both.
+TEST(DevicePrecision, ReachesTheProducts) {
+  const Samples samples = image_samples(70, kImage, 5);
+  const std::vector<std::vector<std::string>> recipes = {
+      {kImageLayers},
+      {"loss.type=mse", "data.target=input", kAutoEncoder},
+      {"loss.type=mse", "data.target=input", kImageToImage}};
+  for (const std::vector<std::string>& recipe : recipes) {
+    const auto losses = [&](const std::string& precision) {
+      std::vector<std::string> settings = recipe;
+      settings.push_back("train.precision=" + precision);
+      return train(image_recipe(33, settings), samples, true).losses;
+    };
+    const std::vector<double> expected = losses("fp32");
+    for (const auto& [precision, tolerance] : {std::pair("tf32", 1e-3), std::pair("bf16", 1e-2)}) {
+      const std::vector<double> actual = losses(precision);
+      ASSERT_EQ(expected.size(), actual.size());
+      EXPECT_NE(expected, actual) << precision;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(actual[i] / expected[i], 1, tolerance) << precision << ", step " << i;
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace quern::test

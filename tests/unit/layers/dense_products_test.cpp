@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a linear layer asks of a vendor's library, with a stand-in that does what VendorProducts
+// What a linear layer asks of other products than its own, with some that do what DenseProducts
 // says.
 #include "linalg/vendor_products.hpp"
 
@@ -17,7 +17,7 @@ using test::random_values;
 using test::relative_difference;
 
 /// Products on the host, in double, counted.
-class HostProducts final : public VendorProducts {
+class HostProducts final : public DenseProducts {
  public:
   void multiply(const ExecSpace&, const std::string&, const Matrix& c, const ConstMatrix& a,
                 const ConstMatrix& b, const Epilogue& epilogue) override {
@@ -38,14 +38,17 @@ class HostProducts final : public VendorProducts {
       return sum;
     });
   }
-  void multiply_inner(const ExecSpace&, const std::string&, const Matrix& c, const ConstMatrix& a,
-                      const ConstMatrix& b) override {
+  void multiply_blocks(const ExecSpace&, const std::string&, const BlockSchedule& schedule,
+                       const GradientPartials& partials, const GradientPlace& place,
+                       const ConstMatrix& a, const ConstMatrix& b, const FloatView&) override {
     ++products;
-    store(c, {}, [&](int i, int j) {
-      double sum = 0;
-      for (int k = 0; k < a.rows; ++k) sum += product(a, k, i, b, k, j);
-      return sum;
-    });
+    EXPECT_EQ(schedule.num_partials, 1);
+    store({partials.data.data() + place.offset, a.columns, b.columns, place.stride, place.panel},
+          {}, [&](int i, int j) {
+            double sum = 0;
+            for (int k = 0; k < a.rows; ++k) sum += product(a, k, i, b, k, j);
+            return sum;
+          });
   }
 
   int products = 0;
@@ -69,7 +72,7 @@ class HostProducts final : public VendorProducts {
   }
 };
 
-TEST(VendorProducts, DoAllProductsOfALinearLayer) {
+TEST(DenseProducts, DoAllProductsOfALinearLayer) {
   const int samples = 19;
   const int in = 33;
   const int out = 18;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "linalg/dense_products.hpp"
+
+namespace quern::device {
+
+/// Products with operands rounded to tf32 or bf16, on tensor cores. Sums are float; every element
+/// is a sum in an order that depends on neither its tile nor the number of rows, and the sums of
+/// blocks are added by the block tree: the same bits for any number of ranks.
+class RoundedProducts final : public DenseProducts {
+ public:
+  /// Not fp32.
+  explicit RoundedProducts(OperandPrecision precision);
+
+  void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) override;
+  void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+                           const ConstMatrix& a, const ConstMatrix& b,
+                           const Epilogue& epilogue) override;
+  std::int64_t workspace_floats(int m, std::int64_t stride, int max_slots) const override;
+  /// Rows of the result become zero behind the columns of B.
+  void multiply_blocks(const ExecSpace& exec, const std::string& label,
+                       const BlockSchedule& schedule, const GradientPartials& partials,
+                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+                       const FloatView& workspace) override;
+
+ private:
+  OperandPrecision precision_;
+};
+
+/// Does this build multiply on tensor cores? Otherwise RoundedProducts and the convolutions that
+/// round serve for tests only.
+bool has_tensor_cores();
+
+}  // namespace quern::device
