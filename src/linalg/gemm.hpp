@@ -18,6 +18,15 @@ struct Epilogue {
   bool relu = false;                 ///< values that are not above 0 become 0
   const float* relu_gate = nullptr;  ///< [m, n] laid out like C: C becomes 0 where the gate is not
                                      ///< above 0, the slope of ReLU with this output
+
+  /// Of the sum for the element at `place` of C, in column `column`.
+  KOKKOS_INLINE_FUNCTION float apply(float sum, int column, std::int64_t place) const {
+    float value = sum;
+    if (bias) value += bias[column];
+    if (relu) value = value <= 0 ? 0 : value;
+    if (relu_gate) value = relu_gate[place] <= 0 ? 0 : value;
+    return value;
+  }
 };
 
 /// C = epilogue(A B). Overwrites C.

@@ -129,11 +129,7 @@ struct EpilogueProblem {
     const int j = first + column;
     if (i >= c.rows || j >= c.columns) return;
     const std::int64_t at = i * c.stride + j;
-    float value = sum;
-    if (epilogue.bias) value += epilogue.bias[j];
-    if (epilogue.relu) value = value <= 0 ? 0 : value;
-    if (epilogue.relu_gate) value = epilogue.relu_gate[at] <= 0 ? 0 : value;
-    c.data[at] = value;
+    c.data[at] = epilogue.apply(sum, j, at);
   }
 };
 

@@ -33,11 +33,7 @@ struct EpilogueOutput {
         const int j = column + k;
         if (row + r >= c.rows || j >= c.columns) continue;
         const std::int64_t at = (row + r) * c.stride + j;
-        float value = tile.sum[r][k];
-        if (epilogue.bias) value += epilogue.bias[j];
-        if (epilogue.relu) value = value <= 0 ? 0 : value;
-        if (epilogue.relu_gate) value = epilogue.relu_gate[at] <= 0 ? 0 : value;
-        c.data[at] = value;
+        c.data[at] = epilogue.apply(tile.sum[r][k], j, at);
       }
     }
   }

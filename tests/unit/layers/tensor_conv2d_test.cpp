@@ -166,6 +166,24 @@ TEST(TensorConv2dGradient, IsTheSameForOneRankAndTwo) {
   }
 }
 
+TEST(TensorConv2dForward, KeepsWhatIsNotANumber) {
+  const ConvShape shape = conv_shape(1, 2, 2, 1, 1, 1);
+  Operands operands = random_operands({shape, 1, 16});
+  operands.x[5] = Kokkos::bit_cast<float>(0x7FFFFFFFu);  // one sample's
+  for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
+    const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+    const FloatView x = make_view(operands.x);
+    const FloatView weight = make_view(operands.weight);
+    const FloatView bias = make_view(operands.bias);
+    const FloatView packed("", static_cast<std::size_t>(kernels.forward_floats(shape)));
+    kernels.pack_forward(ExecSpace(), shape, weight.data(), packed.data());
+    const FloatView y = make_view(Values(operands.dy.size()));
+    kernels.forward(ExecSpace(), shape, 16, x.data(), packed.data(), bias.data(), true, y.data());
+    const Values result = read(y, 0, operands.dy.size());
+    for (std::size_t i = 0; i < result.size(); ++i) EXPECT_EQ(std::isnan(result[i]), i == 5);
+  }
+}
+
 // Whatever the other groups of the rank are. 81 pixels are no whole number of teams.
 TEST(TensorConv2dInputGradient, OfAGroupIsItsOwn) {
   const ConvShape shape = conv_shape(3, 9, 9, 5, 3, 1);
