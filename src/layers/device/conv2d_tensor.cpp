@@ -2,6 +2,7 @@
 #include "layers/device/conv2d_tensor.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/assert.hpp"
 #include "layers/device/conv2d_tensor_gradient.hpp"
@@ -42,7 +43,11 @@ int forward_depth(const ConvShape& shape) {
 
 // Of the input gradient: for each input channel, panels of output channels for each tap.
 int gradient_depth(const ConvShape& shape) {
-  return shape.kernel * shape.kernel * whole_panels(shape.out_channels) * kPanelDepth;
+  const std::int64_t depth =
+      std::int64_t{shape.kernel} * shape.kernel * whole_panels(shape.out_channels) * kPanelDepth;
+  expect(depth <= std::numeric_limits<int>::max(),
+         "weights of an input channel that an int counts");
+  return static_cast<int>(depth);
 }
 
 // A device is busy with so many teams, and a team with so many pixels.

@@ -38,12 +38,12 @@ struct PackedWeights {
   KOKKOS_INLINE_FUNCTION Column column(const PixelWork& work, int k) const {
     return data + std::int64_t{work.first_row} * stride + k;
   }
-  KOKKOS_INLINE_FUNCTION int offset(const PixelWork&, int row) const { return row * stride; }
+  KOKKOS_INLINE_FUNCTION int offset(const PixelWork&, int row) const { return row; }
   KOKKOS_INLINE_FUNCTION Place place(Column column, int panel) const {
     return column + panel * kPanelDepth;
   }
-  KOKKOS_INLINE_FUNCTION Four read(Place place, int offset) const {
-    return read_four(place + offset);
+  KOKKOS_INLINE_FUNCTION Four read(Place place, int row) const {
+    return read_four(place + std::int64_t{row} * stride);
   }
 };
 
