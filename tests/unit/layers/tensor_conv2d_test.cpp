@@ -132,13 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          Case{conv_shape(3, 13, 12, 17, 4, 3), 1, 48},
                                          Case{conv_shape(33, 4, 9, 67, 2, 2), 5, 16}),
                        kBoth));
-// More teams than one launch of the weight gradient has.
-INSTANTIATE_TEST_SUITE_P(SeveralRounds, TensorConv2d,
-                         ::testing::Combine(::testing::Values(Case{conv_shape(64, 3, 3, 200, 3, 1),
-                                                                   17, 16}),
-                                            ::testing::Values(OperandPrecision::bf16)));
-
-/// The weight gradient of the blocks [first, last) of 8, one partial.
+/// The weight gradient of the blocks [first, last), one partial.
 Values weight_gradient(const Case& c, const Operands& operands, OperandPrecision precision,
                        int first, int last) {
   const Conv2dKernels& kernels = device::conv2d_kernels(precision);
@@ -153,6 +147,15 @@ Values weight_gradient(const Case& c, const Operands& operands, OperandPrecision
   kernels.weight_gradient(ExecSpace(), c.shape, schedule, x.data() + groups * c.shape.in_group(),
                           dy.data() + groups * c.shape.out_group(), {sums, 0}, 0, workspace);
   return read(sums, 0, sums.extent(0));
+}
+
+// More teams than one launch has.
+TEST(TensorConv2dGradient, OfSeveralLaunchesIsExact) {
+  const Case c{conv_shape(64, 3, 3, 200, 3, 1), 17, 16};
+  const Operands whole =
+      transformed(random_operands(c), [](float value) { return std::round(4 * value); });
+  EXPECT_EQ(weight_gradient(c, whole, OperandPrecision::fp32, 0, 17),
+            weight_gradient(c, whole, OperandPrecision::bf16, 0, 17));
 }
 
 TEST(TensorConv2dGradient, IsTheSameForOneRankAndTwo) {
