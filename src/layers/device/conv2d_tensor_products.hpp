@@ -111,7 +111,7 @@ struct GradientPatches {
   };
   struct Place {
     const float* data;  ///< the first channel of this panel, or null
-    int limit;          ///< floats from there to the end of the channels
+    int channels;       ///< from this panel on
   };
   ConvShape shape;
   const float* dy;
@@ -119,7 +119,9 @@ struct GradientPatches {
   KOKKOS_INLINE_FUNCTION GroupTiles tiles() const { return {shape.in_height, shape.in_width}; }
 
   KOKKOS_INLINE_FUNCTION int panels_of_tap() const { return whole_panels(shape.out_channels); }
-  KOKKOS_INLINE_FUNCTION int plane() const { return kLanes * shape.out_height * shape.out_width; }
+  KOKKOS_INLINE_FUNCTION std::int64_t plane() const {
+    return std::int64_t{kLanes} * shape.out_height * shape.out_width;
+  }
 
   /// The coordinate of y that meets `coordinate` of x in the kernel's k, or -1.
   KOKKOS_INLINE_FUNCTION int meets(int coordinate, int k, int size) const {
@@ -142,15 +144,14 @@ struct GradientPatches {
     const LanePixel at(work.first_tile + column / kLanes, tiles());
     return {dy + at.group * shape.out_group() + column % kLanes, at.h, at.w};
   }
-  KOKKOS_INLINE_FUNCTION int offset(const PixelWork&, int k) const { return k * plane(); }
+  KOKKOS_INLINE_FUNCTION int offset(const PixelWork&, int k) const { return k; }
   KOKKOS_INLINE_FUNCTION Place place(const Column& column, int panel) const {
     const float* first = pixel(column, panel / panels_of_tap());
     const int o = panel % panels_of_tap() * kPanelDepth;
-    return {first ? first + std::int64_t{o} * plane() : nullptr,
-            (shape.out_channels - o) * plane()};
+    return {first ? first + o * plane() : nullptr, shape.out_channels - o};
   }
-  KOKKOS_INLINE_FUNCTION Four read(const Place& place, int offset) const {
-    return read_four(place.data && offset < place.limit ? place.data + offset : nullptr);
+  KOKKOS_INLINE_FUNCTION Four read(const Place& place, int k) const {
+    return read_four(place.data && k < place.channels ? place.data + k * plane() : nullptr);
   }
 };
 
