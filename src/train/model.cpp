@@ -30,11 +30,15 @@ Model::Model(const Recipe& recipe)
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
   if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_slope();
-  const OperandPrecision precision = operand_precision(recipe.train.precision);
+  // Training needs tensor cores for less precision; elsewhere such a run is evaluated in fp32.
+  // Device kernels on a CPU round for tests.
+  const bool rounds = device::has_tensor_cores() || (kHostExecution && runs_device_kernels());
+  const OperandPrecision precision =
+      rounds ? operand_precision(recipe.train.precision) : OperandPrecision::fp32;
   network_.use_precision(precision);
   if (recipe.train.determinism == Determinism::fast && has_vendor_products())
     network_.use_products(make_vendor_products(precision));
-  else if (precision != OperandPrecision::fp32 && runs_device_kernels())
+  else if (precision != OperandPrecision::fp32)
     network_.use_products(std::make_shared<device::RoundedProducts>(precision));
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
