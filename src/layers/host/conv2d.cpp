@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/conv2d_kernels.hpp"
 
-#include "layers/host/conv2d_tiles.hpp"
+#include "layers/host/conv2d_loops.hpp"
 
 namespace quern::host {
 
@@ -9,50 +9,8 @@ namespace {
 
 using simd::EvenSplit;
 using simd::kConvChannels;
-using simd::kConvColumns;
 
-// Kernel columns and channels of a weight-gradient tile: whole kernel rows where they fit, because
-// neighbouring columns read the same pixels, other channels read other gradients.
-constexpr int kTapColumns = 5;
 constexpr int kTapRows = 5;  // kernel rows that a work item takes at most
-constexpr int largest_channels(int tap_columns) {
-  return std::min(8, std::max(1, simd::kWeightTile / tap_columns));
-}
-
-// Calls f<C, T>(channel piece, first channel, first column) for every tile of `channels` channels
-// and `columns` columns.
-template <class F>
-void for_each_tile(int channels, int columns, F&& f) {
-  const EvenSplit channel_tiles(channels, kConvChannels);
-  const EvenSplit column_tiles(columns, kConvColumns);
-  for (int a = 0; a < channel_tiles.pieces; ++a) {
-    for (int b = 0; b < column_tiles.pieces; ++b) {
-      simd::with_constant<kConvChannels>(channel_tiles.size(a), [&]<int C>() {
-        simd::with_constant<kConvColumns>(column_tiles.size(b), [&]<int T>() {
-          f.template operator()<C, T>(channel_tiles.begin(a), column_tiles.begin(b));
-        });
-      });
-    }
-  }
-}
-
-// Sums of `count` values per block, added by the tree; the stack holds one row per open node.
-template <int Count>
-struct BlockStack {
-  float rows[BlockSchedule::kMaxDepth][Count];
-  int top = 0;
-
-  void push(const float* sums, int count, int merges) {
-    float* row = rows[top];
-    std::copy(sums, sums + count, row);
-    for (int merge = 0; merge < merges; ++merge) {
-      float* left = rows[top - 1];
-      for (int k = 0; k < count; ++k) left[k] = left[k] + rows[top][k];
-      --top;
-    }
-    ++top;
-  }
-};
 
 // Where a tile of the weight gradient begins; `rows` kernel rows in turn, which read the same
 // planes.
@@ -81,14 +39,8 @@ void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, con
     }
   }
   for (int row = 0; row < place.rows; ++row) {
-    const BlockStack<C* T>& stack = stacks[row];
-    for (int p = 0; p < stack.top; ++p) {
-      float* out = partials.data.data() + p * partials.stride + offset +
-                   s.weight(place.o, place.i, place.kh + row, place.kw);
-      for (int c = 0; c < C; ++c) {
-        for (int t = 0; t < T; ++t) out[s.weight(c, 0, 0, t)] = stack.rows[p][c * T + t];
-      }
-    }
+    store_partials<C, T>(stacks[row], s, partials, offset, place.o, place.i, place.kh + row,
+                         place.kw);
   }
 }
 
@@ -140,15 +92,18 @@ void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const flo
              const float* weights, const float* bias, bool with_relu, float* y) {
   const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
   const std::int64_t taps = shape.taps();
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-        const int oh = static_cast<int>(item % shape.out_height);
-        const std::int64_t group = item / shape.out_height;
-        for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
-          simd::conv_forward_tile<C, T>(shape, x + group * shape.in_group(), weights + o * taps,
-                                        bias, with_relu, y + group * shape.out_group(), o, oh, ow);
+  with_kernel_size(shape.kernel, [&]<int K>() {
+    Kokkos::parallel_for(
+        "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
+          const int oh = static_cast<int>(item % shape.out_height);
+          const std::int64_t group = item / shape.out_height;
+          for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
+            simd::conv_forward_tile<C, T, K>(shape, x + group * shape.in_group(),
+                                             weights + o * taps, bias, with_relu,
+                                             y + group * shape.out_group(), o, oh, ow);
+          });
         });
-      });
+  });
 }
 
 // One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
@@ -223,13 +178,9 @@ void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSch
       [=](std::int64_t o) {
         BlockStack<1> stack;
         for (int block = 0; block < schedule.num_blocks; ++block) {
-          simd::Vector sum{};
-          for (int group = 0; group < groups; ++group) {
-            const float* plane = dy + (std::int64_t{block} * groups + group) * shape.out_group() +
-                                 shape.out(static_cast<int>(o), 0, 0);
-            for (int pixel = 0; pixel < pixels; ++pixel, plane += kLanes) sum += simd::load(plane);
-          }
-          const float total = simd::sum_lanes(sum);
+          const float* plane = dy + std::int64_t{block} * groups * shape.out_group() +
+                               shape.out(static_cast<int>(o), 0, 0);
+          const float total = sum_of_planes(plane, groups, shape.out_group(), pixels);
           stack.push(&total, 1, schedule.host_merges(block));
         }
         for (int p = 0; p < stack.top; ++p) {

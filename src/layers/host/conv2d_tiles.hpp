@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "layers/conv_shape.hpp"
 #include "linalg/host/gemm_tile.hpp"
@@ -40,22 +41,19 @@ struct ConvTile {
 };
 
 /// y[o .. o+C-1, oh, ow .. ow+T-1] of one group of 16 samples. Overwrites.
-/// `weights` are packed for these channels, [taps, C].
-template <int C, int T>
+/// `weights` are packed for these channels, [taps, C]. K: the kernel's size, 0 if only known when
+/// running.
+template <int C, int T, int K>
 inline void conv_forward_tile(const ConvShape& s, const float* x, const float* weights,
                               const float* bias, bool with_relu, float* y, int o, int oh, int ow) {
+  const int kernel = K > 0 ? K : s.kernel;
   ConvTile<C, T> tile;
   tile.clear();
   for (int i = 0; i < s.in_channels; ++i) {
-    for (int kh = 0; kh < s.kernel; ++kh) {
+    for (int kh = 0; kh < kernel; ++kh) {
       const float* x_row = x + s.in(i, oh * s.stride + kh, ow * s.stride);
-      // The same rows of the next channel, which the processor does not guess.
-      if (i + 1 < s.in_channels) {
-        const float* next = x_row + s.in(1, 0, 0);
-        for (int kw = 0; kw < s.kernel; ++kw) __builtin_prefetch(next + 16 * kw);
-      }
 #pragma GCC unroll 5
-      for (int kw = 0; kw < s.kernel; ++kw) {
+      for (int kw = 0; kw < kernel; ++kw) {
         tile.template multiply_add<0, T>(weights, x_row + 16 * kw, s.stride);
         weights += C;
       }
@@ -67,6 +65,17 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
       const Vector y_ct = tile.sum[c][t] + b;
       store(y + s.out(o + c, oh, ow + t), with_relu ? relu(y_ct) : y_ct);
     }
+  }
+}
+
+/// Calls f<n>() with n = count, 1 <= count <= 5, so that a loop of n steps is written out; f<0>()
+/// for more.
+template <class F>
+inline void with_few(int count, F&& f) {
+  if (count > 5) {
+    f.template operator()<0>();
+  } else {
+    with_constant<5>(count, static_cast<F&&>(f));
   }
 }
 
@@ -87,23 +96,27 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
                                      const float* x_gate, float* dx, int i, int ih, int iw) {
   const int first_kh = std::max(0, ih - (s.out_height - 1));
   const int end_kh = std::min(s.kernel, ih + 1);
+  const int num_rows =
+      end_kh - first_kh;  // 0 or less where only outputs that nobody reads would be
   ConvTile<C, T> tile;
   tile.clear();
   for (int kw = 0; kw < s.kernel; ++kw) {
     // Column t of the tile meets output column iw - kw + t, where there is one.
     const int first = std::max(0, kw - iw);
     const int count = std::min(T, s.out_width - (iw - kw)) - first;
-    if (count <= 0) continue;
+    if (count <= 0 || num_rows <= 0) continue;
     with_range<T>(first, count, [&]<int First, int Count>() {
-      const float* w = weights + std::int64_t{kw} * s.out_channels * s.kernel * C;
-      for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C) {
-        const float* dy_o = dy + s.out(o, ih, iw - kw);
-#pragma GCC unroll 5
-        for (int kh = first_kh; kh < end_kh; ++kh) {
-          tile.template multiply_add<First, Count>(w + kh * C,
-                                                   dy_o - std::int64_t{16} * kh * s.out_width, 1);
+      const float* w = weights + (std::int64_t{kw} * s.out_channels * s.kernel + first_kh) * C;
+      const float* dy_o = dy + s.out(0, ih - first_kh, iw - kw);
+      with_few(num_rows, [&]<int Rows>() {
+        const int rows = Rows > 0 ? Rows : num_rows;
+        for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C, dy_o += s.out(1, 0, 0)) {
+          for (int kh = 0; kh < rows; ++kh) {
+            tile.template multiply_add<First, Count>(w + kh * C,
+                                                     dy_o - std::int64_t{16} * kh * s.out_width, 1);
+          }
         }
-      }
+      });
     });
   }
   for (int c = 0; c < C; ++c) {
@@ -138,6 +151,42 @@ inline void conv_input_gradient_column(const ConvShape& s, const float* dy, cons
   }
 }
 
+/// One step of a row of a weight gradient: sum[c][t] += dy[c] x[Begin + t mod T] in one register's
+/// lanes.
+template <int C, int T, int Begin>
+[[gnu::always_inline]] inline void add_pixel(Register* sum, const Register* x, const float* dy,
+                                             std::int64_t channel) {
+  for (int c = 0; c < C; ++c) {
+    const Register dy_c = in_register(load<Register>(dy + c * channel));
+    for (int t = 0; t < T; ++t)
+      sum[c * T + t] = simd::multiply_add(dy_c, x[(Begin + t) % T], sum[c * T + t]);
+  }
+}
+
+/// sum[c][t] += dy[c, ow] x[ow + t] for ow = 0 .. width - 1, in this order: neighbours share all
+/// but one of the pixels of x, which stay in registers. `ring` holds pixel ow + t at (ow + t) % T.
+template <int C, int T>
+[[gnu::always_inline]] inline void add_row(Register* sum, const float* x, const float* dy,
+                                           std::int64_t channel, int width) {
+  Register ring[T];
+  for (int t = 0; t + 1 < T; ++t) ring[t] = in_register(load<Register>(x + 16 * t));
+  int ow = 0;
+  // Returns whether the row goes on.
+  const auto step = [&]<int Step>() __attribute__((always_inline)) {
+    ring[(Step + T - 1) % T] = in_register(load<Register>(x + 16 * (T - 1 + Step)));
+    add_pixel<C, T, Step>(sum, ring, dy + 16 * Step, channel);
+    return ++ow < width;
+  };
+  const auto round = [&]<int... Step>(std::integer_sequence<int, Step...>)
+      __attribute__((always_inline)) {
+    return (step.template operator()<Step>() && ...);
+  };
+  while (round(std::make_integer_sequence<int, T>{})) {
+    x += 16 * T;
+    dy += 16 * T;
+  }
+}
+
 /// sums[c][t] = sum over `groups` groups of 16 samples and all output pixels of
 /// dy[o + c, oh, ow] x[i, oh + kh, ow + kw + t]: per lane in the order (group, oh, ow), then the
 /// lanes in a fixed tree. Overwrites.
@@ -156,7 +205,10 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
       for (int oh = 0; oh < s.out_height; ++oh) {
         const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw) + lane;
         const float* dy_p = dy + group * s.out_group() + s.out(o, oh, 0) + lane;
-#pragma GCC unroll 4
+        if (s.stride == 1) {
+          add_row<C, T>(sum, x_p, dy_p, channel, s.out_width);
+          continue;
+        }
         for (int ow = 0; ow < s.out_width; ++ow) {
           Register x_t[T];
           for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + 16 * t));
