@@ -91,10 +91,6 @@ using PlainBackward = AvgPoolBackward<Size, false>;
 template <int Size>
 using GatedBackward = AvgPoolBackward<Size, true>;
 
-float factor_of(const PoolWindow& window) {
-  return 1 / static_cast<float>(window.size * window.size);
-}
-
 }  // namespace
 
 AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
@@ -106,11 +102,11 @@ void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
   if (runs_device_kernels()) {
     Kokkos::parallel_for(
         "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
-        device::AvgPoolForward{window_, x.data.data(), y.data.data(), factor_of(window_)});
+        device::AvgPoolForward{window_, x.data.data(), y.data.data(), window_.mean_factor()});
   } else if constexpr (kHostExecution) {
     for_each_plane<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
                                    static_cast<const float*>(x.data.data()), y.data.data(),
-                                   factor_of(window_));
+                                   window_.mean_factor());
   }
 }
 
@@ -122,13 +118,13 @@ void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activa
     Kokkos::parallel_for(
         "quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),
         device::AvgPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data(),
-                                factor_of(window_), fused_input_relu_});
+                                window_.mean_factor(), fused_input_relu_});
   } else if constexpr (kHostExecution) {
     const auto run = fused_input_relu_
                          ? for_each_plane<GatedBackward, const float*, const float*, float*, float>
                          : for_each_plane<PlainBackward, const float*, const float*, float*, float>;
     run(exec, "quern::layers::avg_pool2d_backward", dx, window_, x.data.data(), dy.data.data(),
-        dx.data.data(), factor_of(window_));
+        dx.data.data(), window_.mean_factor());
   }
 }
 

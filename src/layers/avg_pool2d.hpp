@@ -17,6 +17,7 @@ class AvgPool2d final : public Layer {
   Layout input_layout(Layout) const override { return Layout::lanes; }
   Layout output_layout(Layout) const override { return Layout::lanes; }
   Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
+  std::optional<Pool> as_pool() const override { return Pool{window_, PoolKind::mean}; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }
 
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "layers/conv2d_kernels.hpp"
+#include "layers/conv2d_pool_kernels.hpp"
 
 namespace quern {
 
@@ -48,7 +50,15 @@ void Conv2d::use_precision(OperandPrecision precision) {
 }
 
 std::int64_t Conv2d::workspace_floats(int max_slots) const {
-  return kernels_->workspace_floats(shape_, max_slots);
+  return pool_ ? pool_kernels_->workspace_floats(shape_, max_slots)
+               : kernels_->workspace_floats(shape_, max_slots);
+}
+
+bool Conv2d::fuse_pool(const Pool& pool) {
+  pool_kernels_ = conv2d_pool_kernels();
+  if (!fused_relu_ || !pool_kernels_ || !pool_kernels_->supports(shape_, pool)) return false;
+  pool_ = pool;
+  return true;
 }
 
 Shape Conv2d::needed_input(const Shape& read) const {
@@ -70,12 +80,17 @@ void Conv2d::add_parameters(ParameterTable& table) {
 void Conv2d::allocate(int max_slots) {
   forward_weights_ = FloatView("quern::layers::conv2d_forward_weights",
                                static_cast<std::size_t>(kernels_->forward_floats(shape_)));
+  const auto groups = static_cast<std::size_t>(max_slots / kLanes);
+  const std::size_t padded_floats = groups * static_cast<std::size_t>(shape_.in_group());
+  if (padding_ > 0) padded_x_ = FloatView("quern::layers::conv2d_padded_x", padded_floats);
+  if (pool_) {  // and nobody wants dx
+    passes_ = View<std::uint16_t>("quern::layers::conv2d_passes",
+                                  groups * static_cast<std::size_t>(shape_.out_group() / kLanes));
+    return;
+  }
   gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
                                 static_cast<std::size_t>(kernels_->gradient_floats(shape_)));
-  if (padding_ == 0) return;
-  const std::size_t size = static_cast<std::size_t>(max_slots / kLanes * shape_.in_group());
-  padded_x_ = FloatView("quern::layers::conv2d_padded_x", size);
-  padded_dx_ = FloatView("quern::layers::conv2d_padded_dx", size);
+  if (padding_ > 0) padded_dx_ = FloatView("quern::layers::conv2d_padded_dx", padded_floats);
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -85,14 +100,26 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activ
     kernels_->pad(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
-  kernels_->forward(exec, shape_, x.slots, padding_ > 0 ? padded_x_.data() : x.data.data(),
-                    forward_weights_.data(), step.parameters.data() + bias_, fused_relu_,
+  const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();
+  const float* bias = step.parameters.data() + bias_;
+  if (pool_) {
+    pool_kernels_->forward(exec, shape_, *pool_, x.slots, padded_x, forward_weights_.data(), bias,
+                           passes_.data(), y.data.data());
+    return;
+  }
+  kernels_->forward(exec, shape_, x.slots, padded_x, forward_weights_.data(), bias, fused_relu_,
                     y.data.data());
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                       const Activation&, const Activation& dy, const Activation& dx) {
   const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();  // kept from forward
+  if (pool_) {
+    expect(dx.empty(), "a pool that is taken over only where nobody wants dx");
+    pool_kernels_->gradients(exec, shape_, *pool_, step.schedule, padded_x, passes_.data(),
+                             dy.data.data(), step.gradients, weight_, bias_, workspace_);
+    return;
+  }
   kernels_->weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
                             weight_, workspace_);
   kernels_->bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);

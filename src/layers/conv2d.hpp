@@ -8,6 +8,7 @@
 namespace quern {
 
 struct Conv2dKernels;
+struct Conv2dPoolKernels;
 
 /// Two-dimensional cross-correlation with square kernels: torch.nn.Conv2d.
 /// x [S, C, H, W], W [O, C, K, K], b [O], y [S, O, H_out, W_out] with
@@ -24,6 +25,9 @@ class Conv2d final : public Layer {
   bool fuse_relu() override { return fused_relu_ = true; }
   /// Not with padding: x and dx would have to be padded alike.
   bool fuse_input_relu() override { return fused_input_relu_ = padding_ == 0; }
+  /// On a CPU, small kernels on few channels (the first layer of a network for images), windows of
+  /// 2 or 3 that tile the output.
+  bool fuse_pool(const Pool& pool) override;
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
   }
@@ -48,7 +52,10 @@ class Conv2d final : public Layer {
   FloatView workspace_;         // shared with other layers; of the weight gradient
   bool fused_relu_ = false;
   bool fused_input_relu_ = false;
-  FloatView padded_x_;  // only with padding: x inside a border of zeros
+  std::optional<Pool> pool_;  // taken over
+  const Conv2dPoolKernels* pool_kernels_ = nullptr;
+  View<std::uint16_t> passes_;  // the pixels that the gradient of the pool reaches
+  FloatView padded_x_;          // only with padding: x inside a border of zeros
   FloatView padded_dx_;
 };
 

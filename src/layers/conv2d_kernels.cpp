@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/conv2d_kernels.hpp"
 
+#include "layers/conv2d_pool_kernels.hpp"
 #include "tensor/kernel_choice.hpp"
 
 namespace quern {
@@ -10,6 +11,13 @@ const Conv2dKernels& conv2d_kernels(OperandPrecision precision) {
     if (!runs_device_kernels()) return host::conv2d_kernels();
   }
   return device::conv2d_kernels(precision);
+}
+
+const Conv2dPoolKernels* conv2d_pool_kernels() {
+  if constexpr (kHostExecution) {
+    if (!runs_device_kernels()) return &host::conv2d_pool_kernels();
+  }
+  return nullptr;
 }
 
 }  // namespace quern

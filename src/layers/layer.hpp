@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "layers/pool_window.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/dense_products.hpp"
 #include "tensor/activation.hpp"
@@ -58,6 +60,13 @@ class Layer {
   /// Asked once when x comes out of a ReLU: true if backward takes over the ReLU's slope, so that
   /// dx is the gradient in front of it.
   virtual bool fuse_input_relu() { return false; }
+
+  /// What a convolution has to know to compute this layer as well; nothing if this is no pool.
+  virtual std::optional<Pool> as_pool() const { return {}; }
+  /// Asked once by the network, after fuse_relu(), when that ReLU and then a pool read y, and
+  /// nobody wants dx: true if forward takes over the pool, too. y is the pool's output from then
+  /// on, and backward is handed its gradient.
+  virtual bool fuse_pool(const Pool&) { return false; }
 
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }

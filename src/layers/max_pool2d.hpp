@@ -18,6 +18,7 @@ class MaxPool2d final : public Layer {
   Layout input_layout(Layout) const override { return Layout::lanes; }
   Layout output_layout(Layout) const override { return Layout::lanes; }
   Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
+  std::optional<Pool> as_pool() const override { return Pool{window_, PoolKind::maximum}; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }
 
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

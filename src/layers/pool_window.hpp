@@ -31,11 +31,24 @@ struct PoolWindow {
   Shape input_of(const Shape& read) const {
     return {read.channels, (read.height - 1) * stride + size, (read.width - 1) * stride + size};
   }
+  /// What a sum over a window is multiplied by.
+  float mean_factor() const { return 1 / static_cast<float>(size * size); }
   KOKKOS_INLINE_FUNCTION bool windows_overlap() const { return stride < size; }
   /// Does every input element lie in exactly one window?
   KOKKOS_INLINE_FUNCTION bool tiles_the_plane() const {
     return stride == size && height % size == 0 && width % size == 0;
   }
+};
+
+enum class PoolKind { mean, maximum };
+
+/// What a layer that computes a pool beside its own work has to know of it.
+struct Pool {
+  PoolWindow window;
+  PoolKind kind = PoolKind::mean;
+
+  /// The part of an output's gradient that each pixel gets which it reaches.
+  float share() const { return kind == PoolKind::maximum ? 1.0f : window.mean_factor(); }
 };
 
 /// [C, (H - size) / stride + 1, (W - size) / stride + 1]. Throws InputError, naming the layer, when

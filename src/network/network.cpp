@@ -55,6 +55,7 @@ Network::Network(const NetworkSpec& spec) {
   }
   check_tensors();
   fuse_relus();
+  fuse_first_pool();
 }
 
 void Network::check_tensors() const {
@@ -76,6 +77,21 @@ void Network::fuse_relus() {
       stage.backward_fused = behind->fuse_input_relu();
     }
   }
+}
+
+// Of [convolution, ReLU, pool] at the begin, where nobody wants the gradient of the input: the
+// large image between them is neither written nor read.
+void Network::fuse_first_pool() {
+  if (stages_.size() < 3) return;
+  Stage& convolution = stages_[0];
+  Stage& relu = stages_[1];
+  Stage& pool = stages_[2];
+  if (!relu.forward_fused || !relu.backward_fused || !pool.layer) return;
+  const std::optional<Pool> window = pool.layer->as_pool();
+  if (!window || !convolution.layer->fuse_pool(*window)) return;
+  // All three share the pool's output buffer.
+  pool.in_place = pool.forward_fused = pool.backward_fused = true;
+  convolution.y = relu.x = relu.y = pool.x = pool.y;
 }
 
 void Network::set_output_layout(Layout layout) {

@@ -67,7 +67,8 @@ class Network {
                 const std::function<void(std::int64_t offset)>& complete_from = {});
 
   /// Name of the first layer (in forward order) whose output holds a value that is not finite in
-  /// a used slot, or "" when there is none. Copies to the host: for reports only.
+  /// a used slot, or "" when there is none. Of layers that share a buffer (in place, or taken over
+  /// by a convolution) the last one's values are seen. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
   /// Bytes of the activations, their gradients and the layers' workspace, allocated or not.
@@ -88,13 +89,15 @@ class Network {
     std::int64_t first_parameter = -1;  // where the layer's tensors begin; -1: it has none
     bool in_place = false;
     bool is_relu = false;
-    bool forward_fused = false;   // a ReLU that the layer before computes,
-    bool backward_fused = false;  // or whose slope the layer or the loss behind applies
+    bool forward_fused = false;   // a layer before computes it (ReLU, pool)
+    bool backward_fused = false;  // somebody else's: a ReLU's slope the layer's or the loss's
+                                  // behind it, a pool's the convolution's before it
   };
 
   std::int64_t workspace_floats(int max_slots) const;
   void append(std::unique_ptr<Layer> layer);
   void fuse_relus();
+  void fuse_first_pool();
   void check_tensors() const;
   void append_conversion(Layout to);
   void append_flatten();

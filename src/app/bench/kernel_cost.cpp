@@ -18,18 +18,21 @@ struct LayerRow {
   double outputs;   // y, dy
   double weights;
 };
+// Of a convolution's output, for windows of 2 x 2: what the pool makes of it, and a bit per pixel.
+constexpr double kPooled = 1.0 / 4 + 1.0 / 32;
 constexpr LayerRow kLayerRows[] = {
-    {"pack", 0, 0, 0, 2},                 // the weights, from, to
-    {"transpose", 0, 0, 0, 2},            // the same
-    {"pack", 0, 0, 0, 2},                 // from, to
-    {"weight_gradient", 1, 1, 1, 1},      // x, dy, d_weight
-    {"input_gradient", 1, 1, 1, 1},       // dy, weight, dx
-    {"bias_gradient", 0, 0, 1, 0},        // dy
-    {"forward", 1, 1, 1, 1},              // x, weight, y
-    {"max_pool2d_backward", 0, 2, 1, 0},  // x, dy, dx
-    {"pool2d", 0, 1, 1, 0},               // either direction
-    {"backward", 0, 1, 2, 0},             // y, dy, dx
-    {"", 0, 1, 1, 0},                     // x, y
+    {"pack", 0, 0, 0, 2},                  // the weights, from, to
+    {"transpose", 0, 0, 0, 2},             // the same
+    {"pool_forward", 1, 1, kPooled, 1},    // x, weight, y and bits
+    {"pool_gradients", 1, 1, kPooled, 1},  // x, dy and bits, d_weight
+    {"weight_gradient", 1, 1, 1, 1},       // x, dy, d_weight
+    {"input_gradient", 1, 1, 1, 1},        // dy, weight, dx
+    {"bias_gradient", 0, 0, 1, 0},         // dy
+    {"forward", 1, 1, 1, 1},               // x, weight, y
+    {"max_pool2d_backward", 0, 2, 1, 0},   // x, dy, dx
+    {"pool2d", 0, 1, 1, 0},                // either direction
+    {"backward", 0, 1, 2, 0},              // y, dy, dx
+    {"", 0, 1, 1, 0},                      // x, y
 };
 
 struct StepRow {

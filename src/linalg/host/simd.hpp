@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#if defined(__FMA__) || defined(__AVX512F__)
+#if defined(__AVX__)
 #include <immintrin.h>
 #endif
 
@@ -180,6 +180,47 @@ inline Register relu_slope(Register gate, Register v) {
 template <class Half>
 inline Pair<Half> relu_slope(Pair<Half> gate, Pair<Half> v) {
   return {relu_slope(gate.low, v.low), relu_slope(gate.high, v.high)};
+}
+
+/// Bit l: the condition holds in lane l (all bits of the lane are set, or none).
+inline unsigned lane_bits(LaneIndex condition) {
+#if defined(__AVX512F__)
+  return _mm512_cmpneq_epi32_mask(reinterpret_cast<__m512i>(condition), _mm512_setzero_si512());
+#elif defined(__AVX__)
+  return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(condition)));
+#else
+  unsigned bits = 0;
+  for (int lane = 0; lane < kRegisterLanes; ++lane) bits |= (condition[lane] & 1u) << lane;
+  return bits;
+#endif
+}
+
+/// The lanes in which v, the output of a relu, has passed the gradient on: above 0 or not a number.
+inline unsigned lanes_with_slope(Register v) {
+  return lane_bits(~(v <= 0));
+}
+/// The lanes in which `value` takes the place of `best` in a maximum: above it or not a number.
+inline unsigned lanes_that_replace(Register value, Register best) {
+  return lane_bits((value > best) | (value != value));
+}
+/// a in the lanes whose bit is set, else b.
+inline Register select_lanes(unsigned bits, Register a, Register b) {
+  LaneIndex bit{};
+  for (int lane = 0; lane < kRegisterLanes; ++lane) bit[lane] = 1 << lane;
+  return (static_cast<int>(bits) & bit) != 0 ? a : b;
+}
+template <class Half>
+inline unsigned lanes_with_slope(Pair<Half> v) {
+  return lanes_with_slope(v.low) | lanes_with_slope(v.high) << kLanesOf<Half>;
+}
+template <class Half>
+inline unsigned lanes_that_replace(Pair<Half> value, Pair<Half> best) {
+  return lanes_that_replace(value.low, best.low) | lanes_that_replace(value.high, best.high)
+                                                       << kLanesOf<Half>;
+}
+template <class Half>
+inline Pair<Half> select_lanes(unsigned bits, Pair<Half> a, Pair<Half> b) {
+  return {select_lanes(bits, a.low, b.low), select_lanes(bits >> kLanesOf<Half>, a.high, b.high)};
 }
 
 template <class V = Vector>

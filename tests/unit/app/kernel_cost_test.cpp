@@ -29,6 +29,15 @@ TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
   }
 }
 
+TEST(LayerKernelCost, OfAConvolutionWithItsPoolLeavesTheImageBetweenOut) {
+  for (const char* label :
+       {"quern::layers::conv2d_pool_forward", "quern::layers::conv2d_pool_gradients"}) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
+    EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 * (0.25 + 1.0 / 32) + 24)) << label;
+  }
+}
+
 TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
   const auto bytes = [](const char* label) {
     const KernelCost cost = layer_kernel_cost(label, dense(), 10);

@@ -12,6 +12,7 @@
 #include "support/layer_specs.hpp"
 #include "support/random_values.hpp"
 #include "support/test_step.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern::test {
 
@@ -224,10 +225,39 @@ TEST(Network, OutputsThatNobodyReadsAreLeftOut) {
   expect_same_as_layers(
       network_of({2, 10, 11}, {conv2d(17, 2), relu, pool(LayerType::max_pool2d, 3, 2), conv2d(2, 3),
                                pool(LayerType::avg_pool2d, 2), flatten, linear(3)}));
+  // Inputs that keep their size although no output reads their last rows: their gradient is 0.
+  expect_same_as_layers(
+      network_of({1, 12, 12}, {conv2d(3, 3), dropout(0.5), conv2d(2, 2),
+                               pool(LayerType::avg_pool2d, 2), flatten, linear(2)}));
+  expect_same_as_layers(
+      network_of({2, 8, 8}, {conv2d(3, 3, 1, 1), relu, conv2d(2, 3, 1, 1),
+                             pool(LayerType::avg_pool2d, 3), flatten, linear(2)}));
   // Dropout draws by unit: it keeps its shape. The last layer is read by the caller.
   expect_same_as_layers(
       network_of({1, 9, 9}, {conv2d(3, 3), dropout(0.5), pool(LayerType::avg_pool2d, 3),
                              conv2d(2, 2), pool(LayerType::max_pool2d, 1), relu}));
+}
+
+TEST(Network, AFirstConvolutionTakesOverReluAndPool) {
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  const LayerSpec maximum = pool(LayerType::max_pool2d, 3);
+  expect_same_as_layers(network_of({2, 10, 8}, {conv2d(5, 3), relu, mean, flatten, linear(3)}));
+  expect_same_as_layers(network_of({1, 9, 12}, {conv2d(7, 3, 1, 1), relu, maximum, tanh_layer}));
+  expect_same_as_layers(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean}));
+  expect_same_as_layers(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean, flatten}));
+  // Not: another convolution, a first layer in front, somebody who reads between.
+  expect_same_as_layers(
+      network_of({1, 14, 14}, {conv2d(3, 3), conv2d(4, 3), relu, mean, flatten, linear(2)}));
+  expect_same_as_layers(network_of({1, 10, 10}, {relu, conv2d(3, 3), relu, mean}));
+  expect_same_as_layers(network_of({1, 10, 10}, {conv2d(3, 3), relu, dropout(0.5), mean}));
+  expect_same_as_layers(network_of({1, 10, 10}, {conv2d(3, 3), tanh_layer, mean}));
+
+  // Neither what lies between nor its gradient has a buffer of its own.
+  const Network fused(network_of({1, 10, 10}, {conv2d(4, 3), relu, mean}));
+  const Network apart(network_of({1, 10, 10}, {conv2d(4, 3), tanh_layer, mean}));
+  if (!runs_device_kernels()) {
+    EXPECT_LT(fused.memory_bytes(64), apart.memory_bytes(64));
+  }
 }
 
 TEST(Network, OutputLayoutThatTheLossWants) {
@@ -286,13 +316,18 @@ TEST(Network, BatchIsNeverOverwritten) {
 }
 
 TEST(Network, RankWithoutSlotsRunsThrough) {
-  Network network(network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}));
-  network.allocate(0);
-  network.set_slots(0);
-  StepContext step = step_for({}, network.table());
-  step.schedule = make_block_schedule(3, 3, 3, 16);
-  network.forward(ExecSpace(), step);
-  network.backward(ExecSpace(), step);
+  for (const NetworkSpec& spec :
+       {network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}),
+        network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten,
+                               linear(2)})}) {
+    Network network(spec);
+    network.allocate(0);
+    network.set_slots(0);
+    StepContext step = step_for({}, network.table());
+    step.schedule = make_block_schedule(3, 3, 3, 16);
+    network.forward(ExecSpace(), step);
+    network.backward(ExecSpace(), step);
+  }
 }
 
 TEST(Network, NamesTheFirstLayerThatIsNotFinite) {

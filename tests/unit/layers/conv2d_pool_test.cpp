@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution that has taken over a ReLU and a pool gives the bits of the three layers.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "layers/avg_pool2d.hpp"
+#include "layers/conv2d.hpp"
+#include "layers/max_pool2d.hpp"
+#include "support/layer_specs.hpp"
+#include "support/random_values.hpp"
+#include "support/test_step.hpp"
+#include "support/views.hpp"
+#include "tensor/kernel_choice.hpp"
+
+namespace quern::test {
+namespace {
+
+struct Case {
+  Shape input;
+  LayerSpec convolution;
+  int window;
+};
+
+// Tiles of one to several channels, strips of columns, every size of kernel that is fused.
+const Case kCases[] = {
+    {{1, 28, 28}, conv2d(20, 5), 2},       {{1, 8, 8}, conv2d(3, 3), 2},
+    {{3, 13, 9}, conv2d(17, 4, 1, 0), 2},  {{4, 11, 29}, conv2d(7, 3, 1, 0), 3},
+    {{2, 12, 12}, conv2d(6, 2, 2, 0), 3},  {{3, 9, 54}, conv2d(9, 1, 1, 0), 3},
+    {{2, 8, 56}, conv2d(13, 3, 1, 1), 2},  {{1, 10, 10}, conv2d(5, 5, 1, 2), 2},
+    {{3, 15, 15}, conv2d(33, 5, 2, 2), 2}, {{1, 2, 2}, conv2d(1, 1), 2},
+    {{2, 9, 113}, conv2d(5, 3, 2, 0), 2},  {{4, 14, 14}, conv2d(6, 5), 2},
+};
+
+std::unique_ptr<Layer> make_pool(LayerType type, const Shape& input, int window) {
+  LayerSpec spec = pool(type, window);
+  spec.name = "pool";
+  if (type == LayerType::max_pool2d) return std::make_unique<MaxPool2d>(spec, input);
+  return std::make_unique<AvgPool2d>(spec, input);
+}
+
+// The parts of a step's numbers that do not depend on what is fused.
+struct Numbers {
+  std::vector<float> y;
+  std::vector<float> gradients;
+};
+
+// Equal bits, or both not a number.
+void expect_bits(const std::vector<float>& actual, const std::vector<float>& expected,
+                 const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (std::isnan(actual[i]) && std::isnan(expected[i])) continue;
+    ASSERT_EQ(std::bit_cast<unsigned>(actual[i]), std::bit_cast<unsigned>(expected[i]))
+        << what << ' ' << i << ": " << actual[i] << ", expected " << expected[i];
+  }
+}
+
+class TakenOver : public ::testing::TestWithParam<LayerType> {
+ protected:
+  // One step of both: `poison` is written over the first pixels of the second sample.
+  void run(const Case& c, const TestBatch& batch, const std::vector<float>& poison) {
+    LayerSpec spec = c.convolution;
+    spec.name = "conv";
+    Conv2d plain(spec, c.input);
+    Conv2d fused(spec, c.input);
+    const Shape middle = plain.output_shape();
+    const std::unique_ptr<Layer> pool = make_pool(GetParam(), middle, c.window);
+    plain.fuse_relu();
+    fused.fuse_relu();
+    pool->fuse_input_relu();
+    ASSERT_EQ(fused.fuse_pool(*pool->as_pool()), !runs_device_kernels());
+    if (runs_device_kernels()) return;  // nothing is taken over there
+
+    const auto filled = [&](const Shape& shape, std::uint64_t seed) {
+      return make_activation(
+          shape, Layout::lanes, batch.slots(),
+          random_values(static_cast<std::size_t>(batch.slots() * shape.units()), seed));
+    };
+    Activation x = filled(c.input, 1);
+    const ActivationIndex at(x);
+    for (std::size_t i = 0; i < poison.size(); ++i) {
+      if (static_cast<int>(i) < c.input.units()) x.data(at(1, static_cast<int>(i))) = poison[i];
+    }
+    const Activation dy = filled(pool->output_shape(), 2);
+    const Activation y_plain = filled(pool->output_shape(), 3);
+    const Activation y_fused = filled(pool->output_shape(), 4);
+    const Activation between = filled(middle, 5);
+    const Activation slope = filled(middle, 6);
+
+    const Numbers expected = step(plain, batch, [&](Layer& layer, const StepContext& s) {
+      layer.forward(exec_, s, x, between);
+      pool->forward(exec_, s, between, y_plain);
+      pool->backward(exec_, s, between, y_plain, dy, slope);
+      layer.backward(exec_, s, x, between, slope, {});
+      return y_plain;
+    });
+    const Numbers actual = step(fused, batch, [&](Layer& layer, const StepContext& s) {
+      layer.forward(exec_, s, x, y_fused);
+      layer.backward(exec_, s, x, y_fused, dy, {});
+      return y_fused;
+    });
+    expect_bits(actual.y, expected.y, "y");
+    expect_bits(actual.gradients, expected.gradients, "gradient");
+  }
+
+ private:
+  template <class Work>
+  Numbers step(Layer& layer, const TestBatch& batch, const Work& work) {
+    ParameterTable table;
+    layer.add_parameters(table);
+    layer.allocate(batch.slots());
+    layer.use_workspace(FloatView("test::workspace",
+                                  static_cast<std::size_t>(layer.workspace_floats(batch.slots()))));
+    StepContext context = make_test_step(batch, table.block_size());
+    context.parameters =
+        to_view(random_values(static_cast<std::size_t>(table.block_size()), 7, -0.3f, 0.3f));
+    const Activation y = work(layer, context);
+    exec_.fence("test: results are there");
+    return {values_of(y), to_vector(context.gradients.data)};
+  }
+
+  ExecSpace exec_;
+};
+
+TEST_P(TakenOver, GivesTheBitsOfThreeLayers) {
+  for (const Case& c : kCases) {
+    for (const TestBatch& batch : {TestBatch{7, 3, 16}, TestBatch{35, 17, 32}}) {
+      SCOPED_TRACE(to_string(c.input) + " window " + std::to_string(c.window));
+      run(c, batch, {});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(TakenOver, AlsoOfEqualPixels) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(to_string(c.input) + " window " + std::to_string(c.window));
+    run(c, {7, 3, 16}, std::vector<float>(static_cast<std::size_t>(c.input.units()), 0.5f));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(TakenOver, AlsoOfWhatIsNoNumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(to_string(c.input) + " window " + std::to_string(c.window));
+    run(c, {7, 3, 16}, {nan, 0.0f, -0.0f, inf, nan, -inf});
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pools, TakenOver,
+                         ::testing::Values(LayerType::avg_pool2d, LayerType::max_pool2d),
+                         [](const auto& type) { return std::string(to_string(type.param)); });
+
+TEST(FusedPool, OnlyWhereThereAreKernels) {
+  const auto takes_over = [](const Shape& input, const LayerSpec& spec, const LayerSpec& window) {
+    Conv2d convolution(spec, input);
+    convolution.fuse_relu();
+    return convolution.fuse_pool(*AvgPool2d(window, convolution.output_shape()).as_pool());
+  };
+  const LayerSpec two = pool(LayerType::avg_pool2d, 2);
+  EXPECT_EQ(takes_over({1, 10, 10}, conv2d(3, 3), two), !runs_device_kernels());
+  EXPECT_FALSE(takes_over({1, 12, 12}, conv2d(3, 7), two)) << "large kernel";
+  EXPECT_FALSE(takes_over({5, 10, 10}, conv2d(3, 3), two)) << "many channels";
+  EXPECT_FALSE(takes_over({1, 11, 11}, conv2d(3, 3), two)) << "a row that no window covers";
+  EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 2, 1)));
+  EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 4)));
+  Conv2d without_relu(conv2d(3, 3), {1, 10, 10});
+  EXPECT_FALSE(without_relu.fuse_pool(*AvgPool2d(two, {3, 8, 8}).as_pool()));
+  EXPECT_FALSE(without_relu.as_pool());
+}
+
+}  // namespace
+}  // namespace quern::test
