@@ -27,6 +27,19 @@ inline void transpose(Register (&rows)[kRegisterLanes]) {
   if constexpr (Step > 1) transpose<Step / 2>(rows);
 }
 
+/// out[j * out_row + i] = in[i * in_row + j] for i and j from 0 to 15. No aliasing.
+inline void transpose_tile(const float* in, std::int64_t in_row, float* out, std::int64_t out_row) {
+  constexpr int kBlock = kRegisterLanes;
+  for (int i = 0; i < 16; i += kBlock) {
+    for (int j = 0; j < 16; j += kBlock) {
+      Register block[kBlock];
+      for (int r = 0; r < kBlock; ++r) block[r] = load<Register>(in + (i + r) * in_row + j);
+      transpose(block);
+      for (int r = 0; r < kBlock; ++r) store(out + (j + r) * out_row + i, block[r]);
+    }
+  }
+}
+
 /// Transposes 16 rows of 16 floats in place.
 inline void transpose_tile(float (&tile)[16][16]) {
   constexpr int kBlock = kRegisterLanes;
