@@ -9,8 +9,8 @@ namespace {
 
 using simd::EvenSplit;
 
-// Limits of gradients(), whose sums of blocks lie on the thread's stack, a BlockStack of at most 4
-// KB for each kernel row and input channel.
+// Limits of gradients(), whose sums of blocks lie on the stack: a BlockStack, at most 4 KB, for
+// each kernel row and input channel.
 constexpr int kMaxKernel = kTapColumns;
 constexpr int kMaxInChannels = 4;
 // Forward computes a strip of pixels and then pools it: rows of a window, and whole windows of

@@ -96,8 +96,8 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
                                      const float* x_gate, float* dx, int i, int ih, int iw) {
   const int first_kh = std::max(0, ih - (s.out_height - 1));
   const int end_kh = std::min(s.kernel, ih + 1);
-  const int num_rows =
-      end_kh - first_kh;  // 0 or less where only outputs that nobody reads would be
+  // None where only outputs that nobody reads would be.
+  const int num_rows = end_kh - first_kh;
   ConvTile<C, T> tile;
   tile.clear();
   for (int kw = 0; kw < s.kernel; ++kw) {
