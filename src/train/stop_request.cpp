@@ -30,7 +30,7 @@ StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move
 }
 
 StopRequest::~StopRequest() {
-  install(SIG_DFL);
+  install(accepted_ ? SIG_IGN : SIG_DFL);
 }
 
 bool StopRequest::is_set() {

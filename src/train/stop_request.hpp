@@ -10,6 +10,7 @@
 namespace quern {
 
 /// While it lives, SIGUSR1 and SIGTERM only set a flag: nothing else is safe inside a handler.
+/// Afterwards they kill again, unless the request was accepted.
 /// The training loop asks between steps and the ranks agree there.
 class StopRequest {
  public:
@@ -21,6 +22,10 @@ class StopRequest {
 
   /// Has anybody asked this rank to stop? Looks for the file at most once a second.
   bool is_set();
+  /// The ranks have agreed to stop. The same request may still be on its way to this one, because
+  /// signals reach the nodes of a job one after the other, and schedulers repeat them: from now on
+  /// both signals are ignored, also when this object is gone. What does not end gets SIGKILL.
+  void accept() { accepted_ = true; }
   /// "SIGUSR1", "SIGTERM", "the file STOP", or "another rank" when this one was not asked.
   std::string reason() const;
 
@@ -29,6 +34,7 @@ class StopRequest {
   Stopwatch since_look_;
   bool file_seen_ = false;
   bool looked_ = false;
+  bool accepted_ = false;
 };
 
 }  // namespace quern

@@ -63,7 +63,10 @@ ExitCode Trainer::run() {
       if (!is_report_due()) continue;
       const StepReport report = take_report();
       log_step(report);
-      if (report.stop) return stop_early(stop.reason());
+      if (report.stop) {
+        stop.accept();
+        return stop_early(stop.reason());
+      }
       if (progress_.cursor < train_.count && is_checkpoint_due()) write_checkpoint();
     }
     finish_epoch();

@@ -54,6 +54,16 @@ class ResumeTest(training.TrainingTest):
         self.assert_same_run(name, "whole")
         self.assertTrue((self.folder / name / "DONE").exists())
 
+    def test_signals_that_keep_coming(self):
+        # Slurm's reach the nodes one after the other, and come again: late ones must not kill.
+        for ranks in (1, 3):
+            name = f"storm-{ranks}"
+            run = self.start("conv", name, *SLOW, ranks=ranks)
+            self.assertTrue(self.wait_for_step(run, name, 4))
+            run.send(signal.SIGTERM, only_first=True)
+            run.wait_until(lambda: run.send(signal.SIGTERM))  # to the end of the run
+            self.assert_stopped(run.wait(), name)
+
     def test_signal_to_the_single_process(self):
         self.train("mlp", "whole", LONG)
         for number in (signal.SIGUSR1, signal.SIGTERM):

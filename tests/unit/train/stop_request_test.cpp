@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 
 #include "support/temp_dir.hpp"
@@ -50,6 +51,22 @@ TEST(StopRequestDeathTest, SignalsKillAgainAfterwards) {
         std::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(StopRequestDeathTest, SignalsThatComeLateDoNotKill) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        {
+          StopRequest stop("");
+          stop.accept();
+          std::raise(SIGUSR1);
+        }
+        std::raise(SIGTERM);
+        std::raise(SIGUSR1);
+        std::exit(85);
+      },
+      testing::ExitedWithCode(85), "");
 }
 
 }  // namespace quern::test
