@@ -135,6 +135,42 @@ class SubmitTest(unittest.TestCase):
         self.assertIn("SRUN=--mpi=pmix", (job / "site.env").read_text())
         self.assertTrue((job / "version.txt").read_text().startswith("quern "))
         self.assertIn("NODES=2", (job / "submitted.txt").read_text())
+        umask = os.umask(0)
+        os.umask(umask)
+        self.assertEqual({path.stat().st_mode & 0o777 for path in job.iterdir()}, {0o666 & ~umask})
+
+    def test_a_job_that_starts_meanwhile_reads_whole_files(self):
+        """Jobs of the run may be starting: what is kept changes at once, and only if it is another text."""
+        values = ("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3")
+        self.assertEqual(self.submit(*values).returncode, 0)
+        job = self.folder / "run" / "job"
+        names = sorted(path.name for path in job.iterdir())
+        before = [(job / name).stat().st_ino for name in ("mlp.toml", "site.env", "version.txt")]
+        self.assertEqual(self.submit(*values).returncode, 0)
+        after = [(job / name).stat().st_ino for name in ("mlp.toml", "site.env", "version.txt")]
+        self.assertEqual(after, before)
+        with open(job / "mlp.toml") as reader:
+            (self.folder / "mlp.toml").write_text("# another\n" + RECIPE.read_text())
+            self.assertEqual(self.submit(*values).returncode, 0)
+            self.assertEqual(reader.read(), RECIPE.read_text())
+        self.assertEqual((job / "mlp.toml").read_text(), (self.folder / "mlp.toml").read_text())
+        self.assertEqual(sorted(path.name for path in job.iterdir()), names)
+
+    def test_submitting_again_is_another_try(self):
+        """The first job of a plan clears the marks of runs that gave up; the others must see new ones."""
+        runs = [self.folder / "run" / "job", self.folder / "run" / "trial-1" / "job"]
+        for run in runs:
+            run.mkdir(parents=True)
+            (run / "GAVE_UP").write_text("diverged\n")
+        sbatch = self.folder / "bin" / "sbatch"
+        sbatch.write_text(sbatch.read_text() + "ls run/job/GAVE_UP >>marks 2>&1; touch run/job/GAVE_UP\n")
+        values = ("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3")
+        self.assertEqual(self.submit("-n", *values).returncode, 0)
+        self.assertTrue((runs[1] / "GAVE_UP").exists())
+        self.assertEqual(self.submit(*values).returncode, 0)
+        self.assertFalse((runs[1] / "GAVE_UP").exists())
+        marks = (self.folder / "marks").read_text().splitlines()
+        self.assertEqual(["No such file" in mark for mark in marks], [True, False, False], marks)
 
     def test_plans_are_checked_before_anything_is_queued(self):
         data = ["IDX_DIR=.", "DATA_DIR=data"]

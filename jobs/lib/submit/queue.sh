@@ -95,26 +95,11 @@ job() {
   esac
 }
 
-# What was submitted stays with the results, and it is that copy that Slurm gets.
-keep() {
-  local folder="$1" name="$2"
-  mkdir -p "$folder/job" "$folder/log" || fail "cannot write the folder $folder"
-  printf '%s\n' "$3" >"$folder/job/$name.sbatch"
-  cp "${site[FILE]}" "$folder/job/site.env"
-  printf '%s\n' "$quern_version" >"$folder/job/version.txt"
-  if [[ -n ${value[RECIPE]:-} && ! ${value[RECIPE]} -ef ${value[JOB_RECIPE]} ]]; then
-    cp "${value[RECIPE]}" "${value[JOB_RECIPE]}"
-  fi
-  if [[ -n ${value[GRID]:-} && ! ${value[GRID]} -ef $folder/job/grid.txt ]]; then
-    cp "${value[GRID]}" "$folder/job/grid.txt"
-  fi
-}
-
 queue() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
   keep "$folder" "$name" "$3"
-  [[ -n $dependency ]] || rm -f "$folder/job/GAVE_UP" # whoever submits again wants another try
+  try_again "$folder"
   id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" || fail "Slurm refused $folder/job/$name.sbatch"
   id="${id%%;*}"
   job_id[$name]="$id"
