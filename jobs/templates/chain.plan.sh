@@ -15,8 +15,10 @@ plan() {
   done
   # The name is what makes a chain: two runs must not share it.
   name="${value[JOB_NAME]:-$(basename "${value[RUN_DIR]}")-$(absolute "${value[RUN_DIR]}" | cksum | cut -d' ' -f1)}"
-  local count="${value[COUNT]}"
+  local count="${value[COUNT]}" after=singleton
   for ((i = 1; i <= count; ++i)); do
-    job "chain-$i" train singleton "${given[@]}" REQUEUE=no "JOB_NAME=$name"
+    job "chain-$i" train "$after" "${given[@]}" REQUEUE=no "JOB_NAME=$name"
+    # For singleton alone a job is over while its ranks still write, after scancel or the time limit.
+    after="singleton,afterany:${job_id[chain-$i]}"
   done
 }

@@ -5,9 +5,12 @@
 check_template() {
   local -i trials per="${value[TRIALS_PER_JOB]}" ranks="${value[TOTAL_RANKS]}" tasks line=0
   local text item
+  # They stand in the script: tasks that wait in the queue keep them when the file is edited.
+  value[TRIALS]="" key_default[TRIALS]=+
   while IFS= read -r text || [[ -n $text ]]; do
     line+=1
     [[ $text =~ ^[[:space:]]*(#|$) ]] && continue
+    value[TRIALS]+="$text"$'\n'
     for item in $text; do
       [[ $item == *=* ]] || fail "${value[GRID]}:$line: '$item': key.path=value was expected, without blanks"
     done
@@ -24,6 +27,5 @@ $((ranks / per)), RANKS = ${value[RANKS]})"
   [[ -z ${site[MAX_ARRAY]} ]] || ((tasks <= site[MAX_ARRAY])) ||
     fail "$trials trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
   value[ARRAY]="0-$((tasks - 1))%${value[MAX_PARALLEL]}"
-  value[JOB_GRID]="${value[HOME_DIR]}/job/grid.txt"
   value[GPU_STEP]="${value[GPU_STEP]//@GPUS@/$((ranks / per))}"
 }

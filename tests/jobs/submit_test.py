@@ -185,9 +185,31 @@ class SubmitTest(unittest.TestCase):
         self.assertIn("--dependency=afterok:42 --kill-on-invalid-dep=yes", calls[1])
         self.assertIn("scancel 42 42 42 42", done.stdout)
 
+    def test_a_chain_waits_for_the_end_of_the_job_before(self):
+        """...and not only for its state: its ranks may still write. It may also be quick: the run is
+        finished before all of its jobs are queued."""
+        sbatch = self.folder / "bin" / "sbatch"
+        sbatch.write_text(sbatch.read_text() + "touch run/DONE\n")
+        values = ["generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3"]
+        done = self.submit(*values)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = (self.folder / "sbatch-calls").read_text().splitlines()
+        self.assertEqual([call.split()[1] for call in calls],
+                         ["--dependency=singleton"] + ["--dependency=singleton,afterany:42"] * 2)
+        self.assert_refused(values, "DONE")
+
+    def test_slurm_refuses_a_later_job(self):
+        sbatch = self.folder / "bin" / "sbatch"
+        sbatch.write_text("#!/bin/sh\n[ ! -e one ] || exit 1\ntouch one\necho 42\n")
+        done = self.submit("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("queued before it: 42", done.stderr)
+
     def test_sweeps(self):
         text = self.filled("generic", "sweep", "RECIPE=mlp.toml", "GRID=grid", "RUN_DIR=run", "MAX_PARALLEL=3")
         self.assertIn("#SBATCH --array=0-1%3\n", text)
+        # Tasks that wait in the queue keep their trials, whatever becomes of the file.
+        self.assertIn("trials=(optimizer.lr=1e-3\noptimizer.lr=2e-3)\n", text)
         common = ["generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=run"]
         self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=3", "RANKS=3"], "only 2 trials")
         self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=2", "RANKS=3"], "shared out equally")

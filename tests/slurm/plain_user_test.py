@@ -17,7 +17,7 @@ TESTS = ("RequeueTest.test_stopped_twice_by_its_signal", "RequeueTest.test_node_
 def copy_for_everybody(folder):
     for part in ("analysis", "jobs", "tests/slurm"):
         shutil.copytree(cluster.ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in (cluster.PROGRAM, cluster.OPEN_COUNTER):
+    for file in (cluster.PROGRAM, cluster.PRELOAD):
         shutil.copy(file, folder)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755)
@@ -38,7 +38,7 @@ def main():
         os.chown(home, NOBODY, NOBODY)
         command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs",
                    sys.executable, "-B", folder / "tests/slurm/requeue_test.py", folder / os.path.basename(cluster.PROGRAM),
-                   folder / os.path.basename(cluster.OPEN_COUNTER), *TESTS]
+                   folder / os.path.basename(cluster.PRELOAD), *TESTS]
         environment = os.environ | {"HOME": str(home), "TMPDIR": "/tmp", "USER": "nobody", "LOGNAME": "nobody",
                                     "PYTHONPATH": str(folder / "tests/slurm/support")}
         return subprocess.run(command, env=environment, cwd=home, check=False).returncode

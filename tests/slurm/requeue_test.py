@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that are stopped, killed, preempted or diverge: requeued when it makes sense, and the weights
 at the end are those of the run that was never stopped."""
+import re
 import shutil
 
 import cluster
@@ -8,10 +9,12 @@ import toy
 
 
 class RequeueTest(cluster.JobTest):
-    SHAPE = {"NODES": 3, "CPUS": 4,
+    # KillOnBadExit is how many centres run: a rank's 85 must not kill those that are still leaving.
+    SHAPE = {"NODES": 3, "CPUS": 4, "CRED_EXPIRE": 5,
              "PARTITIONS": "main:PreemptMode=off low:PriorityTier=1;PreemptMode=CANCEL;GraceTime=30 "
                            "high:PriorityTier=10;PreemptMode=off",
-             "SETTINGS": "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL"}
+             "SETTINGS": "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                         "KillOnBadExit=1"}
 
     def setUp(self):
         toy.write_recipe(self.folder)
@@ -55,7 +58,7 @@ class RequeueTest(cluster.JobTest):
         self.assert_as_if_never_stopped("node")
         self.cluster.control("start-node", node)
         self.cluster.wait_until(lambda: self.cluster.run("sinfo", "-h", "-n", node, "-o", "%T").split()
-                                == ["idle"], 30, self.cluster.queue)
+                                == ["idle"], 90, self.cluster.queue)
 
     def test_preempted(self):
         job = self.start("low", "NODES=3", "RANKS=1", "CPUS=4", "PARTITION=low")
@@ -107,6 +110,21 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(self.cluster.wait(job), ("FAILED", 85))
         self.assertIn("no progress", self.log("stuck"))
 
+    def test_a_start_from_a_file_goes_on_from_its_own_checkpoints(self):
+        """RESUME is for the first start: those after it would begin there again and again."""
+        self.complete(self.start("source", "SET=train.epochs=2"), "source")
+        file = sorted((self.folder / "source" / "checkpoints").iterdir())[-1]
+        job = self.start("from-file", f"RESUME={file}")
+        step = self.wait_for_checkpoint(job, "from-file", after=45)
+        self.signal(job)
+        self.complete(job, "from-file")
+        log = self.log("from-file")
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assertEqual(log.count(f"continuing from {file}"), 1, log)
+        steps = [int(number) for number in re.findall(r"continuing from \S*from-file\S*ckpt-(\d+)", log)]
+        self.assertGreaterEqual(steps[0], step, log)
+        self.assert_as_if_never_stopped("from-file")
+
     def test_diverging_run(self):
         job = self.start("diverged", "SET=optimizer.type=sgd", "SET=optimizer.lr=1e30")
         self.assertEqual(self.cluster.wait(job), ("FAILED", 93))
@@ -118,7 +136,7 @@ class RequeueTest(cluster.JobTest):
         """The signal that Slurm itself sends before the end of the time limit."""
         recipe = toy.RECIPE.replace("epochs = 20", "epochs = 100000")
         toy.write_recipe(self.folder, "long.toml", recipe)
-        job = self.job("generic", "train", "RECIPE=long.toml", "RUN_DIR=clock", "TIME=1", "SIGNAL=30",
+        job = self.job("generic", "train", "RECIPE=long.toml", "RUN_DIR=clock", "TIME=1", "SIGNAL=10",
                        "MAX_RESTARTS=1")
         self.wait_for_line_slowly("clock", "start 2 on")
         self.assertEqual(self.log("clock").count("on request (SIGUSR1)"), 1)

@@ -8,7 +8,7 @@ import re
 import cluster
 import idx
 import toy
-from cluster import OPEN_COUNTER, PROGRAM
+from cluster import PRELOAD, PROGRAM
 
 
 class ScaleTest(cluster.JobTest):
@@ -21,7 +21,7 @@ class ScaleTest(cluster.JobTest):
         self.cluster.run("srun", "--mpi=pmix", f"-N{nodes}", f"--ntasks-per-node={per_node}", PROGRAM,
                          "train", self.folder / "shards.toml", "--run-dir", folder / "run",
                          "--set", "train.epochs=1", cwd=self.folder,
-                         env={"LD_PRELOAD": OPEN_COUNTER, "QUERN_TEST_OPENS": str(folder), "OMP_NUM_THREADS": "1"})
+                         env={"LD_PRELOAD": PRELOAD, "QUERN_TEST_OPENS": str(folder), "OMP_NUM_THREADS": "1"})
         ranks = {}
         for file in folder.glob("opens-*"):
             paths = [line for line in file.read_text().splitlines() if str(self.folder) in line]

@@ -6,7 +6,7 @@ import toy
 
 
 class SweepTest(cluster.JobTest):
-    SHAPE = {"NODES": 2, "CPUS": 4}
+    SHAPE = {"NODES": 2, "CPUS": 4, "CRED_EXPIRE": 5}
 
     def start(self, run, *values):
         toy.write_recipe(self.folder)

@@ -42,6 +42,12 @@ class TemplatesTest(cluster.JobTest):
         self.complete(self.job(*values), "data")
         self.assertIn("up to date", self.log("data", "prepare-data"))
         self.assertEqual({path: path.stat().st_mtime_ns for path in self.data.glob("t*/*")}, before)
+        # Two pipelines that share a folder: one makes the shards, the other finds them.
+        twins = [self.job(*values[:3], "DATA_DIR=shared", "NAME=twins", "SHARDS=2") for _ in range(2)]
+        for job in twins:
+            self.complete(job, "shared")
+        log = self.log("shared", "prepare-data")
+        self.assertEqual((log.count("2 shards"), log.count("up to date")), (2, 1), log)
         bad = (self.folder / "sums").read_text().replace("0", "1")
         (self.folder / "bad").write_text(bad)
         job = self.job(*values[:3], "DATA_DIR=other", "CHECKSUMS=bad")
@@ -117,8 +123,7 @@ class TemplatesTest(cluster.JobTest):
         ids = self.jobs("generic", "pipeline", f"RECIPE={RECIPES / 'mlp-mnist.toml'}", "RUN_DIR=pipe",
                         f"IDX_DIR={FASHION}", "DATA_DIR=pipe-data", "RANKS=2", "SET=train.epochs=1")
         self.assertEqual(len(ids), 4)
-        self.complete(ids[-1], "pipe")
-        for job in ids[:-1]:
+        for job in ids:
             self.complete(job, "pipe")
         self.assertTrue((self.folder / "pipe" / "report" / "report.md").exists())
         self.assertGreater(json.loads((self.folder / "pipe" / "evaluate.json").read_text())["accuracy"], 0.5)

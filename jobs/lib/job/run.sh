@@ -1,6 +1,18 @@
 # shellcheck shell=bash disable=SC2154  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
+# RESUME is for the first start. Those after it, of this job or of a chain, go on from what was written
+# since; with nothing written they begin as the first one did.
+choose_resume() {
+  local begun="$run_dir/job/begun"
+  [[ $resume != auto ]] || return 0
+  if [[ ! -e $begun ]]; then
+    : >"$begun"
+  elif [[ $resume == never || -n "$(find "$run_dir/checkpoints" -name 'ckpt-*.h5' -newer "$begun" 2>/dev/null)" ]]; then
+    resume=auto
+  fi
+}
+
 begin_run() {
   local reason
   start_step="$(newest_step "$run_dir")"
@@ -14,6 +26,7 @@ begin_run() {
       *) exit 85 ;;
     esac
   fi
+  choose_resume
 }
 
 # end_run STATUS: 0 done, 85 requeue if it makes sense, 93 never, else an error of its own.

@@ -35,10 +35,10 @@ keep() {
   [[ -z ${value[GRID]:-} ]] || keep_text "$folder/job/grid.txt" <"${value[GRID]}"
 }
 
-# Whoever submits again wants another try: of a run, of the trials of a sweep. The first job of a plan clears
-# the marks; those after it must see what the first one leaves.
+# Whoever submits again wants another try, of a run or of the trials of a sweep, and RESUME to count again. The
+# first job of a plan clears the marks; those after it must see what the first one leaves.
 try_again() {
   [[ -z ${tried_again[$1]:-} ]] || return 0
   tried_again[$1]=yes
-  rm -f "$1/job/GAVE_UP" "$1"/trial-*/job/GAVE_UP
+  rm -f "$1/job/begun" "$1/job/GAVE_UP" "$1"/trial-*/job/GAVE_UP
 }

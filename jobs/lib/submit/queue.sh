@@ -65,7 +65,8 @@ resolve() {
   [[ ${value[MAY_REQUEUE]} == no ]] || value[REQUEUE_FLAG]=--requeue
   [[ -z ${value[RECIPE]:-} ]] || value[JOB_RECIPE]="${value[HOME_DIR]}/job/$(basename "${value[RECIPE]}")"
   [[ $(type -t check_template) != function ]] || check_template
-  if [[ -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
+  # The first jobs of a plan may be done while the last ones are submitted.
+  if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
     fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
   fi
   resolve_program
@@ -100,7 +101,8 @@ queue() {
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
   keep "$folder" "$name" "$3"
   try_again "$folder"
-  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" || fail "Slurm refused $folder/job/$name.sbatch"
+  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" || 
+    fail "Slurm refused $folder/job/$name.sbatch${queued:+ (queued before it: ${queued[*]})}"
   id="${id%%;*}"
   job_id[$name]="$id"
   queued+=("$id")

@@ -4,9 +4,10 @@
 # it is, and a #SBATCH line whose value is empty is left out; elsewhere for the value quoted for the
 # shell. A line "#@ FILE" is replaced by jobs/lib/job/FILE: a filled job needs nothing of this folder.
 
-# The value of a repeated key, quoted, each with what the program wants before it.
+# The value of a repeated key, quoted, each with what the program wants before it. Trials are many: one a line.
 quoted_list() {
-  local item words=()
+  local item words=() IFS=" "
+  [[ $1 != TRIALS ]] || IFS=$'\n'
   while IFS= read -r item; do
     [[ -n $item ]] || continue
     [[ $1 == SET ]] && words+=(--set)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Slurm cluster of virtual nodes for the tests of one file, and what became of its jobs.
 
-ctest calls a test file as `python3 a_test.py .../bin/quern .../count_opens`; it ends with 77 where Slurm is missing.
+ctest calls a test file as `python3 a_test.py .../bin/quern .../preload.so`; it ends with 77 where Slurm is missing.
 """
 import os
 import re
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = Path(__file__).resolve().parent
 SUBMIT = ROOT / "jobs" / "submit"
 PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
-OPEN_COUNTER = sys.argv[2] if len(sys.argv) > 2 else ""  # support/count_opens.cpp
+PRELOAD = sys.argv[2] if len(sys.argv) > 2 else ""  # support/preload.cpp
 DAEMONS = ("slurmctld", "slurmd", "munged")
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"}
 LAUNCHER_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "SBATCH_", "SRUN_", "OMP_", "QUERN")
@@ -47,10 +47,16 @@ class Cluster:
         # With many ranks on few cores the tree fence of Slurm 22.05 lets some ranks out of MPI_Init while
         # others are not ready for messages yet, and those crash in Open MPI. The ring does not.
         self.env["SLURM_PMIX_FENCE"] = "ring"
-        self.control("start")
+        # What ends without stopping its cluster (a timeout of ctest) must not leave daemons behind.
+        self.env["CLUSTER_OWNER"] = str(os.getpid())
+        try:
+            self.control("start", timeout_s=300)
+        except BaseException:
+            self.stop()
+            raise
 
-    def control(self, *args):
-        done = subprocess.run([SUPPORT / "virtual-cluster", *args], env=self.env, timeout=120,
+    def control(self, *args, timeout_s=120):
+        done = subprocess.run([SUPPORT / "virtual-cluster", *args], env=self.env, timeout=timeout_s,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"virtual-cluster {args}: {done.stdout}{done.stderr}")
@@ -61,7 +67,8 @@ class Cluster:
 
     def run(self, *command, cwd=None, check=True, env=None):
         """A command with this cluster's Slurm; its standard output, or the whole outcome."""
-        done = subprocess.run([str(part) for part in command], env=self.env | (env or {}), cwd=cwd,
+        env = self.env | {name: str(text) for name, text in (env or {}).items()}
+        done = subprocess.run([str(part) for part in command], env=env, cwd=cwd,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
                               check=False)
         if check and done.returncode != 0:
@@ -101,6 +108,8 @@ class JobTest(unittest.TestCase):
 
     maxDiff = None
     SHAPE = {"NODES": 2, "CPUS": 4}
+    # For jobs that are stopped between two of their checkpoints: a run must not be over before.
+    SYNC_MS = 3
 
     @classmethod
     def setUpClass(cls):
@@ -110,7 +119,8 @@ class JobTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
 
     def submit(self, *args, check=True, cwd=None):
-        done = self.cluster.run(SUBMIT, *args, cwd=cwd or self.folder, check=False)
+        env = {"LD_PRELOAD": PRELOAD, "QUERN_TEST_SYNC_MS": self.SYNC_MS} if PRELOAD else {}
+        done = self.cluster.run(SUBMIT, *args, cwd=cwd or self.folder, check=False, env=env)
         if check:
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a rank: notes every path it opens in $QUERN_TEST_OPENS/opens-<rank>.
+// Preloaded into a rank. With $QUERN_TEST_OPENS: notes every path it opens in that folder's
+// opens-<rank>. With $QUERN_TEST_SYNC_MS: syncing a file takes at least so long, as on a busy disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -70,6 +73,16 @@ std::FILE* fopen(const char* path, const char* mode) {
 std::FILE* fopen64(const char* path, const char* mode) {
   note(path);
   return next<StreamOpen>("fopen64")(path, mode);
+}
+
+int fsync(int descriptor) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const int status = next<int (*)(int)>("fsync")(descriptor);
+  if (const char* least = std::getenv("QUERN_TEST_SYNC_MS")) {
+    std::this_thread::sleep_until(begin + std::chrono::milliseconds(std::atoi(least)));
+  }
+  return status;
 }
 
 }  // extern "C"
