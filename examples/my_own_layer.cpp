@@ -31,6 +31,10 @@ class Swish final : public quern::Layer {
   void allocate(int max_slots) override {
     d_beta_ = quern::FloatView("my::d_beta", max_slots * quern::round_up_to_lanes(units()));
   }
+  // Whether the run fits in memory is decided before anything is allocated.
+  std::int64_t own_bytes(int max_slots) const override {
+    return max_slots * quern::round_up_to_lanes(units()) * sizeof(float);
+  }
 
   void forward(const quern::ExecSpace& exec, const quern::StepContext& step,
                const quern::Activation& x, const quern::Activation& y) override {

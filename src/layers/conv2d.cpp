@@ -77,20 +77,40 @@ void Conv2d::add_parameters(ParameterTable& table) {
   bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), true);
 }
 
-void Conv2d::allocate(int max_slots) {
-  forward_weights_ = FloatView("quern::layers::conv2d_forward_weights",
-                               static_cast<std::size_t>(kernels_->forward_floats(shape_)));
-  const auto groups = static_cast<std::size_t>(max_slots / kLanes);
-  const std::size_t padded_floats = groups * static_cast<std::size_t>(shape_.in_group());
-  if (padding_ > 0) padded_x_ = FloatView("quern::layers::conv2d_padded_x", padded_floats);
+Conv2d::OwnSizes Conv2d::own_sizes(int max_slots) const {
+  const std::int64_t groups = max_slots / kLanes;
+  OwnSizes sizes;
+  sizes.forward_weights = kernels_->forward_floats(shape_);
+  if (padding_ > 0) sizes.padded_x = groups * shape_.in_group();
   if (pool_) {  // and nobody wants dx
-    passes_ = View<std::uint16_t>("quern::layers::conv2d_passes",
-                                  groups * static_cast<std::size_t>(shape_.out_group() / kLanes));
-    return;
+    sizes.passes = groups * shape_.out_group() / kLanes;
+    return sizes;
   }
-  gradient_weights_ = FloatView("quern::layers::conv2d_gradient_weights",
-                                static_cast<std::size_t>(kernels_->gradient_floats(shape_)));
-  if (padding_ > 0) padded_dx_ = FloatView("quern::layers::conv2d_padded_dx", padded_floats);
+  sizes.gradient_weights = kernels_->gradient_floats(shape_);
+  sizes.padded_dx = sizes.padded_x;
+  return sizes;
+}
+
+std::int64_t Conv2d::own_bytes(int max_slots) const {
+  const OwnSizes sizes = own_sizes(max_slots);
+  const std::int64_t floats =
+      sizes.forward_weights + sizes.gradient_weights + sizes.padded_x + sizes.padded_dx;
+  return floats * std::int64_t{sizeof(float)} + sizes.passes * std::int64_t{sizeof(std::uint16_t)};
+}
+
+void Conv2d::allocate(int max_slots) {
+  const OwnSizes sizes = own_sizes(max_slots);
+  const auto floats = [](const std::string& label, std::int64_t count) {
+    if (count == 0) return FloatView();
+    return FloatView("quern::layers::conv2d_" + label, static_cast<std::size_t>(count));
+  };
+  forward_weights_ = floats("forward_weights", sizes.forward_weights);
+  gradient_weights_ = floats("gradient_weights", sizes.gradient_weights);
+  padded_x_ = floats("padded_x", sizes.padded_x);
+  padded_dx_ = floats("padded_dx", sizes.padded_dx);
+  if (sizes.passes == 0) return;
+  passes_ =
+      View<std::uint16_t>("quern::layers::conv2d_passes", static_cast<std::size_t>(sizes.passes));
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

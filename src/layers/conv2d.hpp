@@ -34,6 +34,7 @@ class Conv2d final : public Layer {
   void use_precision(OperandPrecision precision) override;
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
+  std::int64_t own_bytes(int max_slots) const override;
   std::int64_t workspace_floats(int max_slots) const override;
   void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
@@ -42,6 +43,16 @@ class Conv2d final : public Layer {
                 const Activation& y, const Activation& dy, const Activation& dx) override;
 
  private:
+  // Elements of the buffers below.
+  struct OwnSizes {
+    std::int64_t forward_weights = 0;
+    std::int64_t gradient_weights = 0;
+    std::int64_t passes = 0;
+    std::int64_t padded_x = 0;
+    std::int64_t padded_dx = 0;
+  };
+  OwnSizes own_sizes(int max_slots) const;
+
   const Conv2dKernels* kernels_;
   ConvShape shape_;
   int padding_;

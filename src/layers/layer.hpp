@@ -79,8 +79,11 @@ class Layer {
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}
 
-  /// Allocates workspace for at most `max_slots` slots. Called once, before the first step.
+  /// Allocates what only this layer uses, for at most `max_slots` slots. Called once, before the
+  /// first step.
   virtual void allocate(int /*max_slots*/) {}
+  /// Bytes that allocate(max_slots) takes. Whether a run fits is decided by it.
+  virtual std::int64_t own_bytes(int /*max_slots*/) const { return 0; }
 
   /// Floats of scratch memory for steps of at most `max_slots` slots. All layers share the one that
   /// use_workspace() hands over before the first step, as large as the largest wants it; between

@@ -38,11 +38,15 @@ void Linear::add_parameters(ParameterTable& table) {
   bias_ = table.add(name() + ".bias", {out_features_}, in_features_, true);
 }
 
-void Linear::allocate(int) {
+std::int64_t Linear::own_bytes(int) const {
+  if (runs_device_kernels()) return 0;
+  return out_features_ * round_up_to_lanes(in_features_) * std::int64_t{sizeof(float)};
+}
+
+void Linear::allocate(int max_slots) {
   if (runs_device_kernels()) return;
-  weight_rows_ =
-      FloatView("quern::layers::linear_weight_rows",
-                static_cast<std::size_t>(out_features_ * round_up_to_lanes(in_features_)));
+  weight_rows_ = FloatView("quern::layers::linear_weight_rows",
+                           static_cast<std::size_t>(own_bytes(max_slots)) / sizeof(float));
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {

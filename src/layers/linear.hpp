@@ -23,6 +23,7 @@ class Linear final : public Layer {
   }
   void add_parameters(ParameterTable& table) override;
   void allocate(int max_slots) override;
+  std::int64_t own_bytes(int max_slots) const override;
   std::int64_t workspace_floats(int max_slots) const override {
     return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_slots) : 0;
   }

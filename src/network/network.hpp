@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/layer.hpp"
+#include "network/stages.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
@@ -40,23 +40,20 @@ class Network {
   /// Slots of the coming batch, at most max_slots, a multiple of slot_multiple().
   void set_slots(int slots);
   /// Slots of a micro-block must be a multiple of this: kLanes as soon as one layer uses lanes.
-  int slot_multiple() const { return uses_lanes_ ? kLanes : 1; }
+  int slot_multiple() const { return stages_.use_lanes ? kLanes : 1; }
 
   const ParameterTable& table() const { return table_; }
   /// The layers that compute something, in order (flatten only renames).
   std::vector<const Layer*> layers() const;
 
-  const Shape& input_shape() const { return input_.shape; }
-  const Shape& output_shape() const { return output_.shape; }
-  Layout input_layout() const { return input_.layout; }
-  Layout output_layout() const { return output_.layout; }
+  const Shape& input_shape() const { return stages_.input.shape; }
+  const Shape& output_shape() const { return stages_.output.shape; }
+  Layout input_layout() const { return stages_.input.layout; }
+  Layout output_layout() const { return stages_.output.layout; }
 
-  const Activation& input() const { return input_; }        ///< write the batch here
-  const Activation& output() const { return output_; }      ///< prediction, after forward
-  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
-
-  /// The region in which a profiler sees the kernels of a layer, in both directions.
-  static std::string region_of(const std::string& layer) { return "quern::network::" + layer; }
+  const Activation& input() const { return stages_.input; }    ///< write the batch here
+  const Activation& output() const { return stages_.output; }  ///< prediction, after forward
+  const Activation& d_output() const { return d_output_; }     ///< write its gradient here
 
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step);
@@ -71,7 +68,7 @@ class Network {
   /// by a convolution) the last one's values are seen. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
-  /// Bytes of the activations, their gradients and the layers' workspace, allocated or not.
+  /// Bytes that allocate(max_slots) takes: activations, their gradients, what layers keep.
   std::int64_t memory_bytes(int max_slots) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
@@ -80,37 +77,12 @@ class Network {
   std::int64_t training_macs() const;
 
  private:
-  // One computation: a layer, or a change of layout where `layer` is null.
-  struct Stage {
-    std::unique_ptr<Layer> layer;
-    std::string region;
-    Activation x, y, dy, dx;
-    std::int64_t full_macs = 0;
-    std::int64_t first_parameter = -1;  // where the layer's tensors begin; -1: it has none
-    bool in_place = false;
-    bool is_relu = false;
-    bool forward_fused = false;   // a layer before computes it (ReLU, pool)
-    bool backward_fused = false;  // somebody else's: a ReLU's slope the layer's or the loss's
-                                  // behind it, a pool's the convolution's before it
-  };
-
-  std::int64_t workspace_floats(int max_slots) const;
-  void append(std::unique_ptr<Layer> layer);
-  void fuse_relus();
-  void fuse_first_pool();
-  void check_tensors() const;
-  void append_conversion(Layout to);
-  void append_flatten();
-  bool may_overwrite_output() const;
-  template <class F>
-  void for_each_activation(F&& f);
+  void append_layers(const NetworkSpec& spec);
+  void add_parameters();
 
   ParameterTable table_;
-  std::vector<Stage> stages_;
-  Activation input_;
-  Activation output_;
+  Stages stages_;
   Activation d_output_;
-  bool uses_lanes_ = false;
 };
 
 }  // namespace quern

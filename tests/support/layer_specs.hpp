@@ -48,6 +48,12 @@ inline LayerSpec simple(LayerType type) {
   return spec;
 }
 
+inline const LayerSpec relu = simple(LayerType::relu);
+inline const LayerSpec tanh_layer = simple(LayerType::tanh);
+inline const LayerSpec sigmoid = simple(LayerType::sigmoid);
+inline const LayerSpec gelu = simple(LayerType::gelu);
+inline const LayerSpec flatten = simple(LayerType::flatten);
+
 /// Layers are named "linear1", "relu1", "relu2", ...; layer i stands in line i + 1.
 inline NetworkSpec network_of(const Shape& input, std::initializer_list<LayerSpec> layers) {
   NetworkSpec spec;

@@ -106,7 +106,7 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
   row.time_s = spread_of(measured.seconds);
   const auto layers = workload.model.network().layers();
   const auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer* l) {
-    return measured.kernel.region == Network::region_of(l->name());
+    return measured.kernel.region == region_of_layer(l->name());
   });
   if (layer != layers.end()) {
     describe_layer(workload, **layer, samples, row);

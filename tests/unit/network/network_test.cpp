@@ -167,12 +167,6 @@ void expect_same_as_layers(const NetworkSpec& spec) {
   }
 }
 
-const LayerSpec relu = simple(LayerType::relu);
-const LayerSpec tanh_layer = simple(LayerType::tanh);
-const LayerSpec sigmoid = simple(LayerType::sigmoid);
-const LayerSpec gelu = simple(LayerType::gelu);
-const LayerSpec flatten = simple(LayerType::flatten);
-
 }  // namespace
 
 TEST(Network, EveryLayerTypeInOneNetwork) {

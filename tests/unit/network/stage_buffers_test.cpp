@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network says it will allocate is what it allocates.
+#include "network/stage_buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "network/network.hpp"
+#include "support/layer_specs.hpp"
+
+namespace quern::test {
+
+namespace {
+
+namespace tools = Kokkos::Tools::Experimental;
+
+constexpr int kSlots = 48;
+constexpr std::int64_t kRounding = 8;  // Kokkos allocates views in steps of so many bytes
+
+std::int64_t allocated = 0;
+std::int64_t allocations = 0;
+
+void count_allocation(const Kokkos::Tools::SpaceHandle, const char*, const void*,
+                      const std::uint64_t bytes) {
+  allocated += static_cast<std::int64_t>(bytes);
+  ++allocations;
+}
+
+void expect_memory_as_said(const NetworkSpec& spec) {
+  Network network(spec);
+  allocated = allocations = 0;
+  tools::set_allocate_data_callback(count_allocation);
+  network.allocate(kSlots);
+  tools::set_allocate_data_callback(nullptr);
+  const std::int64_t said = network.memory_bytes(kSlots);
+  EXPECT_GE(allocated, said);
+  EXPECT_LE(allocated, said + kRounding * allocations);
+}
+
+}  // namespace
+
+TEST(StageBuffers, TakeTheMemoryThatWasSaid) {
+  expect_memory_as_said(network_of({19, 1, 1}, {linear(33), relu, dropout(0.5), linear(7)}));
+  // Both with padding, the first one with its pool and the second without.
+  expect_memory_as_said(
+      network_of({1, 9, 12}, {conv2d(7, 3, 1, 1), relu, pool(LayerType::max_pool2d, 3),
+                              conv2d(5, 3, 1, 2), tanh_layer, flatten, linear(3)}));
+  expect_memory_as_said(
+      network_of({2, 10, 8}, {conv2d(5, 3), relu, pool(LayerType::avg_pool2d, 2), gelu}));
+  expect_memory_as_said(network_of({2, 6, 6}, {relu, conv2d(18, 5, 2, 2), relu}));
+}
+
+}  // namespace quern::test
