@@ -11,6 +11,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
 #include "train/load_recipe.hpp"
+#include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
 namespace quern {
@@ -89,6 +90,7 @@ Command add_train_command(CommandLine app) {
       "--dry-run", options->dry_run,
       "Print the resolved recipe and the plan (ranks, blocks, steps, memory) and stop");
   return {command, [options] {
+            if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
             return run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },
                                 [&](Communicator& comm) {

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <system_error>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 
 namespace quern {
 
@@ -24,6 +26,8 @@ constexpr std::string_view kPrefix = "ckpt-";
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::string_view kTemporary = ".h5.tmp.";
 constexpr std::size_t kStepDigits = 10;
+// Far longer than a checkpoint takes; of a process on another machine nothing else is known.
+constexpr std::chrono::hours kStaleElsewhere{1};
 
 /// The number that makes up all of `digits`: no sign, no blank.
 std::optional<std::int64_t> parse_digits(std::string_view digits) {
@@ -34,18 +38,33 @@ std::optional<std::int64_t> parse_digits(std::string_view digits) {
   return value;
 }
 
-/// The process number at the end of a temporary name.
-std::optional<pid_t> writer_of_temporary(const std::string& name) {
+struct Writer {
+  std::string host;
+  pid_t pid;
+};
+
+/// Who writes a temporary file, by its name.
+std::optional<Writer> writer_of_temporary(const std::string& name) {
   const std::size_t at = name.find(kTemporary);
   if (at == std::string::npos) return std::nullopt;
   if (!step_of_name(name.substr(0, at) + std::string(kSuffix))) return std::nullopt;
-  const auto pid = parse_digits(std::string_view(name).substr(at + kTemporary.size()));
+  const std::string_view writer = std::string_view(name).substr(at + kTemporary.size());
+  const std::size_t dot = writer.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto pid = parse_digits(writer.substr(dot + 1));
   if (!pid || *pid <= 0 || *pid != static_cast<pid_t>(*pid)) return std::nullopt;
-  return static_cast<pid_t>(*pid);
+  return Writer{std::string(writer.substr(0, dot)), static_cast<pid_t>(*pid)};
 }
 
 bool is_alive(pid_t pid) {
   return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+bool is_stale(const fs::path& file, const Writer& writer) {
+  if (writer.host == host_name()) return writer.pid == getpid() || !is_alive(writer.pid);
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  return !error && fs::file_time_type::clock::now() - written > kStaleElsewhere;
 }
 
 /// The regular files of a folder.
@@ -96,8 +115,8 @@ std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
 std::vector<fs::path> remove_stale_temporaries(const fs::path& folder) {
   std::vector<fs::path> removed;
   for (const fs::path& file : files_of(folder)) {
-    const auto pid = writer_of_temporary(file.filename().string());
-    if (!pid || (*pid != getpid() && is_alive(*pid))) continue;
+    const auto writer = writer_of_temporary(file.filename().string());
+    if (!writer || !is_stale(file, *writer)) continue;
     std::error_code error;
     if (fs::remove(file, error)) removed.push_back(file);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names in a folder of checkpoints: "ckpt-0000000123.h5" and, while it is being written,
-// "ckpt-0000000123.h5.tmp.<pid>". Everything else in the folder is somebody else's.
+// "ckpt-0000000123.h5.tmp.<host>.<pid>". Everything else in the folder is somebody else's.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ std::optional<std::int64_t> step_of_name(const std::string& name);
 /// holds none; throws InputError when it cannot be listed.
 std::vector<CheckpointFile> list_checkpoints(const std::filesystem::path& folder);
 
-/// Removes the temporary files that dead processes of this machine left, and returns their names.
-/// Those of living processes stay, except for this process's own number: whoever had it is dead.
+/// Removes the temporary files that dead processes of this machine left, and those of other
+/// machines that nobody has written to for an hour; returns their names. Those of living processes
+/// stay, except for this process's own number: whoever had it is dead.
 std::vector<std::filesystem::path> remove_stale_temporaries(const std::filesystem::path& folder);
 
 /// What users name on the command line: a checkpoint file, a folder of checkpoints, or a run folder

@@ -175,6 +175,10 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
   return result;
 }
 
+bool is_newer(const std::vector<CheckpointFile>& checkpoints, std::int64_t step) {
+  return !checkpoints.empty() && checkpoints.back().step > step;
+}
+
 }  // namespace
 
 LoadedCheckpoint read_checkpoint(const fs::path& path) {
@@ -193,12 +197,17 @@ std::vector<std::string> find_damage(const fs::path& path) {
 
 std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
                                                  const DamageReport& report) {
-  const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder);
-  for (auto file = checkpoints.rbegin(); file != checkpoints.rend(); ++file) {
-    try {
-      return read_checkpoint(file->path);
-    } catch (const Error& problem) {
-      report(file->path, problem.what());
+  std::vector<CheckpointFile> checkpoints = list_checkpoints(folder);
+  for (std::int64_t newest_seen = -1; is_newer(checkpoints, newest_seen);
+       checkpoints = list_checkpoints(folder)) {
+    newest_seen = checkpoints.back().step;
+    for (auto file = checkpoints.rbegin(); file != checkpoints.rend(); ++file) {
+      try {
+        return read_checkpoint(file->path);
+      } catch (const Error& problem) {
+        // A run that goes on meanwhile deletes old ones; then there is a newer one to be listed.
+        if (fs::exists(file->path)) report(file->path, problem.what());
+      }
     }
   }
   if (checkpoints.empty()) return std::nullopt;

@@ -29,7 +29,12 @@ std::vector<fs::path> keep_newest(const fs::path& newest, int keep) {
                             newest.string(), problem.what()));
   }
 
-  std::vector<CheckpointFile> older = list_checkpoints(newest.parent_path());
+  std::vector<CheckpointFile> older;
+  try {
+    older = list_checkpoints(newest.parent_path());
+  } catch (const InputError& problem) {
+    throw Error(problem.what());  // a run that trains is not ended by its input
+  }
   std::erase_if(older, [&](const CheckpointFile& file) { return file.step >= *newest_step; });
   const std::size_t stay = std::min(older.size(), static_cast<std::size_t>(keep - 1));
   older.resize(older.size() - stay);

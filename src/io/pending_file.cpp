@@ -11,11 +11,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 
 namespace quern {
 
 PendingFile::PendingFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".tmp." + std::to_string(getpid())) {}
+    : path_(std::move(path)),
+      temporary_(path_.string() + ".tmp." + host_name() + "." + std::to_string(getpid())) {}
 
 PendingFile::PendingFile(PendingFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}

@@ -6,7 +6,8 @@
 namespace quern {
 
 /// A file that appears under its name only when it is complete: write to temporary(), which is in
-/// the same folder, then commit(). Without commit() the temporary file is removed.
+/// the same folder and names this machine and process, then commit(). Without commit() the
+/// temporary file is removed.
 class PendingFile {
  public:
   explicit PendingFile(std::filesystem::path path);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_folder.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "config/read_recipe.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 namespace {
 
 void write_file(const fs::path& path, const std::string& text) {
-  const fs::path temporary = path.string() + ".tmp." + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::trunc);
-  file << text << std::flush;
-  if (!file) throw InputError("cannot write '" + path.string() + "' (expected a writable folder)");
+  PendingFile pending(path);
+  std::ofstream file(pending.temporary(), std::ios::trunc);
+  file << text;
   file.close();
-  fs::rename(temporary, path);
+  if (!file) throw InputError("cannot write '" + path.string() + "' (expected a writable folder)");
+  pending.commit();
 }
 
 }  // namespace
@@ -28,6 +28,26 @@ void write_file(const fs::path& path, const std::string& text) {
 std::string RunFolder::recipe_text() const {
   if (!fs::exists(recipe_file())) return "";
   return read_recipe_text(recipe_file());
+}
+
+FileLock RunFolder::lock(std::chrono::seconds patience) const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) {
+    throw InputError("cannot make the run folder '" + folder_.string() + "': " + error.message());
+  }
+  std::string holder;
+  const auto tell = [&](const std::string& who) {
+    holder = who;
+    log::warn(who + " trains in '" + folder_.string() + "': waiting for it to end");
+  };
+  auto lock = FileLock::acquire(lock_file(), patience, tell);
+  if (!lock) {
+    throw InputError("'" + folder_.string() + "' is in use: " + holder +
+                     " trains in it (take another --run-dir, or remove '" + lock_file().string() +
+                     "' if it belongs to a node that is dead)");
+  }
+  return std::move(*lock);
 }
 
 void RunFolder::create(const std::string& recipe_text) const {

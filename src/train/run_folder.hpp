@@ -2,13 +2,18 @@
 // The folder of one run: recipe.toml, metrics.jsonl, checkpoints/, log/, DONE, STOP.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+
+#include "io/file_lock.hpp"
 
 namespace quern {
 
 class RunFolder {
  public:
+  static constexpr std::chrono::seconds kPatience{60};
+
   explicit RunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& path() const { return folder_; }
@@ -17,12 +22,19 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
   std::filesystem::path done_file() const { return folder_ / "DONE"; }
   std::filesystem::path stop_file() const { return folder_ / "STOP"; }
+  std::filesystem::path lock_file() const { return folder_ / ".lock"; }
 
   /// The text of recipe.toml, "" when there is none yet. InputError when it cannot be read.
   std::string recipe_text() const;
 
-  /// Makes the folder and checkpoints/ and log/ inside (several processes may do so at once),
-  /// replaces recipe.toml and removes DONE. InputError when it cannot be written.
+  /// The right to write here: two trainings of one folder would take each other's files for their
+  /// own. Makes the folder. Waits for another process that has it (which may be about to end, or
+  /// belong to a dead node) and prints so; InputError when that one stays, or when the folder
+  /// cannot be written.
+  FileLock lock(std::chrono::seconds patience = kPatience) const;
+
+  /// Makes checkpoints/ and log/ inside, replaces recipe.toml and removes DONE. InputError when it
+  /// cannot be written.
   void create(const std::string& recipe_text) const;
   /// Writes DONE. Throws Error when it cannot.
   void mark_done() const;

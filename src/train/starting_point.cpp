@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
 #include "train/load_checkpoint.hpp"
@@ -20,6 +21,16 @@ void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
   throw InputError(where + " is of another recipe: " + difference->key + " is " +
                    difference->theirs + " there, and " + difference->ours +
                    " now (take another --run-dir, or the old value)");
+}
+
+// The next start would go on from those, which may be of another past.
+void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
+  const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder.checkpoints());
+  if (checkpoints.empty() || checkpoints.back().step <= step) return;
+  throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +
+                   std::to_string(checkpoints.back().step) +
+                   ", later than the one to start from (" + std::to_string(step) +
+                   "): take another --run-dir, or remove the later ones");
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
     start = load_newest(folder.checkpoints());
   } else {
     start = read_checkpoint(resume);
+    refuse_later_checkpoints(folder, start->state().progress.step);
   }
   const std::string old_recipe = folder.recipe_text();
   if (!old_recipe.empty()) {

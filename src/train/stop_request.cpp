@@ -8,6 +8,7 @@ namespace quern {
 namespace {
 
 volatile std::sig_atomic_t g_signal = 0;
+bool g_watched_for_good = false;
 
 extern "C" void remember_signal(int signal) {
   g_signal = signal;
@@ -24,12 +25,19 @@ void install(void (*handler)(int)) {
 
 }  // namespace
 
+void watch_stop_signals() {
+  g_watched_for_good = true;
+  install(remember_signal);
+}
+
 StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move(stop_file)) {
+  if (g_watched_for_good) return;
   g_signal = 0;
   install(remember_signal);
 }
 
 StopRequest::~StopRequest() {
+  if (g_watched_for_good) return;
   install(accepted_ ? SIG_IGN : SIG_DFL);
 }
 

@@ -59,7 +59,7 @@ ExitCode Trainer::run() {
     step_.set_position(progress_);
     since_epoch_.restart();
     while (step_.cursor() < train_.count) {
-      enqueue_step(stop.is_set());
+      enqueue_step(stop.is_set() || !bad_weights_.empty());
       if (!is_report_due()) continue;
       const StepReport report = take_report();
       log_step(report);
@@ -67,11 +67,11 @@ ExitCode Trainer::run() {
         stop.accept();
         return stop_early(stop.reason());
       }
-      if (progress_.cursor < train_.count && is_checkpoint_due()) write_checkpoint();
+      if (progress_.cursor < train_.count && is_checkpoint_due()) try_checkpoint();
     }
     finish_epoch();
   }
-  if (checkpointed_step_ != progress_.step) write_checkpoint();
+  finish_with_checkpoint();
   bar_->finish();
   if (comm_.rank() == 0) folder_.mark_done();
   return ExitCode::done;
@@ -151,7 +151,7 @@ void Trainer::finish_epoch() {
   samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
   const int every = recipe_.checkpoint.every_epochs;
   const bool epochs_due = every > 0 && progress_.epoch % every == 0;
-  if (epochs_due || is_checkpoint_due()) write_checkpoint();
+  if (epochs_due || is_checkpoint_due()) try_checkpoint();
   since_log_.restart();
 }
 
@@ -196,13 +196,33 @@ bool Trainer::is_checkpoint_due() const {
   return steps_due || time_due;
 }
 
-void Trainer::write_checkpoint() {
-  const std::int64_t last_good = checkpointed_step_;
-  checkpointed_step_ = progress_.step;
+// In the middle of a run the other ranks take no part. What rank 0 finds wrong with the weights
+// they hear of where all meet next: rank 0 votes to stop.
+void Trainer::try_checkpoint() {
   since_checkpoint_.restart();
-  if (comm_.rank() != 0) return;
+  try {
+    if (comm_.rank() == 0) write_checkpoint();
+    checkpointed_step_ = progress_.step;
+  } catch (const UnusableError& error) {
+    bad_weights_ = error.what();
+  }
+}
+
+// Collective: nobody leaves before the checkpoint of the last step is on disk.
+void Trainer::finish_with_checkpoint() {
+  run_on_root(comm_, [&] {
+    if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
+    if (checkpointed_step_ != progress_.step) write_checkpoint();
+  });
+  checkpointed_step_ = progress_.step;
+}
+
+// Rank 0's. UnusableError when the weights are not finite.
+void Trainer::write_checkpoint() {
   Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
-  if (!snapshot.is_finite()) throw UnusableError(bad_weights_text(progress_.step, last_good));
+  if (!snapshot.is_finite()) {
+    throw UnusableError(bad_weights_text(progress_.step, checkpointed_step_));
+  }
   snapshot.state.progress = progress_;
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
                            comm_.size(),     to_toml(recipe_),
@@ -212,7 +232,7 @@ void Trainer::write_checkpoint() {
 }
 
 ExitCode Trainer::stop_early(const std::string& reason) {
-  write_checkpoint();
+  finish_with_checkpoint();
   if (comm_.rank() == 0) {
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" + reason +
                "); a checkpoint is written, the same command goes on");
@@ -230,9 +250,12 @@ void Trainer::report_divergence(double loss) {
     culprit = layer->name();
     break;
   }
-  throw AgreedError(
-      divergence_text(progress_.step + 1, progress_.epoch + 1, loss, culprit, checkpointed_step_),
-      ExitCode::do_not_requeue);
+  // What rank 0 prints. Weights that are not finite came before the loss of the next step.
+  const std::string text = bad_weights_.empty()
+                               ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
+                                                 culprit, checkpointed_step_)
+                               : bad_weights_;
+  throw AgreedError(text, ExitCode::do_not_requeue);
 }
 
 void Trainer::resume(const CheckpointState* state) {

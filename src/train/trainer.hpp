@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "checkpoint/writer.hpp"
@@ -53,6 +54,8 @@ class Trainer {
   void finish_epoch();
   void evaluate();
   bool is_checkpoint_due() const;
+  void try_checkpoint();
+  void finish_with_checkpoint();
   void write_checkpoint();
   ExitCode stop_early(const std::string& reason);
   [[noreturn]] void report_divergence(double loss);
@@ -71,8 +74,9 @@ class Trainer {
   ExecSpace exec_;
   bool has_accuracy_;
 
-  TrainingProgress progress_;  // as of the last report
-  std::int64_t checkpointed_step_ = -1;
+  TrainingProgress progress_;            // as of the last report
+  std::int64_t checkpointed_step_ = -1;  // the last one on disk, as far as this rank knows
+  std::string bad_weights_;              // rank 0's: why it could not write a good checkpoint
   double rank_loss_ = 0;                 // see StepReport, as of the last report
   std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part
   Stopwatch since_epoch_;

@@ -79,20 +79,22 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
     : recipe_(recipe),
       comm_(comm),
       folder_(folder_of(recipe, options)),
+      resume_(options.resume),
       global_batch_(agree(comm, [&] { return recipe.global_batch(comm.size()); })),
       model_(agree(comm, [&] { return Model(recipe); })),
       samples_(training_samples(comm, recipe, options, model_.network().output_shape())),
       test_(test_samples(comm, recipe, options)) {
   agree(comm_, [&] { check(); });
   if (recipe_.data.source == DataSource::program) check_same_samples();
-  run_on_root(comm_, [&] {
-    start_ =
-        find_starting_point(options.resume, folder_, {recipe_, global_batch_, samples_.data_hash});
-  });
+  run_on_root(comm_, [&] { find_start(); });
   transport_ = connect_devices(comm_, recipe_.parallel.backend);
   trainer_.emplace(recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
                    TrainerOptions{.transport = transport_.get()});
   warn_of_idle_ranks();
+}
+
+void TrainingRun::find_start() {
+  start_ = find_starting_point(resume_, folder_, {recipe_, global_batch_, samples_.data_hash});
 }
 
 void TrainingRun::check() const {
@@ -125,6 +127,10 @@ void TrainingRun::warn_of_idle_ranks() const {
 }
 
 ExitCode TrainingRun::train() {
+  run_on_root(comm_, [&] {
+    lock_.emplace(folder_.lock());
+    if (lock_->waited()) find_start();  // whoever had the folder went on meanwhile
+  });
   if (broadcast_value(comm_, start_.has_value())) {
     trainer_->resume(start_ ? &start_->state() : nullptr);
     if (start_) log::info("continuing from " + start_->path().string());

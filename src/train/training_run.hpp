@@ -55,17 +55,20 @@ class TrainingRun {
 
  private:
   void check() const;
+  void find_start();
   void check_same_samples() const;
   void warn_of_idle_ranks() const;
 
   const Recipe recipe_;
   Communicator& comm_;
   RunFolder folder_;
+  const std::string resume_;
   int global_batch_;
   Model model_;
   Samples samples_;
   std::optional<Samples> test_;
   std::optional<LoadedCheckpoint> start_;  // rank 0's
+  std::optional<FileLock> lock_;           // rank 0's, of the run folder
   std::unique_ptr<DeviceTransport> transport_;
   std::optional<Trainer> trainer_;
 };

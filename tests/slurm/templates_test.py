@@ -47,7 +47,7 @@ class TemplatesTest(cluster.JobTest):
         for job in twins:
             self.complete(job, "shared")
         log = self.log("shared", "prepare-data")
-        self.assertEqual((log.count("2 shards"), log.count("up to date")), (2, 1), log)
+        self.assertEqual((log.count("/train: 2 shards"), log.count("up to date")), (1, 1), log)
         bad = (self.folder / "sums").read_text().replace("0", "1")
         (self.folder / "bad").write_text(bad)
         job = self.job(*values[:3], "DATA_DIR=other", "CHECKSUMS=bad")

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/serial/communicator.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "base/assert.hpp"
+#include "base/host_name.hpp"
 #include "comm/segments.hpp"
 #include "comm/serial/node_shared.hpp"
 
@@ -18,11 +16,6 @@ namespace {
 template <class T>
 void copy_unless_in_place(std::span<const T> from, std::span<T> to) {
   if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ MPIEXEC = sys.argv[2]
 # others, because mpirun ends whoever is still there when the first one has failed.
 NOTE_STATUS = 'code=$?; echo $code > "$QUERN_TEST_STATUS/$OMPI_COMM_WORLD_RANK"; '
 EACH_RANK = ('"$@"; ' + NOTE_STATUS + """
-for attempt in $(seq 100); do
+for attempt in $(seq 1200); do
   [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "$OMPI_COMM_WORLD_SIZE" ] && break
   sleep 0.05
 done
@@ -92,6 +92,22 @@ class Run:
             except ProcessLookupError:
                 pass
 
+    def catches(self, number, count):
+        """Have so many processes installed a handler for this signal?"""
+        catching = 0
+        for pid in self.rank_pids():
+            try:
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            except OSError:
+                continue
+            mask = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+            catching += mask >> (number - 1) & 1
+        return catching == count
+
+    def err(self):
+        """What was written to standard error so far."""
+        return (self.status_folder / "err").read_text(encoding="utf-8")
+
     def kill(self):
         """As when the machine loses power: nobody gets to tidy up."""
         self.send(signal.SIGKILL)
@@ -104,7 +120,7 @@ class Run:
             if self.process.poll() is not None:
                 return False
             if time.monotonic() > end:
-                raise TimeoutError(f"waited in vain\n{self.wait(0)}")
+                raise TimeoutError(f"waited in vain\n{self.kill()}")
             time.sleep(0.002)
         return True
 

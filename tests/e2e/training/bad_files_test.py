@@ -60,6 +60,11 @@ class BadFilesTest(RefusalTest):
         self.train("mlp", "run", "train.epochs=1")
         self.refused([*TRAIN, "--resume", "never"], "--resume never", "run")
 
+    def test_start_from_a_file_where_the_run_is_further(self):
+        self.train("mlp", "run", "train.epochs=2")
+        file = checkpoint_file(self.folder / "run", 13)
+        self.refused([*TRAIN, "--resume", file], "step 26", "(13)", "--run-dir")
+
     def test_checkpoint_of_another_network(self):
         self.train("conv", "conv", "train.epochs=1")
         file = checkpoint_file(self.folder / "conv", 13)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stopping on request, and going on with another number of ranks: the same bits as without."""
 import json
+import re
 import signal
 
 import training
@@ -63,6 +64,49 @@ class ResumeTest(training.TrainingTest):
             run.send(signal.SIGTERM, only_first=True)
             run.wait_until(lambda: run.send(signal.SIGTERM))  # to the end of the run
             self.assert_stopped(run.wait(), name)
+
+    def test_signals_that_come_before_the_first_step(self):
+        # While MPI starts and data is loaded: the run stops after its first step.
+        self.train("mlp", "whole", LONG)
+        for ranks in (0, 2):
+            name = f"early-{ranks}"
+            run = self.start("mlp", name, *SLOW, ranks=ranks)
+            self.assertTrue(run.wait_until(lambda: run.catches(signal.SIGUSR1, max(ranks, 1))))
+            self.assertFalse((self.folder / name).exists())
+            run.send(signal.SIGUSR1)
+            self.assertEqual(self.assert_stopped(run.wait(), name), 1)
+            self.train("mlp", name, LONG)
+            self.assert_same_run(name, "whole")
+
+    def test_signals_behind_the_last_step(self):
+        # Rank 0 alone writes the last checkpoint: nobody may leave, or be killed, before.
+        self.train("mlp", "whole")
+        run = self.start("mlp", "run", ranks=3)
+        self.assertTrue(run.wait_until(lambda: run.catches(signal.SIGUSR1, 3)))
+        last = '"kind":"eval","epoch":3'
+        file = self.folder / "run" / "metrics.jsonl"
+        run.wait_until(lambda: file.exists() and last in file.read_text())
+        run.wait_until(lambda: run.send(signal.SIGTERM))  # to the end of the run
+        done = run.wait()
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertTrue((self.folder / "run" / "DONE").exists())
+        self.assert_same_run("run", "whole")
+
+    def test_two_at_once_in_one_folder(self):
+        # The second one waits, and goes on where the first one stopped.
+        self.train("mlp", "whole", LONG)
+        first = self.start("mlp", "run", *SLOW, ranks=2)
+        self.assertTrue(self.wait_for_step(first, "run", 5))
+        second = self.start("mlp", "run", *SLOW, ranks=2)
+        self.assertTrue(second.wait_until(lambda: "waiting for it to end" in second.err()))
+        first.send(signal.SIGUSR1)
+        done = first.wait()
+        self.assertEqual(set(done.codes), {85}, done)
+        step = int(re.search(r"stopped at step (\d+)", done.out).group(1))
+        done = second.wait()
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertIn(f"ckpt-{step:010}.h5", done.err)
+        self.assert_same_run("run", "whole")
 
     def test_signal_to_the_single_process(self):
         self.train("mlp", "whole", LONG)

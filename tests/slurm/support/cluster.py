@@ -109,7 +109,7 @@ class JobTest(unittest.TestCase):
     maxDiff = None
     SHAPE = {"NODES": 2, "CPUS": 4}
     # For jobs that are stopped between two of their checkpoints: a run must not be over before.
-    SYNC_MS = 3
+    SYNC_MS = 2
 
     @classmethod
     def setUpClass(cls):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "base/host_name.hpp"
 #include "checkpoint_fixture.hpp"
 
 namespace quern {
@@ -41,7 +42,7 @@ TEST(CheckpointFolder, StepIsReadBackFromItsNameOnly) {
 TEST(CheckpointFolder, ListsByStepAndSkipsWhatIsNoCheckpoint) {
   const TempDir folder;
   for (const char* name : {"ckpt-12345678901.h5", "ckpt-0000000020.h5", "ckpt-0000000003.h5",
-                           "notes.txt", "ckpt-0000000004.h5.tmp.1"}) {
+                           "notes.txt", "ckpt-0000000004.h5.tmp.node.1"}) {
     put_bytes(folder / name, "x");
   }
   std::filesystem::create_directory(folder / "ckpt-0000000007.h5");
@@ -62,12 +63,14 @@ TEST(CheckpointFolder, AbsentFolderHoldsNoCheckpointsButAFileIsNoFolder) {
 
 TEST(CheckpointFolder, OnlyTemporariesOfDeadProcessesAreRemoved) {
   const TempDir folder;
-  const std::string dead = "ckpt-0000000001.h5.tmp." + std::to_string(dead_process());
-  const std::string own = "ckpt-0000000002.h5.tmp." + std::to_string(getpid());
-  const std::string living = "ckpt-0000000003.h5.tmp." + std::to_string(getppid());
+  const std::string here = ".h5.tmp." + host_name() + ".";
+  const std::string dead = "ckpt-0000000001" + here + std::to_string(dead_process());
+  const std::string own = "ckpt-0000000002" + here + std::to_string(getpid());
+  const std::string living = "ckpt-0000000003" + here + std::to_string(getppid());
   for (const std::string& name : {dead, own, living, std::string("ckpt-0000000004.h5"),
                                   std::string("ckpt-0000000004.h5.tmp.backup"),
-                                  "model.h5.tmp." + std::to_string(dead_process())}) {
+                                  std::string("ckpt-0000000004.h5.tmp.backup.old"),
+                                  "model" + here + std::to_string(dead_process())}) {
     put_bytes(folder / name, "x");
   }
 
@@ -75,10 +78,23 @@ TEST(CheckpointFolder, OnlyTemporariesOfDeadProcessesAreRemoved) {
 
   EXPECT_EQ(removed.size(), 2u);
   const auto left = names_in(folder.path());
-  EXPECT_EQ(left.size(), 4u);
+  EXPECT_EQ(left.size(), 5u);
   EXPECT_EQ(std::count(left.begin(), left.end(), dead), 0);
   EXPECT_EQ(std::count(left.begin(), left.end(), own), 0);
   EXPECT_EQ(std::count(left.begin(), left.end(), living), 1);
+}
+
+// Its process number says nothing here: a run there may be writing it just now.
+TEST(CheckpointFolder, TemporariesOfOtherMachinesAreRemovedWhenTheyAreOld) {
+  const TempDir folder;
+  const auto name = [](int step) { return checkpoint_name(step) + ".tmp.node7.example.org.4711"; };
+  put_bytes(folder / name(1), "x");
+  put_bytes(folder / name(2), "x");
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(folder / name(1), now - std::chrono::minutes(61));
+  std::filesystem::last_write_time(folder / name(2), now - std::chrono::minutes(59));
+  EXPECT_EQ(remove_stale_temporaries(folder.path()).size(), 1u);
+  EXPECT_EQ(names_in(folder.path()).size(), 1u);
 }
 
 TEST(CheckpointFolder, FindsTheFileThatAUserMeans) {

@@ -156,6 +156,22 @@ TEST(LoadNewestGood, PassesOverDamagedOnesAndReportsThem) {
   EXPECT_EQ(reported, (std::vector<std::string>{"ckpt-0000000003.h5", "ckpt-0000000002.h5"}));
 }
 
+// What was listed is gone when it is its turn; the run that deleted it has written a newer one.
+TEST(LoadNewestGood, LooksAgainWhereARunGoesOn) {
+  const TempDir folder;
+  const auto first = write_checkpoint(folder.path(), SampleRun(1).state());
+  test::put_bytes(folder / "ckpt-0000000002.h5", "junk");
+  int reports = 0;
+  const auto loaded = load_newest_good(folder.path(), [&](const auto&, const auto&) {
+    if (++reports > 1) return;
+    std::filesystem::remove(first);
+    write_checkpoint(folder.path(), SampleRun(3).state());
+  });
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->state().progress.step, 3);
+  EXPECT_EQ(reports, 1) << "what is gone is not damaged";
+}
+
 TEST(LoadNewestGood, NoneAtAllIsNothingAndAllDamagedIsUnusable) {
   const TempDir folder;
   const auto ignore = [](const auto&, const auto&) {};

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/host_name.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint_fixture.hpp"
 
@@ -134,7 +135,8 @@ TEST(CheckpointWriter, CleansUpAfterDeadRunsAndKeepsTheNewest) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   waitpid(child, nullptr, 0);
-  test::put_bytes(folder / ("ckpt-0000000001.h5.tmp." + std::to_string(child)), "half");
+  test::put_bytes(folder / ("ckpt-0000000001.h5.tmp." + host_name() + "." + std::to_string(child)),
+                  "half");
 
   const CheckpointWriter writer(folder.path(), 2);
   for (const std::int64_t step : {1, 2, 3, 4}) writer.write(SampleRun(step).state());

@@ -45,6 +45,23 @@ TEST(RunFolder, DoneEndsWhenTheRunGoesOn) {
   EXPECT_FALSE(fs::exists(dir / "run/DONE"));
 }
 
+TEST(RunFolder, BelongsToOneTrainingAtATime) {
+  const TempDir dir;
+  const RunFolder folder(dir / "runs/one");
+  {
+    const FileLock lock = folder.lock();
+    expect_error([&] { RunFolder(dir / "runs/one").lock(std::chrono::seconds(0)); },
+                 ExitCode::bad_input,
+                 {"runs/one", "is in use", this_process(), "another --run-dir", ".lock"});
+  }
+  EXPECT_FALSE(folder.lock().waited());
+  std::ofstream(dir / "file") << "x";
+  expect_error([&] { RunFolder(dir / "file/run").lock(); }, ExitCode::bad_input,
+               {"cannot make the run folder", "file/run"});
+  fs::create_directories(dir / "other/.lock");
+  expect_error([&] { RunFolder(dir / "other").lock(); }, ExitCode::failure, {"other/.lock"});
+}
+
 TEST(RunFolder, FileInTheWay) {
   const TempDir dir;
   std::ofstream(dir / "file") << "x";

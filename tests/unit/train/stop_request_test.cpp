@@ -69,4 +69,21 @@ TEST(StopRequestDeathTest, SignalsThatComeLateDoNotKill) {
       testing::ExitedWithCode(85), "");
 }
 
+TEST(StopRequestDeathTest, SignalsOutsideOfItsLifeDoNotKillWhoWatchesThem) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        watch_stop_signals();
+        std::raise(SIGUSR1);
+        {
+          StopRequest stop("");
+          if (!stop.is_set() || stop.reason() != "SIGUSR1") std::exit(1);
+        }
+        std::raise(SIGTERM);
+        std::raise(SIGUSR1);
+        std::exit(85);
+      },
+      testing::ExitedWithCode(85), "");
+}
+
 }  // namespace quern::test

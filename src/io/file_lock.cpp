@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/file_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/host_name.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPause{100};
+constexpr std::size_t kHolderBytes = 256;
+
+std::string read_holder(int descriptor) {
+  std::array<char, kHolderBytes> bytes;
+  const ssize_t size = pread(descriptor, bytes.data(), bytes.size(), 0);
+  const std::string text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::size_t end = text.find('\n');
+  return end == std::string::npos || end == 0 ? "another process" : text.substr(0, end);
+}
+
+// For people only: a full disk is no reason to refuse the lock.
+void write_holder(int descriptor) {
+  const std::string text = this_process() + "\n";
+  if (ftruncate(descriptor, 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = pwrite(descriptor, text.data(), text.size(), 0);
+}
+
+}  // namespace
+
+std::string this_process() {
+  std::string text = "process " + std::to_string(getpid()) + " on " + host_name();
+  if (const char* job = std::getenv("SLURM_JOB_ID")) text += std::string(", Slurm job ") + job;
+  return text;
+}
+
+std::optional<FileLock> FileLock::acquire(
+    const std::filesystem::path& path, std::chrono::milliseconds patience,
+    const std::function<void(const std::string& holder)>& on_wait) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
+  }
+  FileLock lock(descriptor);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return lock;  // no locks here
+    if (!std::exchange(lock.waited_, true)) on_wait(read_holder(descriptor));
+    if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+    std::this_thread::sleep_for(kPause);
+  }
+  write_holder(descriptor);
+  return lock;
+}
+
+FileLock::FileLock(FileLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), waited_(other.waited_) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace quern

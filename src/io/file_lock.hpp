@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace quern {
+
+/// An exclusive lock that processes on all nodes see, where the file system has locks. The kernel
+/// frees it when this object or its process is gone, however it ended; of a dead node the file
+/// server does, after its lease.
+class FileLock {
+ public:
+  /// Makes the file when it is absent, and writes into it who holds it. Waits at most `patience`
+  /// for another holder; calls `on_wait` once, with what that one wrote, if it has to wait at all.
+  /// Nothing when the other one still holds it then. On file systems without locks it is granted
+  /// without being one. Throws Error when the file cannot be opened.
+  static std::optional<FileLock> acquire(
+      const std::filesystem::path& path, std::chrono::milliseconds patience,
+      const std::function<void(const std::string& holder)>& on_wait);
+
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+  /// Had somebody else to be waited for?
+  bool waited() const { return waited_; }
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
+  bool waited_ = false;
+};
+
+/// "process 4711 on node12, Slurm job 99"
+std::string this_process();
+
+}  // namespace quern

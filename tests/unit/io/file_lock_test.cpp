@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/file_lock.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr milliseconds kAtOnce{0};
+constexpr milliseconds kLong{60'000};
+
+void nobody_waits(const std::string& holder) {
+  ADD_FAILURE() << "waits for " << holder;
+}
+
+TEST(FileLock, IsGrantedToOneAndThenToTheNext) {
+  const test::TempDir folder;
+  std::string holder;
+  const auto tell = [&](const std::string& who) { holder = who; };
+  {
+    const auto first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->waited());
+    EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+    EXPECT_EQ(holder, this_process());
+    EXPECT_THAT(holder, HasSubstr("process " + std::to_string(getpid()) + " on "));
+  }
+  EXPECT_TRUE(FileLock::acquire(folder / "lock", kAtOnce, nobody_waits));
+}
+
+TEST(FileLock, IsFreedWhenItsProcessIsKilled) {
+  const test::TempDir folder;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto lock = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+    static_cast<void>(!write(ready[1], "x", 1));
+    pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  int waits = 0;
+  const auto kill_it = [&](const std::string& who) {
+    EXPECT_THAT(who, HasSubstr("process " + std::to_string(child)));
+    kill(child, SIGKILL);
+    ++waits;
+  };
+  const auto lock = FileLock::acquire(folder / "lock", kLong, kill_it);
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(lock->waited());
+  EXPECT_EQ(waits, 1);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(FileLock, FileThatCannotBeMade) {
+  const test::TempDir folder;
+  test::expect_error([&] { FileLock::acquire(folder / "absent/lock", kAtOnce, nobody_waits); },
+                     ExitCode::failure, {"absent/lock", "No such file"});
+}
+
+}  // namespace
+}  // namespace quern
