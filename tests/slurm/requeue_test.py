@@ -126,7 +126,9 @@ class RequeueTest(cluster.JobTest):
         self.assert_as_if_never_stopped("from-file")
 
     def test_diverging_run(self):
-        job = self.start("diverged", "SET=optimizer.type=sgd", "SET=optimizer.lr=1e30")
+        # The weights are found bad by rank 0 alone, which writes them: srun must still see 93.
+        job = self.start("diverged", "RANKS=2", "SET=optimizer.type=sgd", "SET=optimizer.lr=3e38",
+                         "SET=optimizer.weight_decay=1e3")
         self.assertEqual(self.cluster.wait(job), ("FAILED", 93))
         self.assertIn("a restart cannot help", self.log("diverged"))
         self.assertEqual(self.cluster.facts(job)["Restarts"], "0")

@@ -97,7 +97,7 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "whole", LONG)
         first = self.start("mlp", "run", *SLOW, ranks=2)
         self.assertTrue(self.wait_for_step(first, "run", 5))
-        second = self.start("mlp", "run", *SLOW, ranks=2)
+        second = self.start("mlp", "run", LONG, ranks=2)
         self.assertTrue(second.wait_until(lambda: "waiting for it to end" in second.err()))
         first.send(signal.SIGUSR1)
         done = first.wait()
