@@ -83,7 +83,7 @@ Command add_train_command(CommandLine app) {
   command
       .add_option("--resume", options->resume,
                   "auto: continue from the newest good checkpoint of the run folder; never: refuse "
-                  "a folder that holds a run; or a checkpoint file to start from")
+                  "a folder that holds a run; or a checkpoint file to start from, the first time")
       .type_name("auto|never|FILE")
       .show_default();
   command.add_flag(

@@ -37,36 +37,68 @@ void write_holder(int descriptor) {
   [[maybe_unused]] const ssize_t written = pwrite(descriptor, text.data(), text.size(), 0);
 }
 
+int open_file(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor >= 0) return descriptor;
+  throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
+}
+
+// ", Slurm job 99, start ", or nothing outside of jobs.
+std::string slurm_job() {
+  const char* job = std::getenv("SLURM_JOB_ID");
+  return job ? ", Slurm job " + std::string(job) + ", start " : "";
+}
+
+int slurm_start() {
+  const char* restarts = std::getenv("SLURM_RESTART_COUNT");
+  return restarts ? std::atoi(restarts) + 1 : 1;
+}
+
+bool is_earlier_start(const std::string& holder) {
+  const std::string job = slurm_job();
+  const std::size_t at = holder.find(job);
+  if (job.empty() || at == std::string::npos) return false;
+  return std::atoi(holder.c_str() + at + job.size()) < slurm_start();
+}
+
 }  // namespace
 
 std::string this_process() {
-  std::string text = "process " + std::to_string(getpid()) + " on " + host_name();
-  if (const char* job = std::getenv("SLURM_JOB_ID")) text += std::string(", Slurm job ") + job;
-  return text;
+  return "process " + std::to_string(getpid()) + " on " + host_name() + slurm_job() +
+         (slurm_job().empty() ? "" : std::to_string(slurm_start()));
 }
 
 std::optional<FileLock> FileLock::acquire(
     const std::filesystem::path& path, std::chrono::milliseconds patience,
     const std::function<void(const std::string& holder)>& on_wait) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
-    throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
-  }
-  FileLock lock(descriptor);
+  FileLock lock(open_file(path));
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  while (flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return lock;  // no locks here
-    if (!std::exchange(lock.waited_, true)) on_wait(read_holder(descriptor));
+    const std::string holder = read_holder(lock.descriptor_);
+    if (is_earlier_start(holder)) {
+      std::error_code gone_already;
+      std::filesystem::remove(path, gone_already);
+      lock = FileLock(open_file(path));
+      continue;
+    }
+    if (!std::exchange(lock.waited_, true)) on_wait(holder);
     if (std::chrono::steady_clock::now() >= end) return std::nullopt;
     std::this_thread::sleep_for(kPause);
   }
-  write_holder(descriptor);
+  write_holder(lock.descriptor_);
   return lock;
 }
 
 FileLock::FileLock(FileLock&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), waited_(other.waited_) {}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(waited_, other.waited_);
+  return *this;
+}
 
 FileLock::~FileLock() {
   if (descriptor_ >= 0) ::close(descriptor_);

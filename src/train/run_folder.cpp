@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "config/read_recipe.hpp"
 #include "io/pending_file.hpp"
 
@@ -31,23 +32,29 @@ std::string RunFolder::recipe_text() const {
 }
 
 FileLock RunFolder::lock(std::chrono::seconds patience) const {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) {
-    throw InputError("cannot make the run folder '" + folder_.string() + "': " + error.message());
-  }
   std::string holder;
   const auto tell = [&](const std::string& who) {
     holder = who;
     log::warn(who + " trains in '" + folder_.string() + "': waiting for it to end");
   };
-  auto lock = FileLock::acquire(lock_file(), patience, tell);
-  if (!lock) {
-    throw InputError("'" + folder_.string() + "' is in use: " + holder +
-                     " trains in it (take another --run-dir, or remove '" + lock_file().string() +
-                     "' if it belongs to a node that is dead)");
+  try {
+    fs::create_directories(folder_);
+    if (auto lock = FileLock::acquire(lock_file(), patience, tell)) return std::move(*lock);
+  } catch (const fs::filesystem_error& error) {
+    throw InputError("cannot make the run folder '" + folder_.string() +
+                     "': " + error.code().message());
+  } catch (const Error& error) {
+    throw InputError("cannot write the run folder '" + folder_.string() + "': " + error.what());
   }
-  return std::move(*lock);
+  throw InputError("'" + folder_.string() + "' is in use: " + holder +
+                   " trains in it (take another --run-dir, or remove '" + lock_file().string() +
+                   "' if it belongs to a node that is dead)");
+}
+
+std::string RunFolder::state() const {
+  const std::vector<CheckpointFile> checkpoints = list_checkpoints(this->checkpoints());
+  const std::string newest = checkpoints.empty() ? "" : checkpoints.back().path.string();
+  return newest + "\n" + recipe_text();
 }
 
 void RunFolder::create(const std::string& recipe_text) const {

@@ -12,7 +12,7 @@ namespace quern {
 
 class RunFolder {
  public:
-  static constexpr std::chrono::seconds kPatience{60};
+  static constexpr std::chrono::seconds kPatience{120};
 
   explicit RunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
@@ -32,6 +32,9 @@ class RunFolder {
   /// belong to a dead node) and prints so; InputError when that one stays, or when the folder
   /// cannot be written.
   FileLock lock(std::chrono::seconds patience = kPatience) const;
+
+  /// Another text as soon as a training has gone on here: its newest checkpoint, its recipe.
+  std::string state() const;
 
   /// Makes checkpoints/ and log/ inside, replaces recipe.toml and removes DONE. InputError when it
   /// cannot be written.

@@ -27,10 +27,11 @@ void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
 void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
   const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder.checkpoints());
   if (checkpoints.empty() || checkpoints.back().step <= step) return;
-  throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +
-                   std::to_string(checkpoints.back().step) +
-                   ", later than the one to start from (" + std::to_string(step) +
-                   "): take another --run-dir, or remove the later ones");
+  throw InputError(
+      "the run folder '" + folder.path().string() + "' has a checkpoint of step " +
+      std::to_string(checkpoints.back().step) + ", later than the one to start from (" +
+      std::to_string(step) +
+      "): --resume auto goes on from it; else take another --run-dir, or remove the later ones");
 }
 
 }  // namespace

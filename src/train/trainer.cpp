@@ -2,10 +2,12 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/version.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
@@ -262,7 +264,11 @@ void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer());
-  checkpointed_step_ = progress_.step;
+  const std::string name = checkpoint_name(progress_.step);
+  // What another folder's checkpoint began is written here, too, when nothing is left to train.
+  if (comm_.rank() == 0 && std::filesystem::exists(folder_.checkpoints() / name)) {
+    checkpointed_step_ = progress_.step;
+  }
 }
 
 }  // namespace quern

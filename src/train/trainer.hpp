@@ -75,7 +75,7 @@ class Trainer {
   bool has_accuracy_;
 
   TrainingProgress progress_;            // as of the last report
-  std::int64_t checkpointed_step_ = -1;  // the last one on disk, as far as this rank knows
+  std::int64_t checkpointed_step_ = -1;  // rank 0's: of this run folder
   std::string bad_weights_;              // rank 0's: why it could not write a good checkpoint
   double rank_loss_ = 0;                 // see StepReport, as of the last report
   std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part

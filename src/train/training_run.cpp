@@ -93,7 +93,13 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
   warn_of_idle_ranks();
 }
 
+// Rank 0's. What was written since by a training that had the folder then must not be lost.
+void TrainingRun::find_start_again() {
+  if (folder_.state() != folder_state_) find_start();
+}
+
 void TrainingRun::find_start() {
+  folder_state_ = folder_.state();
   start_ = find_starting_point(resume_, folder_, {recipe_, global_batch_, samples_.data_hash});
 }
 
@@ -127,9 +133,10 @@ void TrainingRun::warn_of_idle_ranks() const {
 }
 
 ExitCode TrainingRun::train() {
+  std::optional<FileLock> lock;
   run_on_root(comm_, [&] {
-    lock_.emplace(folder_.lock());
-    if (lock_->waited()) find_start();  // whoever had the folder went on meanwhile
+    lock.emplace(folder_.lock());
+    find_start_again();
   });
   if (broadcast_value(comm_, start_.has_value())) {
     trainer_->resume(start_ ? &start_->state() : nullptr);

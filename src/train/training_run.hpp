@@ -56,6 +56,7 @@ class TrainingRun {
  private:
   void check() const;
   void find_start();
+  void find_start_again();
   void check_same_samples() const;
   void warn_of_idle_ranks() const;
 
@@ -68,7 +69,7 @@ class TrainingRun {
   Samples samples_;
   std::optional<Samples> test_;
   std::optional<LoadedCheckpoint> start_;  // rank 0's
-  std::optional<FileLock> lock_;           // rank 0's, of the run folder
+  std::string folder_state_;               // rank 0's: what start_ was found in
   std::unique_ptr<DeviceTransport> transport_;
   std::optional<Trainer> trainer_;
 };

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -171,6 +172,36 @@ class SubmitTest(unittest.TestCase):
         self.assertFalse((runs[1] / "GAVE_UP").exists())
         marks = (self.folder / "marks").read_text().splitlines()
         self.assertEqual(["No such file" in mark for mark in marks], [True, False, False], marks)
+        # Whoever evaluates a run that goes on does not begin it anew.
+        (runs[0] / "begun").touch()
+        done = self.submit("generic", "evaluate", "RUN_DIR=run", "DATA=.")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((runs[0] / "begun").exists())
+
+    def start(self, resume):
+        """What --resume becomes when a job of the run starts."""
+        functions = ROOT / "jobs" / "lib" / "job" / "run.sh"
+        command = f'set -u; source {functions}; resume={resume} run_dir=run; choose_resume; echo "$resume"'
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True,
+                              cwd=self.folder)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.strip()
+
+    def test_resume_is_for_the_first_start(self):
+        run = self.folder / "run"
+        (run / "job").mkdir(parents=True)
+        (run / "checkpoints").mkdir()
+        (run / "checkpoints" / "ckpt-0000000007.h5").touch()
+        (run / "recipe.toml").touch()
+        self.assertEqual(self.start("auto"), "auto")
+        self.assertFalse((run / "job" / "begun").exists())
+        for resume, written in (("never", "recipe.toml"), ("a.h5", "checkpoints/ckpt-0000000009.h5")):
+            (run / "job" / "begun").unlink(missing_ok=True)
+            self.assertEqual(self.start(resume), resume)
+            self.assertEqual(self.start(resume), resume, "nothing was written: as the first one")
+            time.sleep(0.01)  # file systems tell times apart that are so far from each other
+            (run / written).touch()
+            self.assertEqual(self.start(resume), "auto")
 
     def test_plans_are_checked_before_anything_is_queued(self):
         data = ["IDX_DIR=.", "DATA_DIR=data"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cluster
@@ -98,16 +99,20 @@ class SitesTest(unittest.TestCase):
             self.assertEqual(found.stdout, "")
 
     def test_slurm_of_the_sites_shape_takes_them(self):
-        for site in SITES:
-            machine = cluster.Cluster(**shape_of(site_facts(site)))
-            try:
-                for template in jobs_of(self.folder):
-                    with self.subTest(site=site, template=template):
-                        self.run_submit("--test", site, template, *self.values(site, template),
-                                        env=machine.env)
-            finally:
-                machine.stop()
+        # Several at once: a cluster that starts and stops mostly waits.
+        with ThreadPoolExecutor(max_workers=4) as workers:
+            for answer in [workers.submit(self.ask, *numbered) for numbered in enumerate(SITES)]:
+                answer.result()
         self.assertFalse((self.folder / "run").exists())
+
+    def ask(self, number, site):
+        first = 20000 + 700 * number
+        machine = cluster.Cluster(**shape_of(site_facts(site)), PORTS=f"{first}-{first + 690}")
+        try:
+            for template in jobs_of(self.folder):
+                self.run_submit("--test", site, template, *self.values(site, template), env=machine.env)
+        finally:
+            machine.stop()
 
     def test_sites_say_where_they_are_from(self):
         for site in SITES:

@@ -4,12 +4,17 @@
 # RESUME is for the first start. Those after it, of this job or of a chain, go on from what was written
 # since; with nothing written they begin as the first one did.
 choose_resume() {
-  local begun="$run_dir/job/begun"
+  local begun="$run_dir/job/begun" written
   [[ $resume != auto ]] || return 0
   if [[ ! -e $begun ]]; then
     : >"$begun"
-  elif [[ $resume == never || -n "$(find "$run_dir/checkpoints" -name 'ckpt-*.h5' -newer "$begun" 2>/dev/null)" ]]; then
-    resume=auto
+    return
+  fi
+  if [[ $resume == never ]]; then
+    [[ ! $run_dir/recipe.toml -nt $begun ]] || resume=auto # the program took the folder for a new one
+  else
+    written="$(find "$run_dir/checkpoints" -name 'ckpt-*.h5' -newer "$begun" 2>/dev/null)"
+    [[ -z $written ]] || resume=auto
   fi
 }
 

@@ -100,8 +100,8 @@ queue() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
   keep "$folder" "$name" "$3"
-  try_again "$folder"
-  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" || 
+  [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
+  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" ||
     fail "Slurm refused $folder/job/$name.sbatch${queued:+ (queued before it: ${queued[*]})}"
   id="${id%%;*}"
   job_id[$name]="$id"

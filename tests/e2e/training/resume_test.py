@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stopping on request, and going on with another number of ranks: the same bits as without."""
+import fcntl
 import json
 import re
 import signal
@@ -70,10 +71,12 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "whole", LONG)
         for ranks in (0, 2):
             name = f"early-{ranks}"
-            run = self.start("mlp", name, *SLOW, ranks=ranks)
-            self.assertTrue(run.wait_until(lambda: run.catches(signal.SIGUSR1, max(ranks, 1))))
-            self.assertFalse((self.folder / name).exists())
-            run.send(signal.SIGUSR1)
+            (self.folder / name).mkdir()
+            with open(self.folder / name / ".lock", "w") as lock:  # held: it cannot begin yet
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                run = self.start("mlp", name, *SLOW, ranks=ranks)
+                self.assertTrue(run.wait_until(lambda: "waiting for it to end" in run.err()))
+                run.send(signal.SIGUSR1)
             self.assertEqual(self.assert_stopped(run.wait(), name), 1)
             self.train("mlp", name, LONG)
             self.assert_same_run(name, "whole")
@@ -185,6 +188,11 @@ class ResumeTest(training.TrainingTest):
         done = self.quern("train", "mlp.toml", "--run-dir", "second", "--resume", file, ranks=2)
         self.assertEqual(set(done.codes), {0}, done)
         self.assertEqual(self.hash("second"), self.hash("whole"))
+        # With nothing left to train the folder still holds what it promises.
+        last = training.checkpoint_file(self.folder / "whole", 3 * STEPS_PER_EPOCH)
+        done = self.quern("train", "mlp.toml", "--run-dir", "third", "--resume", last, ranks=2)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertEqual(self.hash("third"), self.hash("whole"))
 
     def test_metrics_of_steps_that_were_lost_are_not_kept(self):
         self.train("mlp", "whole")

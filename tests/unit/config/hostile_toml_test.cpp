@@ -9,6 +9,7 @@
 
 #include "config/write_recipe.hpp"
 #include "small_recipe.hpp"
+#include "support/temp_dir.hpp"
 
 namespace quern {
 namespace {
@@ -127,7 +128,8 @@ TEST(HostileToml, MoreThanAMebibyteIsRefused) {
   EXPECT_EQ(error_of(kSmallRecipe + "#" + std::string((1 << 20) - kSmallRecipe.size() - 1, ' ')),
             "");
   EXPECT_THAT(error_of(std::string((1 << 20) + 1, ' ')), HasSubstr("larger than 1 MiB"));
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "huge.toml";
+  const test::TempDir folder;
+  const std::filesystem::path path = folder / "huge.toml";
   std::ofstream(path).close();
   std::filesystem::resize_file(path, std::uintmax_t{1} << 40);
   try {
@@ -137,7 +139,6 @@ TEST(HostileToml, MoreThanAMebibyteIsRefused) {
     EXPECT_EQ(error.what(),
               path.string() + ": is larger than 1 MiB, expected a recipe (a short TOML file)");
   }
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "small_recipe.hpp"
+#include "support/temp_dir.hpp"
 
 namespace quern {
 namespace {
@@ -164,7 +165,8 @@ TEST(ReadRecipe, FlatInputIsOneNumber) {
 }
 
 TEST(ReadRecipe, MissingFileAndDirectory) {
-  const std::filesystem::path missing = std::filesystem::path(testing::TempDir()) / "no.toml";
+  const test::TempDir folder;
+  const std::filesystem::path missing = folder / "no.toml";
   try {
     read_recipe(missing);
     FAIL();
@@ -173,7 +175,7 @@ TEST(ReadRecipe, MissingFileAndDirectory) {
     EXPECT_EQ(error.code(), ExitCode::bad_input);
   }
   try {
-    read_recipe(testing::TempDir());
+    read_recipe(folder.path());
     FAIL();
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("is a directory"));
@@ -181,10 +183,10 @@ TEST(ReadRecipe, MissingFileAndDirectory) {
 }
 
 TEST(ReadRecipe, ReadsAFile) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "good.toml";
+  const test::TempDir folder;
+  const std::filesystem::path path = folder / "good.toml";
   std::ofstream(path) << kSmallRecipe;
   EXPECT_EQ(read_recipe(path), parse_recipe(kSmallRecipe, "r.toml"));
-  std::filesystem::remove(path);
 }
 
 TEST(ReadRecipe, GlobalBatchThatOverflowsIsRefused) {

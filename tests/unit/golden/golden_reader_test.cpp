@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.hpp"
 #include "io/h5_file.hpp"
 #include "support/golden.hpp"
+#include "support/temp_dir.hpp"
 
 namespace quern::test {
 namespace {
@@ -133,7 +133,8 @@ TEST(GoldenCompare, ExpectCloseFailsTheTest) {
 
 TEST(Golden, RefusesOtherFiles) {
   EXPECT_THROW(load_golden("no-such-recipe"), InputError);
-  const std::string path = testing::TempDir() + "quern_not_golden.h5";
+  const TempDir folder;
+  const std::string path = folder / "not-golden.h5";
   {
     H5File file = H5File::create(path);
     file.write_string("/", "format", "quern-shard");
@@ -141,7 +142,6 @@ TEST(Golden, RefusesOtherFiles) {
     file.close();
   }
   EXPECT_THROW(load_golden_file(path), InputError);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

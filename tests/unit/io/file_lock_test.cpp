@@ -65,6 +65,33 @@ TEST(FileLock, IsFreedWhenItsProcessIsKilled) {
   waitpid(child, nullptr, 0);
 }
 
+// What a dead node leaves on an old NFS: a lock that nobody will free.
+TEST(FileLock, AnEarlierStartOfTheSameJobIsNotWaitedFor) {
+  const test::TempDir folder;
+  const auto start = [](const char* job, const char* restarts) {
+    setenv("SLURM_JOB_ID", job, 1);
+    setenv("SLURM_RESTART_COUNT", restarts, 1);
+  };
+  std::string holder;
+  const auto tell = [&](const std::string& who) { holder = who; };
+  start("99", "0");
+  const auto first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  ASSERT_TRUE(first);
+  EXPECT_THAT(this_process(), HasSubstr(", Slurm job 99, start 1"));
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  start("9", "1");
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  EXPECT_THAT(holder, HasSubstr("job 99, start 1"));
+  start("99", "1");
+  const auto second = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  ASSERT_TRUE(second);
+  start("99", "0");
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  EXPECT_THAT(holder, HasSubstr("job 99, start 2"));
+  unsetenv("SLURM_JOB_ID");
+  unsetenv("SLURM_RESTART_COUNT");
+}
+
 TEST(FileLock, FileThatCannotBeMade) {
   const test::TempDir folder;
   test::expect_error([&] { FileLock::acquire(folder / "absent/lock", kAtOnce, nobody_waits); },

@@ -59,7 +59,8 @@ TEST(RunFolder, BelongsToOneTrainingAtATime) {
   expect_error([&] { RunFolder(dir / "file/run").lock(); }, ExitCode::bad_input,
                {"cannot make the run folder", "file/run"});
   fs::create_directories(dir / "other/.lock");
-  expect_error([&] { RunFolder(dir / "other").lock(); }, ExitCode::failure, {"other/.lock"});
+  expect_error([&] { RunFolder(dir / "other").lock(); }, ExitCode::bad_input,
+               {"cannot write the run folder", "other/.lock"});
 }
 
 TEST(RunFolder, FileInTheWay) {
