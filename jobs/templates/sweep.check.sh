@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2153  # value is of jobs/lib/submit
+# shellcheck shell=bash disable=SC2154,SC2153,SC2034  # value is of jobs/lib/submit
 # SPDX-License-Identifier: Apache-2.0
 # What a sweep must fulfil beyond the types of its keys.
 
