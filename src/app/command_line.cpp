@@ -41,6 +41,13 @@ Option& Option::not_negative() {
   return *this;
 }
 
+Option& Option::not_empty() {
+  option_->check([](const std::string& value) {
+    return value.empty() ? std::string("is empty (a variable that was not set?)") : std::string();
+  });
+  return *this;
+}
+
 Option& Option::one_of(const std::vector<std::string>& values) {
   option_->check(CLI::IsMember(values));
   return *this;

@@ -31,6 +31,7 @@ class Option {
   // What else is wrong usage:
   Option& in_range(std::int64_t least, std::int64_t most);
   Option& not_negative();
+  Option& not_empty();
   Option& one_of(const std::vector<std::string>& values);
 
  private:

@@ -29,14 +29,26 @@ quern::ExitCode run(const quern::Command& command) {
   }
 }
 
+// The command that was being read, or the program.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  return given.empty() ? app : innermost(*given.back());
+}
+
 std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> rest = app.remaining();
-  if (rest.empty() || !app.get_subcommands().empty()) return error.what();
+  const CLI::App& asked = innermost(app);
+  const std::vector<std::string> rest = asked.remaining();
   std::string known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : asked.get_subcommands([](const CLI::App*) { return true; })) {
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  return "there is no command '" + rest.front() + "' (known: " + known + ")";
+  std::string problem = error.what();
+  if (!known.empty() && !rest.empty()) {
+    problem = "there is no command '" + rest.front() + "'" +
+              (&asked == &app ? "" : " of '" + asked.get_name() + "'") + " (known: " + known + ")";
+  }
+  return problem + "; quern " + (&asked == &app ? "" : asked.get_name() + " ") +
+         "--help tells the usage";
 }
 
 // Help, or wrong usage: the same on all ranks, so `speaks` on rank 0 only.
@@ -46,7 +58,7 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
     return quern::ExitCode::done;
   }
   if (speaks) {
-    quern::log::error(usage_problem(app, error) + "; quern --help tells the usage");
+    quern::log::error(usage_problem(app, error));
   } else {
     // Launchers end all ranks once one has failed: let rank 0 speak first.
     std::this_thread::sleep_for(std::chrono::seconds(1));

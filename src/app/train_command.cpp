@@ -78,8 +78,10 @@ Command add_train_command(CommandLine app) {
                   "Override a key of the recipe: key.path=value (may be repeated)")
       .type_name("KEY=VALUE")
       .one_value_each();
-  command.add_option("--run-dir", options->run_dir,
-                     "Folder of the run (default: runs/<name of the recipe>)");
+  command
+      .add_option("--run-dir", options->run_dir,
+                  "Folder of the run (default: runs/<name of the recipe>)")
+      .not_empty();
   command
       .add_option("--resume", options->resume,
                   "auto: continue from the newest good checkpoint of the run folder; never: refuse "

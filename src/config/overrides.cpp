@@ -74,7 +74,7 @@ std::size_t find_layer(const toml::array& layers, const std::string& part, const
   const std::vector<std::string> names = layer_names(layers);
   const auto found = std::find(names.begin(), names.end(), part);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  throw OverrideError{key, "unknown layer " + suggest_name(part, names)};
+  throw OverrideError{key, "unknown layer '" + printable(part) + "' " + suggest_name(part, names)};
 }
 
 /// A table inside `parent`, made where there is none. A string is short for a table with a type.

@@ -40,15 +40,26 @@ void keep_split(std::vector<ShardFile>& files, const std::filesystem::path& fold
   std::erase_if(files, [&](const ShardFile& file) { return file.says.split != split; });
 }
 
+// For relative paths: most often the program was started elsewhere.
+std::string seen_from(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  return folder.is_absolute() || error ? "" : fmt::format(" in '{}'", here.string());
+}
+
 // -> the files of one whole set in the order of their indices.
 std::vector<ShardFile> find_set(const std::filesystem::path& folder, const std::string& split) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
-    throw InputError(fmt::format("no folder '{}' ('quern shard' makes shards)", folder.string()));
+    throw InputError(fmt::format("no folder '{}'{} ('quern shard' makes shards)", folder.string(),
+                                 seen_from(folder)));
   }
   std::vector<ShardFile> files = list_shard_files(folder);
   if (files.empty()) {
-    throw InputError(fmt::format("no shards in '{}' ('quern shard' makes them)", folder.string()));
+    const bool holds_sets = std::filesystem::is_directory(folder / "train", error);
+    throw InputError(fmt::format(
+        "no shards in '{0}' ({1})", folder.string(),
+        holds_sets ? "its folders train and test are data sets" : "'quern shard' makes them"));
   }
   keep_split(files, folder, split);
   std::set<std::string> names;

@@ -12,7 +12,7 @@ namespace quern {
 
 std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder) {
   return load_newest_good(folder, [](const std::filesystem::path&, const std::string& problem) {
-    log::warn(problem + "; the next older checkpoint is used");
+    log::warn(problem + "; this checkpoint is passed over");
   });
 }
 

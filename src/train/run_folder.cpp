@@ -69,8 +69,8 @@ void RunFolder::create(const std::string& recipe_text) const {
   }
 }
 
-void RunFolder::mark_done() const {
-  write_file(done_file(), "");
+void RunFolder::mark_done(const std::string& model_hash) const {
+  write_file(done_file(), model_hash + "\n");
 }
 
 }  // namespace quern

@@ -39,8 +39,8 @@ class RunFolder {
   /// Makes checkpoints/ and log/ inside, replaces recipe.toml and removes DONE. InputError when it
   /// cannot be written.
   void create(const std::string& recipe_text) const;
-  /// Writes DONE. Throws Error when it cannot.
-  void mark_done() const;
+  /// Writes DONE, with the model's hash in it. Throws Error when it cannot.
+  void mark_done(const std::string& model_hash) const;
 
  private:
   std::filesystem::path folder_;

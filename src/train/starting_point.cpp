@@ -18,6 +18,12 @@ void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
   const Recipe theirs = parse_recipe(their_text, where);
   const auto difference = first_difference(ours.recipe, ours.global_batch, theirs, their_batch);
   if (!difference) return;
+  if (difference->key == "data.global_batch" && ours.recipe.data.batch_per_rank > 0) {
+    throw InputError(
+        where + " is of a run with a global batch of " + difference->theirs +
+        ", but data.batch_per_rank makes " + difference->ours +
+        " now: start as many ranks as then, or give --set data.global_batch=" + difference->theirs);
+  }
   throw InputError(where + " is of another recipe: " + difference->key + " is " +
                    difference->theirs + " there, and " + difference->ours +
                    " now (take another --run-dir, or the old value)");
@@ -53,6 +59,9 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
   }
   if (resume == "auto") {
     start = load_newest(folder.checkpoints());
+  } else if (!std::filesystem::exists(resume)) {
+    throw InputError("--resume: there is no checkpoint '" + resume +
+                     "' (expected auto, never or a checkpoint file)");
   } else {
     start = read_checkpoint(resume);
     refuse_later_checkpoints(folder, start->state().progress.step);
@@ -69,6 +78,12 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
   const RunOrigin& origin = start->state().origin;
   refuse_other_recipe(run, origin.recipe, static_cast<int>(origin.global_batch),
                       start->path().string());
+  const std::int64_t trained = start->state().progress.epoch;
+  if (trained > run.recipe.train.epochs) {
+    throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +
+                     start->path().string() + "' has trained " + std::to_string(trained) +
+                     " already (expected at least as many, or another --run-dir)");
+  }
   if (origin.data_sha256 != run.data_hash) {
     throw InputError("'" + start->path().string() + "' was trained on other data (SHA-256 " +
                      origin.data_sha256.substr(0, 12) + ", expected " +

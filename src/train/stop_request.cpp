@@ -57,4 +57,8 @@ std::string StopRequest::reason() const {
   return file_seen_ ? "the file " + stop_file_.string() : "another rank";
 }
 
+std::string StopRequest::condition() const {
+  return g_signal == 0 && file_seen_ ? "remove that file, then " : "";
+}
+
 }  // namespace quern

@@ -34,6 +34,8 @@ class StopRequest {
   void accept() { accepted_ = true; }
   /// "SIGUSR1", "SIGTERM", "the file STOP", or "another rank" when this one was not asked.
   std::string reason() const;
+  /// What has to be done before the run can go on: "remove that file, then "; mostly nothing.
+  std::string condition() const;
 
  private:
   std::filesystem::path stop_file_;

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/model_hash.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
@@ -67,7 +68,7 @@ ExitCode Trainer::run() {
       log_step(report);
       if (report.stop) {
         stop.accept();
-        return stop_early(stop.reason());
+        return stop_early(stop);
       }
       if (progress_.cursor < train_.count && is_checkpoint_due()) try_checkpoint();
     }
@@ -75,7 +76,7 @@ ExitCode Trainer::run() {
   }
   finish_with_checkpoint();
   bar_->finish();
-  if (comm_.rank() == 0) folder_.mark_done();
+  if (comm_.rank() == 0) folder_.mark_done(hash_of_model());
   return ExitCode::done;
 }
 
@@ -233,11 +234,16 @@ void Trainer::write_checkpoint() {
   checkpoints_->write(snapshot.state);
 }
 
-ExitCode Trainer::stop_early(const std::string& reason) {
+std::string Trainer::hash_of_model() const {
+  return model_hash(Snapshot(model_.network().table(), model_.parameters(), nullptr).state.model);
+}
+
+ExitCode Trainer::stop_early(const StopRequest& stop) {
   finish_with_checkpoint();
   if (comm_.rank() == 0) {
-    bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" + reason +
-               "); a checkpoint is written, the same command goes on");
+    bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
+               stop.reason() + "); a checkpoint is written, " + stop.condition() +
+               "the same command goes on");
   }
   return ExitCode::requeue;
 }

@@ -57,7 +57,8 @@ class Trainer {
   void try_checkpoint();
   void finish_with_checkpoint();
   void write_checkpoint();
-  ExitCode stop_early(const std::string& reason);
+  std::string hash_of_model() const;
+  ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();
   MetricsRecord record(const char* kind, std::int64_t epoch, double loss, double correct,

@@ -90,6 +90,7 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
   transport_ = connect_devices(comm_, recipe_.parallel.backend);
   trainer_.emplace(recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
                    TrainerOptions{.transport = transport_.get()});
+  warn_of_large_batch();
   warn_of_idle_ranks();
 }
 
@@ -118,6 +119,12 @@ void TrainingRun::check_same_samples() const {
     if (mine != first)
       throw InputError("the program hands over other samples than on rank 0, expected the same");
   });
+}
+
+void TrainingRun::warn_of_large_batch() const {
+  if (global_batch_ <= samples_.count) return;
+  log::warn("the global batch is " + std::to_string(global_batch_) + ", but there are only " +
+            std::to_string(samples_.count) + " samples: every step takes all of them");
 }
 
 void TrainingRun::warn_of_idle_ranks() const {

@@ -58,6 +58,7 @@ class TrainingRun {
   void find_start();
   void find_start_again();
   void check_same_samples() const;
+  void warn_of_large_batch() const;
   void warn_of_idle_ranks() const;
 
   const Recipe recipe_;

@@ -77,7 +77,7 @@ class SubmitTest(unittest.TestCase):
     def test_values(self):
         for value in ("NODES=0", "NODES=-1", "NODES=two", "TIME=soon", "TIME=0", "TIME=1:2:3:4",
                       "REQUEUE=maybe", "PARTITION=a b", 'MEM="16G"', "SET=lr", "SBATCH=mail",
-                      "RECIPE=none.toml"):
+                      "RESUME=none.h5", "RECIPE=none.toml"):
             values = [value] if not value.startswith("RECIPE") else []
             if values:
                 self.refuse_train("generic", values, value.split("=")[0])

@@ -21,7 +21,9 @@ choose_resume() {
 begin_run() {
   local reason
   start_step="$(newest_step "$run_dir")"
-  say "start $((${SLURM_RESTART_COUNT:-0} + 1)) on ${SLURM_JOB_NODELIST:-?}, newest checkpoint: step $start_step"
+  local newest="newest checkpoint: step $start_step"
+  ((start_step >= 0)) || newest="no checkpoint yet"
+  say "start $((${SLURM_RESTART_COUNT:-0} + 1)) on ${SLURM_JOB_NODELIST:-?}, $newest"
   reason="$(reason_not_to_start "$run_dir")"
   if [[ -n $reason ]]; then
     say "$reason"

@@ -69,7 +69,15 @@ resolve() {
   if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
     fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
   fi
+  check_resume
   resolve_program
+}
+
+check_resume() {
+  case "${value[RESUME]:-auto}" in
+    auto | never) ;;
+    *) [[ -f ${value[RESUME]} ]] || fail "RESUME=${value[RESUME]}: auto, never or a checkpoint file was expected" ;;
+  esac
 }
 
 # job NAME TEMPLATE DEPENDENCY KEY=VALUE...: NAME is that of its script and log; DEPENDENCY as after

@@ -53,7 +53,9 @@ Threads of a rank; without it and SLURM_CPUS_PER_TASK the processors of the rank
 .TP
 .B QUERN_BIND
 .B cores
-divides the processors among the ranks of a node where the launcher does not.
+divides the processors among the ranks of a node where the launcher does not;
+.B none
+leaves them as they are.
 .TP
 .B QUERN_CPU
 .BR x86\-64 ", " avx2 " or " avx512
@@ -64,6 +66,17 @@ says which were taken.
 .B QUERN_SHARE_GPU
 .B 1
 allows several ranks on one GPU.
+.TP
+.B QUERN_NCCL_TIMEOUT
+Seconds after which ranks that wait for each other's gradients give up.
+.TP
+.B QUERN_GRAPH
+.B 0
+launches the kernels of a step one by one instead of a recorded graph.
+.TP
+.B QUERN_DEVICE_KERNELS
+.B 1
+runs the kernels for devices on the processor, slowly: for tests.
 .SH FILES
 A run folder holds
 .I recipe.toml
@@ -71,9 +84,15 @@ A run folder holds
 .IR metrics.jsonl ,
 .IR checkpoints/ckpt\-<step>.h5 ,
 .I DONE
-once the last epoch is trained, and
+with the model's hash once the last epoch is trained,
+.I .lock
+against two trainings at once, and
 .IR STOP ,
 which a user makes to stop cleanly.
+.I log/
+and
+.I job/
+are the job toolkit's.
 .PP
 .B quern info
 names the folder
@@ -103,6 +122,8 @@ std::string escaped(const std::string& text) {
 }
 
 std::string sentence(std::string text) {
+  // A value or a key at the begin ("auto: ...", "train.determinism: ...") keeps its name.
+  if (text.substr(0, text.find(' ')).find_first_of(":.") != std::string::npos) return escaped(text);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return escaped(text);
 }

@@ -65,13 +65,27 @@ class BadFilesTest(RefusalTest):
         file = checkpoint_file(self.folder / "run", 13)
         self.refused([*TRAIN, "--resume", file], "step 26", "(13)", "--run-dir")
 
+    def test_fewer_epochs_than_trained(self):
+        self.train("mlp", "run", "train.epochs=2")
+        self.refused([*TRAIN, "--set", "train.epochs=1"], "train.epochs is 1", "trained 2")
+
+    def test_batch_per_rank_on_other_ranks(self):
+        self.train("mlp", "run", "train.epochs=1", "data.batch_per_rank=50")
+        setting = ["--set", "data.batch_per_rank=25"]
+        self.refused([*TRAIN, *setting], "global batch of 50", "makes 25", "data.global_batch=50",
+                     ranks=[0, 1])
+        self.train("mlp", "run", "train.epochs=2", "data.global_batch=50", ranks=2)
+
+    def test_run_folder_from_an_empty_variable(self):
+        self.refused(["train", "mlp.toml", "--run-dir", ""], "--run-dir", "is empty")
+
     def test_checkpoint_of_another_network(self):
         self.train("conv", "conv", "train.epochs=1")
         file = checkpoint_file(self.folder / "conv", 13)
         self.refused([*TRAIN, "--resume", file], "network.layers", "conv2d")
 
     def test_checkpoint_that_is_none(self):
-        self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5")
+        self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5", "auto, never")
         self.refused([*TRAIN, "--resume", "train"], "train", ranks=[0])
         (self.folder / "bad.h5").write_text("not HDF5")
         self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)

@@ -91,6 +91,8 @@ class BadRecipeTest(RefusalTest):
 
     def test_unknown_subcommand_and_options(self):
         self.refused(["trian"], "no command 'trian'", "known: train, ")
+        self.refused(["checkpoint", "foo"], "no command 'foo' of 'checkpoint'", "known: ls, ",
+                     "quern checkpoint --help")
         self.refused([], "subcommand", ranks=[0])
         self.refused(["train"], "recipe", ranks=[0])
         self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")

@@ -48,7 +48,9 @@ class ResumeTest(training.TrainingTest):
         self.assertTrue(self.wait_for_step(run, name, second + 3))
         stop = self.folder / name / "STOP"
         stop.touch()
-        third = self.assert_stopped(run.wait(), name)
+        done = run.wait()
+        third = self.assert_stopped(done, name)
+        self.assertIn("remove that file, then the same command goes on", done.out)
         self.assertGreater(third, second)
         stop.unlink()
 
@@ -163,6 +165,7 @@ class ResumeTest(training.TrainingTest):
         lines = metrics(self.folder / "run")
         done = self.train("mlp", "run", ranks=2)
         self.assertIn("done", done.out)
+        self.assertEqual((self.folder / "run" / "DONE").read_text(), self.hash("run"))
         self.assertEqual(tree(self.folder / "run" / "checkpoints"), before)
         self.assertEqual(metrics(self.folder / "run"), lines)
 

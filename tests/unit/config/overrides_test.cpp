@@ -80,7 +80,7 @@ TEST(Overrides, ProblemsAreReportedAsTheirs) {
 
 TEST(Overrides, PathsThatLeadNowhere) {
   EXPECT_EQ(error_with({"network.layers.conv2.channels=3"}),
-            "--set: network.layers: unknown layer (did you mean 'conv1'?)");
+            "--set: network.layers: unknown layer 'conv2' (did you mean 'conv1'?)");
   EXPECT_EQ(error_with({"network.layers.5.channels=3"}),
             "--set: network.layers: there is no entry 5, expected a number below 5");
   EXPECT_THAT(error_with({"network.layers.99999999999999999999.channels=3"}),

@@ -39,7 +39,7 @@ TEST(RunFolder, DoneEndsWhenTheRunGoesOn) {
   const TempDir dir;
   const RunFolder folder(dir / "run");
   folder.create("r");
-  folder.mark_done();
+  folder.mark_done("0123");
   EXPECT_TRUE(fs::exists(dir / "run/DONE"));
   folder.create("r");
   EXPECT_FALSE(fs::exists(dir / "run/DONE"));
