@@ -44,7 +44,8 @@ def start(workload, precision, arguments):
     """{name: contender}, Quern first."""
     path, _ = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    settings = [*arguments.set, f"train.precision={precision}"]
+    # Neither side reports losses rank by rank.
+    settings = ["train.per_rank_loss=false", *arguments.set, f"train.precision={precision}"]
     contenders = {"quern": GpuQuernStep(arguments.quern, path, steps, settings)}
     try:
         for peer in arguments.peers:

@@ -66,7 +66,8 @@ class DeviceTransport {
   virtual void check() {}
 
   /// Gives up exchanges under way, so that nobody waits for them for ever. Nothing else may be
-  /// called afterwards. Not collective: call it before the ranks agree on an error.
+  /// called afterwards. The transport must outlive the graphs that hold its exchanges, all the more
+  /// after this. Not collective: call it before the ranks agree on an error.
   virtual void abort() noexcept {}
 };
 

@@ -36,6 +36,9 @@ class BucketReducer final : public GradientReducer {
                 std::int64_t bucket_floats = kBucketFloats);
 
   int num_partials(const BatchPartition& partition, int rank) const override;
+  std::int64_t exchange_floats() const override {
+    return size() > 1 && order_ == SumOrder::tree ? padded() : 0;
+  }
   void complete_from(const ExecSpace& exec, ReductionPlan plan, std::int64_t offset) override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   bool is_capturable() const override { return size() == 1 || transport_.is_capturable(); }

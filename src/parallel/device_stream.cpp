@@ -23,6 +23,7 @@ constexpr auto create_event = [](Event* event) {
 };
 constexpr auto destroy_event = cudaEventDestroy;
 constexpr auto query_stream = cudaStreamQuery;
+constexpr auto forget_error = cudaGetLastError;
 constexpr auto error_text = cudaGetErrorString;
 constexpr auto native = [](const ExecSpace& exec) { return exec.cuda_stream(); };
 constexpr auto record = [](Event event, const ExecSpace& exec) {
@@ -40,6 +41,7 @@ constexpr auto create_event = [](Event* event) {
 };
 constexpr auto destroy_event = hipEventDestroy;
 constexpr auto query_stream = hipStreamQuery;
+constexpr auto forget_error = hipGetLastError;
 constexpr auto error_text = hipGetErrorString;
 constexpr auto native = [](const ExecSpace& exec) { return exec.hip_stream(); };
 constexpr auto record = [](Event event, const ExecSpace& exec) {
@@ -68,7 +70,11 @@ ExecSpace make_instance() {
 
 bool is_idle(const ExecSpace& exec) {
   const auto code = query_stream(native(exec));
-  if (code == kNotReady) return false;
+  if (code == kNotReady) {
+    (void)
+        forget_error();  // "not ready" would be found behind the next launch, as if that had failed
+    return false;
+  }
   check(code, "a step");
   return true;
 }

@@ -55,6 +55,9 @@ class GradientReducer {
   /// Makes a plan for a partition of this communicator's ranks. Before allocate().
   ReductionPlan add_plan(const BatchPartition& partition);
 
+  /// Floats on the device that allocate() will take beside the partials, small buffers left out.
+  virtual std::int64_t exchange_floats() const { return 0; }
+
   /// Once, after the last plan: makes all buffers.
   void allocate();
 

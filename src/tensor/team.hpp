@@ -25,9 +25,10 @@ KOKKOS_INLINE_FUNCTION constexpr int scratch_level() {
   return kHostExecution ? 1 : 0;
 }
 
-/// Threads launched with more than this many bytes of arguments would wait for a copy of them
-/// (Kokkos puts larger functors into constant memory and fences before it does so again).
-inline constexpr std::size_t kMaxFunctorBytes = 448;
+/// Threads launched with more than this many bytes of arguments would wait for a copy of them:
+/// Kokkos puts what is larger than 512 bytes with its policy, which takes about 150, into constant
+/// memory, and fences before it does so again.
+inline constexpr std::size_t kMaxFunctorBytes = 320;
 
 /// Runs kernel(team) for `num_teams` teams of Kernel::kThreads threads with Kernel::kScratchBytes
 /// of scratch memory each.

@@ -56,6 +56,16 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
 }
 
 ExitCode Trainer::run() {
+  try {
+    return train();
+  } catch (...) {
+    // Before buffers go: freeing them would wait for exchanges whose other side never comes.
+    if (options_.transport) options_.transport->abort();
+    throw;
+  }
+}
+
+ExitCode Trainer::train() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   while (progress_.epoch < recipe_.train.epochs) {

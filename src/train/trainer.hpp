@@ -46,6 +46,7 @@ class Trainer {
   Evaluation evaluate_test_set();
 
  private:
+  ExitCode train();
   void open_outputs();
   void enqueue_step(bool vote_to_stop);
   bool is_report_due() const;

@@ -116,8 +116,8 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   const std::int64_t block_size = model_.network().table().block_size();
   const std::int64_t stride = reducer_->partial_stride();
   const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
-  const std::int64_t floats =
-      (1 + num_state_arrays(recipe.optimizer)) * block_size + partials * stride;
+  const std::int64_t floats = (1 + num_state_arrays(recipe.optimizer)) * block_size +
+                              partials * stride + reducer_->exchange_floats();
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
                                 model_.network().memory_bytes(full_.max_slots()),
                                 floats * static_cast<std::int64_t>(sizeof(float))};

@@ -54,7 +54,7 @@ class GpuCheckTest(unittest.TestCase):
     def test_page_says_what_passed_and_what_failed(self):
         build = self.folder / "build"
         (build / "bin").mkdir(parents=True)
-        (build / "CMakeCache.txt").write_text("")
+        (build / "CMakeCache.txt").write_text("QUERN_ENABLE_NCCL:BOOL=ON\n")
         page = self.folder / "gpu.md"
         page.write_text(PAGE)
         self.tool("nvidia-smi", "echo 'Some GPU, 1.2'")
@@ -67,7 +67,8 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("broken", output)
         text = page.read_text()
         self.assertIn("GPU and driver: Some GPU, 1.2; CUDA release 13.0; NCCL 2.28.9; Quern abc.", text)
-        self.assertIn("| ctest -L unit | passed |\n| ctest -L gpu | passed |\n| ctest -L nccl | **failed** |", text)
+        self.assertIn("| ctest -L unit | passed |\n| ctest -L gpu | passed |\n| ctest -L e2e | passed |\n"
+                      "| ctest -L nccl | **failed** |", text)
         self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
         self.assertNotIn("old", text)
 

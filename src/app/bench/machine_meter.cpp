@@ -15,8 +15,8 @@ MachineMeter::MachineMeter(Communicator& comm) : comm_(comm) {
   const auto add = [this](std::int64_t cache, std::int64_t array) {
     probes_.push_back({cache, array, ReadBandwidth(exec_, array), {}});
   };
-  add(caches.l2, caches.l2 / 2);
-  add(caches.l3, caches.l3 / 2);
+  add(caches.l2, std::min(caches.l2 / 2, kLargest));
+  add(caches.l3, std::min(caches.l3 / 2, kLargest));
   add(0, std::min(4 * caches.l3, kLargest));
 }
 

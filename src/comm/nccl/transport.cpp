@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -32,17 +33,8 @@ class NcclTransport final : public DeviceTransport {
         name_(nccl_library_version()) {}
 
   ~NcclTransport() override {
-    // Finalising waits for the other ranks, which may never come when this one fails.
-    if (std::uncaught_exceptions() > exceptions_at_start_) abort();
-    if (!comm_) return;
-    try {
-      caller_.check(ncclCommFinalize(comm_), "ncclCommFinalize", comm_);
-      wait_until_ready("ncclCommFinalize");
-      caller_.check(ncclCommDestroy(comm_), "ncclCommDestroy");
-    } catch (const std::exception& error) {
-      log::error(error.what());
-      abort();
-    }
+    leave();
+    if (aborting_.joinable()) aborting_.join();
   }
 
   void join(const ncclUniqueId& id) {
@@ -100,13 +92,33 @@ class NcclTransport final : public DeviceTransport {
 
   void check() override { caller_.check(state(), "an exchange by NCCL", comm_); }
 
+  // ncclCommAbort tells the kernels to stop, at once, and then waits until the recorded steps that
+  // hold the communicator are gone. They belong to whoever calls this: a thread has to wait.
   void abort() noexcept override {
     if (!comm_) return;
-    (void)ncclCommAbort(comm_);
-    comm_ = nullptr;
+    const auto end = [comm = std::exchange(comm_, nullptr)] { (void)ncclCommAbort(comm); };
+    try {
+      aborting_ = std::thread(end);
+    } catch (const std::exception&) {
+      end();
+    }
   }
 
  private:
+  void leave() {
+    // Finalising waits for the other ranks, which may never come when this one fails.
+    if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+    if (!comm_) return;
+    try {
+      caller_.check(ncclCommFinalize(comm_), "ncclCommFinalize", comm_);
+      wait_until_ready("ncclCommFinalize");
+      caller_.check(ncclCommDestroy(comm_), "ncclCommDestroy");
+    } catch (const std::exception& error) {
+      log::error(error.what());
+      abort();
+    }
+  }
+
   static NcclStream native(DeviceStream stream) { return static_cast<NcclStream>(stream.handle); }
 
   ncclResult_t state() const {
@@ -146,6 +158,7 @@ class NcclTransport final : public DeviceTransport {
   milliseconds deadline_;
   std::string name_;
   ncclComm_t comm_ = nullptr;
+  std::thread aborting_;
 };
 
 }  // namespace

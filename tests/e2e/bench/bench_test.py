@@ -71,9 +71,9 @@ class BenchTest(training.TrainingTest):
             for name in ("step", "profiled_step", "all_kernels"):
                 self.check_time(conv, name)
             layers = {row["layer"] for row in conv["kernels"]}
-            # The first convolution has taken over its ReLU and pool.
             self.assertLessEqual({"conv1", "dropout1", "fc1", ""}, layers)
-            self.assertNotIn("max_pool2d1", layers)
+            # On a processor the first convolution has taken over its ReLU and pool.
+            self.assertEqual("max_pool2d1" in layers, "Cuda" in self.quern("info").out)
             for row in conv["kernels"] + mlp["kernels"]:
                 self.assertTrue(row["kernel"].startswith("quern::"), row)
                 self.assertGreaterEqual(row["calls"], 1)

@@ -142,7 +142,7 @@ TEST_F(Nccl, RankThatCannotJoinIsNamed) {
 }
 
 TEST_F(Nccl, ErrorThatComesLaterIsFoundByPollingAndNamesTheRank) {
-  const auto transport = start_nccl(world(), kLong);
+  auto transport = start_nccl(world(), kLong);
   fake_nccl().async_error = ncclRemoteError;
   try {
     transport->check();
@@ -153,8 +153,20 @@ TEST_F(Nccl, ErrorThatComesLaterIsFoundByPollingAndNamesTheRank) {
   }
   transport->abort();
   transport->abort();  // once is enough
-  EXPECT_EQ(fake_nccl().aborted, 1);
   EXPECT_THROW(transport->check(), Error) << "nothing may be called any more";
+  transport.reset();
+  EXPECT_EQ(fake_nccl().aborted, 1);
+}
+
+// NCCL's own abort does, and they are its caller's.
+TEST_F(Nccl, AbortDoesNotWaitForRecordedGraphs) {
+  auto transport = start_nccl(world(), kLong);
+  testing::recorded_graphs() = 1;
+  transport->abort();
+  EXPECT_EQ(fake_nccl().aborted, 0);
+  testing::recorded_graphs() = 0;
+  transport.reset();
+  EXPECT_EQ(fake_nccl().aborted, 1);
 }
 
 TEST_F(Nccl, ExceptionAbortsInsteadOfWaitingForTheOthers) {

@@ -170,7 +170,8 @@ TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
   for (; code == ExitCode::requeue && runs < 10; ++runs) {
     Model model(recipe);
     const auto transport = transport_of(world());
-    Trainer trainer(recipe, world(), folder, model, samples, &test, {.transport = transport.get()});
+    Trainer trainer(recipe, world(), folder, model, samples, &test,
+                    {.transport = transport.get(), .report_every_steps = 1});
     std::optional<LoadedCheckpoint> start;
     if (world().rank() == 0) start = load_newest_good(folder.checkpoints(), nullptr);
     if (broadcast_value(world(), start.has_value())) {

@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 using quern::testing::fake_nccl;
@@ -65,6 +67,11 @@ namespace quern::testing {
 FakeNccl& fake_nccl() {
   static FakeNccl fake;
   return fake;
+}
+
+std::atomic<int>& recorded_graphs() {
+  static std::atomic<int> count = 0;
+  return count;
 }
 
 }  // namespace quern::testing
@@ -133,6 +140,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  while (quern::testing::recorded_graphs() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   ++fake_nccl().aborted;
   delete comm;
   return ncclSuccess;

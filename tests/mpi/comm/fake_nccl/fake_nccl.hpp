@@ -2,6 +2,8 @@
 // What a test may do to the stand-in, and see of it.
 #pragma once
 
+#include <atomic>
+
 #include "mpi/comm/fake_nccl/nccl.h"
 
 namespace quern::testing {
@@ -22,7 +24,10 @@ struct FakeNccl {
   bool ids_differ = false;  ///< ranks joined with different ids
 };
 
-/// The one stand-in of this process.
+/// Recorded graphs that hold exchanges: ncclCommAbort waits until there is none.
+std::atomic<int>& recorded_graphs();
+
+/// The one stand-in of this process. ncclCommAbort may run on a thread of its own.
 FakeNccl& fake_nccl();
 
 }  // namespace quern::testing
