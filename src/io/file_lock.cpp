@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
 constexpr std::size_t kHolderBytes = 256;
+// The name of whoever had the lock before may still stand there while the next one writes its own.
+constexpr std::chrono::seconds kTakeOver{2};
 
 std::string read_holder(int descriptor) {
   std::array<char, kHolderBytes> bytes;
@@ -72,31 +74,31 @@ std::optional<FileLock> FileLock::acquire(
     const std::filesystem::path& path, std::chrono::milliseconds patience,
     const std::function<void(const std::string& holder)>& on_wait) {
   FileLock lock(open_file(path));
-  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
   while (flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return lock;  // no locks here
     const std::string holder = read_holder(lock.descriptor_);
-    if (is_earlier_start(holder)) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited >= kTakeOver && is_earlier_start(holder)) {
       std::error_code gone_already;
       std::filesystem::remove(path, gone_already);
       lock = FileLock(open_file(path));
       continue;
     }
-    if (!std::exchange(lock.waited_, true)) on_wait(holder);
-    if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+    if (!std::exchange(told, true)) on_wait(holder);
+    if (waited >= patience) return std::nullopt;
     std::this_thread::sleep_for(kPause);
   }
   write_holder(lock.descriptor_);
   return lock;
 }
 
-FileLock::FileLock(FileLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), waited_(other.waited_) {}
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
-  std::swap(waited_, other.waited_);
   return *this;
 }
 

@@ -71,8 +71,8 @@ ExecSpace make_instance() {
 bool is_idle(const ExecSpace& exec) {
   const auto code = query_stream(native(exec));
   if (code == kNotReady) {
-    (void)
-        forget_error();  // "not ready" would be found behind the next launch, as if that had failed
+    // Or "not ready" would be found behind the next launch, as if that had failed.
+    (void)forget_error();
     return false;
   }
   check(code, "a step");

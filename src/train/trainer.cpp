@@ -86,7 +86,7 @@ ExitCode Trainer::train() {
   }
   finish_with_checkpoint();
   bar_->finish();
-  if (comm_.rank() == 0) folder_.mark_done(hash_of_model());
+  run_on_root(comm_, [&] { folder_.mark_done(hash_of_model()); });
   return ExitCode::done;
 }
 

@@ -32,7 +32,6 @@ TEST(FileLock, IsGrantedToOneAndThenToTheNext) {
   {
     const auto first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
     ASSERT_TRUE(first);
-    EXPECT_FALSE(first->waited());
     EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
     EXPECT_EQ(holder, this_process());
     EXPECT_THAT(holder, HasSubstr("process " + std::to_string(getpid()) + " on "));
@@ -60,13 +59,12 @@ TEST(FileLock, IsFreedWhenItsProcessIsKilled) {
   };
   const auto lock = FileLock::acquire(folder / "lock", kLong, kill_it);
   ASSERT_TRUE(lock);
-  EXPECT_TRUE(lock->waited());
   EXPECT_EQ(waits, 1);
   waitpid(child, nullptr, 0);
 }
 
 // What a dead node leaves on an old NFS: a lock that nobody will free.
-TEST(FileLock, AnEarlierStartOfTheSameJobIsNotWaitedFor) {
+TEST(FileLock, IsTakenFromAnEarlierStartOfTheSameJob) {
   const test::TempDir folder;
   const auto start = [](const char* job, const char* restarts) {
     setenv("SLURM_JOB_ID", job, 1);
@@ -83,11 +81,13 @@ TEST(FileLock, AnEarlierStartOfTheSameJobIsNotWaitedFor) {
   EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
   EXPECT_THAT(holder, HasSubstr("job 99, start 1"));
   start("99", "1");
-  const auto second = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  const auto second = FileLock::acquire(folder / "lock", kLong, tell);
   ASSERT_TRUE(second);
   start("99", "0");
   EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
   EXPECT_THAT(holder, HasSubstr("job 99, start 2"));
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", milliseconds(2500), tell));
   unsetenv("SLURM_JOB_ID");
   unsetenv("SLURM_RESTART_COUNT");
 }
