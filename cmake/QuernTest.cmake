@@ -1,3 +1,11 @@
+# The one file that is compiled with the source tree's place.
+add_library(quern_test_source_folder STATIC
+  ${PROJECT_SOURCE_DIR}/tests/support/source_folder.cpp)
+target_include_directories(quern_test_source_folder PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(quern_test_source_folder PRIVATE quern_warnings)
+target_compile_definitions(quern_test_source_folder PRIVATE
+  QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
 # The main of many tests, compiled once: an object library, made by the first test that wants it.
 function(quern_test_main kind)
   set(main quern_test_${kind}_main)
@@ -23,10 +31,9 @@ function(quern_test)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${target} ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gmock quern_warnings)
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} quern_test_source_folder
+                                          GTest::gtest GTest::gmock quern_warnings)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${target} PRIVATE
-    QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUERN_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(ARG_RANKS OR ARG_KOKKOS)
     list(APPEND ARG_LIBRARIES Kokkos::kokkos)
   endif()

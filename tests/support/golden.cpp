@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "io/h5_file.hpp"
+#include "support/source_folder.hpp"
 
 namespace quern::test {
 
@@ -103,7 +104,7 @@ std::int64_t GoldenTensor::count() const {
 }
 
 Golden load_golden(const std::string& name) {
-  return load_golden_file(std::string(QUERN_SOURCE_DIR) + "/tests/golden/" + name + ".h5");
+  return load_golden_file(source_folder() / "tests/golden" / (name + ".h5"));
 }
 
 Golden load_golden_file(const std::string& path) {

@@ -13,6 +13,7 @@
 #include "app/reference/pages.hpp"
 #include "config/layer_keys.hpp"
 #include "config/recipe_keys.hpp"
+#include "support/source_folder.hpp"
 
 namespace quern {
 namespace {
@@ -31,7 +32,7 @@ std::vector<std::string> keys() {
 }
 
 void expect_file(const std::string& name, const std::string& text) {
-  const std::string path = std::string(QUERN_SOURCE_DIR) + "/" + name;
+  const std::filesystem::path path = test::source_folder() / name;
   if (std::getenv("QUERN_UPDATE_DOCS") != nullptr) std::ofstream(path) << text;
   std::stringstream stated;
   stated << std::ifstream(path).rdbuf();

@@ -10,11 +10,12 @@
 #include "config/layer_keys.hpp"
 #include "config/recipe_keys.hpp"
 #include "config/toml_text.hpp"
+#include "support/source_folder.hpp"
 
 namespace quern {
 namespace {
 
-const std::string kDocument = std::string(QUERN_SOURCE_DIR) + "/docs/recipes.md";
+const std::filesystem::path kDocument = test::source_folder() / "docs/recipes.md";
 const std::string kBegin = "<!-- begin of the key reference, made by key_reference_test -->\n";
 const std::string kEnd = "<!-- end of the key reference -->\n";
 

@@ -7,11 +7,12 @@
 
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
+#include "support/source_folder.hpp"
 
 namespace quern {
 namespace {
 
-const std::filesystem::path kRecipes = std::filesystem::path(QUERN_SOURCE_DIR) / "recipes";
+const std::filesystem::path kRecipes = test::source_folder() / "recipes";
 
 Recipe shipped(const std::string& name) {
   return read_recipe(kRecipes / (name + ".toml"));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "comm/serial/communicator.hpp"
+#include "support/source_folder.hpp"
 #include "support/train_samples.hpp"
 #include "train/evaluator.hpp"
 #include "train/predictor.hpp"
@@ -26,7 +27,7 @@ constexpr const char* kEveryLayer =
     "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
 
 Recipe lenet() {
-  const std::string file = std::string(QUERN_SOURCE_DIR) + "/recipes/lenet-fashion.toml";
+  const std::string file = source_folder() / "recipes/lenet-fashion.toml";
   const std::vector<std::string> sets = {"data.global_batch=20"};
   return read_recipe(file, sets);
 }
