@@ -32,10 +32,15 @@ if(QUERN_ENABLE_CUBLAS)
 endif()
 
 include(QuernHeaders)
-quern_public_headers(${PROJECT_SOURCE_DIR}/src headers CONFIGURE_DEPENDS)
-set(copies ${headers})
-list(TRANSFORM copies PREPEND ${PROJECT_BINARY_DIR}/include/quern/)
+quern_public_headers(${PROJECT_SOURCE_DIR}/src named detail)
+set(headers ${named} ${detail})
+list(TRANSFORM named PREPEND ${PROJECT_BINARY_DIR}/include/quern/)
+list(TRANSFORM detail PREPEND ${PROJECT_BINARY_DIR}/include/quern/detail/)
+set(copies ${named} ${detail})
 list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/src/)
+list(APPEND headers ${PROJECT_SOURCE_DIR}/src/public_headers.txt)
+# What a header includes may change.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
 set(stamp ${PROJECT_BINARY_DIR}/include/quern.stamp)
 # Users of the copies wait for them, and are compiled anew where one has changed.
 add_custom_command(OUTPUT ${stamp}

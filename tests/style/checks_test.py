@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import unittest
 
+import check_api
 import check_format
 import check_labels
 import check_rooms
@@ -110,6 +111,45 @@ class RoomsTest(CheckCase):
     def test_unknown_room_in_an_arrow(self):
         self.write("src/rooms.txt", ROOMS.replace("comm: base", "comm: bass"))
         self.assert_found(check_rooms.check, "'comm' names an unknown room 'bass'")
+
+
+class ApiTest(CheckCase):
+    def setUp(self):
+        super().setUp()
+        self.write("src/public_headers.txt", "# a comment\nbase/a.hpp\nbase/b.hpp\n")
+        self.write("docs/api.md", "| include | what |\n|---|---|\n| `base/a.hpp`, `base/b.hpp` | x |\n"
+                                  "#include <quern/base/a.hpp>\n")
+        self.write("src/base/a.hpp", "#include <string>\n#include \"base/c.hpp\"\n")
+        self.write("src/base/b.hpp", "#include <Kokkos_Core.hpp>\n")
+        self.write("src/base/c.hpp", "")
+
+    def test_clean(self):
+        self.assert_clean(check_api.check)
+
+    def test_header_that_the_table_leaves_out(self):
+        self.write("docs/api.md", "| `base/a.hpp` | `base/b.hpp` |\n")
+        self.assert_found(check_api.check, "does not name base/b.hpp")
+
+    def test_header_that_is_not_public(self):
+        self.write("docs/api.md", "| `base/a.hpp`, `base/b.hpp`, `base/c.hpp` | x |\n")
+        self.assert_found(check_api.check, "names base/c.hpp")
+
+    def test_example_that_includes_more(self):
+        self.write("examples/e.cpp", "#include <quern/base/b.hpp>\n#include <quern/base/c.hpp>\n")
+        self.assert_found(check_api.check, "examples/e.cpp", "base/c.hpp")
+
+    def test_no_such_header(self):
+        (self.root / "src/base/b.hpp").unlink()
+        self.assert_found(check_api.check, "base/b.hpp is no file")
+
+    def test_vendor_through_a_header(self):
+        self.write("src/base/c.hpp", "#include <hdf5.h>\n")
+        self.assert_found(check_api.check, "base/a.hpp -> base/c.hpp", "<hdf5.h>")
+
+    def test_private_through_a_header(self):
+        self.write("src/base/c.hpp", "#include \"base/host/d.hpp\"\n")
+        self.write("src/base/host/d.hpp", "")
+        self.assert_found(check_api.check, "base/c.hpp -> base/host/d.hpp is private")
 
 
 class SizesTest(CheckCase):
