@@ -3,6 +3,8 @@
 
 namespace quern::test {
 
-std::filesystem::path source_folder() { return QUERN_SOURCE_DIR; }
+std::filesystem::path source_folder() {
+  return QUERN_SOURCE_DIR;
+}
 
 }  // namespace quern::test
