@@ -2,7 +2,7 @@
 // A layer of your own: Swish, y = x / (1 + exp(-beta x)), with a beta learned for every unit.
 // (Ramachandran, Zoph, Le: "Searching for activation functions", 2017.)
 //
-//   my_own_layer RUN_FOLDER                     (or mpirun -n 2 my_own_layer ...)
+//   my_own_layer RUN_FOLDER [UNITS]              (or mpirun -n 2 my_own_layer ...)
 #include <cmath>
 #include <memory>
 #include <quern/base/log.hpp>
@@ -16,8 +16,9 @@
 #include <string>
 #include <vector>
 
-// A layer is handed its input, its parameters and room for its output; it owns nothing but
-// workspace. Slots are the samples of this rank, each a row of units with a stride.
+// A layer is handed its input, its parameters and room for its output. It owns nothing but what
+// only its own kernels use: here an array shaped like its input, taken as an Activation. Then the
+// library pads it and knows its size; kernels ask ActivationIndex where a value lies.
 class Swish final : public quern::Layer {
  public:
   Swish(const std::string& name, const quern::Shape& shape) : Layer(name, shape, shape) {}
@@ -25,26 +26,27 @@ class Swish final : public quern::Layer {
   quern::Layout input_layout(quern::Layout) const override { return quern::Layout::rows; }
 
   void add_parameters(quern::ParameterTable& table) override {
-    beta_ = table.add(name() + ".beta", {input_shape().units()}, /*fan_in=*/1, /*is_bias=*/false);
+    beta_ = table.add(name() + ".beta", {units()}, /*fan_in=*/1, /*is_bias=*/false);
   }
 
   void allocate(int max_slots) override {
-    d_beta_ = quern::FloatView("my::d_beta", max_slots * quern::round_up_to_lanes(units()));
+    d_beta_ =
+        quern::allocate_activation("my::d_beta", input_shape(), quern::Layout::rows, max_slots);
   }
   // Whether the run fits in memory is decided before anything is allocated.
   std::int64_t own_bytes(int max_slots) const override {
-    return max_slots * quern::round_up_to_lanes(units()) * sizeof(float);
+    return sizeof(float) * quern::allocation_size(input_shape(), quern::Layout::rows, max_slots);
   }
 
   void forward(const quern::ExecSpace& exec, const quern::StepContext& step,
                const quern::Activation& x, const quern::Activation& y) override {
     const auto beta = parameters(step);
     const quern::FloatView in = x.data, out = y.data;
-    const std::int64_t stride = x.row_stride();
+    const quern::ActivationIndex at(x);
     Kokkos::parallel_for(
         "my::swish", Plane(exec, {0, 0}, {x.slots, units()}), KOKKOS_LAMBDA(int s, int u) {
-          const float value = in(s * stride + u);
-          out(s * stride + u) = value / (1 + Kokkos::exp(-beta(u) * value));
+          const float value = in(at(s, u));
+          out(at(s, u)) = value / (1 + Kokkos::exp(-beta(u) * value));
         });
   }
 
@@ -52,20 +54,20 @@ class Swish final : public quern::Layer {
                 const quern::Activation& x, const quern::Activation&, const quern::Activation& dy,
                 const quern::Activation& dx) override {
     const auto beta = parameters(step);
-    const quern::FloatView in = x.data, d_out = dy.data, d_in = dx.data, d_beta = d_beta_;
-    const std::int64_t stride = x.row_stride();
+    const quern::FloatView in = x.data, d_out = dy.data, d_in = dx.data, d_beta = d_beta_.data;
+    const quern::ActivationIndex at(x);
     const bool wants_dx = !dx.empty();  // not in the first layer
     Kokkos::parallel_for(
         "my::swish_backward", Plane(exec, {0, 0}, {x.slots, units()}), KOKKOS_LAMBDA(int s, int u) {
-          const std::int64_t at = s * stride + u;
-          const float sigma = 1 / (1 + Kokkos::exp(-beta(u) * in(at)));
-          const float bend = in(at)*sigma * (1 - sigma);
-          if (wants_dx) d_in(at) = d_out(at) * (sigma + beta(u) * bend);
-          d_beta(at) = d_out(at) * in(at)*bend;
+          const std::int64_t i = at(s, u);
+          const float value = in(i);
+          const float sigma = 1 / (1 + Kokkos::exp(-beta(u) * value));
+          const float bend = value * sigma * (1 - sigma);
+          if (wants_dx) d_in(i) = d_out(i) * (sigma + beta(u) * bend);
+          d_beta(i) = d_out(i) * value * bend;
         });
     // Over the samples sums go in a fixed order: so the bits do not depend on the number of ranks.
-    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule,
-                          {d_beta_.data(), x.slots, units(), stride}, step.gradients, beta_);
+    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule, d_beta_, step.gradients, beta_);
   }
 
  private:
@@ -76,11 +78,12 @@ class Swish final : public quern::Layer {
     return Kokkos::subview(step.parameters, std::pair(beta_, beta_ + units()));
   }
 
-  std::int64_t beta_ = 0;    // where the betas begin in the block of all parameters
-  quern::FloatView d_beta_;  // of every slot, before they are added
+  std::int64_t beta_ = 0;     // where the betas begin in the block of all parameters
+  quern::Activation d_beta_;  // of every slot, before they are added
 };
 
-constexpr const char* kRecipe = R"(
+std::string recipe_text(int units) {
+  return R"(
 name = "swish"
 data = {source = "program", global_batch = 64, target = "values"}
 loss = {type = "mse"}
@@ -91,10 +94,12 @@ checkpoint = {every_epochs = 100}
 [network]
 input = [1]
 layers = [
-  {type = "linear", features = 21},
+  {type = "linear", features = )" +
+         std::to_string(units) + R"(},
   {type = "custom", kind = "swish", name = "swish"},
   {type = "linear", features = 1},
 ])";
+}
 
 // sin(3 x) at `count` places between -1 and 1.
 quern::Samples make_wave(int count) {
@@ -108,16 +113,17 @@ quern::Samples make_wave(int count) {
 
 int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : "runs/swish";
+  const int units = argc > 2 ? std::stoi(argv[2]) : 21;
   quern::register_layer("swish", [](const quern::LayerSpec& spec, const quern::Shape& input) {
     return std::make_unique<Swish>(spec.name, input);
   });
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
-    Swish swish("swish", {21});
+    Swish swish("swish", {units});
     const double error = quern::gradient_error(swish);
     quern::log::print("gradient off by at most " + std::to_string(error));
     if (!(error < 2e-3)) return quern::ExitCode::failure;
 
-    quern::TrainingRun run(comm, quern::parse_recipe(kRecipe, "my_own_layer"),
+    quern::TrainingRun run(comm, quern::parse_recipe(recipe_text(units), "my_own_layer"),
                            {.folder = folder, .train = make_wave(512), .test = make_wave(100)});
     const quern::ExitCode code = run.train();
     quern::log::print("mean squared error " + std::to_string(run.evaluate().loss));

@@ -81,8 +81,8 @@ void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
                     weight_, values_of(x), values_of(dy));
   }
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, values_of(dy),
-                 step.gradients, bias_);
+  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy, step.gradients,
+                 bias_);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,

@@ -24,4 +24,18 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
   }
 }
 
+void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                    const Activation& values, const GradientPartials& partials,
+                    std::int64_t offset) {
+  expect(values.layout != Layout::lanes, "values in rows or panels");
+  expect(values.size() <= static_cast<std::int64_t>(values.data.extent(0)),
+         "memory of allocate_activation()");
+  const bool panels = values.layout == Layout::panels;
+  block_tree_sum(exec, label, schedule,
+                 {values.data.data(), values.slots, values.shape.units(),
+                  panels ? std::int64_t{kLanes} : std::int64_t{values.row_stride()},
+                  panels ? values.panel_stride() : std::int64_t{kLanes}},
+                 partials, offset);
+}
+
 }  // namespace quern

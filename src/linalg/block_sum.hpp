@@ -6,6 +6,7 @@
 
 #include "linalg/block_schedule.hpp"
 #include "linalg/matrix.hpp"
+#include "tensor/activation.hpp"
 
 namespace quern {
 
@@ -17,6 +18,12 @@ namespace quern {
 /// must hold zeros. `label` names the kernel.
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
                     const ConstMatrix& values, const GradientPartials& partials,
+                    std::int64_t offset);
+
+/// The same over an activation in rows or panels, one column a unit. It may have more slots than
+/// the schedule: only those of the schedule count.
+void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                    const Activation& values, const GradientPartials& partials,
                     std::int64_t offset);
 
 }  // namespace quern

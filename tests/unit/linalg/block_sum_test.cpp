@@ -92,6 +92,36 @@ TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
   EXPECT_EQ(test::to_vector(partials.data)[0], 0.0f);
 }
 
+// Rows of 128 floats lie 144 apart: who allocates otherwise than allocate_activation() is refused.
+TEST(BlockSum, AnActivationBringsItsStride) {
+  const BlockSchedule schedule = make_block_schedule(0, 2, 2, 2);
+  const int partials_of = schedule.num_partials;
+  for (const Layout layout : {Layout::rows, flat_layout()}) {
+    for (const int units : {3, 112, 128}) {
+      Activation values = allocate_activation("test::values", Shape{units}, layout, 6);
+      Kokkos::deep_copy(values.data, 777.0f);  // what lies beside the values does not count
+      const ActivationIndex at(values);
+      const auto host = Kokkos::create_mirror_view(values.data);
+      for (int s = 0; s < 4; ++s)
+        for (int u = 0; u < units; ++u)
+          host(static_cast<std::size_t>(at(s, u))) = static_cast<float>(1000 * s + u);
+      Kokkos::deep_copy(values.data, host);
+      const GradientPartials partials{
+          FloatView("test::partials", static_cast<std::size_t>(partials_of * units)), units};
+      const ExecSpace exec;
+      block_tree_sum(exec, "quern::linalg::test_sum", schedule, values, partials, 0);
+      exec.fence("test: read sum");
+      const std::vector<float> sums = test::to_vector(partials.data);
+      for (int u = 0; u < units; ++u)
+        EXPECT_EQ(sums[static_cast<std::size_t>(u)], static_cast<float>(6000 + 4 * u)) << units;
+    }
+  }
+  Activation short_one{FloatView("test::values", 4 * 128), Shape{128}, Layout::rows, 4};
+  EXPECT_THROW(block_tree_sum(ExecSpace(), "quern::linalg::test_sum", schedule, short_one,
+                              {FloatView("test::partials", 128), 128}, 0),
+               std::exception);
+}
+
 TEST(BlockSum, TooFewValuesAreRefused) {
   const BlockSchedule schedule = make_block_schedule(0, 4, 4, 2);
   const GradientPartials partials{FloatView("test::partials", 4), 4};
