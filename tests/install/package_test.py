@@ -25,6 +25,14 @@ def public_headers():
     return [f"quern/{line}" for line in lines if line.endswith(".hpp")]
 
 
+def launcher_of(build):
+    """The option that gives another project the compiler launcher of this one, if it has any. From
+    the cache: an empty argument is easily lost on the way through CMake, and a list is split."""
+    cache = (Path(build) / "CMakeCache.txt").read_text()
+    found = re.search(r"(?m)^CMAKE_CXX_COMPILER_LAUNCHER:\w+=(.+)$", cache)
+    return [f"-DCMAKE_CXX_COMPILER_LAUNCHER={found[1]}"] if found else []
+
+
 class PackageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -48,8 +56,7 @@ class PackageTest(unittest.TestCase):
         return done
 
     def configure(self, source, *options):
-        launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={given.launcher}"] if given.launcher else []
-        return run(given.cmake, "-S", source, "-B", self.folder / "build", *launcher,
+        return run(given.cmake, "-S", source, "-B", self.folder / "build", *launcher_of(given.build),
                    f"-DCMAKE_PREFIX_PATH={self.prefix}",
                    f"-DCMAKE_CXX_COMPILER={given.compiler}", *options)
 
@@ -157,7 +164,7 @@ class PackageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for option in ("build", "component", "cmake", "compiler", "launcher", "mpiexec", "quern"):
+    for option in ("build", "component", "cmake", "compiler", "mpiexec", "quern"):
         parser.add_argument(f"--{option}", required=True)
     given = parser.parse_args()
     unittest.main(argv=sys.argv[:1])
