@@ -22,6 +22,7 @@ fail_usage() {
 has() { command -v "$1" >/dev/null 2>&1; }
 has_apt() { has apt-get && has dpkg-query; }
 on_terminal() { [[ -t 0 && -t 2 ]]; }
+is_root() { [[ $(id -u) -eq 0 ]]; }
 
 # version_at_least HAVE WANT
 version_at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
@@ -95,7 +96,7 @@ processors() { nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || ech
 
 # Open MPI refuses to start as root (containers) or with more ranks than cores unless told to.
 export_mpi_environment() {
-  if [[ $EUID -eq 0 ]]; then
+  if is_root; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1

@@ -25,7 +25,7 @@ own_kokkos_candidate() {
   local version
   version="$(apt-cache policy libkokkos-dev 2>/dev/null | sed -n 's/^ *Candidate: //p')"
   if [[ -n $version && $version != '(none)' ]] &&
-    dpkg --compare-versions "$version" ge "$kMinimumKokkos"; then
+    version_at_least "${version#*:}" "$kMinimumKokkos"; then
     printf '%s\n' "$version"
   fi
 }
@@ -45,7 +45,8 @@ source_options() {
 }
 
 # Adds to the options $1 that a mirror which is not updated every week will do: unstable's index
-# says that it is good for a week, and site mirrors are often older. Its signature is verified.
+# says that it is good for a week, and site mirrors are often older. Its signature is verified, but
+# not where the machine's own entry says trusted=yes.
 patient() {
   local limit='valid-until-min=31536000] '
   if [[ -z $1 ]]; then printf '[%s' "$limit"; else printf '%s %s' "${1%] }" "$limit"; fi
@@ -115,7 +116,7 @@ complete_kokkos_archives() {
   while read -r archive; do
     if [[ ! -e /usr/$archive ]]; then
       say "making the empty archive /usr/$archive that the Kokkos package leaves out"
-      as_root ar rcs "/usr/$archive"
+      as_root ar rcs "/usr/$archive" || fail "cannot make /usr/$archive"
     fi
   done < <(sed -nE 's/.*IMPORTED_LOCATION[A-Z_]* "\$\{_IMPORT_PREFIX\}\/(.*\.a)".*/\1/p' \
     "$folder"/KokkosTargets-*.cmake)
@@ -131,6 +132,21 @@ system_kokkos_lacks_archives() {
   return 1
 }
 
+# What it means to take a package from unstable, with apt's plan $1, on the release $2.
+explain_unstable() {
+  describe_plan "$1" || return 1
+  if replaces_packages "$1"; then
+    cat <<WHAT
+This cannot be undone: Debian supports no way back to the older packages. And it ends the security
+updates of the replaced packages: those of $2 are older than what will be installed, and apt's
+sources stay as they are. Only an upgrade of the whole system to the next Debian release brings
+updates again. Meant for containers and throw-away machines.
+WHAT
+  else
+    say "Nothing on this system is replaced. Debian makes no security updates for unstable's packages."
+  fi
+}
+
 # install_kokkos_from_unstable CODENAME SCRATCH
 install_kokkos_from_unstable() {
   local codename="$1" folder="$2/apt" plan options
@@ -141,7 +157,7 @@ above). $(other_ways)"
   options=(-c "$folder/apt.conf" -t "$(target_release "$codename")" --no-install-recommends)
   plan="$(as_root apt-get "${options[@]}" -s install libkokkos-dev)" ||
     fail "apt finds no way to install libkokkos-dev from Debian unstable. $(other_ways)"
-  describe_plan "$plan" || fail "apt would remove packages; refused. $(other_ways)"
+  explain_unstable "$plan" "$codename" || fail "apt would remove packages; refused. $(other_ways)"
   if replaces_packages "$plan"; then
     confirm_replacement
   fi

@@ -1,12 +1,15 @@
 # shellcheck shell=bash disable=SC2154  # kRoot and kMinimumKokkos are of common.sh
 # SPDX-License-Identifier: Apache-2.0
-# Kokkos built from source into a prefix of the user's own: no root, any system.
+# Kokkos built from source into this clone's build folder: no root, any system, nothing replaced.
 
 kKokkosRelease=4.7.04
 kKokkosReleaseSha256=4213b248c39e112299fa94ee08817e51126fc02996ed6e2ab56aec4cdb80ee1f
 kKokkosReleaseAddress="https://github.com/kokkos/kokkos/releases/download/$kKokkosRelease/kokkos-$kKokkosRelease.tar.gz"
 
-own_kokkos_prefix() { printf '%s\n' "${XDG_DATA_HOME:-$HOME/.local/share}/quern/kokkos"; }
+own_kokkos_prefix() { printf '%s\n' "$kRoot/build/deps/kokkos"; }
+
+# Kokkos' CMake files say 4.7.4 where the release is called 4.7.04.
+plain_version() { sed -E 's/\.0+([0-9])/.\1/g' <<<"$1"; }
 
 # The version of the Kokkos source tree in folder $1.
 kokkos_source_version() {
@@ -14,28 +17,36 @@ kokkos_source_version() {
     head -n 3 | paste -sd.
 }
 
-# download ADDRESS FILE: fails within seconds when the host cannot be reached.
+# download ADDRESS FILE: fails within seconds when the host cannot be reached or stops sending.
 download() {
   if has curl; then
     curl --fail --location --silent --show-error --connect-timeout 8 --max-time 600 \
-      --output "$2" "$1"
-  elif has wget; then
-    wget --quiet --connect-timeout=8 --tries=1 --output-document="$2" "$1"
+      --speed-limit 1000 --speed-time 15 --output "$2" "$1"
   else
-    warn "neither curl nor wget is installed"
-    return 1
+    wget --no-verbose --connect-timeout=8 --read-timeout=15 --tries=1 --output-document="$2" "$1"
   fi
 }
 
-# fetch_kokkos_release FOLDER: leaves the unpacked source tree in FOLDER/source.
+# fetch_kokkos_release FOLDER: leaves the unpacked source tree in FOLDER/source. Status 1 when it
+# cannot be downloaded; another file than the release ends the script.
 fetch_kokkos_release() {
-  say "downloading Kokkos $kKokkosRelease from $kKokkosReleaseAddress"
-  download "$kKokkosReleaseAddress" "$1/kokkos.tar.gz" ||
-    fail "cannot download Kokkos $kKokkosRelease. $(other_ways)"
-  printf '%s  %s\n' "$kKokkosReleaseSha256" "$1/kokkos.tar.gz" | sha256sum --check --status ||
-    fail "the downloaded $kKokkosReleaseAddress has not the SHA-256 $kKokkosReleaseSha256: refused"
-  mkdir "$1/source"
-  tar -xzf "$1/kokkos.tar.gz" -C "$1/source" --strip-components=1
+  local found
+  if ! has curl && ! has wget; then
+    warn "cannot download Kokkos: neither curl nor wget is installed"
+    return 1
+  fi
+  say "downloading $kKokkosReleaseAddress"
+  download "$kKokkosReleaseAddress" "$1/kokkos.tar.gz" || {
+    warn "cannot download Kokkos $kKokkosRelease (the reason stands above)"
+    return 1
+  }
+  found="$(sha256sum "$1/kokkos.tar.gz" | cut -d' ' -f1)"
+  [[ $found == "$kKokkosReleaseSha256" ]] ||
+    fail "$kKokkosReleaseAddress was refused: its SHA-256 is $found, expected
+$kKokkosReleaseSha256. Something between here and there changed it. $(other_ways)"
+  mkdir -p "$1/source"
+  tar -xzf "$1/kokkos.tar.gz" -C "$1/source" --strip-components=1 ||
+    fail "cannot unpack Kokkos $kKokkosRelease into $1/source (is there space?)"
 }
 
 # GCC 12.2 to 12.5 drop a constructor of Kokkos' newer View, so that every copy of an empty View
@@ -69,13 +80,14 @@ build_kokkos() {
   fi
 }
 
-# install_kokkos_from_source DIR|release PREFIX SCRATCH
+# install_kokkos_from_source DIR|release PREFIX SCRATCH: status 1 when the release cannot be
+# downloaded; everything else that goes wrong ends the script.
 install_kokkos_from_source() {
   local source="$1" prefix="$2" scratch="$3" wanted tool
   wanted="$kKokkosRelease"
   [[ $source == release ]] || wanted="$(kokkos_source_version "$source" 2>/dev/null || true)"
   if usable_kokkos "$prefix" &&
-    [[ $(kokkos_version_in "$(kokkos_dir_below "$prefix")") == "$wanted" ]]; then
+    [[ $(kokkos_version_in "$(kokkos_dir_below "$prefix")") == "$(plain_version "$wanted")" ]]; then
     say "Kokkos $wanted is in $prefix already."
     return
   fi
@@ -83,7 +95,7 @@ install_kokkos_from_source() {
     has "$tool" || fail "building Kokkos needs $tool, which is not installed"
   done
   if [[ $source == release ]]; then
-    fetch_kokkos_release "$scratch"
+    fetch_kokkos_release "$scratch" || return 1
     source="$scratch/source"
   fi
   build_kokkos "$source" "$scratch" "$prefix"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # kRoot and kMinimumKokkos are of common.sh
 # SPDX-License-Identifier: Apache-2.0
-# What Quern needs, besides Kokkos: Debian's package, who needs it, how to see it without dpkg, why.
+# What Quern needs, besides Kokkos: Debian's package, for what, how to see it without dpkg, why.
+# run: a program that is built already; train: to build it as well; test: to run the tests as well.
 # Probes: command NAME | cmake PACKAGE (find_package) | python MODULE | file PATH.
 
 kPackages='
@@ -9,17 +10,17 @@ cmake|train|command cmake|configures the build
 ninja-build|train|command ninja|builds
 git|train|command git|the commit goes into the binary and the checkpoints
 libopenmpi-dev|train|cmake MPI|several ranks
-openmpi-bin|train|command mpirun|starts them
+openmpi-bin|run|command mpirun|starts them
 libhdf5-dev|train|cmake HDF5|shards and checkpoints
 zlib1g-dev|train|cmake ZLIB|reads .gz data sets
 libfmt-dev|train|cmake fmt|text formatting
 nlohmann-json3-dev|train|cmake nlohmann_json|metrics and reports in JSON
 libtomlplusplus-dev|train|cmake tomlplusplus|reads recipes
 libcli11-dev|train|cmake CLI11|command line
-dataset-fashion-mnist|train|file /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz|the data of the quick start
-python3|train|command python3|the report
-python3-numpy|train|python numpy|the report
-python3-matplotlib|train|python matplotlib|the plots of the report
+dataset-fashion-mnist|run|file /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz|the data of the quick start
+python3|run|command python3|the report
+python3-numpy|run|python numpy|the report
+python3-matplotlib|run|python matplotlib|the plots of the report
 libgtest-dev|test|cmake GTest|unit tests
 libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
@@ -34,13 +35,15 @@ slurm-client|test|command sbatch|job tests on a real Slurm
 munge|test|file /usr/sbin/munged|job tests on a real Slurm
 '
 
-# package_rows train|test: the rows that are needed for it (testing needs all).
+# package_rows run|train|test [PACKAGE...]: the rows that are needed for it, without those packages.
 package_rows() {
-  local package for probe why
+  local what="$1" package for probe why
+  shift
   while IFS='|' read -r package for probe why; do
-    if [[ -n $package && ($for == train || $1 == test) ]]; then
-      printf '%s|%s|%s\n' "$package" "$probe" "$why"
-    fi
+    [[ -n $package && " $* " != *" $package "* ]] || continue
+    case "$what.$for" in
+      run.run | train.run | train.train | test.*) printf '%s|%s|%s\n' "$package" "$probe" "$why" ;;
+    esac
   done <<<"$kPackages"
 }
 
@@ -72,10 +75,11 @@ probe_finds() {
   esac
 }
 
-# missing_rows train|test: the rows that neither dpkg nor a probe finds. Quick when dpkg has all.
+# missing_rows run|train|test [PACKAGE...]: the rows that neither dpkg nor a probe finds, without
+# those packages. Quick when dpkg has all.
 missing_rows() {
   local rows package probe why installed="" asked=() lacking="" candidates=()
-  rows="$(package_rows "$1")"
+  rows="$(package_rows "$@")"
   if has_apt; then
     # shellcheck disable=SC2016  # dpkg-query expands ${...} itself
     installed="$(cut -d'|' -f1 <<<"$rows" |
