@@ -16,7 +16,10 @@ NVCC = "#!/bin/sh\necho 'Cuda compilation tools, release 12.6, V12.6.77'\n"
 OMPI_INFO = """#!/bin/sh
 case "$1" in
   --version) echo 'Open MPI v5.0.4' ;;
-  *) echo 'mca:mpi:base:param:mpi_built_with_cuda_support:value:true' ;;
+  *)
+    echo 'mca:mpi:base:param:mpi_built_with_cuda_support:value:true'
+    printf '%0200000d\n' 0 1 2 # much more than a pipe holds
+    ;;
 esac
 """
 NCCL = (
@@ -139,9 +142,15 @@ class SiteTest(unittest.TestCase):
             self.assertEqual(mpi, "intel-oneapi-mpi")
             spec = "intel-oneapi-mpi@2021.13+generic-names"
             self.assertEqual(found, {mpi: (spec, str(self.root / "oneapi"))})
-        done = self.run_script(I_MPI_ROOT="/usr")
+        other = self.write("impi/bin/mpicc", "#!/bin/sh\n")
+        self.path[1:] = [f"{other}/bin"]
+        done = self.run_script(I_MPI_ROOT=str(other))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("I_MPI_ROOT is '/usr'", done.stderr)
+        self.assertIn(f"I_MPI_ROOT is '{other}'", done.stderr)
+        # A variable left over from another module.
+        self.path[1:] = [f"{self.write('openmpi/bin/mpicc', '#!/bin/sh')}/bin"]
+        self.write("openmpi/bin/ompi_info", OMPI_INFO)
+        self.assertEqual(self.found(I_MPI_ROOT=str(root))[0], "openmpi")
 
     def test_unknown_mpi(self):
         prefix = self.write("other/bin/mpicc", "#!/bin/sh\n")
