@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 # QUERN_ENABLE_NCCL: what it needs besides NCCL itself.
 if(QUERN_ENABLE_NCCL)
   if(NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 # Where things are installed, and how programs find libraries there.
 include(GNUInstallDirs)
 include(QuernPortable)

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 # The one file that is compiled with the source tree's place.
 add_library(quern_test_source_folder STATIC
   ${PROJECT_SOURCE_DIR}/tests/support/source_folder.cpp)
@@ -6,6 +5,16 @@ target_include_directories(quern_test_source_folder PRIVATE ${PROJECT_SOURCE_DIR
 target_link_libraries(quern_test_source_folder PRIVATE quern_warnings)
 target_compile_definitions(quern_test_source_folder PRIVATE
   QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+# quern_skip_without_mpi(NAME): in a build without MPI the rest of the folder's file is left out, and the
+# entry NAME says so.
+macro(quern_skip_without_mpi name)
+  if(NOT QUERN_ENABLE_MPI)
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: built without MPI")
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+    return()
+  endif()
+endmacro()
 
 # The main of many tests, compiled once: an object library, made by the first test that wants it.
 function(quern_test_main kind)

@@ -26,6 +26,7 @@ libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
 python3-h5py|test|python h5py|reads shards and checkpoints in tests
 python3-yaml|test|python yaml|reads the files for Spack in tests
+black|test|command black|style test of the Spack package
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test
 shellcheck|test|command shellcheck|style test

@@ -91,4 +91,4 @@ class RunningMeanTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -121,4 +121,4 @@ class ComparePeersTest(FakesCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -68,4 +68,4 @@ class GemmCeilingTest(FakesCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -75,4 +75,4 @@ class GpuPeersTest(FakesCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    sys.exit(unittest.main(verbosity=2))

@@ -82,4 +82,4 @@ class ScalingTest(FakesCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -149,9 +149,8 @@ def main():
     for name, output in failures:
         print(f"== {name}\n{output}")
     kernels = sum(sources.has_kernels(name) for name in names)
-    print(f"{len(names)} files, {kernels} of them with kernels, for {toolchain.targets}; with vendors' "
-          f"libraries: {', '.join(objects) or 'none'}; {len(failures)} failed")
-    print("Compiled only: nothing ran on a GPU.")
+    print(f"note: {len(names)} files, {kernels} of them with kernels, for {toolchain.targets}; with vendors' "
+          f"libraries: {', '.join(objects) or 'none'}; {len(failures)} failed; compiled only: nothing ran on a GPU")
     sys.exit(1 if failures else 0)
 
 

@@ -93,4 +93,4 @@ class ExampleTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], f"ExampleTest.test_{sys.argv[4]}"])
+    unittest.main(verbosity=2, argv=[sys.argv[0], f"ExampleTest.test_{sys.argv[4]}"])

@@ -111,4 +111,4 @@ if __name__ == "__main__":
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--quern", required=True)
     options, rest = parser.parse_known_args()
-    unittest.main(argv=["launcher_test", *rest])
+    unittest.main(verbosity=2, argv=["launcher_test", *rest])

@@ -167,4 +167,4 @@ if __name__ == "__main__":
     for option in ("build", "component", "cmake", "compiler", "mpiexec", "quern"):
         parser.add_argument(f"--{option}", required=True)
     given = parser.parse_args()
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(verbosity=2, argv=sys.argv[:1])

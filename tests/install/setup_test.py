@@ -391,4 +391,4 @@ class Packages(SetupTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

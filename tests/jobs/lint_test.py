@@ -132,4 +132,4 @@ class LintTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

@@ -253,4 +253,4 @@ class SubmitTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

@@ -114,4 +114,4 @@ class CheckpointTest(unittest.TestCase):
 
 if __name__ == "__main__":
     WRITE_SAMPLE = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -51,4 +51,4 @@ class ShardTest(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(verbosity=2, argv=sys.argv[:1])

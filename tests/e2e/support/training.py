@@ -149,4 +149,4 @@ class TrainingTest(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[3:])

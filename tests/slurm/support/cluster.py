@@ -167,4 +167,4 @@ def main():
     if missing_daemons():
         print("skipped: no " + ", ".join(missing_daemons()))
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,181 @@
+# shellcheck shell=bash disable=SC2154  # kRoot is of common.sh; lib, launcher, kokkos_sources of scripts/test
+# SPDX-License-Identifier: Apache-2.0
+# The parts of scripts/test: each builds in a folder of its own, build/PART, and runs tests there.
+# shellcheck source=scripts/lib/kokkos_source.sh
+source "$lib/kokkos_source.sh"
+
+results=() # for lib/test_report.py
+
+# must WHAT command ...: a step that is no test of its own counts only when it fails.
+must() {
+  local what="$1"
+  shift
+  "$@" && return
+  warn "failed: $what"
+  results+=(--failed "$what")
+  return 1
+}
+
+skip_part() { results+=(--skipped "$1=$2"); }
+
+# build PART PRESET [cmake options] [-- target ...]
+build() {
+  local part="$1" preset="$2" targets=()
+  # The launcher is not what happens to be installed.
+  local options=(-DQUERN_ENABLE_TESTS=ON "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
+  shift 2
+  while (($# > 0)) && [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  (($# > 1)) && targets=(--target "${@:2}")
+  step "Building $part (${SECONDS} s)"
+  must "configure $part: see build/$part.configure.log" \
+    configure "$preset" -B "$kRoot/build/$part" "${options[@]}" >"$kRoot/build/$part.configure.log" 2>&1 &&
+    must "build $part" cmake --build "$kRoot/build/$part" --parallel "$(processors)" "${targets[@]}"
+}
+
+# run_tests PART [ctest options]
+run_tests() {
+  local part="$1" file="$kRoot/build/$1/junit.xml"
+  shift
+  step "Testing $part (${SECONDS} s)"
+  rm -f "$file"
+  # All of the output goes into the file: skips are counted there.
+  "${before_ctest[@]}" ctest --test-dir "$kRoot/build/$part" --output-on-failure \
+    --parallel "$(processors)" --output-junit "$file" --test-output-size-passed 10000000 \
+    --test-output-size-failed 10000000 --no-tests=error "$@"
+  # What it says of failures, the file says too; what it says without one, not.
+  results+=("$part=$file")
+}
+before_ctest=()
+
+# Prints what all parts came to. Its exit status is that of the whole.
+report() {
+  "$(quern_python)" "$lib/test_report.py" --expected "$kRoot/tests/expected_skips.txt" "${results[@]}"
+}
+
+part_release() {
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release
+}
+
+part_asan() {
+  local targets
+  mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/unit/*/CMakeLists.txt \
+    tests/mpi/{comm,parallel}/CMakeLists.txt)
+  build asan asan -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
+    run_tests asan --tests-regex '^(unit|examples)[.]|^mpi[.](comm|parallel)[.].*/2$'
+}
+
+part_asan_mpi() {
+  local targets
+  mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/mpi/*/CMakeLists.txt tests/golden/CMakeLists.txt)
+  build asan asan -- "${targets[@]/%CMakeLists.txt/all}" &&
+    run_tests asan --tests-regex '^(mpi|golden)[.]'
+}
+
+kThreadSanitizer=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS=-fsanitize=thread -Wno-tsan")
+
+# The thread sanitizer of GCC 12 does not start where the kernel spreads addresses widely.
+run_under_tsan() {
+  setarch -R true 2>/dev/null && before_ctest=(setarch -R)
+  run_tests "$@"
+  before_ctest=()
+}
+
+part_tsan() {
+  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier &&
+    run_under_tsan tsan --tests-regex '^unit[.]comm[.]node_barrier$'
+}
+
+part_no_mpi() {
+  build no-mpi release -DQUERN_ENABLE_MPI=OFF -- tests/unit/comm/all &&
+    run_tests no-mpi --tests-regex '^unit[.]comm[.]'
+}
+
+part_no_mpi_all() {
+  build no-mpi release -DQUERN_ENABLE_MPI=OFF &&
+    run_tests no-mpi --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
+}
+
+part_debug() {
+  build debug debug && run_tests debug --label-regex '^(unit|mpi)$'
+}
+
+part_portable() {
+  build portable portable && run_tests portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
+}
+
+part_clang() {
+  if ! has clang++; then
+    skip_part clang "no clang++"
+  elif ! echo '#include <omp.h>' | clang++ -fopenmp -fsyntax-only -x c++ - 2>/dev/null; then
+    skip_part clang "this clang++ has no OpenMP (Debian: libomp-dev)"
+  else
+    build clang release -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang &&
+      run_tests clang --label-regex '^(unit|mpi)$'
+  fi
+}
+
+# Serial only: so the other host back end is tested too, and the thread sanitizer meets no OpenMP, of
+# which it understands nothing.
+build_serial_kokkos() {
+  local source="$1" folder="$2" options=()
+  needs_legacy_view "$source" && options+=(-DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON)
+  {
+    cmake -S "$source" -B "$folder/build" -G Ninja "${options[@]}" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+      -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF -DKokkos_ENABLE_SERIAL=ON &&
+      cmake --build "$folder/build" --parallel "$(processors)" --target install
+  } >"$folder.log" 2>&1
+}
+
+part_kokkos() {
+  local source version folder kokkos
+  if ((${#kokkos_sources[@]} == 0)); then
+    skip_part kokkos "no --kokkos-source"
+  fi
+  for source in "${kokkos_sources[@]}"; do
+    version="$(kokkos_source_version "$source")"
+    folder="$kRoot/build/kokkos-$version-serial"
+    step "Building Kokkos $version (${SECONDS} s)"
+    must "build Kokkos $version: see $folder.log" build_serial_kokkos "$source" "$folder" || continue
+    # The newest given is the last of two -DKokkos_DIR, and so wins over what setup remembers.
+    kokkos="-DKokkos_DIR=$(kokkos_dir_below "$folder")"
+    build "kokkos-$version" release "$kokkos" &&
+      run_tests "kokkos-$version" --label-regex '^(unit|mpi)$'
+    build "kokkos-$version-tsan" release "$kokkos" "${kThreadSanitizer[@]}" -- \
+      unit_comm_node_barrier unit_parallel_thread_ranks &&
+      run_under_tsan "kokkos-$version-tsan" \
+        --tests-regex '^unit[.](comm[.]node_barrier|parallel[.]thread_ranks)$'
+  done
+}
+
+part_tidy() {
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+    step "clang-tidy on every file (${SECONDS} s)" &&
+    must "clang-tidy on every file" "$(quern_python)" -B "$kRoot/tests/style/check_tidy.py" --kernels \
+      --build "$kRoot/build/release" "$kRoot"
+}
+
+part_safetensors() {
+  local python folder="$kRoot/build/python" support="$kRoot/tests/e2e/support"
+  python="$(quern_python)"
+  step "Reading an export with Python's safetensors (${SECONDS} s)"
+  if ! "$python" -m pip install --quiet --target "$folder" --upgrade --no-deps safetensors; then
+    skip_part safetensors "pip cannot install safetensors"
+    return
+  fi
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+    must "an export read by Python's safetensors" env PYTHONPATH="$support:$folder" "$python" -B \
+      "$kRoot/tests/e2e/training/export_test.py" "$kRoot/build/release/bin/quern" mpiexec \
+      ExportTest.test_by_the_package_of_others
+}
+
+part_quickstart() {
+  local clone="$kRoot/build/quickstart-clone"
+  step "The quick start in a fresh clone (${SECONDS} s)"
+  rm -rf "$clone"
+  must "git clone" git clone --quiet "$kRoot" "$clone" &&
+    must "scripts/quickstart in a fresh clone" "$clone/scripts/quickstart" --yes </dev/null
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How scripts/test counts: skips inside programs are seen, and only expected ones are no failure."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import tree
+
+sys.path.insert(0, str(tree.ROOT / "scripts/lib"))
+import test_report  # noqa: E402
+
+LIST = tree.ROOT / "tests/expected_skips.txt"
+GOOGLE = """[ RUN      ] Session.AloneIsSerial
+[       OK ] Session.AloneIsSerial (0 ms)
+[ RUN      ] Session.WithoutMpi
+/src/session_test.cpp:35: Skipped
+built with MPI
+
+[  SKIPPED ] Session.WithoutMpi (0 ms)
+[==========] 2 tests from 1 test suite ran. (0 ms total)
+[  PASSED  ] {passed} test.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Session.WithoutMpi
+"""
+UNITTEST = """import unittest
+class Case(unittest.TestCase):
+    @unittest.skipUnless(False, "no 'dpkg'")
+    def test_one(self): pass
+    @unittest.skip("not here")
+    def test_two(self):
+        '''A line about it.'''
+    {last}
+unittest.main(verbosity={verbosity})
+"""
+
+
+def entry(output="", status="run", name="unit.comm.session", message=""):
+    case = ElementTree.Element("testcase", name=name, status=status)
+    ElementTree.SubElement(case, "system-out").text = output
+    if status in ("notrun", "disabled"):
+        ElementTree.SubElement(case, "skipped", message=message)
+    return test_report.Entry(case)
+
+
+def said_by_unittest(last="def test_three(self): pass", verbosity=2):
+    return subprocess.run([sys.executable, "-c", UNITTEST.format(last=last, verbosity=verbosity)],
+                          capture_output=True, text=True, check=True).stderr
+
+
+class TestReportTest(unittest.TestCase):
+    def expected(self, text, **options):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(text)
+            file.flush()
+            return test_report.Expected(pathlib.Path(file.name), **options)
+
+    def counts(self, entries, text=""):
+        return test_report.report({"release": entries}, self.expected(text))
+
+    def test_googletest(self):
+        one = entry(GOOGLE.format(passed=1))
+        self.assertEqual((one.state, one.skips), ("passed", [("Session.WithoutMpi", "built with MPI")]))
+        self.assertEqual(entry(GOOGLE.format(passed=0)).state, "skipped")
+
+    def test_unittest(self):
+        skips = [("test_one", "no 'dpkg'"), ("test_two", "not here")]
+        some, none = entry(said_by_unittest()), entry(said_by_unittest(last="pass"))
+        self.assertEqual((some.state, some.skips), ("passed", skips))
+        self.assertEqual((none.state, none.skips), ("skipped", skips))
+
+    def test_unittest_that_keeps_its_reasons_to_itself(self):
+        lines, *counts = self.counts([entry(said_by_unittest(verbosity=1))], "* | ? | always | why")
+        self.assertEqual(counts, [1, 2, 0])
+        self.assertIn("skipped without a reason", lines[-1])
+
+    def test_whole_entries(self):
+        skipped = entry("skipped: no black\n", "notrun", message="SKIP_RETURN_CODE=77")
+        self.assertEqual((skipped.state, skipped.skips), ("skipped", [("*", "no black")]))
+        self.assertEqual(entry(status="notrun", message="Unable to find executable").state, "failed")
+        self.assertEqual(entry(status="fail").state, "failed")
+
+    def test_only_expected_skips_are_no_failure(self):
+        entries = [entry(GOOGLE.format(passed=1))]
+        lines, *counts = self.counts(entries, "unit.comm.* | Session.* | always | why")
+        self.assertEqual(counts, [1, 0, 1])
+        self.assertIn("  release: unit.comm.session Session.WithoutMpi: built with MPI", lines)
+        self.assertEqual(self.counts(entries, "release:unit.* | * | always | why")[1:], (1, 1, 0))
+        self.assertEqual(self.counts(entries, "release:unit.* | Ses* | always | why")[1:], (1, 0, 1))
+        for row in ("", "asan:unit.* | Session.* | always | why", "unit.comm.session | * | always | why", "mpi.* | Session.* | always | why"):
+            self.assertEqual(self.counts(entries, row)[1:], (1, 1, 0), row)
+
+    def test_a_skip_of_all_needs_a_line_of_its_own(self):
+        entries = [entry("skipped: no black\n", "notrun", message="SKIP_RETURN_CODE=77")]
+        self.assertEqual(self.counts(entries, "unit.* | Session.* | always | why")[1:], (0, 1, 0))
+        self.assertEqual(self.counts(entries, "unit.* | * | always | why")[1:], (0, 0, 1))
+
+    def test_conditions(self):
+        there = self.expected("a | * | without nvcc | why\nb | * | cpu without fma | why",
+                              lacks_program=lambda _: False, flags={"fma"})
+        absent = self.expected("a | * | without nvcc | why\nb | * | cpu without fma | why",
+                               lacks_program=lambda _: True, flags={"sse"})
+        for name in "ab":
+            self.assertFalse(there.allows("release", name, "*"))
+            self.assertTrue(absent.allows("release", name, "*"))
+        for bad in ("a | * | often | why", "a | * | always", "a | * | always | "):
+            with self.assertRaises(ValueError):
+                self.expected(bad)
+
+    def test_notes_and_empty_runs(self):
+        lines, *counts = self.counts([entry("note: compiled only\n")])
+        self.assertEqual((lines[1:], counts), (["Notes:", "  release: unit.comm.session: compiled only"],
+                                               [1, 0, 0]))
+        with tempfile.TemporaryDirectory() as folder:
+            absent = test_report.read("asan", pathlib.Path(folder) / "absent.xml")
+        self.assertEqual(self.counts(absent)[1:], (0, 1, 0))
+
+    def test_the_list_is_well_formed(self):
+        self.assertTrue(test_report.Expected(LIST).rows)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
