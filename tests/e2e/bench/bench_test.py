@@ -152,7 +152,7 @@ class BenchTest(training.TrainingTest):
         self.assertIn("interrupted", done.err)
         self.assertEqual(training.tree(self.folder), before)
 
-    def refuse(self, *args, ranks=0, expected=""):
+    def refuse(self, *args, expected, ranks=0):
         before = training.tree(self.folder)
         done = self.quern("bench", *args, ranks=ranks)
         self.assertEqual(set(done.codes), {2}, done)
@@ -162,8 +162,8 @@ class BenchTest(training.TrainingTest):
 
     def test_bad_options(self):
         for args, expected in (
-                ([], "subcommand"),
-                (["speed"], ""),
+                ([], "A subcommand is required"),
+                (["speed"], "no command 'speed'"),
                 (["step"], "recipe"),
                 (["step", "absent.toml"], "absent.toml"),
                 (["step", "mlp.toml", "--rounds", "0"], "--rounds"),

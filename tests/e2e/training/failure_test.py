@@ -2,6 +2,8 @@
 """Training that diverges, and a rank that fails alone: all ranks end, with one message."""
 import resource
 import signal
+import time
+from pathlib import Path
 
 import training
 from program import EACH_RANK_ALONE
@@ -14,6 +16,13 @@ WIDE = """[
   {type = "linear", features = 12000},
   {type = "linear", features = 10},
 ]"""
+
+
+def is_running(pid):
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
 
 
 class DivergenceTest(training.TrainingTest):
@@ -97,12 +106,27 @@ class FailingRankTest(training.TrainingTest):
             self.assertIn(f"{name}/checkpoints/ckpt-", done.errors()[0])
 
     def test_a_rank_dies(self):
-        run = self.start("mlp", "run", "train.epochs=2000", ranks=3,
-                         each_rank=EACH_RANK_ALONE)
+        self.train("mlp", "whole", "train.epochs=200", ranks=2)
+        run = self.start("mlp", "run", "train.epochs=200", ranks=3, each_rank=EACH_RANK_ALONE)
         self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / "run")))
+        pids = run.rank_pids()
+        self.assertEqual(len(pids), 3)
         run.send(9, only_first=True)
         done = run.wait(60)
         self.assertNotEqual(done.code, 0, done)
+        self.assertNotIn(0, done.codes)
+        # The dead rank says nothing, and nobody else knows better than mpirun, which says it.
+        self.assertEqual(done.errors(), [], done)
+        self.assertIn(137, done.codes)
+        self.assertIn("Exit code:    137", done.err + done.out)
+        end = time.monotonic() + 30  # mpirun does not wait for those that it ends
+        while any(map(is_running, pids)) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual([pid for pid in pids if is_running(pid)], [])
+        # What is there is whole, and the run goes on from it.
+        self.assertEqual(self.quern("checkpoint", "verify", "run").code, 0)
+        self.train("mlp", "run", "train.epochs=200", ranks=2)
+        self.assert_same_run("run", "whole")
 
 
 if __name__ == "__main__":

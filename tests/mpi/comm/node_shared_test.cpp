@@ -62,10 +62,23 @@ TEST(NodeShared, PublishesAgainAndAgain) {
 }
 
 TEST(NodeShared, TakesTurnsWithMessages) {
-  const auto shared = world().allocate_node_shared(8);
-  std::vector<std::byte> big(4 << 20, std::byte{1});
+  const auto node_size = static_cast<std::size_t>(world().node_size());
+  const auto node_rank = static_cast<std::size_t>(world().node_rank());
+  const auto shared = world().allocate_node_shared(node_size);
+  // Long messages move on only inside MPI: the barrier must let them while it waits.
+  std::vector<std::byte> big(4 << 20);
   for (int round = 0; round < 3; ++round) {
-    for (int root = 0; root < world().size(); ++root) world().broadcast(big, root);
+    for (int root = 0; root < world().size(); ++root) {
+      const auto value = static_cast<std::byte>(1 + round * 16 + root);
+      if (world().rank() == root) std::fill(big.begin(), big.end(), value);
+      world().broadcast(big, root);
+      EXPECT_EQ(std::count(big.begin(), big.end(), value), std::ssize(big));
+    }
+    shared->bytes()[node_rank] = static_cast<std::byte>(round + 1);
+    shared->publish();
+    EXPECT_EQ(std::count(shared->bytes().begin(), shared->bytes().end(),
+                         static_cast<std::byte>(round + 1)),
+              std::ssize(shared->bytes()));
     shared->publish();
   }
 }

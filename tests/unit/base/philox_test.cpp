@@ -8,17 +8,25 @@ namespace {
 
 // Known answers of the generator's authors (Random123, kat_vectors, philox4x32-10).
 TEST(Philox, KnownAnswers) {
-  const PhiloxBlock zero = philox(0, {{0, 0, 0, 0}});
-  EXPECT_EQ(zero.word[0], 0x6627e8d5u);
-  EXPECT_EQ(zero.word[1], 0xe169c58du);
-  EXPECT_EQ(zero.word[2], 0xbc57ac4cu);
-  EXPECT_EQ(zero.word[3], 0x9b00dbd8u);
-  const PhiloxBlock ones =
-      philox(0xffffffffffffffffu, {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu}});
-  EXPECT_EQ(ones.word[0], 0x408f276du);
-  EXPECT_EQ(ones.word[1], 0x41c83b0eu);
-  EXPECT_EQ(ones.word[2], 0xa20bc7c6u);
-  EXPECT_EQ(ones.word[3], 0x6d5451fdu);
+  struct Answer {
+    std::uint64_t key;
+    PhiloxBlock counter;
+    PhiloxBlock numbers;
+  };
+  const std::uint32_t ones = 0xffffffffu;
+  const Answer answers[] = {{0, {{0, 0, 0, 0}}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
+                            {~std::uint64_t{0},
+                             {{ones, ones, ones, ones}},
+                             {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
+                            // Digits of pi: the one that tells the words of counter and key apart.
+                            // key[0] is the lower half.
+                            {0x299f31d0a4093822,
+                             {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+                             {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}}};
+  for (const Answer& answer : answers) {
+    const PhiloxBlock numbers = philox(answer.key, answer.counter);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(numbers.word[i], answer.numbers.word[i]) << i;
+  }
 }
 
 TEST(Philox, UsesAndStreamsDoNotShareNumbers) {

@@ -13,6 +13,7 @@ namespace quern {
 namespace {
 
 const std::filesystem::path kRecipes = test::source_folder() / "recipes";
+const std::filesystem::path kGolden = test::source_folder() / "tests/golden";
 
 Recipe shipped(const std::string& name) {
   return read_recipe(kRecipes / (name + ".toml"));
@@ -65,6 +66,28 @@ TEST(ShippedRecipes, AutoencoderMnistEndsInReluAndAimsAtItsInput) {
   EXPECT_EQ(recipe.data.target, TargetType::input);
   EXPECT_EQ(recipe.loss.type, LossType::mse);
   EXPECT_EQ(features_of(recipe), (std::vector<int>{128, 128, 128, 784}));
+}
+
+// PyTorch's numbers in tests/golden are of these networks, losses and optimizers: convolutions,
+// pools and activations too.
+TEST(ShippedRecipes, AreThoseOfTheGoldenNumbers) {
+  int compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kGolden)) {
+    const std::filesystem::path file = kRecipes / entry.path().filename();
+    if (entry.path().extension() != ".toml" || !exists(file)) continue;
+    SCOPED_TRACE(entry.path().filename());
+    const Recipe golden = read_recipe(entry.path());
+    const Recipe recipe = read_recipe(file);
+    EXPECT_EQ(recipe.network, golden.network);
+    EXPECT_EQ(recipe.loss, golden.loss);
+    EXPECT_EQ(recipe.optimizer, golden.optimizer);
+    EXPECT_EQ(recipe.seed, golden.seed);
+    EXPECT_EQ(recipe.data.source, golden.data.source);
+    EXPECT_EQ(recipe.data.target, golden.data.target);
+    EXPECT_EQ(recipe.global_batch(6), golden.global_batch(6));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 4);
 }
 
 TEST(ShippedRecipes, ToysNeedNoFiles) {

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "base/philox.hpp"
 #include "support/views.hpp"
 
 namespace quern {
@@ -96,10 +95,22 @@ TEST(Initialize, SeedAndTensorChangeTheNumbers) {
 TEST(Initialize, NumbersFollowTheDocumentedCounter) {
   ParameterTable table;
   table.add("w", {5}, 4, false);
-  const std::vector<float> block = initialize(table, {}, 9);
-  for (std::size_t i = 0; i < 5; ++i) {
-    const PhiloxBlock numbers = philox(9, {{static_cast<std::uint32_t>(i / 4), 0, 0, 1}});
-    EXPECT_EQ(block[i], 0.5f * (2 * uniform01(numbers.word[i % 4]) - 1));
+  table.add("v", {5}, 4, false);
+  // Worked out in Python after docs/numerics.md, "Random numbers".
+  const float uniform[2][5] = {{0.35346704721450806f, 0.15351223945617676f, -0.34256529808044434f,
+                                -0.47909921407699585f, -0.35837334394454956f},
+                               {-0.3570725917816162f, 0.21354609727859497f, -0.20551133155822754f,
+                                -0.3078228831291199f, 0.09106558561325073f}};
+  const double normal[2][5] = {
+      {-0.003207552, -0.004626151, 0.019063285, 0.0025179542, 0.011432286},
+      {-0.0044785854, -0.019210046, 0.005556801, 0.014615913, 0.00057102024}};
+  const std::vector<float> by_default = initialize(table, {}, 9);
+  const std::vector<float> by_normal = initialize(table, {InitType::normal, 0.01}, 9);
+  for (std::size_t t = 0; t < 2; ++t) {
+    for (std::size_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(tensor(table, by_default, t)[i], uniform[t][i]) << t << ", " << i;
+      EXPECT_NEAR(tensor(table, by_normal, t)[i], normal[t][i], 1e-9) << t << ", " << i;
+    }
   }
 }
 

@@ -309,7 +309,7 @@ TEST(Network, BatchIsNeverOverwritten) {
   }
 }
 
-TEST(Network, RankWithoutSlotsRunsThrough) {
+TEST(Network, RankWithoutSlotsWritesNothing) {
   for (const NetworkSpec& spec :
        {network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}),
         network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten,
@@ -319,8 +319,15 @@ TEST(Network, RankWithoutSlotsRunsThrough) {
     network.set_slots(0);
     StepContext step = step_for({}, network.table());
     step.schedule = make_block_schedule(3, 3, 3, 16);
+    ASSERT_EQ(step.schedule.num_partials, 0);
+    const std::vector<float> before = to_vector(step.gradients.data);
+    const std::vector<float> parameters = to_vector(step.parameters);
+    ASSERT_FALSE(before.empty());
     network.forward(ExecSpace(), step);
+    EXPECT_EQ(network.output().slots, 0);
     network.backward(ExecSpace(), step);
+    EXPECT_EQ(to_vector(step.gradients.data), before);
+    EXPECT_EQ(to_vector(step.parameters), parameters);
   }
 }
 
