@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # NCCL, or RCCL where Kokkos was built for HIP: imported target NCCL::NCCL, NCCL_FOUND,
 # NCCL_VERSION. Looked for below NCCL_ROOT, the CUDA toolkit and CMAKE_PREFIX_PATH.
 if(Kokkos_ENABLE_HIP)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What Kokkos was built for, and what that lets Quern use.
 set(QUERN_REQUIRE_BACKEND "" CACHE STRING "Kokkos back end without which there is nothing to build")
 if(QUERN_REQUIRE_BACKEND AND NOT Kokkos_ENABLE_${QUERN_REQUIRE_BACKEND})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compile and link flags, in two interface targets:
 #   quern_warnings  warnings (as errors with QUERN_ENABLE_WERROR), private to our own targets
 #   global options  processor, sanitizers: everything of ours is compiled alike

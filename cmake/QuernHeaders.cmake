@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The public headers: src/public_headers.txt names those that programs of others include, as
 # <quern/ROOM/NAME.hpp>. What these include comes along as <quern/detail/ROOM/NAME.hpp>, and nothing
 # else does: no header of the program, of kernels with compiler flags of their own, of transports, nor

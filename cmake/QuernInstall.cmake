@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake --install: the program with what it works with below share/quern, and for programs of
 # others libquern, its headers and find_package(quern).
 include(CMakePackageConfigHelpers)
@@ -12,7 +13,7 @@ if(QUERN_PORTABLE AND TARGET quern_launcher)
 endif()
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
   USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quern)
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/quern)
 install(FILES docs/quern.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/quern-completion.bash RENAME quern
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Which sources hold kernels, where the compiler of kernels is not the compiler of everything else.
 #
 # With a CUDA-enabled Kokkos, sources that reach a Kokkos header go through nvcc, and no others:

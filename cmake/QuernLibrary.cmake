@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libquern: all rooms but the program's, in one library, static or shared (BUILD_SHARED_LIBS).
 #
 # One, because a job on a thousand nodes opens every shared library a thousand times, and because

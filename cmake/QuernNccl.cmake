@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # QUERN_ENABLE_NCCL: what it needs besides NCCL itself.
 if(QUERN_ENABLE_NCCL)
   if(NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cpack: an archive with the program, libquern and share/, and a Debian package where dpkg is.
 # Its name says for which processor, if it is not for every one (QUERN_ARCH).
 set(CPACK_PACKAGE_NAME quern)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where things are installed, and how programs find libraries there.
 include(GNUInstallDirs)
 include(QuernPortable)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # QUERN_PORTABLE: one installation for many processors. libexec/quern gets a program for each level
 # of src/cpu/level.hpp, and bin/quern starts the best that the processor runs.
 #
@@ -17,7 +18,7 @@ function(quern_other_levels)
   foreach(name IN ITEMS CMAKE_BUILD_TYPE CMAKE_C_COMPILER CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS
           CMAKE_CXX_COMPILER_LAUNCHER CMAKE_PREFIX_PATH CMAKE_INSTALL_PREFIX CMAKE_INSTALL_BINDIR
           CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_LIBEXECDIR CMAKE_INSTALL_DATADIR Kokkos_DIR Kokkos_ROOT
-          QUERN_ENABLE_MPI QUERN_ENABLE_NCCL QUERN_ENABLE_WERROR)
+          QUERN_COMMIT QUERN_ENABLE_MPI QUERN_ENABLE_NCCL QUERN_ENABLE_WERROR)
     if(DEFINED ${name})
       string(REPLACE ";" "|" value "${${name}}")
       list(APPEND options -D${name}=${value})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
 # read once. Nothing uses it by default: the whole tree was not yet built with it. A source that
 # forgets such an include compiles all the same, so one build is always without.

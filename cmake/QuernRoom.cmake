@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # quern_room(NAME [SOURCES ...] [LIBRARIES ...] [HEADERS_ONLY])
 # One room of src/ = one library target quern_NAME (alias quern::NAME). Which rooms it may link is
 # read from src/rooms.txt, so a CMake link is the permission that the style test also checks.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every room of src/rooms.txt that has sources; QUERN_ROOMS names them.
 set(QUERN_ROOMS "")
 foreach(line IN LISTS QUERN_ROOM_LINES)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The one file that is compiled with the source tree's place.
 add_library(quern_test_source_folder STATIC
   ${PROJECT_SOURCE_DIR}/tests/support/source_folder.cpp)

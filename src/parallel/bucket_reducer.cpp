@@ -2,6 +2,7 @@
 #include "parallel/bucket_reducer.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "base/assert.hpp"
 #include "parallel/gradient_slices.hpp"
@@ -24,7 +25,7 @@ std::int64_t round_up(std::int64_t count, std::int64_t unit) {
 }
 
 FloatView make_floats(const char* label, std::int64_t count) {
-  return FloatView(label, static_cast<std::size_t>(count));
+  return FloatView(std::string(label), static_cast<std::size_t>(count));
 }
 
 // Overwrites section[0, num_partials * num_sums) with the sums of each partial, and its last float

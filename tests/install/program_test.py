@@ -36,8 +36,10 @@ class ProgramTest(unittest.TestCase):
         self.must(prefix / "share/quern/jobs/submit", "--help")
         for name in ("share/man/man1/quern.1", "share/bash-completion/completions/quern",
                      "share/quern/examples/train_lenet.cpp", "share/quern/analysis/report.py",
-                     "share/quern/LICENSE", "include/quern/train/training_run.hpp"):
+                     "include/quern/train/training_run.hpp"):
             self.assertTrue((prefix / name).is_file(), name)
+        for name in ("LICENSE", "NOTICE"):
+            self.assertEqual((share / name).read_bytes(), (SOURCE / name).read_bytes())
         self.assertTrue(list(prefix.glob("lib*/**/cmake/quern/quernConfig.cmake")))
 
     def test_install(self):
@@ -47,6 +49,11 @@ class ProgramTest(unittest.TestCase):
         link = self.folder / "link"
         link.symlink_to(moved / "bin/quern")
         self.assertIn(str(moved / "share/quern"), self.must(link, "info"))
+
+    def test_notice_is_right_of_what_is_linked_dynamically(self):
+        needed = self.must("readelf", "--dynamic", Path(given.build) / "bin/quern")
+        for name in ("libhdf5", "libz", "libmpi"):
+            self.assertRegex(needed, rf"NEEDED.*\[{name}\b|NEEDED.*\[{name}_")
 
     def test_built_program_has_no_share(self):
         self.assertNotRegex(self.must(Path(given.build) / "bin/quern", "info"), r"(?m)^share ")

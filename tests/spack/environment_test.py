@@ -38,8 +38,10 @@ class EnvironmentTest(unittest.TestCase):
         known = {"include", "repos", "definitions", "specs", "develop", "packages", "view"}
         self.assertLessEqual(set(spack), known | {"concretizer"})
         for entry in spack["include"]:
-            self.assertEqual(set(entry), {"path", "optional"})
-            self.assertIs(entry["optional"], True)
+            self.assertEqual(set(entry), {"path", "when"})
+            for site, wanted in (({}, False), ({"QUERN_SITE": "lumi-g"}, True)):
+                found = eval(entry["when"], {"__builtins__": {}}, {"env": site})  # as Spack does
+                self.assertIs(found, wanted)
         self.assertEqual(set(spack["develop"]["quern"]), {"spec", "path"})
         self.assertTrue((ROOT / spack["develop"]["quern"]["path"] / "CMakeLists.txt").is_file())
         for settings in spack["packages"].values():
@@ -68,7 +70,11 @@ class EnvironmentTest(unittest.TestCase):
                 self.assertEqual(Spec(found[0]).variants.get("nccl", False), gpu != "none")
         self.assertEqual(specs({}), specs({"QUERN_GPU": "none"}))
         self.assertEqual(specs({"QUERN_GPU": "h100"}), ["quern@main+cuda+nccl cuda_arch=90"])
-        self.assertEqual(specs({"QUERN_GPU": "a1000"}), [])
+        for unknown in ("a1000", "A100", ""):
+            found = specs({"QUERN_GPU": unknown})
+            self.assertEqual(len(found), 1, found)
+            for gpu in GPUS:
+                self.assertIn(gpu, found[0])
 
     def test_documented_gpus_and_sites(self):
         text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")

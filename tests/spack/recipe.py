@@ -50,20 +50,21 @@ def refusals(text):
     ]
 
 
-def dependencies(text):
-    """What a build of this spec depends on."""
+def dependencies(text, tested=False):
+    """What a build of this spec depends on, and with `install --test=root`."""
     spec = complete(text)
     return [
         one.args[0]
         for one in directives("depends_on")
         if spec.satisfies(one.options.get("when", ""))
+        and (tested or one.options.get("type") != "test")
     ]
 
 
-def package(text, prefix=""):
+def package(text, prefix="", tested=False):
     """The package of this spec, as a smoke test or cmake_args() sees it."""
     found = Quern()
-    found.spec, found.prefix = complete(text), api.Prefix(prefix)
+    found.spec, found.prefix, found.run_tests = complete(text), api.Prefix(prefix), tested
     mpiexec = shutil.which("mpiexec")
     mpi = Path(mpiexec).parent.parent if mpiexec else "none"
     found.spec.dependencies = {"mpi": SimpleNamespace(prefix=api.Prefix(mpi))}

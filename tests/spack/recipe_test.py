@@ -2,7 +2,11 @@
 """package.py: its variants, dependencies, conflicts and CMake options."""
 
 import re
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
+from types import SimpleNamespace
 
 from recipe import ROOT, dependencies, directives, package, refusals, variants
 from specs import Spec
@@ -13,7 +17,7 @@ GPUS = ("+cuda cuda_arch=80", "+cuda cuda_arch=90", "+rocm amdgpu_target=gfx90a"
 class RecipeTest(unittest.TestCase):
     def test_variants(self):
         self.assertLessEqual(
-            {"mpi", "nccl", "openmp", "cuda", "rocm", "shared", "tests"}, set(variants())
+            {"mpi", "nccl", "openmp", "cuda", "rocm", "shared"}, set(variants())
         )
         on = {name for name, options in variants().items() if options["default"] is True}
         self.assertEqual(on, {"mpi", "openmp"})
@@ -35,8 +39,11 @@ class RecipeTest(unittest.TestCase):
         self.assertNotIn("kokkos+openmp", dependencies("quern~openmp"))
 
     def test_libraries_are_those_cmake_looks_for(self):
-        text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-        wanted = set(re.findall(r"find_package\((\w+)", text))
+        texts = [
+            path.read_text(encoding="utf-8")
+            for path in (ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("Quern*.cmake"))
+        ]
+        wanted = set(re.findall(r"(?m)^ *find_package\((\w+) ?([\d.]*) ", "".join(texts)))
         known = {
             "Kokkos": "kokkos",
             "HDF5": "hdf5",
@@ -48,14 +55,16 @@ class RecipeTest(unittest.TestCase):
             "MPI": "mpi",
             "GTest": "googletest",
             "CUDAToolkit": "cuda",
+            "NCCL": "nccl",
         }
-        self.assertLessEqual(wanted, set(known))
-        have = {Spec(one).name for one in dependencies("quern+tests+cuda cuda_arch=80")}
-        self.assertLessEqual({known[name] for name in wanted}, have)
-        least = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", text)[1]
+        self.assertEqual({name for name, _ in wanted}, set(known))
+        have = {}
+        for one in dependencies("quern+nccl+cuda cuda_arch=80", tested=True):
+            have.setdefault(Spec(one).name, []).extend(Spec(one).others)
+        for name, oldest in wanted:
+            self.assertEqual(have[known[name]], [f"@{oldest}:"] if oldest else [], name)
+        least = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", texts[0])[1]
         self.assertIn(f"cmake@{least}:", dependencies("quern"))
-        least = re.search(r"find_package\(Kokkos ([\d.]+)", text)[1]
-        self.assertIn(f"kokkos@{least}:", dependencies("quern"))
 
     def test_gpu_type_goes_to_kokkos_and_nccl(self):
         for gpu in GPUS:
@@ -71,7 +80,7 @@ class RecipeTest(unittest.TestCase):
 
     def test_conflicts(self):
         self.assertEqual(refusals("quern"), [])
-        self.assertEqual(refusals("quern~mpi~openmp+shared+tests"), [])
+        self.assertEqual(refusals("quern~mpi~openmp+shared"), [])
         for spec, word in (
             ("quern+cuda", "cuda_arch"),
             ("quern+rocm", "amdgpu_target"),
@@ -107,8 +116,34 @@ class RecipeTest(unittest.TestCase):
         for name in ("BUILD_SHARED_LIBS", "QUERN_ENABLE_MPI", "QUERN_ENABLE_TESTS"):
             self.assertIn(f"option({name} ", options)
 
+    def test_commit_of_sources_without_git(self):
+        quern = package("quern")
+        self.assertFalse([one for one in quern.cmake_args() if "QUERN_COMMIT" in one])
+        quern.spec.variants["commit"] = SimpleNamespace(value="0123456789abcdef" * 2 + "01234567")
+        self.assertIn("-DQUERN_COMMIT:STRING=0123456789ab", quern.cmake_args())
+
+    def test_tests_are_built_when_they_are_run(self):
+        self.assertIn("-DQUERN_ENABLE_TESTS:BOOL=ON", package("quern", tested=True).cmake_args())
+        self.assertIn("googletest+gmock", dependencies("quern", tested=True))
+        self.assertNotIn("googletest+gmock", dependencies("quern"))
+
+    def test_check_fails_without_a_test(self):
+        quern = package("quern", tested=True)
+        with tempfile.TemporaryDirectory() as folder:
+            quern.build_directory = folder
+            tests = Path(folder) / "CTestTestfile.cmake"
+            for label, passes in (("", False), ("style", False), ("unit", True), ("mpi", True)):
+                tests.write_text(
+                    f'add_test(one "true")\nset_tests_properties(one PROPERTIES LABELS "{label}")\n'
+                )
+                with self.subTest(label):
+                    if passes:
+                        quern.check()
+                    else:
+                        self.assertRaises(subprocess.CalledProcessError, quern.check)
+
     def test_builds_its_own_checkout(self):
-        self.assertEqual(package("quern").git, str(ROOT))
+        self.assertEqual(package("quern").git, f"file://{ROOT}")
         self.assertEqual([one.args for one in directives("version")], [("main",)])
 
 

@@ -16,12 +16,21 @@ NVCC = "#!/bin/sh\necho 'Cuda compilation tools, release 12.6, V12.6.77'\n"
 OMPI_INFO = """#!/bin/sh
 case "$1" in
   --version) echo 'Open MPI v5.0.4' ;;
-  *) echo 'mca:mpi:base:param:mpi_built_with_cuda_support:value:true' ;;
+  *)
+    echo 'mca:mpi:base:param:mpi_built_with_cuda_support:value:true'
+    printf '%0200000d\n' 0 1 2 # much more than a pipe holds
+    ;;
 esac
 """
 NCCL = (
     '#define NCCL_MAJOR 2\n#define NCCL_MINOR 27\n#define NCCL_PATCH 3\n#define NCCL_SUFFIX ""\n'
 )
+
+
+# What mpichversion prints, after these lines the options of its build.
+MPICH = """#!/bin/sh
+printf '%s Version:    \t%s\n%s Release date:\tThu Apr  6 09:43:36 CDT 2023\n' '{0}' '{1}' '{0}'
+"""
 
 
 class SiteTest(unittest.TestCase):
@@ -31,7 +40,7 @@ class SiteTest(unittest.TestCase):
         self.root = Path(scratch.name)
         tools = self.root / "tools"
         tools.mkdir()
-        for name in ("bash", "dirname", "sed", "paste", "grep"):
+        for name in ("bash", "dirname", "sed", "paste", "grep", "head", "readlink"):
             (tools / name).symlink_to(Path("/usr/bin") / name)
         self.path = [str(tools)]
 
@@ -108,10 +117,55 @@ class SiteTest(unittest.TestCase):
         )
         self.assertEqual(set(self.found()[1]), {"openmpi", "cuda"})
 
+    def mpich(self, title, version):
+        """What is found where mpichversion prints this."""
+        prefix = self.write("mpich/bin/mpichversion", MPICH.format(title, version))
+        self.write("mpich/bin/mpicc", "#!/bin/sh\n")
+        self.path[1:] = [f"{prefix}/bin"]
+        mpi, found = self.found()
+        self.assertEqual(set(found), {mpi})
+        self.assertEqual(found[mpi][1], str(prefix))
+        return found[mpi][0]
+
+    def test_mpich_and_its_children(self):
+        # ParaStation MPI prints MPICH's lines: it is built of MPICH.
+        self.assertEqual(self.mpich("MPICH", "4.1.1"), "mpich@4.1.1")
+        self.assertEqual(self.mpich("MVAPICH", "4.0"), "mvapich@4.0")
+        self.assertEqual(self.mpich("MVAPICH2", "2.3.7"), "mvapich2@2.3.7")
+
+    def test_intel_mpi(self):
+        root = self.write("oneapi/mpi/2021.13/bin/mpicc", "#!/bin/sh\n")
+        (self.root / "oneapi/mpi/latest").symlink_to("2021.13")
+        self.path.append(f"{root}/bin")
+        for name in ("2021.13", "latest"):
+            mpi, found = self.found(I_MPI_ROOT=str(self.root / "oneapi/mpi" / name))
+            self.assertEqual(mpi, "intel-oneapi-mpi")
+            spec = "intel-oneapi-mpi@2021.13+generic-names"
+            self.assertEqual(found, {mpi: (spec, str(self.root / "oneapi"))})
+        other = self.write("impi/bin/mpicc", "#!/bin/sh\n")
+        self.path[1:] = [f"{other}/bin"]
+        done = self.run_script(I_MPI_ROOT=str(other))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"I_MPI_ROOT is '{other}'", done.stderr)
+        # A variable left over from another module.
+        self.path[1:] = [f"{self.write('openmpi/bin/mpicc', '#!/bin/sh')}/bin"]
+        self.write("openmpi/bin/ompi_info", OMPI_INFO)
+        self.assertEqual(self.found(I_MPI_ROOT=str(root))[0], "openmpi")
+
+    def test_unknown_mpi(self):
+        prefix = self.write("other/bin/mpicc", "#!/bin/sh\n")
+        self.path.append(f"{prefix}/bin")
+        done = self.run_script()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"cannot tell which MPI {prefix}/bin/mpicc belongs to", done.stderr)
+        self.assertIn("docs/deploy.md", done.stderr)
+        self.write("other/bin/mpichversion", MPICH.format("Other", "1.0"))
+        self.assertIn("names no version", self.run_script().stderr)
+
     def test_no_module(self):
         done = self.run_script()
         self.assertEqual(done.returncode, 1)
-        self.assertIn("load the module of cray-mpich or Open MPI first", done.stderr)
+        self.assertIn("load the module of an MPI first", done.stderr)
         for wrong in ((), ("../x",), ("--nam",)):
             done = subprocess.run([SCRIPT, *wrong], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)

@@ -17,12 +17,17 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 
 
+SOURCES = {".hpp", ".cpp", ".cu", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml", ".cff"}
+
+
 def needs_licence(path, text):
-    return path.suffix in (".hpp", ".cpp", ".cu", ".py") or text.startswith("#!")
+    return (path.suffix in SOURCES or path.name in ("CMakeLists.txt", ".clang-format", ".clang-tidy")
+            or path.name.endswith(".cmake.in") or text.startswith("#!"))
 
 
 def licence(path, text):
-    head = text.split("\n", 2)[:2] if text.startswith("#!") else text.split("\n", 1)[:1]
+    first_is_taken = text.startswith(("#!", "# shellcheck"))
+    head = text.split("\n", 2)[:2] if first_is_taken else text.split("\n", 1)[:1]
     if needs_licence(path, text) and not any(SPDX in line for line in head):
         yield f"{path}: no line '{SPDX}' at its top"
 
@@ -60,7 +65,7 @@ def check(root):
     offences = []
     for path in tree.files(root):
         text = tree.text(root, path)
-        if text is None or path.name == "LICENSE":
+        if text is None or path.name in ("LICENSE", "NOTICE"):
             continue
         offences += licence(path, text)
         offences += names(path, text)

@@ -217,6 +217,17 @@ class TextsTest(CheckCase):
         self.write("run", "#!/bin/sh\n")
         self.assert_found(check_texts.check, "run")
 
+    def test_missing_licence_of_settings(self):
+        for name in ("CMakeLists.txt", "cmake/a.cmake", "a.cmake.in", "a.toml", "a.yaml", "CITATION.cff",
+                     ".clang-format", "lib/a.sh"):
+            with self.subTest(name):
+                self.write(name, "# something else\n# " + check_texts.SPDX + "\n")
+                self.assert_found(check_texts.check, name, "SPDX")
+                self.write(name, "# " + check_texts.SPDX + "\n")
+                self.assert_clean(check_texts.check)
+        self.write("lib/a.sh", "# shellcheck shell=bash\n# " + check_texts.SPDX + "\n")
+        self.assert_clean(check_texts.check)
+
     def test_registry_host(self):
         self.write("a.txt", f"x\nhttp://{check_texts.HOSTS[0]}/debian\n")
         self.assert_found(check_texts.check, "a.txt:2")

@@ -69,6 +69,8 @@ bool is_kokkos(const Event& event) {
       "Kokkos::View::initialization",
       "Kokkos::View::initialization via memset",
       "Kokkos::HostSpace::impl_deallocate before free",
+      "HostSpace::impl_deallocate before free",  // this and the next: Kokkos 4.6
+      "HostSpace fence",
       "Kokkos::create_mirror_view_and_copy: fence before returning src view",
       "Kokkos::deep_copy: copy between contiguous views, pre view equality check",
       "Kokkos::deep_copy: copy between contiguous views, post deep copy fence",

@@ -13,10 +13,10 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     """Quern trains neural networks from batch jobs, with Kokkos, MPI and HDF5. The trained weights
     have the same bits for any number of ranks."""
 
-    # The recipe builds the checkout that it is part of: the two cannot be of different commits.
-    git = ancestor(__file__, 5)
+    # The clone that holds this recipe: its branch main, whatever is checked out. A URL, because of
+    # a plain path Spack makes a partial clone that git cannot describe.
+    git = f"file://{ancestor(__file__, 5)}"
 
-    test_requires_compiler = False
     sanity_check_is_file = [
         join_path("bin", "quern"),
         join_path("include", "quern", "train", "training_run.hpp"),
@@ -30,8 +30,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     variant("mpi", default=True, description="Several ranks")
     variant("openmp", default=True, description="Several threads in a rank")
     variant("nccl", default=False, description="Gradients of GPUs by NCCL, or RCCL with +rocm")
-    variant("shared", default=False, description="libquern is a shared library")
-    variant("tests", default=False, description="Build the tests; install --test=root runs them")
+    variant("shared", default=False, description="Build libquern as a shared library")
 
     # One GPU type in a build, as in Kokkos: these replace the lists of the base classes.
     variant(
@@ -70,7 +69,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("nlohmann-json@3.11:")
     depends_on("tomlplusplus@3.3:")
     depends_on("cli11@2.1:")
-    depends_on("googletest+gmock", type="build", when="+tests")
+    depends_on("googletest+gmock", type="test")
 
     # CUDA: the compiler is Kokkos' wrapper of nvcc, around GCC.
     depends_on("kokkos+cuda+wrapper", when="+cuda")
@@ -112,11 +111,14 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
             self.define_from_variant("QUERN_ENABLE_MPI", "mpi"),
             self.define_from_variant("QUERN_ENABLE_NCCL", "nccl"),
             self.define_from_variant("QUERN_ENABLE_CUBLAS", "cuda"),
-            self.define_from_variant("QUERN_ENABLE_TESTS", "tests"),
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
+            self.define("QUERN_ENABLE_TESTS", self.run_tests),
             # Spack's compiler wrapper adds the flags of the target.
             self.define("QUERN_ARCH", ""),
         ]
+        if "commit" in self.spec.variants:
+            # Sources from a mirror have no .git.
+            args.append(self.define("QUERN_COMMIT", self.spec.variants["commit"].value[:12]))
         if self.spec.satisfies("+cuda"):
             args += [
                 self.define("QUERN_REQUIRE_BACKEND", "CUDA"),
@@ -132,7 +134,14 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     def check(self):
         """Those tests that need neither Slurm nor the tools of style checks."""
         with working_dir(self.build_directory):
-            ctest("--output-on-failure", "--label-regex", "^(unit|mpi)$")
+            ctest(
+                "--output-on-failure",
+                "--no-tests=error",
+                "--parallel",
+                str(make_jobs),
+                "--label-regex",
+                "^(unit|mpi)$",
+            )
 
     # Tests may run on one GPU, on one core, and in a container, where Open MPI minds being root.
     _test_environment = {

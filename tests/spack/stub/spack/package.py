@@ -68,4 +68,15 @@ def ancestor(path, n=1):
 
 
 join_path = os.path.join
-working_dir = getattr(contextlib, "chdir", None)
+make_jobs = 2
+ctest = Executable("ctest")
+
+
+@contextlib.contextmanager
+def working_dir(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

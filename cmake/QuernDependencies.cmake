@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# The libraries, each from the oldest version on that Quern is meant to compile with. The Spack recipe
+# names the same versions (tests/spack/recipe_test.py).
+find_package(Kokkos 4.6 REQUIRED PATHS ${PROJECT_SOURCE_DIR}/build/deps/kokkos)  # of scripts/setup
+include(QuernDevice)
+find_package(HDF5 1.10 REQUIRED COMPONENTS C)
+find_package(ZLIB REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(tomlplusplus 3.3 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+if(QUERN_ENABLE_MPI)
+  find_package(MPI REQUIRED COMPONENTS C)
+endif()

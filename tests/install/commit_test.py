@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commit that a build writes into its program: of a clone, of an archive, of sources inside of
+another repository, and when it is given."""
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = "cmake/WriteGitCommit.cmake"
+ROOT = Path(__file__).resolve().parents[2]
+IDENTITY = ["-c", "user.name=one", "-c", "user.email=one@example.org"]
+given = None
+
+
+class CommitTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def git(self, folder, *words):
+        done = subprocess.run(["git", *IDENTITY, "-C", folder, *words], text=True, check=True,
+                              capture_output=True)
+        return done.stdout.strip()
+
+    def sources(self, name):
+        """A folder with what matters here of this tree."""
+        folder = self.folder / name
+        for file in (SCRIPT, "cmake/archive_commit.txt", ".gitattributes"):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / file, folder / file)
+        return folder
+
+    def repository(self, folder):
+        self.git(folder, "init", "--quiet")
+        self.git(folder, "add", ".")
+        self.git(folder, "commit", "--quiet", "--message", "One")
+        return self.git(folder, "rev-parse", "HEAD")
+
+    def commit(self, source, *options):
+        out = self.folder / "commit.hpp"
+        subprocess.run([given.cmake, f"-DSOURCE={source}", f"-DOUTPUT={out}", *options, "-P",
+                        ROOT / SCRIPT], check=True)
+        return re.fullmatch('#define QUERN_GIT_COMMIT "(.*)"\n', out.read_text())[1]
+
+    def test_clone(self):
+        source = self.sources("clone")
+        commit = self.repository(source)
+        self.assertEqual(self.commit(source), commit[:12])
+        (source / SCRIPT).write_text("")
+        self.assertEqual(self.commit(source), commit[:12] + "-dirty")
+
+    def test_given(self):
+        source = self.sources("clone")
+        self.repository(source)
+        self.assertEqual(self.commit(source, "-DCOMMIT=0123456789ab"), "0123456789ab")
+
+    def test_archive(self):
+        source = self.sources("clone")
+        commit = self.repository(source)
+        self.git(source, "archive", "--output", self.folder / "a.tar", "HEAD")
+        with tarfile.open(self.folder / "a.tar") as file:
+            file.extractall(self.folder / "unpacked")
+        self.assertEqual(self.commit(self.folder / "unpacked"), commit[:12])
+
+    def test_copy_without_git(self):
+        self.assertEqual(self.commit(self.sources("copy")), "unknown")
+
+    def test_inside_of_another_repository(self):
+        source = self.sources("outer/quern")
+        self.repository(self.folder / "outer")
+        self.assertEqual(self.commit(source), "unknown")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", required=True)
+    given = parser.parse_args()
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A library that is too old stops the configuration, with a message that says what was found; NOTICE
+has every library whose code gets into programs."""
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = ROOT / "cmake/QuernDependencies.cmake"
+LINKED_DYNAMICALLY = {"HDF5", "ZLIB", "MPI"}
+# Looks for the library TOO_OLD, nowhere but in OLD, and for no other.
+PROJECT = f"""cmake_minimum_required(VERSION 3.22)
+project(libraries LANGUAGES NONE)
+macro(find_package name)
+  if("${{name}}" STREQUAL "${{TOO_OLD}}")
+    _find_package(${{ARGV}} PATHS ${{OLD}} NO_DEFAULT_PATH)
+  endif()
+endmacro()
+list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
+include(QuernDependencies)
+"""
+VERSION = """set(PACKAGE_VERSION {})
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+"""
+given = None
+
+
+def wanted():
+    """{package: oldest version, or ""}"""
+    return dict(re.findall(r"find_package\((\w+) ?([\d.]*) ", LIBRARIES.read_text()))
+
+
+class LibrariesTest(unittest.TestCase):
+    def test_too_old(self):
+        for name in ("Kokkos", "fmt", "nlohmann_json", "tomlplusplus", "CLI11"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                (Path(folder) / "CMakeLists.txt").write_text(PROJECT)
+                (Path(folder) / f"{name}Config.cmake").write_text("")
+                version = Path(folder) / f"{name}ConfigVersion.cmake"
+                version.write_text(VERSION.format("1.0.1"))
+                done = self.configure(folder, name)
+                said = " ".join(done.stderr.split())
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f'compatible with requested version "{wanted()[name]}"', said)
+                self.assertIn(f"{folder}/{name}Config.cmake, version: 1.0.1", said)
+                version.write_text(VERSION.format(wanted()[name]))
+                done = self.configure(folder, name)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def configure(self, folder, name):
+        return subprocess.run([given.cmake, "-S", folder, "-B", f"{folder}/build",
+                               f"-DTOO_OLD={name}", f"-DOLD={folder}"],
+                              text=True, capture_output=True, check=False)
+
+    def test_notice(self):
+        notice = (ROOT / "NOTICE").read_text()
+        sections = {re.sub(r"\W|plusplus", "", re.sub(r"\+\+", "", name)).lower()
+                    for name in re.findall(r"^(\S+) {2,}\S.* https?://", notice, re.MULTILINE)}
+        for name in set(wanted()) - LINKED_DYNAMICALLY:
+            self.assertIn(name.replace("_", "").replace("plusplus", "").lower(), sections)
+        for licence in ("BSD-3-Clause", "MIT", "Apache-2.0 WITH LLVM-exception"):
+            self.assertIn(licence, notice)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", required=True)
+    given = parser.parse_args()
+    unittest.main(argv=sys.argv[:1])
