@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import sys
+import unittest
+
+from fakes import PEER, QUERN, ROOT, FakesCase
+
+sys.path.insert(0, str(ROOT / "tests" / "analysis"))
+from example_run import make_records, write_run  # noqa: E402
+
+import readme_tables  # noqa: E402
+
+INFO = """
+if words == ["info", "--json"]:
+    print(json.dumps({"processor": "Fake 1", "vectors": "AVX2", "commit": "0123456789ab",
+                      "compiler": "none"}))
+    sys.exit()
+"""
+MARKS = "<!-- table {0}: begin -->\nold\n<!-- table {0}: end -->\n"
+
+
+class ReadmeTablesTest(FakesCase):
+    main = staticmethod(readme_tables.main)
+
+    def setUp(self):
+        super().setUp()
+        marks = "words = sys.argv[1:]\n"
+        self.assertIn(marks, QUERN)
+        self.quern = self.program("quern", QUERN.replace(marks, marks + INFO))
+        self.results = self.folder / "results"
+        self.readme = self.folder / "README.md"
+        self.details = self.folder / "docs" / "performance.md"
+        self.details.parent.mkdir()
+        self.readme.write_text("a\n" + MARKS.format("accuracy") + "b\n" + MARKS.format("speed") + "c\n")
+        self.details.write_text(MARKS.format("speed-fake"))
+
+    def tables(self, what, *words):
+        return self.run_main(what, "--quern", self.quern, "--results", self.results,
+                             "--root", self.folder, *words)
+
+    def kept(self, name):
+        return json.loads((self.results / f"{name}.json").read_text())
+
+    def test_the_documents_have_the_kept_figures(self):
+        """README.md and docs/performance.md of this repository."""
+        status, _, errors = self.run_main("check")
+        self.assertEqual((status, errors), (0, ""))
+
+    def test_accuracies_of_finished_runs(self):
+        out = self.folder / "runs"
+        for seed in range(5):
+            records = make_records(epochs=2)
+            records[-1]["accuracy"] = 0.8 + seed / 100
+            write_run(out / "W2" / f"seed-{seed}", records, seed=seed, done="done\n")
+        self.details.write_text("")
+        status, _, errors = self.tables("seeds", "--only", "W2", "--out", out)
+        self.assertEqual(status, 0, errors)
+        kept = self.kept("accuracy-W2")["quern"]
+        self.assertEqual((kept["commit"], kept["processor"]), ("0123456789ab", "Fake 1"))
+        self.assertEqual(kept["command"], "analysis/seeds.py --recipe recipes/lenet-fashion.toml "
+                         "--ranks 1 --seeds 0 1 2 3 4")
+        self.assertRegex(kept["date"], r"^20\d\d-\d\d-\d\d$")
+        text = self.readme.read_text()
+        self.assertIn("test accuracy | 80.0 to 84.0 %, mean 82.00 % (5 seeds) | - |", text)
+        self.assertIn("Fake 1 AVX2, commit `0123456`", text)
+        self.assertEqual((text[:2], text[-2:]), ("a\n", "c\n"))
+
+    def test_speed_against_fakes(self):
+        status, _, errors = self.tables("speed", "--only", "W1", "--rounds", 2, "--name", "fake",
+                                        "--title", "Fake", "--python",
+                                        self.program("python", self.peers_in_the_python()))
+        self.assertEqual(status, 0, errors)
+        kept = self.kept("speed-fake")["workloads"]
+        self.assertEqual(list(kept), ["W1"])
+        self.assertEqual((kept["W1"]["rounds"], kept["W1"]["commit"]), (2, "0123456789ab"))
+        self.assertIn("| Fake | `mlp-mnist`, 128 | 2.00x | 4.00x | 0.80x | 2 % |",
+                      self.readme.read_text())
+        self.assertIn("| W1 `mlp-mnist` | 2 % of 100 Gflop/s | 2.00 (2.00 to 2.00) | "
+                      "4.00 (4.00 to 4.00) | 0.80 (0.80 to 0.80) |", self.details.read_text())
+
+    def peers_in_the_python(self):
+        """compare_peers.py is run by the real interpreter, the peers' scripts are stood in for."""
+        return f"""
+import os, sys
+if sys.argv[1].endswith("compare_peers.py"):
+    os.execv({sys.executable!r}, [{sys.executable!r}, "-B", *sys.argv[1:]])
+{PEER}"""
+
+    def test_a_figure_that_was_changed_by_hand_is_found(self):
+        self.test_accuracies_of_finished_runs()
+        self.assertEqual(self.tables("check")[0], 0)
+        self.readme.write_text(self.readme.read_text().replace("82.00", "88.00"))
+        status, _, errors = self.tables("check")
+        self.assertEqual(status, 1)
+        self.assertIn("README.md: a table differs", errors)
+        self.assertEqual(self.tables("write")[0], 0)
+        self.assertIn("82.00", self.readme.read_text())
+
+    def test_what_is_wrong_is_said(self):
+        self.readme.write_text("no marks")
+        self.assertIn("the marks of table accuracy", self.tables("check")[2])
+        self.assertEqual(self.tables("speed", "--name", "Zen 3")[0], 2)
+        self.assertIn("ended with exit status",
+                      self.tables("speed", "--name", "x", "--python", "false")[2])
+        self.results.mkdir()
+        (self.results / "accuracy-W1.json").write_text("{")
+        self.assertIn("accuracy-W1.json", self.tables("check")[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
