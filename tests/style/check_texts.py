@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Licence lines, no names of machines or package registries, and links of the documents that lead
-somewhere."""
+"""Licence lines, no names of machines or package registries, documents that stay true (no diary), and
+links of theirs that lead somewhere."""
 import re
 
 import tree
@@ -12,6 +12,9 @@ HOSTS = ("deb." + "debian.org", "security." + "debian.org", "snapshot." + "debia
          "archive." + "ubuntu.com", "pypi." + "org", "files." + "pythonhosted.org",
          "registry." + "npmjs.org", "conda." + "anaconda.org", "proxy." + "golang.org")
 MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:work|opt/tv|root|tmp/(?:kk|scr|brief))(?:/|\b)")
+# A document says what is so, with commit and processor; when it was written is git's to know.
+DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+machine|another\s+hour|of\s+ours|for\s+the\s+moment"
+                   r"|(?:version|build)\s+(?:from\s+)?before|last\s+changes)\b", re.IGNORECASE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
@@ -42,6 +45,12 @@ def names(path, text):
             yield f"{path}:{number}: names a path of one machine, {found[0]}"
 
 
+def diary(path, text):
+    for found in DIARY.finditer(text):
+        number = text.count("\n", 0, found.start()) + 1
+        yield f"{path}:{number}: '{' '.join(found[0].split())}' is of a diary: name the commit, the processor, the command"
+
+
 def anchors(text):
     """GitHub's anchors of a document's headings."""
     plain = (re.sub(r"[`*]", "", title).lower() for title in HEADING.findall(FENCED.sub("", text)))
@@ -70,6 +79,7 @@ def check(root):
         offences += licence(path, text)
         offences += names(path, text)
         if path.suffix == ".md":
+            offences += diary(path, text)
             offences += links(root, path, text)
     return offences
 

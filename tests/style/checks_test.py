@@ -236,6 +236,12 @@ class TextsTest(CheckCase):
         self.write("a.txt", "cd " + "/opt" + "/tv/bin\n")
         self.assert_found(check_texts.check, "a.txt:1")
 
+    def test_diary(self):
+        self.write("a.md", "# A\n\nNothing ran on a GPU so\nfar.\n")
+        self.assert_found(check_texts.check, "a.md:3", "of a diary")
+        self.write("a.md", "# A\n\nToday it takes 3 s.\n")
+        self.assert_found(check_texts.check, "a.md:3", "'Today'")
+
     def test_dead_link(self):
         self.write("a.md", "[b](docs/b.md)\n")
         self.assert_found(check_texts.check, "docs/b.md")
