@@ -77,7 +77,7 @@ def seed_numbers(count):
 
 
 def measure_seeds(arguments):
-    sys.path.insert(0, str(ROOT / "analysis"))
+    sys.path.append(str(ROOT / "analysis"))  # behind this folder: both have a scaling.py
     import runlog
     for workload in arguments.only:
         setting, out = SETTINGS[workload], arguments.out.absolute() / workload
