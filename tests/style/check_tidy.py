@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy (.clang-tidy) finds nothing in the files of src/ that do not include Kokkos, and in
-their headers.
+their headers; with --kernels in those that do.
 
-Files with Kokkos take clang-tidy five times as long each and are left to the developer's editor.
+Files with Kokkos take clang-tidy five times as long each: scripts/test --full looks at them, and with
+--changed-since COMMIT only those that differ from it (their headers are looked at through them).
 Versions differ in their checks: with another version than ours the check is skipped (status 77).
 """
 import argparse
@@ -39,15 +40,23 @@ def find_clang_tidy():
     return None
 
 
-def sources(root, build):
-    """The compiled files of src/ that Kokkos does not reach."""
+def changed_files(root, commit):
+    """Paths below root that differ from the commit."""
+    listing = subprocess.run(["git", "-C", str(root), "diff", "--name-only", commit, "--", "src"],
+                             capture_output=True, text=True, check=True)
+    return {pathlib.PurePath(line) for line in listing.stdout.splitlines()}
+
+
+def sources(root, build, kernels=False, changed=None):
+    """The compiled files of src/ that Kokkos does not reach, or does; of those the changed ones."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     compiled = {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in commands}
     includes, known = check_rooms.read_includes(root), {}
     for path in includes:
         reached = check_rooms.everything_included(path, includes, known)
-        if path.suffix == ".cpp" and root / path in compiled and not any(
-                check_rooms.VENDOR_HEADERS["Kokkos"].match(name) for name in reached):
+        has_kernels = any(check_rooms.VENDOR_HEADERS["Kokkos"].match(name) for name in reached)
+        if path.suffix == ".cpp" and root / path in compiled and has_kernels == kernels and (
+                changed is None or path in changed):
             yield path
 
 
@@ -67,10 +76,10 @@ def compile_arguments(build):
     return arguments
 
 
-def batches(root, build):
+def batches(root, build, **which):
     """[(files, compiler's arguments)]: files of one room that are compiled alike, a few at a time."""
     arguments, groups = compile_arguments(build), {}
-    for path in sources(root, build):
+    for path in sources(root, build, **which):
         groups.setdefault((path.parts[1], arguments[root / path]), []).append(path)
     return [(files[i:i + BATCH], alike) for (_, alike), files in groups.items()
             for i in range(0, len(files), BATCH)]
@@ -107,7 +116,7 @@ def findings(root, folder, program, files, arguments):
             for line in findings(root, folder, program, part, arguments)]
 
 
-def check(root, build):
+def check(root, build, **which):
     program = find_clang_tidy()
     if not program:
         print(f"skipped: no clang-tidy {VERSION}")
@@ -115,16 +124,23 @@ def check(root, build):
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
         found = workers.map(lambda batch: findings(root, pathlib.Path(folder), program, *batch),
-                            batches(root, build))
+                            batches(root, build, **which))
         return sorted({line for lines in found for line in lines})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=tree.ROOT / "build/release")
+    parser.add_argument("--kernels", action="store_true", help="the files that include Kokkos")
+    parser.add_argument("--changed-since", metavar="COMMIT", help="only files that differ from it")
     options, rest = parser.parse_known_args()
     sys.argv[1:] = rest
-    tree.run(lambda root: check(root, options.build.resolve()), __doc__)
+
+    def chosen(root):
+        since = options.changed_since
+        return check(root, options.build.resolve(), kernels=options.kernels,
+                     changed=changed_files(root, since) if since else None)
+    tree.run(chosen, __doc__)
 
 
 if __name__ == "__main__":

@@ -293,6 +293,16 @@ class ToolsTest(CheckCase):
             self.assertEqual([line.split(":")[0] for line in found if "branch-clone" in line],
                              [f"src/base/{name}.cpp" for name in "abc"], found)
 
+    def test_tidy_tells_files_with_kernels_apart(self):
+        for name, text in (("a", ""), ("b", "#include <Kokkos_Core.hpp>\n")):
+            self.write(f"src/tensor/{name}.cpp", text)
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root), "file": f"src/tensor/{name}.cpp", "command": "c++"} for name in "ab"]))
+        for kernels, name in ((False, "a"), (True, "b")):
+            for changed, expected in ((None, [name]), ({pathlib.PurePath("src/tensor/c.cpp")}, [])):
+                found = check_tidy.sources(self.root, self.root / "build", kernels, changed)
+                self.assertEqual([path.stem for path in found], expected)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
