@@ -119,4 +119,4 @@ if sys.argv[1].endswith("compare_peers.py"):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

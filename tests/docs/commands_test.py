@@ -268,4 +268,4 @@ class CommandsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(verbosity=2, argv=sys.argv[:1])

@@ -66,4 +66,4 @@ class ReadmeTest(training.TrainingTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(verbosity=2, argv=sys.argv[:1])

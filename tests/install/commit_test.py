@@ -81,4 +81,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--cmake", required=True)
     given = parser.parse_args()
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(verbosity=2, argv=sys.argv[:1])
