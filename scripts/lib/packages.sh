@@ -30,6 +30,7 @@ black|test|command black|style test of the Spack package
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test
 shellcheck|test|command shellcheck|style test
+groff-base|test|command groff|test of the manual page
 slurmctld|test|file /usr/sbin/slurmctld|job tests on a real Slurm
 slurmd|test|file /usr/sbin/slurmd|job tests on a real Slurm
 slurm-client|test|command sbatch|job tests on a real Slurm

@@ -36,8 +36,8 @@ TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
     EXPECT_EQ(parse_recipe(to_toml(recipe), "resolved"), recipe) << entry.path();
     names.insert(recipe.name);
   }
-  for (const char* name : {"mlp-mnist", "lenet-fashion", "autoencoder-mnist", "ddp-toy",
-                           "scatter-toy", "trainer-series"}) {
+  for (const char* name : {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist",
+                           "ddp-toy", "scatter-toy", "trainer-series"}) {
     EXPECT_EQ(names.count(name), 1u) << name;
   }
 }
@@ -58,6 +58,17 @@ TEST(ShippedRecipes, LenetFashion) {
   EXPECT_EQ(recipe.optimizer.lr, 0.2);
   EXPECT_EQ(recipe.network.init, (InitSpec{InitType::normal, 0.01}));
   EXPECT_EQ(features_of(recipe), (std::vector<int>{128, 10}));
+}
+
+TEST(ShippedRecipes, QuickstartTrainsTheSameLenet) {
+  const Recipe recipe = shipped("quickstart");
+  const Recipe lenet = shipped("lenet-fashion");
+  EXPECT_EQ(recipe.network.layers, lenet.network.layers);
+  EXPECT_EQ(recipe.data.train, lenet.data.train);
+  EXPECT_EQ(recipe.data.test, lenet.data.test);
+  EXPECT_EQ(recipe.global_batch(2), 128);
+  EXPECT_EQ(recipe.optimizer.type, OptimizerType::adam);
+  EXPECT_EQ(recipe.network.init, InitSpec{});
 }
 
 TEST(ShippedRecipes, AutoencoderMnistEndsInReluAndAimsAtItsInput) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # scripts/quickstart configures a fresh copy of the sources without what only tests need:
-# quickstart_test.sh SOURCE_FOLDER
+# configure_test.sh SOURCE_FOLDER
 set -euo pipefail
 copy="$(mktemp -d)"
 trap 'rm -rf "$copy"' EXIT
