@@ -42,11 +42,14 @@ kokkos_ways() {
 
 describe_way() {
   case "$1" in
-    source) say "built from ${kokkos_source} into $(own_kokkos_prefix)" ;;
     archives) say "installed; two empty archives that its package leaves out are made" ;;
     package) say "package libkokkos-dev of this system" ;;
-    release)
-      say "release $kKokkosRelease, downloaded and built into $(own_kokkos_prefix)"
+    source | release)
+      if [[ $1 == release || $kokkos_source == release ]]; then
+        say "release $kKokkosRelease, downloaded and built into $(own_kokkos_prefix)"
+      else
+        say "built from $kokkos_source into $(own_kokkos_prefix)"
+      fi
       ;;
     unstable) say "package libkokkos-dev of Debian unstable, from this system's own mirror" ;;
   esac
