@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 # Tests use these where they are installed, and say so where they are not.
-OPTIONAL = ("nvcc", "hipcc", "black", "spack", "dpkg-shlibdeps", "pkg-config")
+OPTIONAL = ("nvcc", "hipcc", "clang++", "spack", "dpkg-shlibdeps", "pkg-config")
 # What scripts/setup may add beside its list: a Kokkos, and what downloads one.
 ADDED = ("libkokkos-dev", "curl", "wget", "ca-certificates")
 FOLDERS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
