@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every #include of src/ follows an arrow of src/rooms.txt, vendor headers stay in their rooms, and
-fmt and nlohmann-json meet Kokkos in no file, not even through other headers. Headers say
-#pragma once."""
+"""Every #include of src/ follows an arrow of src/rooms.txt, each arrow has one, vendor headers stay in
+their rooms, and fmt and nlohmann-json meet Kokkos in no file, not even through other headers. Headers
+say #pragma once."""
 import re
 
+from rooms import FILE, Rooms
 import tree
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
@@ -23,52 +24,6 @@ VENDOR_HEADERS = {
 # Headers that the build writes.
 GENERATED = {"quern_git_commit.hpp"}
 NOT_WITH_KOKKOS = re.compile(r"^(fmt/|nlohmann/)")
-
-
-class Rooms:
-    """src/rooms.txt, read."""
-
-    def __init__(self, text):
-        arrows, self.vendors, self.mistakes = {}, {}, []
-        for number, line in enumerate(text.splitlines(), 1):
-            line = line.split("#")[0].strip()
-            name, colon, targets = line.partition(":")
-            if not line:
-                continue
-            if not colon:
-                self.mistakes.append(f"src/rooms.txt:{number}: 'room: rooms' expected")
-            elif name.startswith("vendor "):
-                vendor = name.split()[1]
-                self.vendors[vendor] = targets.split()
-                if vendor not in VENDOR_HEADERS:
-                    self.mistakes.append(f"src/rooms.txt:{number}: the headers of vendor "
-                                         f"'{vendor}' are not known to check_rooms.py")
-            else:
-                arrows[name] = targets.split()
-        self.reach = {}
-        for room in arrows:
-            self._close(room, arrows, [])
-
-    def _close(self, room, arrows, path):
-        if room in path:
-            self.mistakes.append(f"src/rooms.txt: circle {' -> '.join(path + [room])}")
-            return set()
-        if room not in arrows:
-            self.mistakes.append(f"src/rooms.txt: '{path[-1]}' names an unknown room '{room}'")
-            return set()
-        if room not in self.reach:
-            reach = {room}
-            for target in arrows[room]:
-                reach |= self._close(target, arrows, path + [room])
-            self.reach[room] = reach
-        return self.reach[room]
-
-    def may_include_vendor(self, vendor, path):
-        """path: the file below src/. A vendor line may name a folder or the start of file names."""
-        within = path.as_posix()
-        return any(within.startswith(place + "/") or (
-            "/" in place and re.match(re.escape(place) + r"[._/]", within))
-                   for place in self.vendors.get(vendor, []))
 
 
 def read_includes(root):
@@ -101,6 +56,13 @@ def check_include(root, rooms, path, quote, name, line):
             yield f"{where}: <{name}> is only for {rooms.vendors.get(vendor, [])}"
 
 
+def unused_arrows(rooms, includes):
+    used = {(path.parts[1], name.split("/")[0])
+            for path, lines in includes.items() for quote, name, _ in lines if quote == '"'}
+    return [f"{FILE}: '{room}' names '{target}', and includes nothing of it"
+            for room, targets in rooms.arrows.items() for target in targets if (room, target) not in used]
+
+
 def everything_included(path, includes, known):
     """The angled headers that reach the file, directly or through own headers, with a way each."""
     if path not in known:
@@ -116,9 +78,11 @@ def everything_included(path, includes, known):
 
 
 def check(root):
-    rooms = Rooms((root / "src/rooms.txt").read_text(encoding="utf-8"))
-    offences = list(rooms.mistakes)
+    rooms = Rooms((root / FILE).read_text(encoding="utf-8"))
     includes = read_includes(root)
+    offences = rooms.mistakes + unused_arrows(rooms, includes)
+    offences += [f"{FILE}: the headers of vendor '{vendor}' are not known to check_rooms.py"
+                 for vendor in rooms.vendors if vendor not in VENDOR_HEADERS]
     known = {}
     for path, lines in includes.items():
         if len(path.parts) < 3 or path.parts[1] not in rooms.reach:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each check finds what it forbids, in a small tree made for it, and nothing in a clean one."""
 import json
+import os
 import pathlib
 import shutil
 import tempfile
 import unittest
+import unittest.mock
 
 import check_api
+import check_drawing
 import check_format
 import check_labels
 import check_rooms
@@ -17,9 +20,14 @@ import check_tidy
 
 ROOMS = """# a comment
 base:
+  errors
 tensor: base
+  views
 layers: tensor
+  layers: forward,
+  backward
 comm: base
+  ranks
 
 vendor Kokkos: tensor layers
 vendor mpi.h: comm/mpi
@@ -53,6 +61,8 @@ class RoomsTest(CheckCase):
         super().setUp()
         self.write("src/base/a.hpp", "\n#pragma once\n#include <string>\n")
         self.write("src/tensor/view.hpp", "\n#pragma once\n#include <Kokkos_Core.hpp>\n#include \"base/a.hpp\"\n")
+        self.write("src/layers/a.cpp", "#include \"tensor/view.hpp\"\n")
+        self.write("src/comm/a.cpp", "#include \"base/a.hpp\"\n")
 
     def test_arrows_reach_through_rooms(self):
         self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include \"base/a.hpp\"\n")
@@ -108,9 +118,36 @@ class RoomsTest(CheckCase):
         self.write("src/rooms.txt", ROOMS.replace("base:\n", "base: layers\n"))
         self.assertTrue(any("circle" in line for line in check_rooms.check(self.root)))
 
+    def test_arrow_that_nobody_uses(self):
+        self.write("src/rooms.txt", ROOMS.replace("comm: base", "comm: base tensor"))
+        self.assert_found(check_rooms.check, "'comm' names 'tensor'")
+
+    def test_room_without_a_meaning(self):
+        self.write("src/rooms.txt", ROOMS.replace("  ranks\n", ""))
+        self.assert_found(check_rooms.check, "room 'comm'")
+
     def test_unknown_room_in_an_arrow(self):
-        self.write("src/rooms.txt", ROOMS.replace("comm: base", "comm: bass"))
-        self.assert_found(check_rooms.check, "'comm' names an unknown room 'bass'")
+        self.write("src/rooms.txt", ROOMS.replace("comm: base", "comm: base bass"))
+        self.assertIn("'comm' names an unknown room 'bass'", " ".join(check_rooms.check(self.root)))
+
+
+class DrawingTest(CheckCase):
+    def test_drawing(self):
+        self.write("docs/architecture.md", f"before\n{check_drawing.BEGIN}{check_drawing.END}after\n")
+        self.assert_found(check_drawing.check, "docs/architecture.md", "QUERN_UPDATE_DOCS")
+        with unittest.mock.patch.dict(os.environ, QUERN_UPDATE_DOCS="1"):
+            self.assert_clean(check_drawing.check)
+        self.assertEqual((self.root / "docs/architecture.md").read_text(encoding="utf-8"),
+                         "before\n" + check_drawing.BEGIN + """comm       ranks [base]
+layers     layers: forward, backward
+└─ tensor  views [base]
+base       errors
+""" + check_drawing.END + "after\n")
+        self.assert_clean(check_drawing.check)
+
+    def test_no_place_for_it(self):
+        self.write("docs/architecture.md", "```\n```\n")
+        self.assert_found(check_drawing.check, "no place")
 
 
 class ApiTest(CheckCase):
