@@ -8,12 +8,12 @@
 #include "app/results_text.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
+#include "device/memory.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
-#include "tensor/memory.hpp"
 #include "train/evaluator.hpp"
 #include "train/load_checkpoint.hpp"
-#include "train/memory.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {

@@ -9,11 +9,11 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
+#include "device/memory.hpp"
 #include "io/idx_reader.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
-#include "tensor/memory.hpp"
 #include "train/load_checkpoint.hpp"
-#include "train/memory.hpp"
 #include "train/predictor.hpp"
 #include "train/snapshot.hpp"
 

@@ -6,17 +6,10 @@
 #include <string>
 
 #include "comm/device_transport.hpp"
+#include "device/identity.hpp"
 #include "spec/recipe.hpp"
 
 namespace quern {
-
-/// What runs this rank's kernels. Kokkos must be running.
-struct DeviceFacts {
-  std::string name;
-  std::string id;  ///< unique among the devices of all nodes; empty for host back ends
-};
-
-DeviceFacts device_of_this_rank();
 
 /// Devices this process may use; 0 where kernels run on the host. Works before Kokkos starts.
 /// InputError where kernels need a device and the driver offers none, with what it says.

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "device/tensor_cores.hpp"
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
-#include "linalg/device/rounded_products.hpp"
-#include "linalg/vendor_products.hpp"
+#include "linalg/products_choice.hpp"
 #include "tensor/kernel_choice.hpp"
 
 namespace quern {
@@ -32,14 +32,12 @@ Model::Model(const Recipe& recipe)
   if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_slope();
   // Training needs tensor cores for less precision; elsewhere such a run is evaluated in fp32.
   // Device kernels on a CPU round for tests.
-  const bool rounds = device::has_tensor_cores() || (kHostExecution && runs_device_kernels());
+  const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
   const OperandPrecision precision =
       rounds ? operand_precision(recipe.train.precision) : OperandPrecision::fp32;
   network_.use_precision(precision);
-  if (recipe.train.determinism == Determinism::fast && has_vendor_products())
-    network_.use_products(make_vendor_products(precision));
-  else if (precision != OperandPrecision::fp32)
-    network_.use_products(std::make_shared<device::RoundedProducts>(precision));
+  const bool any_order = recipe.train.determinism == Determinism::fast;
+  if (const auto products = choose_products(precision, any_order)) network_.use_products(products);
   if (target_type_ == TargetType::input &&
       network_.output_shape().units() != network_.input_shape().units()) {
     throw InputError(

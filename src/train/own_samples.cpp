@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
-#include "tensor/memory.hpp"
-#include "train/memory.hpp"
+#include "device/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace quern {
 

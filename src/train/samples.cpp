@@ -9,10 +9,9 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "dataset/dataset.hpp"
-#include "dataset/memory.hpp"
 #include "dataset/random_dataset.hpp"
-#include "tensor/memory.hpp"
-#include "train/memory.hpp"
+#include "device/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace quern {
 

@@ -8,7 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/session.hpp"
-#include "linalg/device/rounded_products.hpp"
+#include "device/tensor_cores.hpp"
 #include "runtime/devices.hpp"
 #include "train/starting_point.hpp"
 
@@ -41,7 +41,7 @@ void check_backend(const Recipe& recipe, int num_ranks) {
 }
 
 void check_precision(const Recipe& recipe) {
-  if (recipe.train.precision == Precision::fp32 || device::has_tensor_cores()) return;
+  if (recipe.train.precision == Precision::fp32 || kTensorCores) return;
   throw InputError(std::string("train.precision = ") +
                    (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
                    " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
-#include "dataset/memory.hpp"
+#include "device/memory.hpp"
 #include "parallel/make_reducer.hpp"
-#include "tensor/memory.hpp"
-#include "train/memory.hpp"
+#include "runtime/memory.hpp"
 #include "train/step_kernels.hpp"
 
 namespace quern {

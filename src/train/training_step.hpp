@@ -8,11 +8,11 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "comm/device_transport.hpp"
+#include "device/step_graph.hpp"
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 #include "train/model.hpp"
-#include "train/step_graph.hpp"
 #include "train/tally.hpp"
 
 namespace quern {

@@ -21,6 +21,12 @@ VENDOR_HEADERS = {
     "zlib.h": re.compile(r"^z(lib|conf)\.h$"),
     "CLI": re.compile(r"^CLI/"),
 }
+# What code for one vendor's devices is known by, anywhere in a file but in comments.
+VENDOR_NAMES = {
+    "GPU": re.compile(r"\b(?:(?:cuda|hip)[A-Z]\w*|KOKKOS_(?:ENABLE|ARCH)_\w+|__(?:CUDA|HIP|NVCC)\w*|"
+                      r"QUERN_DRIVER|Kokkos::(?:Cuda|HIP|SYCL))\b"),
+}
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Headers that the build writes.
 GENERATED = {"quern_git_commit.hpp"}
 NOT_WITH_KOKKOS = re.compile(r"^(fmt/|nlohmann/)")
@@ -52,8 +58,18 @@ def check_include(root, rooms, path, quote, name, line):
     if name.split("/")[0] in rooms.reach and (root / "src" / name).is_file():
         yield f"{where}: own header <{name}> is to be included with quotes"
     for vendor, pattern in VENDOR_HEADERS.items():
-        if pattern.match(name) and not rooms.may_include_vendor(vendor, below):
+        if pattern.match(name) and not rooms.place_of_vendor(vendor, below):
             yield f"{where}: <{name}> is only for {rooms.vendors.get(vendor, [])}"
+
+
+def check_names(root, rooms, path):
+    """Names of vendors outside of their places; the places that write some go to rooms.used."""
+    text = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), tree.text(root, path))
+    for vendor, pattern in VENDOR_NAMES.items():
+        for found in pattern.finditer(text):
+            if not rooms.place_of_vendor(vendor, path.relative_to("src")):
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{path}:{line}: '{found[0]}' is only for {rooms.vendors.get(vendor, [])}"
 
 
 def unused_arrows(rooms, includes):
@@ -81,8 +97,8 @@ def check(root):
     rooms = Rooms((root / FILE).read_text(encoding="utf-8"))
     includes = read_includes(root)
     offences = rooms.mistakes + unused_arrows(rooms, includes)
-    offences += [f"{FILE}: the headers of vendor '{vendor}' are not known to check_rooms.py"
-                 for vendor in rooms.vendors if vendor not in VENDOR_HEADERS]
+    offences += [f"{FILE}: vendor '{vendor}' is not known to check_rooms.py"
+                 for vendor in rooms.vendors if vendor not in VENDOR_HEADERS and vendor not in VENDOR_NAMES]
     known = {}
     for path, lines in includes.items():
         if len(path.parts) < 3 or path.parts[1] not in rooms.reach:
@@ -92,11 +108,14 @@ def check(root):
             offences.append(f"{path}: no '#pragma once'")
         for quote, name, line in lines:
             offences += check_include(root, rooms, path, quote, name, line)
+        offences += check_names(root, rooms, path)
         reached = everything_included(path, includes, known)
         kokkos = [way for name, way in reached.items() if VENDOR_HEADERS["Kokkos"].match(name)]
         for name, way in reached.items():
             if kokkos and NOT_WITH_KOKKOS.match(name):
                 offences.append(f"{path}: meets both <{name}> ({way}) and Kokkos ({kokkos[0]})")
+    offences += [f"{FILE}: nothing in '{place}' is of vendor '{vendor}'" for vendor, places in rooms.vendors.items()
+                 for place in places if (vendor, place) not in rooms.used]
     return offences
 
 

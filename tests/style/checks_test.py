@@ -30,7 +30,6 @@ comm: base
   ranks
 
 vendor Kokkos: tensor layers
-vendor mpi.h: comm/mpi
 """
 
 
@@ -61,7 +60,7 @@ class RoomsTest(CheckCase):
         super().setUp()
         self.write("src/base/a.hpp", "\n#pragma once\n#include <string>\n")
         self.write("src/tensor/view.hpp", "\n#pragma once\n#include <Kokkos_Core.hpp>\n#include \"base/a.hpp\"\n")
-        self.write("src/layers/a.cpp", "#include \"tensor/view.hpp\"\n")
+        self.write("src/layers/a.cpp", "#include <Kokkos_Core.hpp>\n#include \"tensor/view.hpp\"\n")
         self.write("src/comm/a.cpp", "#include \"base/a.hpp\"\n")
 
     def test_arrows_reach_through_rooms(self):
@@ -93,11 +92,27 @@ class RoomsTest(CheckCase):
         self.assert_found(check_rooms.check, "<Kokkos_Core.hpp> is only for ['tensor', 'layers']")
 
     def test_vendor_line_that_names_files(self):
+        self.write("src/rooms.txt", ROOMS + "vendor mpi.h: comm/mpi\n")
         self.write("src/comm/mpi_world.cpp", "#include <mpi.h>\n")
         self.write("src/comm/mpi/world.cpp", "#include <mpi.h>\n")
         self.assert_clean(check_rooms.check)
         self.write("src/comm/serial.cpp", "#include <mpi.h>\n")
         self.assert_found(check_rooms.check, "src/comm/serial.cpp:1")
+
+    def test_vendor_place_without_anything_of_it(self):
+        self.write("src/rooms.txt", ROOMS.replace("tensor layers\n", "tensor layers comm\n"))
+        self.assert_found(check_rooms.check, "nothing in 'comm' is of vendor 'Kokkos'")
+
+    def test_names_of_gpus(self):
+        self.write("src/rooms.txt", ROOMS + "vendor GPU: tensor/driver\n")
+        self.write("src/tensor/driver.hpp", "\n#pragma once\n#ifdef KOKKOS_ENABLE_CUDA\n")
+        self.write("src/layers/l.cpp", "// cudaStream_t\n")
+        self.assert_clean(check_rooms.check)
+        for code in ("cudaStream_t s;", "hipFree(p);", "#ifdef __CUDA_ARCH__", "#if defined(KOKKOS_ENABLE_HIP)",
+                     "Kokkos::Cuda().fence();"):
+            with self.subTest(code):
+                self.write("src/layers/l.cpp", "\n" + code)
+                self.assert_found(check_rooms.check, "src/layers/l.cpp:2", "['tensor/driver']")
 
     def test_fmt_beside_kokkos_through_a_header(self):
         self.write("src/layers/l.cpp", "#include \"tensor/view.hpp\"\n#include <fmt/core.h>\n")

@@ -9,10 +9,11 @@ WIDTH = 98
 
 class Rooms:
     """The rooms in the file's order, from the bottom up: `arrows` as written, `meaning`, `vendors`,
-    and in `reach` all that a room may include. `mistakes` are sentences."""
+    in `reach` all that a room may include, in `used` (vendor, place) met since. `mistakes` are sentences."""
 
     def __init__(self, text):
         self.arrows, self.meaning, self.vendors, self.mistakes = {}, {}, {}, []
+        self.used = set()
         room = None
         for number, line in enumerate(text.splitlines(), 1):
             indented = line.startswith(" ")
@@ -49,12 +50,15 @@ class Rooms:
             self.reach[room] = reach
         return self.reach[room]
 
-    def may_include_vendor(self, vendor, path):
-        """path: the file below src/. A vendor line may name a folder or the start of file names."""
+    def place_of_vendor(self, vendor, path):
+        """The place named for the vendor in which a file (below src/) lies, or None: a folder, or the
+        start of file names. It is remembered in `used`."""
         within = path.as_posix()
-        return any(within.startswith(place + "/") or (
-            "/" in place and re.match(re.escape(place) + r"[._/]", within))
-                   for place in self.vendors.get(vendor, []))
+        for place in self.vendors.get(vendor, []):
+            if within.startswith(place + "/") or ("/" in place and re.match(re.escape(place) + r"[._/]", within)):
+                self.used.add((vendor, place))
+                return place
+        return None
 
     def drawing(self):
         """A room stands below the only one that names it; rooms that several name stand at the left,

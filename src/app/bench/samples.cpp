@@ -7,7 +7,7 @@
 
 #include "base/philox.hpp"
 #include "comm/agree.hpp"
-#include "dataset/memory.hpp"
+#include "runtime/memory.hpp"
 
 namespace quern {
 

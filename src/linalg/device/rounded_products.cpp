@@ -104,8 +104,4 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& 
   }
 }
 
-bool has_tensor_cores() {
-  return kTensorCores;
-}
-
 }  // namespace quern::device

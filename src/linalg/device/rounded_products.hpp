@@ -29,8 +29,4 @@ class RoundedProducts final : public DenseProducts {
   OperandPrecision precision_;
 };
 
-/// Does this build multiply on tensor cores? Otherwise RoundedProducts and the convolutions that
-/// round serve for tests only.
-bool has_tensor_cores();
-
 }  // namespace quern::device

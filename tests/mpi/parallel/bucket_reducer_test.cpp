@@ -11,9 +11,9 @@
 
 #include "base/error.hpp"
 #include "mpi/parallel/leaf_gradients.hpp"
-#include "parallel/host_staged_transport.hpp"
 #include "parallel/make_reducer.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "support/world.hpp"
 
 namespace quern {

@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/serial/communicator.hpp"
-#include "parallel/host_staged_transport.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "support/temp_dir.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a linear layer asks of other products than its own, with some that do what DenseProducts
 // says.
-#include "linalg/vendor_products.hpp"
+#include "linalg/products_choice.hpp"
 
 #include <gtest/gtest.h>
 
@@ -101,8 +101,11 @@ TEST(DenseProducts, DoAllProductsOfALinearLayer) {
   EXPECT_LT(relative_difference(expected.bias, run.gradients.at("fc.bias")), 2e-6);
 }
 
-TEST(VendorProducts, AreMissingFromBuildsForACpu) {
-  EXPECT_EQ(make_vendor_products(OperandPrecision::tf32) != nullptr, has_vendor_products());
+TEST(ProductsChoice, LayersKeepTheirOwnUnlessAskedForOthers) {
+  EXPECT_EQ(choose_products(OperandPrecision::fp32, false), nullptr);
+  EXPECT_EQ(choose_products(OperandPrecision::fp32, true) != nullptr, has_vendor_products());
+  EXPECT_NE(choose_products(OperandPrecision::tf32, false), nullptr);
+  EXPECT_NE(choose_products(OperandPrecision::bf16, true), nullptr);
 }
 
 }  // namespace

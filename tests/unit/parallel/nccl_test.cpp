@@ -4,9 +4,9 @@
 
 #include "comm/nccl_support.hpp"
 #include "comm/serial/communicator.hpp"
+#include "device/step_graph.hpp"
 #include "parallel/device_stream.hpp"
 #include "support/views.hpp"
-#include "train/step_graph.hpp"
 
 namespace quern::test {
 

@@ -7,7 +7,7 @@
 namespace quern {
 
 /// Bytes that are free on this rank's device now. Nothing where kernel memory is host memory
-/// (dataset/memory.hpp tells of that) or the driver does not say.
+/// (runtime/memory.hpp knows that) or the driver does not say.
 std::optional<std::int64_t> available_device_memory();
 
 }  // namespace quern

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Against made-up /proc and /sys folders, as different kernels and containers show them.
-#include "dataset/memory.hpp"
+#include "runtime/memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -78,6 +78,37 @@ TEST_F(MemoryTest, TooMuchIsRefusedWithBothFigures) {
 
 TEST_F(MemoryTest, ThisMachineHasMemory) {
   EXPECT_GT(available_memory().value_or(1), 0);
+}
+
+// Of devices the decisions only: what is free there is made up.
+constexpr std::int64_t kGibi = std::int64_t{1} << 30;
+
+TEST(DeviceMemory, SamplesFitUpToTheReserveOfLibraries) {
+  check_device_data(2 * kGibi, "data", 2 * kGibi + kDeviceReserveBytes);
+  test::expect_error(
+      [] { check_device_data(2 * kGibi, "data 'x'", 2 * kGibi + kDeviceReserveBytes - 1); },
+      ExitCode::bad_input,
+      {"data 'x' needs 2.0 GiB (2147483648 bytes)", "only 2.2 GiB (2415919103 bytes) are free",
+       "expected fewer samples"});
+}
+
+TEST(DeviceMemory, ActivationsAndParametersAreAddedAndSamplesAreThereAlready) {
+  const DeviceMemoryNeeds needs{50 * kGibi, 3 * kGibi, 2 * kGibi};
+  check_device_memory(needs, 5 * kGibi + kDeviceReserveBytes);
+  test::expect_error([&] { check_device_memory(needs, 5 * kGibi); }, ExitCode::bad_input,
+                     {"beside 50.0 GiB of samples, a rank needs 5.0 GiB (5368709120 bytes)",
+                      "activations 3.0 GiB", "optimizer state 2.0 GiB",
+                      "only 5.0 GiB (5368709120 bytes) are free", "smaller data.global_batch"});
+}
+
+TEST(DeviceMemory, ADeviceWithLessThanTheReserveHoldsNothing) {
+  test::expect_error([] { check_device_data(1, "data", kDeviceReserveBytes); }, ExitCode::bad_input,
+                     {"data needs 0.0 KiB (1 bytes)"});
+}
+
+TEST(DeviceMemory, NobodyKnows) {
+  check_device_data(std::int64_t{1} << 60, "anything", std::nullopt);
+  check_device_memory({0, std::int64_t{1} << 60, 0}, std::nullopt);
 }
 
 }  // namespace

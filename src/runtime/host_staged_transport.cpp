@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parallel/host_staged_transport.hpp"
+#include "runtime/host_staged_transport.hpp"
 
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "base/error.hpp"
+#include "device/queue.hpp"
 
 namespace quern {
-
-namespace {
-
-#if defined(KOKKOS_ENABLE_CUDA)
-// Puts the copy on the stream and waits for it, and so for everything before it.
-void copy(float* to, const float* from, std::size_t count, DeviceStream stream) {
-  const auto queue = static_cast<cudaStream_t>(stream.handle);
-  cudaError_t code = cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, queue);
-  if (code == cudaSuccess) code = cudaStreamSynchronize(queue);
-  if (code != cudaSuccess) {
-    throw Error(std::string("a copy between host and device failed: ") + cudaGetErrorString(code));
-  }
-}
-#elif defined(KOKKOS_ENABLE_HIP)
-void copy(float* to, const float* from, std::size_t count, DeviceStream stream) {
-  const auto queue = static_cast<hipStream_t>(stream.handle);
-  hipError_t code = hipMemcpyAsync(to, from, count * sizeof(float), hipMemcpyDefault, queue);
-  if (code == hipSuccess) code = hipStreamSynchronize(queue);
-  if (code != hipSuccess) {
-    throw Error(std::string("a copy between host and device failed: ") + hipGetErrorString(code));
-  }
-}
-#else
-void copy(float*, const float*, std::size_t, DeviceStream) {
-  throw Error("kernel memory is host memory here, expected no copies");
-}
-#endif
-
-}  // namespace
 
 HostStagedTransport::HostStagedTransport(Communicator& comm)
     : comm_(comm), counts_(static_cast<std::size_t>(comm.size())) {}
@@ -47,17 +18,18 @@ std::span<float> HostStagedTransport::fetch(Staging& staging, std::span<const fl
     return {const_cast<float*>(device.data()), device.size()};
   } else {
     if (staging.extent(0) < device.size()) {
-      staging = Staging(Kokkos::view_alloc("quern::parallel::staging", Kokkos::WithoutInitializing),
+      staging = Staging(Kokkos::view_alloc("quern::runtime::staging", Kokkos::WithoutInitializing),
                         device.size());
     }
-    copy(staging.data(), device.data(), device.size(), stream);
+    copy_floats(staging.data(), device.data(), device.size(), stream.handle);
     return {staging.data(), device.size()};
   }
 }
 
 void HostStagedTransport::put(std::span<float> device, std::span<const float> host,
                               DeviceStream stream) {
-  if constexpr (!kHostExecution) copy(device.data(), host.data(), host.size(), stream);
+  if constexpr (!kHostExecution)
+    copy_floats(device.data(), host.data(), host.size(), stream.handle);
 }
 
 void HostStagedTransport::all_reduce_sum(std::span<float> values, DeviceStream stream) {

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run fits on the device, decided before anything is allocated there. (Of host memory:
-// dataset/memory.hpp.) `available`: what tensor/memory.hpp says; nothing is refused without it.
-// Ranks that share a device are not added up.
+// Whether something fits into memory, decided before anything is allocated: the host's, and that of
+// the devices (`available` is what device/memory.hpp says; nothing is refused without it; ranks
+// that share a device are not added up).
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
 namespace quern {
+
+/// Bytes that this process may still use: what Linux reports as available, or what is left of the
+/// memory limit of its control group or one above (Slurm and containers set those), whichever is
+/// less. Page cache counts as free. Nothing where the system tells neither. `root` is the folder
+/// that holds proc/ and sys/.
+std::optional<std::int64_t> available_memory(const std::filesystem::path& root = "/");
+
+/// Throws InputError, with both figures, when `needed_bytes` for `what` are not available.
+void check_memory(std::int64_t needed_bytes, const std::string& what,
+                  const std::filesystem::path& root = "/");
 
 /// What libraries take beside us: workspaces of matrix products, buffers of NCCL, recorded steps.
 inline constexpr std::int64_t kDeviceReserveBytes = std::int64_t{256} << 20;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // On a device the third run replays what the second recorded; on the host every run does the work.
 // The results are the same.
-#include "train/step_graph.hpp"
+#include "device/step_graph.hpp"
 
 #include <gtest/gtest.h>
 
-#include "parallel/device_stream.hpp"
+#include "device/queue.hpp"
 #include "support/views.hpp"
 
 namespace quern::test {

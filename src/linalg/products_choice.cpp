@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linalg/products_choice.hpp"
+
+#include "linalg/device/rounded_products.hpp"
+#if defined(QUERN_HAVE_CUBLAS)
+#include "linalg/cublas/products.hpp"
+#endif
+
+namespace quern {
+
+bool has_vendor_products() {
+#if defined(QUERN_HAVE_CUBLAS)
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::shared_ptr<DenseProducts> choose_products(OperandPrecision precision,
+                                               [[maybe_unused]] bool any_order) {
+#if defined(QUERN_HAVE_CUBLAS)
+  if (any_order) return std::make_shared<cublas::Products>(precision);
+#endif
+  if (precision == OperandPrecision::fp32) return nullptr;
+  return std::make_shared<device::RoundedProducts>(precision);
+}
+
+}  // namespace quern
