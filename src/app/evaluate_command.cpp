@@ -8,7 +8,7 @@
 #include "app/results_text.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
-#include "device/memory.hpp"
+#include "device/inventory.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"

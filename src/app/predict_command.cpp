@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
-#include "device/memory.hpp"
+#include "device/inventory.hpp"
 #include "io/idx_reader.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"

@@ -64,4 +64,16 @@ void agree_on_error(Communicator& comm, const std::exception_ptr& error) {
       "rank " + std::to_string(speaker) + " on " + comm.host(speaker) + ": " + message, code);
 }
 
+void run_on_all(Communicator& comm, const std::function<void()>& work) {
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (const AgreedError&) {
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree_on_error(comm, error);
+}
+
 }  // namespace quern

@@ -34,31 +34,20 @@ void agree_on_error(Communicator& comm, const std::exception_ptr& error);
 /// with the message as it is. For what one rank does for all.
 void run_on_root(Communicator& comm, const std::function<void()>& work);
 
+/// Collective: runs `work` on every rank; if it throws on any, all ranks throw the same
+/// AgreedError.
+void run_on_all(Communicator& comm, const std::function<void()>& work);
+
 /// Runs `work` on every rank and returns its result, or throws AgreedError on all ranks. `work` may
 /// be collective itself only if it cannot fail before its last collective call on some ranks alone.
 template <class Work>
 auto agree(Communicator& comm, Work&& work) {
   using Result = std::invoke_result_t<Work>;
-  std::exception_ptr error;
   if constexpr (std::is_void_v<Result>) {
-    try {
-      std::invoke(std::forward<Work>(work));
-    } catch (const AgreedError&) {
-      throw;
-    } catch (...) {
-      error = std::current_exception();
-    }
-    agree_on_error(comm, error);
+    run_on_all(comm, [&] { std::invoke(std::forward<Work>(work)); });
   } else {
     std::optional<Result> result;
-    try {
-      result.emplace(std::invoke(std::forward<Work>(work)));
-    } catch (const AgreedError&) {
-      throw;
-    } catch (...) {
-      error = std::current_exception();
-    }
-    agree_on_error(comm, error);
+    run_on_all(comm, [&] { result.emplace(std::invoke(std::forward<Work>(work))); });
     return Result(std::move(*result));
   }
 }

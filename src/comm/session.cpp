@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/launch_checks.hpp"
-#include "comm/serial/session.hpp"
+#include "comm/serial/communicator.hpp"
 #ifdef QUERN_HAVE_MPI
 #include "comm/mpi/session.hpp"
 #endif
@@ -13,6 +13,18 @@
 namespace quern {
 
 namespace {
+
+// One rank, alone.
+class SerialSession : public CommSession {
+ public:
+  Communicator& communicator() override { return communicator_; }
+  const char* transport() const override { return "serial"; }
+  const std::string& library() const override { return library_; }
+
+ private:
+  SerialCommunicator communicator_;
+  std::string library_;
+};
 
 std::unique_ptr<CommSession> start(Transport transport, const Launch& launch) {
 #ifdef QUERN_HAVE_MPI
@@ -29,7 +41,7 @@ std::unique_ptr<CommSession> start(Transport transport, const Launch& launch) {
     throw InputError("one rank was asked for (serial), but " + std::to_string(*launch.size) +
                      " processes were started (" + launch.size_variable + ")");
   }
-  return start_serial();
+  return std::make_unique<SerialSession>();
 }
 
 }  // namespace

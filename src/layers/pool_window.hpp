@@ -51,8 +51,7 @@ struct Pool {
   float share() const { return kind == PoolKind::maximum ? 1.0f : window.mean_factor(); }
 };
 
-/// [C, (H - size) / stride + 1, (W - size) / stride + 1]. Throws InputError, naming the layer, when
-/// the window does not fit.
+/// [C, (H - size) / stride + 1, (W - size) / stride + 1]. The window has to fit into the input.
 Shape pooled_shape(const LayerSpec& spec, const Shape& input);
 
 PoolWindow make_pool_window(const LayerSpec& spec, const Shape& input);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learning rate as a function of the optimizer step.
 //
+// clang-format off
 // With s = steps done before this one, w = warm-up steps, T = all steps of the run:
 //   warm-up   lr (s + 1) / w                                        while s < w, for every type
 //   constant  lr
-//   step      lr gamma^floor(epoch / every_epochs)                  epoch = floor(s /
-//   steps_per_epoch) cosine    min_lr + (lr - min_lr) (1 + cos(pi (s - w) / (T - w))) / 2
+//   step      lr gamma^floor(epoch / every_epochs)                  epoch = floor(s / steps_per_epoch)
+//   cosine    min_lr + (lr - min_lr) (1 + cos(pi (s - w) / (T - w))) / 2
+// clang-format on
 // After the warm-up these are PyTorch's StepLR (stepped per epoch) and CosineAnnealingLR (stepped
 // per step, T_max = T - w); Loshchilov, Hutter: "SGDR", ICLR 2017.
 #pragma once

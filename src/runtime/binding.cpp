@@ -13,6 +13,28 @@
 
 namespace quern {
 
+namespace {
+
+// The ranks of this node that give the same text, and which of them this one is.
+struct Sharing {
+  int index = 0;
+  int ranks = 1;
+};
+
+Sharing find_sharing(Communicator& comm, const std::string& text) {
+  const auto places = all_gather_strings(comm, comm.host(comm.rank()) + " " + text);
+  const std::string& mine = places[static_cast<std::size_t>(comm.rank())];
+  return {static_cast<int>(std::count(places.begin(), places.begin() + comm.rank(), mine)),
+          static_cast<int>(std::count(places.begin(), places.end(), mine))};
+}
+
+int from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? std::max(0, std::atoi(text)) : 0;  // "4,2" (nested levels) counts as 4
+}
+
+}  // namespace
+
 std::vector<int> share_of_cpus(const std::vector<int>& cpus, int index, int sharing) {
   const int count = static_cast<int>(cpus.size());
   if (sharing <= 1 || count < sharing) return cpus;
@@ -32,15 +54,19 @@ void bind_this_rank(Communicator& comm) {
   });
   // Every rank takes part, whatever its own environment says.
   const std::vector<int> cpus = allowed_cpus();
-  const std::string place =
-      mode == "cores" ? comm.host(comm.rank()) + " " + cpu_list_text(cpus) : "";
-  const auto places = all_gather_strings(comm, place);
-  if (place.empty()) return;
-  const auto mine = places.begin() + comm.rank();
-  const auto index = static_cast<int>(std::count(places.begin(), mine, place));
-  const auto sharing = static_cast<int>(std::count(places.begin(), places.end(), place));
-  const std::vector<int> share = share_of_cpus(cpus, index, sharing);
+  const Sharing sharing = find_sharing(comm, mode == "cores" ? cpu_list_text(cpus) : "");
+  if (mode != "cores") return;
+  const std::vector<int> share = share_of_cpus(cpus, sharing.index, sharing.ranks);
   if (share != cpus) restrict_to_cpus(share);
+}
+
+int threads_of_this_rank(Communicator& comm) {
+  const std::vector<int> cpus = allowed_cpus();
+  const Sharing sharing = find_sharing(comm, cpu_list_text(cpus));
+  for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"}) {
+    if (const int threads = from_environment(name); threads > 0) return threads;
+  }
+  return std::max(1, static_cast<int>(cpus.size()) / sharing.ranks);
 }
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cores for each rank, chosen in the program where the launcher does not.
+// Cores and threads for each rank, chosen in the program where the launcher does not.
 #pragma once
 
 #include <vector>
@@ -17,5 +17,10 @@ std::vector<int> share_of_cpus(const std::vector<int>& cpus, int index, int shar
 /// as under a launcher that does not bind, divide its processors among themselves. Otherwise, and
 /// where the launcher has bound the ranks apart, nothing. Before any thread is started.
 void bind_this_rank(Communicator& comm);
+
+/// Collective. OpenMP threads for this rank: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK when set;
+/// otherwise the processors this rank may run on, divided by the ranks of the node that have the
+/// very same ones. So ranks that nobody bound do not all take the whole node.
+int threads_of_this_rank(Communicator& comm);
 
 }  // namespace quern

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/device_transport.hpp"
-#include "device/identity.hpp"
+#include "device/inventory.hpp"
 #include "spec/recipe.hpp"
 
 namespace quern {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether something fits into memory, decided before anything is allocated: the host's, and that of
-// the devices (`available` is what device/memory.hpp says; nothing is refused without it; ranks
+// the devices (`available` is what device/inventory.hpp says; nothing is refused without it; ranks
 // that share a device are not added up).
 #pragma once
 

@@ -13,7 +13,6 @@
 #include "runtime/binding.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/devices.hpp"
-#include "runtime/threads.hpp"
 
 namespace quern {
 

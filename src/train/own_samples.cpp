@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
-#include "device/memory.hpp"
+#include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 
 namespace quern {

@@ -10,7 +10,7 @@
 #include "comm/exchange.hpp"
 #include "dataset/dataset.hpp"
 #include "dataset/random_dataset.hpp"
-#include "device/memory.hpp"
+#include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 
 namespace quern {

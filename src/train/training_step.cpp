@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
-#include "device/memory.hpp"
+#include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
 #include "train/step_kernels.hpp"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices there are, as the vendor's driver says.
+// Which devices there are and what is free on them, as the vendor's driver says.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace quern {
@@ -21,5 +23,9 @@ struct DeviceCount {
 };
 
 DeviceCount count_devices();
+
+/// Bytes that are free on this rank's device now. Nothing where kernel memory is host memory
+/// (runtime/memory.hpp knows that) or the driver does not say.
+std::optional<std::int64_t> available_device_memory();
 
 }  // namespace quern

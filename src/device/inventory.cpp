@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/identity.hpp"
+#include "device/inventory.hpp"
 
+#include <cstddef>
 #include <span>
 
 #include "device/driver.hpp"
@@ -42,6 +43,13 @@ DeviceCount count_devices() {
   return {count, count == 0 ? "the driver offers none" : ""};
 }
 
+std::optional<std::int64_t> available_device_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (QUERN_DRIVER(MemGetInfo)(&free, &total) != QUERN_DRIVER(Success)) return {};
+  return static_cast<std::int64_t>(free);
+}
+
 #else
 
 DeviceFacts device_of_this_rank() {
@@ -49,6 +57,10 @@ DeviceFacts device_of_this_rank() {
 }
 
 DeviceCount count_devices() {
+  return {};
+}
+
+std::optional<std::int64_t> available_device_memory() {
   return {};
 }
 
