@@ -233,7 +233,7 @@ class Judge {
     if (!devices.problem.empty()) {
       error(
           "network", devices.problem,
-          "NCCL_DEBUG=INFO in the environment tells more; parallel.backend = \"mpi\" does without");
+          "NCCL_DEBUG=INFO in the environment prints more; parallel.backend = \"mpi\" does without");
       return;
     }
     if (!devices.network.all_reduce_is_right) {
