@@ -39,28 +39,29 @@ build() {
   must "build $part" cmake --build "$kRoot/build/$part" --parallel "$(processors)" "${targets[@]}"
 }
 
-# run_tests PART [ctest options]
+# run_tests PART FOLDER [ctest options]: in build/FOLDER.
 run_tests() {
-  local part="$1" file="$kRoot/build/$1/junit.xml"
-  shift
+  local part="$1" folder="$kRoot/build/$2" file="$kRoot/build/$1.junit.xml" status=0
+  shift 2
   step "Testing $part (${SECONDS} s)"
   rm -f "$file"
   # All of the output goes into the file: skips are counted there.
-  "${before_ctest[@]}" env PATH="$test_path" ctest --test-dir "$kRoot/build/$part" --output-on-failure \
+  "${before_ctest[@]}" env PATH="$test_path" ctest --test-dir "$folder" --output-on-failure \
     --parallel "$(processors)" --output-junit "$file" --test-output-size-passed 10000000 \
-    --test-output-size-failed 10000000 --no-tests=error "$@"
-  # What it says of failures, the file says too; what it says without one, not.
+    --test-output-size-failed 10000000 --no-tests=error "$@" || status=$?
   results+=("$part=$file")
+  ((status == 0)) || results+=(--ended-badly "$part")
 }
 before_ctest=()
 
 # Prints what all parts came to. Its exit status is that of the whole.
 report() {
-  "$(quern_python)" "$lib/test_report.py" --expected "$kRoot/tests/expected_skips.txt" "${results[@]}"
+  # The programs that the tests could see: the list of expected skips asks for them.
+  PATH="$test_path" "$(quern_python)" "$lib/test_report.py" --expected "$kRoot/tests/expected_skips.txt" "${results[@]}"
 }
 
 part_release() {
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release release
 }
 
 part_asan() {
@@ -68,14 +69,14 @@ part_asan() {
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/unit/*/CMakeLists.txt \
     tests/mpi/{comm,parallel}/CMakeLists.txt)
   build asan asan -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
-    run_tests asan --tests-regex '^(unit|examples)[.]|^mpi[.](comm|parallel)[.].*/2$'
+    run_tests asan asan --tests-regex '^(unit|examples)[.]|^mpi[.](comm|parallel)[.].*/2$'
 }
 
 part_asan_mpi() {
   local targets
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/mpi/*/CMakeLists.txt tests/golden/CMakeLists.txt)
   build asan asan -- "${targets[@]/%CMakeLists.txt/all}" &&
-    run_tests asan --tests-regex '^(mpi|golden)[.]'
+    run_tests asan-mpi asan --tests-regex '^(mpi|golden)[.]'
 }
 
 kThreadSanitizer=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS=-fsanitize=thread -Wno-tsan")
@@ -89,25 +90,25 @@ run_under_tsan() {
 
 part_tsan() {
   build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier &&
-    run_under_tsan tsan --tests-regex '^unit[.]comm[.]node_barrier$'
+    run_under_tsan tsan tsan --tests-regex '^unit[.]comm[.]node_barrier$'
 }
 
 part_no_mpi() {
   build no-mpi release -DQUERN_ENABLE_MPI=OFF -- tests/unit/comm/all &&
-    run_tests no-mpi --tests-regex '^unit[.]comm[.]'
+    run_tests no-mpi no-mpi --tests-regex '^unit[.]comm[.]'
 }
 
 part_no_mpi_all() {
   build no-mpi release -DQUERN_ENABLE_MPI=OFF &&
-    run_tests no-mpi --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
+    run_tests no-mpi-all no-mpi --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
 }
 
 part_debug() {
-  build debug debug && run_tests debug --label-regex '^(unit|mpi)$'
+  build debug debug && run_tests debug debug --label-regex '^(unit|mpi)$'
 }
 
 part_portable() {
-  build portable portable && run_tests portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
+  build portable portable && run_tests portable portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
 }
 
 part_clang() {
@@ -117,7 +118,7 @@ part_clang() {
     skip_part clang "this clang++ has no OpenMP (Debian: libomp-dev)"
   else
     build clang release -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang &&
-      run_tests clang --label-regex '^(unit|mpi)$'
+      run_tests clang clang --label-regex '^(unit|mpi)$'
   fi
 }
 
@@ -147,10 +148,10 @@ part_kokkos() {
     # The newest given is the last of two -DKokkos_DIR, and so wins over what setup remembers.
     kokkos="-DKokkos_DIR=$(kokkos_dir_below "$folder")"
     build "kokkos-$version" release "$kokkos" &&
-      run_tests "kokkos-$version" --label-regex '^(unit|mpi)$'
+      run_tests "kokkos-$version" "kokkos-$version" --label-regex '^(unit|mpi)$'
     build "kokkos-$version-tsan" release "$kokkos" "${kThreadSanitizer[@]}" -- \
       unit_comm_node_barrier unit_parallel_thread_ranks &&
-      run_under_tsan "kokkos-$version-tsan" \
+      run_under_tsan "kokkos-$version-tsan" "kokkos-$version-tsan" \
         --tests-regex '^unit[.](comm[.]node_barrier|parallel[.]thread_ranks)$'
   done
 }

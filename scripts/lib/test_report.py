@@ -148,6 +148,12 @@ def skipped_part(reason):
     return case
 
 
+def unexplained(runs, ended_badly):
+    """Failures of ctest itself: runs of this kind in which no test failed."""
+    return [f"{run}: ctest" for run in ended_badly
+            if all(entry.state != "failed" for entry in runs[run])]
+
+
 def report(runs, expected, failures=()):
     """(lines to print, passed, failed, skipped) of {name: entries} and other failures."""
     skips, notes, failures = [], [], list(failures)
@@ -177,6 +183,8 @@ def main():
     parser.add_argument("--expected", type=pathlib.Path, required=True, help="the list of expected skips")
     parser.add_argument("--failed", action="append", default=[], metavar="WHAT",
                         help="a failure that is none of a test; may be given again")
+    parser.add_argument("--ended-badly", action="append", default=[], metavar="NAME",
+                        help="a run that did not end with exit status 0: one of its tests must have failed")
     parser.add_argument("--skipped", action="append", default=[], metavar="PART=REASON",
                         help="a part without any test; may be given again")
     parser.add_argument("runs", nargs="*", metavar="NAME=FILE", help="a run and its file")
@@ -184,7 +192,8 @@ def main():
     runs = {name: read(name, file) for name, file in (run.split("=", 1) for run in options.runs)}
     for name, reason in (part.split("=", 1) for part in options.skipped):
         runs[name] = [Entry(skipped_part(reason))]
-    lines, passed, failed, skipped = report(runs, Expected(options.expected), options.failed)
+    failures = options.failed + unexplained(runs, options.ended_badly)
+    lines, passed, failed, skipped = report(runs, Expected(options.expected), failures)
     print("\n".join([*lines, "", f"{passed} passed, {failed} failed, {skipped} skipped"]))
     sys.exit(1 if failed else 0)
 

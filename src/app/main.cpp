@@ -48,7 +48,7 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
               (&asked == &app ? "" : " of '" + asked.get_name() + "'") + " (known: " + known + ")";
   }
   return problem + "; quern " + (&asked == &app ? "" : asked.get_name() + " ") +
-         "--help prints the usage";
+         "--help tells the usage";
 }
 
 // Help, or wrong usage: the same on all ranks, so `speaks` on rank 0 only.

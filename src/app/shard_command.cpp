@@ -102,20 +102,18 @@ Command add_shard_command(CommandLine app) {
   command.add_option("--labels", options->labels, "IDX file of uint8 labels, [n]")
       .required()
       .type_name("FILE");
-  command.add_option("--out", options->out, "Folder for the shards; created if it is missing")
+  command.add_option("--out", options->out, "Folder for the shards; made when missing")
       .required()
       .type_name("DIR");
   command.add_option("--shards", options->shards, "Number of shards")
       .in_range(1, 99999)
       .show_default();
-  command.add_option("--split", options->split, "Which split the images are")
+  command.add_option("--split", options->split, "train or test")
       .one_of({"train", "test"})
       .show_default();
-  command
-      .add_option("--name", options->name,
-                  "Name of the data set (default: the last folder of --out that is not the "
-                  "split's name)")
-      .type_name("NAME");
+  command.add_option("--name", options->name,
+                     "Name of the data set (default: the last folder of --out that is not the "
+                     "split's name)");
   command
       .add_option("--classes", options->classes,
                   "Number of classes (default: the largest label + 1)")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How scripts/test counts: skips inside programs are seen, and only expected ones are no failure."""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -117,8 +118,37 @@ class TestReportTest(unittest.TestCase):
             absent = test_report.read("asan", pathlib.Path(folder) / "absent.xml")
         self.assertEqual(self.counts(absent)[1:], (0, 1, 0))
 
+    def test_a_failure_that_no_test_explains(self):
+        runs = {"good": [entry()], "bad": [entry(status="fail")]}
+        self.assertEqual(test_report.unexplained(runs, ["good", "bad"]), ["good: ctest"])
+        self.assertEqual(test_report.unexplained(runs, []), [])
+
     def test_the_list_is_well_formed(self):
         self.assertTrue(test_report.Expected(LIST).rows)
+
+
+class PartsTest(unittest.TestCase):
+    """scripts/test knows its parts, and people can read of them."""
+
+    def test_every_part_is_there_and_explained(self):
+        script = (tree.ROOT / "scripts/test").read_text(encoding="utf-8")
+        usual, full = (re.search(rf"^{name}=\((.*)\)$", script, re.MULTILINE)[1].split()
+                       for name in ("kUsualParts", "kAllParts"))
+        functions = (tree.ROOT / "scripts/lib/test_parts.sh").read_text(encoding="utf-8")
+        contributing = (tree.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        explained = script.partition("usage()")[2].partition("\n}\n")[0]
+        for part in [*usual, *full[1:]]:
+            self.assertIn(f"\npart_{part.replace('-', '_')}() {{", functions)
+            self.assertRegex(explained, rf"(?m)^  {part} +\w")
+        for part in full[1:]:
+            self.assertIn(f"\n| `{part}` |", contributing)
+
+    def test_wrong_options(self):
+        for options in (["--part", "all"], ["--part"], ["--kokkos-source", "."], ["--fast"]):
+            done = subprocess.run([tree.ROOT / "scripts/test", *options], capture_output=True, text=True,
+                                  cwd=tree.ROOT, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn(options[-1], done.stderr)
 
 
 if __name__ == "__main__":
