@@ -19,6 +19,8 @@ import xml.etree.ElementTree as ElementTree
 SKIP_MESSAGES = ("SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION", "Disabled")
 WHOLE = "*"
 
+# The file lacks the character in front.
+COLOUR = re.compile(r"\x1b?\[(?:\d+(?:;\d+)*)?m")
 GOOGLE_END = re.compile(r"\[  (?:SKIPPED |     OK |FAILED  )\] (\S+?),? (?:where .*)?\(\d+ ms\)$")
 GOOGLE_PASSED = re.compile(r"^\[  PASSED  \] (\d+) test", re.MULTILINE)
 UNITTEST_BEGIN = re.compile(r"^(\w+) \([\w.]+\)")
@@ -56,6 +58,7 @@ def unittest_skips(lines):
 
 def skips_inside(output):
     """([(test, reason)], did any test run?) of a program that ended well."""
+    output = COLOUR.sub("", output)  # mpirun looks like a terminal to the ranks
     lines = output.splitlines()
     google, other = google_skips(lines), unittest_skips(lines)
     if google:

@@ -65,6 +65,8 @@ class TestReportTest(unittest.TestCase):
         one = entry(GOOGLE.format(passed=1))
         self.assertEqual((one.state, one.skips), ("passed", [("Session.WithoutMpi", "built with MPI")]))
         self.assertEqual(entry(GOOGLE.format(passed=0)).state, "skipped")
+        coloured = GOOGLE.format(passed=1).replace("[  ", "[0;32m[  ").replace("] ", "] [m")
+        self.assertEqual(entry(coloured).skips, one.skips)
 
     def test_unittest(self):
         skips = [("test_one", "no 'dpkg'"), ("test_two", "not here")]
