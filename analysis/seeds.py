@@ -180,7 +180,7 @@ def main(words=None):
         print(f"seeds: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("seeds: interrupted; the same command goes on from here", file=sys.stderr)
+        print("seeds: interrupted; the same command resumes from here", file=sys.stderr)
         return 130
     print(text)
     return 0

@@ -15,11 +15,11 @@ using Keys = std::vector<Key<Recipe>>;
 void add_top(Keys& list) {
   TableKeys keys(
       list, "", [](auto& recipe) -> auto& { return recipe; });
-  keys.string("name", &Recipe::name, "Name of the run, for people and reports")
+  keys.string("name", &Recipe::name, "Name of the run, shown in reports and messages")
       .required()
       .free_to_change();
   keys.integer("seed", &Recipe::seed, at_least(0),
-               "Start of every random number: weights, shuffle, dropout, random data");
+               "Seed of all random numbers: weights, shuffle, dropout, random data");
 }
 
 void add_data(Keys& list) {
@@ -31,7 +31,7 @@ void add_data(Keys& list) {
       {{"shards", DataSource::shards},
        {"random", DataSource::random},
        {"program", DataSource::program}},
-      "HDF5 shards made by `quern shard`, samples uniform in [0, 1) for trying things out, or "
+      "HDF5 shards made by `quern shard`, random samples, uniform in [0, 1), for trials, or "
       "those of a C++ program of your own");
   keys.string("train", &D::train, "Folder of the training shards")
       .only_with("data.source", {"shards"})
@@ -106,13 +106,13 @@ void add_optimizer(Keys& list) {
                              "How gradients move the weights")
       .required();
   keys.number("lr", &O::lr, above_zero(), "Learning rate").required();
-  keys.number("momentum", &O::momentum, from_zero_below_one(), "Share of the last step kept")
+  keys.number("momentum", &O::momentum, from_zero_below_one(),
+              "Fraction of the previous step that is kept")
       .only_with("optimizer.type", {"sgd"});
   keys.boolean("nesterov", &O::nesterov, "Nesterov's form of momentum")
       .only_with("optimizer.type", {"sgd"});
-  keys.number(
-      "weight_decay", &O::weight_decay, at_least(0),
-      "Pull of the weights towards 0: an L2 term in the gradient; adamw: decoupled from it");
+  keys.number("weight_decay", &O::weight_decay, at_least(0),
+              "Weight decay: an L2 term in the gradient; with adamw decoupled from the gradient");
   Key<Recipe>& betas = keys.add("betas", "[number in [0, 1), number in [0, 1)]",
                                 "Decay of the running mean and of the running square");
   betas.only_with("optimizer.type", {"adam", "adamw"});
@@ -158,7 +158,7 @@ void add_train(Keys& list) {
   keys.choice<Determinism>(
       "determinism", &T::determinism,
       {{"rank-invariant", Determinism::rank_invariant}, {"fast", Determinism::fast}},
-      "The same bits for any number of ranks and threads, or plain sums");
+      "Bit-identical for any number of ranks and threads, or plain sums");
   keys.choice<Precision>(
       "precision", &T::precision,
       {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
@@ -184,7 +184,7 @@ void add_parallel(Keys& list) {
                             {"mpi", CommBackend::mpi},
                             {"nccl", CommBackend::nccl}},
                            "How the ranks' gradients travel: `\"mpi\"` through host memory, "
-                           "`\"nccl\"` between GPUs; `\"auto\"` takes the quickest there is")
+                           "`\"nccl\"` between GPUs; `\"auto\"` takes the fastest available")
       .free_to_change();
   const std::string only_one = "; only 1 is available in this version";
   keys.integer("tensor", &P::tensor, at_least(1), "Ranks that share each layer" + only_one)

@@ -37,7 +37,7 @@ void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
       "the run folder '" + folder.path().string() + "' has a checkpoint of step " +
       std::to_string(checkpoints.back().step) + ", later than the one to start from (" +
       std::to_string(step) +
-      "): --resume auto goes on from it; else take another --run-dir, or remove the later ones");
+      "): --resume auto resumes from it; else take another --run-dir, or remove the later ones");
 }
 
 }  // namespace

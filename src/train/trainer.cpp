@@ -253,7 +253,7 @@ ExitCode Trainer::stop_early(const StopRequest& stop) {
   if (comm_.rank() == 0) {
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
                stop.reason() + "); a checkpoint is written, " + stop.condition() +
-               "the same command goes on");
+               "the same command resumes");
   }
   return ExitCode::requeue;
 }

@@ -277,7 +277,7 @@ class Judge {
     }
     if (!files.locking_problem.empty()) {
       warn("files", files.locking_problem,
-           "quern goes on without locks: let no two jobs write to one run folder");
+           "quern works without locks: let no two jobs write to one run folder");
     }
   }
 

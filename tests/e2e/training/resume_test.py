@@ -50,7 +50,7 @@ class ResumeTest(training.TrainingTest):
         stop.touch()
         done = run.wait()
         third = self.assert_stopped(done, name)
-        self.assertIn("remove that file, then the same command goes on", done.out)
+        self.assertIn("remove that file, then the same command resumes", done.out)
         self.assertGreater(third, second)
         stop.unlink()
 
