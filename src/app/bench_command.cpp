@@ -1,14 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/bench_command.hpp"
-
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "app/bench/allreduce_bench.hpp"
-#include "app/bench/io_bench.hpp"
-#include "app/bench/kernels_bench.hpp"
-#include "app/bench/step_bench.hpp"
+#include "app/commands.hpp"
+#include "bench/benches.hpp"
+#include "runtime/ranks.hpp"
 
 namespace quern {
+
+namespace {
+
+// What all benchmarks share on the command line.
+void add_bench_options(CommandLine command, BenchOptions& options) {
+  command.add_option("--rounds", options.rounds, "Rounds; the median counts")
+      .in_range(1, 1000)
+      .show_default();
+  command.add_option("--json", options.json, "Write the figures to this file, too");
+}
+
+void add_overrides(CommandLine command, BenchOptions& options) {
+  command.add_option("--set", options.overrides, "Override a key of the recipe: key.path=value")
+      .type_name("KEY=VALUE")
+      .one_value_each();
+}
+
+template <class Options>
+Command run_command(CommandLine command, std::shared_ptr<Options> options,
+                    ExitCode (*bench)(Communicator&, const Options&)) {
+  return {command, [options = std::move(options), bench] {
+            return run_on_ranks([&](Communicator& comm) { return bench(comm, *options); });
+          }};
+}
+
+Command add_kernels_bench(CommandLine bench) {
+  const auto options = std::make_shared<KernelsOptions>();
+  CommandLine command = bench.add_command(
+      "kernels",
+      "Every kernel of a training step: time, Gflop/s, bytes/s, and how near it is to the limit of "
+      "the machine");
+  command.add_option("recipes", options->recipes,
+                     "Recipe files (default: mlp-mnist, lenet-fashion, autoencoder-mnist)");
+  add_overrides(command, *options);
+  command.add_option("--filter", options->filter,
+                     "Show the kernels whose \"layer label\" this regular expression finds");
+  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.2 s worth)")
+      .in_range(1, 1000000);
+  add_bench_options(command, *options);
+  return run_command(command, options, bench_kernels);
+}
+
+Command add_step_bench(CommandLine bench) {
+  const auto options = std::make_shared<StepOptions>();
+  CommandLine command = bench.add_command(
+      "step", "Training steps of a recipe on made-up data: samples/s, fraction of the FMA peak");
+  command.add_option("recipe", options->recipe, "Recipe file").required();
+  add_overrides(command, *options);
+  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.4 s worth)")
+      .in_range(1, 1000000);
+  command.add_option("--warmup", options->warmup, "Steps before the first round")
+      .in_range(1, 1000000)
+      .show_default();
+  add_bench_options(command, *options);
+  return run_command(command, options, bench_step);
+}
+
+Command add_allreduce_bench(CommandLine bench) {
+  const auto options = std::make_shared<AllreduceOptions>();
+  options->rounds = 15;
+  CommandLine command = bench.add_command(
+      "allreduce", "The sum of gradients over the ranks, in both modes and against the transport");
+  command.add_option("recipes", options->recipes, "Recipe files whose gradients to reduce");
+  add_overrides(command, *options);
+  command.add_byte_sizes(
+      "--bytes", options->bytes,
+      "Sizes of gradients (default, without recipes: 4K to 16M and the gradients of "
+      "mlp-mnist, lenet-fashion and autoencoder-mnist)");
+  command
+      .add_option("--blocks", options->blocks,
+                  "Micro-blocks of the batch, for --bytes: decides how many partial sums a rank "
+                  "hands over in rank-invariant mode")
+      .in_range(1, 1 << 16)
+      .show_default();
+  command.add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")
+      .one_of({"rank-invariant", "fast", "both"})
+      .show_default();
+  add_bench_options(command, *options);
+  return run_command(command, options, bench_allreduce);
+}
+
+Command add_io_bench(CommandLine bench) {
+  const auto options = std::make_shared<IoOptions>();
+  CommandLine command = bench.add_command(
+      "io", "Writing and verifying checkpoints and loading shards, against plain files");
+  command.add_option("recipes", options->recipes,
+                     "Recipe files whose checkpoints to write (default: mlp-mnist, lenet-fashion, "
+                     "autoencoder-mnist)");
+  add_overrides(command, *options);
+  command.add_byte_sizes("--bytes", options->bytes, "Checkpoints of these sizes instead");
+  command.add_option("--data", options->data,
+                     "Folder of shards to load (default: made-up ones of MNIST's size)");
+  command.add_option("--run-dir", options->run_dir, "Folder to write in; left as it was")
+      .show_default();
+  add_bench_options(command, *options);
+  return run_command(command, options, bench_io);
+}
+
+}  // namespace
 
 Command add_bench_command(CommandLine app) {
   CommandLine bench = app.add_command("bench", "Measure the speed of this machine and program");

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/kernel_level.hpp"
 #include "app/share_folder.hpp"
 #include "base/version.hpp"
+#include "bench/machine_facts.hpp"
 #include "comm/nccl_support.hpp"
 #include "comm/session.hpp"
 #include "io/h5_version.hpp"
@@ -26,27 +26,6 @@ std::vector<std::pair<std::string, std::string>> all_facts(const BuildFacts& fac
 }
 
 }  // namespace
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
-const char* vector_instructions() {
-#if defined(__AVX512F__)
-  return "AVX-512";
-#elif defined(__AVX2__)
-  return "AVX2";
-#elif defined(__ARM_NEON)
-  return "NEON";
-#else
-  return "baseline";
-#endif
-}
 
 BuildFacts build_facts() {
   BuildFacts facts;

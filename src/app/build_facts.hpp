@@ -14,11 +14,6 @@ struct BuildFacts {
   std::vector<std::pair<std::string, std::string>> rest;  ///< name, value
 };
 
-/// The model of the processors, "unknown" when the system does not tell.
-std::string processor_name();
-/// The vector instructions that the kernels were compiled for: "AVX-512".
-const char* vector_instructions();
-
 /// All but Kokkos, which needs another compiler.
 BuildFacts build_facts();
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/checkpoint_command.hpp"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "app/checkpoint_report.hpp"
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"

@@ -3,14 +3,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/bench_command.hpp"
-#include "app/checkpoint_command.hpp"
-#include "app/evaluate_command.hpp"
-#include "app/info_command.hpp"
-#include "app/predict_command.hpp"
-#include "app/preflight_command.hpp"
-#include "app/shard_command.hpp"
-#include "app/train_command.hpp"
 #include "base/version.hpp"
 
 namespace quern {

@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
+// The commands of the program. Each adds itself to a command line; NAME_command.cpp defines it.
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "app/command.hpp"
+#include "app/command_line.hpp"
+#include "base/exit_code.hpp"
 
 namespace quern {
+
+/// A command: its options, and what it does once they are parsed.
+struct Command {
+  CommandLine options;
+  std::function<ExitCode()> run;
+};
+
+Command add_train_command(CommandLine app);
+Command add_evaluate_command(CommandLine app);
+Command add_predict_command(CommandLine app);
+/// IDX files to HDF5 shards.
+Command add_shard_command(CommandLine app);
+/// ls, show, verify, hash, diff, export: inspects checkpoints, never changes one. A run folder
+/// stands for its newest checkpoint, for `ls` and `verify` for all of them.
+Command add_checkpoint_command(CommandLine app);
+/// kernels, step, allreduce, io: the room bench.
+Command add_bench_command(CommandLine app);
+Command add_info_command(CommandLine app);
+Command add_preflight_command(CommandLine app);
 
 /// Makes `app` the command line of the program `quern`; the commands, in the order of --help.
 /// Descriptions of `app` and its options are also what the manual page and the completion of bash

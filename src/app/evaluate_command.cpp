@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/evaluate_command.hpp"
-
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "app/commands.hpp"
 #include "app/results_text.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"

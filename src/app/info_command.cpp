@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/info_command.hpp"
-
 #include <Kokkos_Core.hpp>
 #include <memory>
 
 #include "app/build_facts.hpp"
+#include "app/commands.hpp"
 #include "base/log.hpp"
 #include "runtime/devices.hpp"
 

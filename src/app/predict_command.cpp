@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/predict_command.hpp"
-
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
 
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight_command.hpp"
-
 #include <unistd.h>
 
 #include <Kokkos_Core.hpp>
@@ -12,15 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "app/preflight/checkpoint_size.hpp"
+#include "app/commands.hpp"
 #include "app/preflight/deadline.hpp"
-#include "app/preflight/device_network.hpp"
 #include "app/preflight/facts.hpp"
-#include "app/preflight/files.hpp"
-#include "app/preflight/judge.hpp"
-#include "app/preflight/launch.hpp"
-#include "app/preflight/network.hpp"
-#include "app/preflight/text.hpp"
+#include "app/preflight/probes.hpp"
+#include "app/preflight/report.hpp"
 #include "base/log.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
@@ -50,7 +44,7 @@ const char* environment(const char* name) {
   return std::getenv(name);
 }
 
-std::string visible_devices() {
+std::string visible_devices_variable() {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     if (const char* text = environment(name)) return text;
   }
@@ -79,7 +73,7 @@ RankFacts facts_of_this_rank(Communicator& comm, const PreflightOptions& options
   facts.threads = kHostExecution ? ExecSpace().concurrency() : 1;
   facts.device = device.name;
   facts.device_id = device.id;
-  facts.visible_devices = visible_devices();
+  facts.visible_devices = visible_devices_variable();
   facts.clock_offset_s = clock_offset_s;
   if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, facts);
   return facts;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/shard_command.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "io/idx_reader.hpp"

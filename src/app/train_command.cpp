@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/train_command.hpp"
-
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "app/commands.hpp"
 #include "app/plan_text.hpp"
 #include "base/log.hpp"
 #include "config/write_recipe.hpp"

@@ -3,6 +3,8 @@
 """Kernels and views of src/<room> are labelled "quern::<room>::<operation>", fences that or
 "quern::<room>: why".
 
+Who declares costs of kernels (KERNEL_COSTS) names labels of other rooms, each of which must be there.
+
 A label may also be the parameter `label` of a helper: its callers name it. What a profiler sees at
 run time is the subject of another test.
 """
@@ -10,6 +12,7 @@ import re
 
 import tree
 
+KERNEL_COSTS = "src/bench/kernel_cost.cpp"
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 KERNEL = re.compile(r"\bparallel_(?:for|reduce|scan)\s*(?:<[^;(]*>)?\s*\(\s*([^\s,(]+)")
 FENCE = re.compile(r"\bfence\s*\(\s*([^\s,()]*)")
@@ -24,7 +27,7 @@ def blank(found):
 
 
 def check(root):
-    offences = []
+    offences, costs, labels = [], {}, set()
     for path in tree.cpp_files(root, "src"):
         room = path.parts[1]
         text = COMMENT.sub(blank, tree.text(root, path))
@@ -37,9 +40,17 @@ def check(root):
             for found in pattern.finditer(text):
                 if found[1] != "label" and not found[1].startswith('"quern::'):
                     offend(found, f"{what} without a label \"quern::{room}::...\"")
+        views = {found.start(1) for found in VIEW.finditer(text)}
         for found in LITERAL.finditer(text):
+            if path.as_posix() == KERNEL_COSTS:
+                costs[found[1]] = text.count("\n", 0, found.start()) + 1
+                continue
+            if found.start() not in views:
+                labels.add(found[1])
             if not found[1].startswith(f"quern::{room}:") or not OPERATION.match(found[1]):
                 offend(found, f"label \"{found[1]}\", expected \"quern::{room}::snake_case\"")
+    offences += [f"{KERNEL_COSTS}:{line}: no kernel has the label \"{label}\""
+                 for label, line in costs.items() if label not in labels]
     return offences
 
 

@@ -238,6 +238,17 @@ class LabelsTest(CheckCase):
             View<float> z(Kokkos::view_alloc("quern::layers::z", Kokkos::WithoutInitializing), n);
             exec.fence("quern::layers::read: the host looks");"""), [])
 
+    def test_costs_name_kernels(self):
+        self.write("src/bench/kernel_cost.cpp", """
+            {"quern::layers::relu", 1}, {"quern::optim::clip_sums", 1},
+            {"quern::optim::clip_chunks", 1}""")
+        self.write("src/optim/clip.cpp", """
+            View<double>("quern::optim::clip_sums", n);
+            run("quern::optim::clip_chunks");""")
+        self.assertEqual(self.check_code("f(\"quern::layers::tanh\");"), [
+            "src/bench/kernel_cost.cpp:2: no kernel has the label \"quern::layers::relu\"",
+            "src/bench/kernel_cost.cpp:2: no kernel has the label \"quern::optim::clip_sums\""])
+
     def test_bad_labels(self):
         for code in ("Kokkos::parallel_for(RangePolicy(exec, 0, n), body);",
                      "Kokkos::parallel_reduce(\"sum\", policy, body);",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/files.hpp"
+#include "app/preflight/probes.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,6 +13,8 @@
 
 #include "base/error.hpp"
 #include "dataset/dataset.hpp"
+#include "optim/optimizer.hpp"
+#include "train/model.hpp"
 
 namespace quern {
 
@@ -97,6 +99,13 @@ std::string data_problem(const Recipe& recipe) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+std::int64_t checkpoint_bytes(const Recipe& recipe) {
+  const Model model(recipe);
+  const std::int64_t arrays = 1 + num_state_arrays(recipe.optimizer);
+  const std::int64_t parameters = model.network().table().num_parameters();
+  return parameters * arrays * std::int64_t{sizeof(float)} + (std::int64_t{1} << 16);
 }
 
 }  // namespace quern

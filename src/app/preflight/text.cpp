@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/text.hpp"
+#include "app/preflight/report.hpp"
 
 #include <fmt/format.h>
 

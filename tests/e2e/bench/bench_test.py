@@ -129,7 +129,7 @@ class BenchTest(training.TrainingTest):
             self.assertIn("takes root", out)
             rows = document["rows"]
             self.assertEqual([(row["operation"], row["of"]) for row in rows],
-                             [("checkpoint_write", "64 KB"), ("checkpoint_read", "64 KB"),
+                             [("checkpoint_write", "64.0 KiB"), ("checkpoint_read", "64.0 KiB"),
                               ("checkpoint_write", "toy"), ("checkpoint_read", "toy"),
                               ("shards_read", "train")])
             self.assertEqual((rows[-1]["samples"], rows[-1]["bytes"]), (600, 600 * 145))

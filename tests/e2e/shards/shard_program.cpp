@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 
-#include "app/shard_command.hpp"
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 

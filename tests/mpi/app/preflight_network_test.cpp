@@ -4,8 +4,7 @@
 
 #include <chrono>
 
-#include "app/preflight/device_network.hpp"
-#include "app/preflight/network.hpp"
+#include "app/preflight/probes.hpp"
 #include "comm/agree.hpp"
 #include "comm/nccl/transport.hpp"
 #include "mpi/comm/fake_nccl/fake_nccl.hpp"

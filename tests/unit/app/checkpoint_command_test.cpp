@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/checkpoint_command.hpp"
+#include "app/commands.hpp"
 
 #include <gtest/gtest.h>
 

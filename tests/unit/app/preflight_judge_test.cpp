@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/judge.hpp"
+#include "app/preflight/report.hpp"
 
 #include <gmock/gmock.h>
 

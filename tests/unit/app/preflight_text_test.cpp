@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/text.hpp"
+#include "app/preflight/report.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "app/preflight/judge.hpp"
 #include "unit/app/preflight_facts.hpp"
 
 namespace quern {

@@ -9,8 +9,7 @@
 #include <set>
 
 #include "comm/serial/communicator.hpp"
-#include "support/source_folder.hpp"
-#include "support/train_samples.hpp"
+#include "support/step_recipes.hpp"
 #include "train/evaluator.hpp"
 #include "train/predictor.hpp"
 #include "train/training_step.hpp"
@@ -19,32 +18,6 @@
 namespace quern::test {
 
 namespace {
-
-constexpr const char* kEveryLayer =
-    "network.layers=[{type=\"gelu\"}, {type=\"conv2d\", channels=3, kernel=3, padding=1}, "
-    "{type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, {type=\"tanh\"}, "
-    "{type=\"avg_pool2d\", size=2}, {type=\"flatten\"}, {type=\"linear\", features=9}, "
-    "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
-
-Recipe lenet() {
-  const std::string file = source_folder() / "recipes/lenet-fashion.toml";
-  const std::vector<std::string> sets = {"data.global_batch=20"};
-  return read_recipe(file, sets);
-}
-
-Recipe every_layer(const std::vector<std::string>& more) {
-  std::vector<std::string> sets = {kEveryLayer, "optimizer.clip_norm=0.1"};
-  sets.insert(sets.end(), more.begin(), more.end());
-  return image_recipe(8, sets);
-}
-
-std::vector<Recipe> recipes() {
-  return {lenet(), every_layer({}),
-          every_layer({"loss.type=mse", "data.target=input", "train.determinism=fast",
-                       "optimizer={type=\"sgd\", lr=0.1, momentum=0.9}"}),
-          every_layer({"optimizer={type=\"adamw\", lr=0.1}",
-                       "optimizer.schedule={type=\"cosine\", warmup_steps=1}"})};
-}
 
 bool is_ours(const std::string& label) {
   return label.rfind("quern::", 0) == 0;
@@ -116,7 +89,7 @@ struct Training {
 
 TEST(Events, EverythingOfOursHasALabel) {
   if (!kHostExecution) GTEST_SKIP() << "what Kokkos says itself is listed for host back ends only";
-  for (const Recipe& recipe : recipes()) {
+  for (const Recipe& recipe : step_recipes()) {
     const Samples samples = image_samples(25, recipe.network.input, 5);
     EventLog log;
     Training run(recipe, samples);
@@ -134,7 +107,7 @@ TEST(Events, KernelsRunOnTheInstanceThatWasPassed) {
   if (device_of(exec) == device_of(ExecSpace())) {
     GTEST_SKIP() << "the events of this back end do not tell instances apart";
   }
-  for (const Recipe& recipe : recipes()) {
+  for (const Recipe& recipe : step_recipes()) {
     const Samples samples = image_samples(25, recipe.network.input, 5);
     Training run(recipe, samples);
     EventLog log;
@@ -151,7 +124,7 @@ TEST(Events, KernelsRunOnTheInstanceThatWasPassed) {
 }
 
 TEST(Events, StepsNeitherAllocateNorWaitWithoutNeed) {
-  for (const Recipe& recipe : recipes()) {
+  for (const Recipe& recipe : step_recipes()) {
     const Samples samples = image_samples(25, recipe.network.input, 5);
     Training run(recipe, samples);
     run.step.run(ExecSpace(), false);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `quern preflight` looks at: the launch before MPI starts, the network between hosts and
+// between devices, files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "app/preflight/facts.hpp"
+#include "comm/communicator.hpp"
+#include "comm/device_transport.hpp"
+#include "comm/launch.hpp"
+#include "spec/recipe.hpp"
+
+namespace quern {
+
+/// Why these processes will not find each other; "" when they may. `mpi_library` as
+/// mpi_library_version() tells.
+std::string launch_problem(const Launch& launch, const std::string& mpi_library,
+                           const EnvironmentLookup& lookup);
+
+/// What the batch system's variables ask for.
+JobFacts job_facts(const EnvironmentLookup& lookup, int machine_cpus);
+
+/// Collective: overwrites the values by their sums over the ranks; the seconds that took.
+using TimedSum = std::function<double(std::span<float> values)>;
+
+/// Collective: sums that can be told in advance, and how long they take. The figures are rank 0's.
+NetworkFacts measure_all_reduce(Communicator& comm, const TimedSum& sum);
+
+/// The same of the communicator itself, in host memory.
+NetworkFacts measure_network(Communicator& comm);
+
+/// Collective: this rank's clock minus rank 0's, in seconds, to a few milliseconds.
+double measure_clock_offset(Communicator& comm);
+
+/// Collective: as measure_network(), between the ranks' devices. AgreedError when an exchange
+/// fails.
+NetworkFacts measure_device_network(Communicator& comm, DeviceTransport& transport);
+
+/// Collective: the same by NCCL, where this program has it and each of several ranks a device of
+/// its own; nothing elsewhere. What keeps NCCL from joining is in `problem`, on all ranks.
+std::optional<DeviceNetworkFacts> try_nccl(Communicator& comm);
+
+/// Rank 0: can `folder` (or where it will be) hold the checkpoints of a run? A file of one
+/// checkpoint's size, at most 1 GiB, is really reserved and removed again, since quotas are not
+/// told. Writes nothing else.
+FileFacts inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
+
+/// The first rank of a node: why this node cannot read the recipe's shards; "" when it can. Reads
+/// what the shards say of themselves, no data.
+std::string data_problem(const Recipe& recipe);
+
+/// Bytes of a checkpoint of this recipe: weights and optimizer state, a little more for the rest.
+/// InputError when the network does not fit together.
+std::int64_t checkpoint_bytes(const Recipe& recipe);
+
+}  // namespace quern

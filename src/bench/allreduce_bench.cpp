@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/benches.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/log.hpp"
+#include "bench/machine_meter.hpp"
+#include "bench/report.hpp"
+#include "bench/timing.hpp"
+#include "comm/agree.hpp"
+#include "comm/device_transport.hpp"
+#include "comm/exchange.hpp"
+#include "parallel/gradient_reducer.hpp"
+#include "parallel/make_reducer.hpp"
+#include "runtime/devices.hpp"
+#include "spec/training_spec.hpp"
+#include "train/batch_plan.hpp"
+#include "train/load_recipe.hpp"
+#include "train/model.hpp"
+
+namespace quern {
+
+namespace {
+
+/// A gradient reduction of one size to be timed, in one mode of determinism.
+class ReductionProbe {
+ public:
+  /// Collective. Reduced as in training: through shared memory inside a node, between devices. A
+  /// gradient of `num_floats` (>= 1) floats, zeros: adding does not take longer for other numbers.
+  ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
+                 const BatchPartition& partition);
+
+  /// Partials that this rank hands over.
+  int num_partials() const { return num_partials_; }
+  /// Collective.
+  void reduce();
+
+  std::vector<double> times_s;  ///< one value a round
+
+ private:
+  ExecSpace exec_;
+  std::unique_ptr<DeviceTransport> transport_;
+  std::unique_ptr<GradientReducer> reducer_;
+  ReductionPlan plan_{};
+  int num_partials_ = 0;
+};
+
+ReductionProbe::ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
+                               const BatchPartition& partition)
+    : transport_(connect_devices(comm, CommBackend::automatic)),
+      reducer_(make_reducer(comm, transport_.get(), num_floats,
+                            mode == Determinism::fast ? SumOrder::ranks : SumOrder::tree)) {
+  num_partials_ = reducer_->num_partials(partition, comm.rank());
+  plan_ = reducer_->add_plan(partition);
+  reducer_->allocate();
+}
+
+void ReductionProbe::reduce() {
+  reducer_->reduce(exec_, plan_);
+  if constexpr (!kHostExecution) exec_.fence("quern::bench::reduction_probe");
+}
+
+// A gradient to reduce.
+struct Gradient {
+  std::string workload;
+  std::int64_t floats = 0;
+  BatchPartition partition;
+};
+
+Gradient gradient_of_size(std::uint64_t bytes, int num_blocks, int num_ranks) {
+  return {"", static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float)),
+          BatchPartition(num_blocks, 1, num_ranks)};
+}
+
+Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
+                            const std::vector<std::string>& overrides) {
+  const Recipe recipe = load_recipe(comm, file, overrides);
+  return agree(comm, [&] {
+    const Model model(recipe);
+    const int samples = recipe.global_batch(comm.size());
+    const BatchCut cut{micro_block_size(recipe.train.micro_block, samples),
+                       model.network().slot_multiple(), Determinism::rank_invariant};
+    return Gradient{recipe.name, model.network().table().block_size() + Loss::kColumns,
+                    make_batch_plan(cut, samples, comm.rank(), comm.size()).partition};
+  });
+}
+
+std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& options) {
+  std::vector<std::uint64_t> sizes = options.bytes;
+  std::vector<std::string> recipes = options.recipes;
+  if (sizes.empty() && recipes.empty()) {
+    for (std::uint64_t bytes = 4096; bytes <= 16 << 20; bytes *= 4) sizes.push_back(bytes);
+    recipes = default_recipes();
+    bool found = false;
+    if (comm.rank() == 0) {
+      found = std::all_of(recipes.begin(), recipes.end(),
+                          [](const std::string& file) { return std::filesystem::exists(file); });
+    }
+    if (!broadcast_value(comm, found)) recipes.clear();
+  }
+  std::vector<Gradient> all;
+  for (const std::uint64_t bytes : sizes) {
+    all.push_back(gradient_of_size(bytes, options.blocks, comm.size()));
+  }
+  for (const std::string& file : recipes) {
+    all.push_back(gradient_of_recipe(comm, file, options.overrides));
+  }
+  return all;
+}
+
+std::optional<Spread> spread(const std::optional<ReductionProbe>& probe) {
+  if (!probe) return std::nullopt;
+  return spread_of(probe->times_s);
+}
+
+AllreduceRow measure(Communicator& comm, const Gradient& gradient,
+                     const AllreduceOptions& options) {
+  constexpr double kRound = 0.02;  // seconds, for each of the methods
+  // Where ranks share processors with something else, a call can take a thousand times longer.
+  constexpr int kMostCalls = 300;
+  std::optional<ReductionProbe> invariant;
+  std::optional<ReductionProbe> fast;
+  std::vector<float> transport(static_cast<std::size_t>(gradient.floats));
+  std::vector<double> transport_s;
+  if (options.mode != "fast") {
+    invariant.emplace(comm, Determinism::rank_invariant, gradient.floats, gradient.partition);
+  }
+  if (options.mode != "rank-invariant") {
+    fast.emplace(comm, Determinism::fast, gradient.floats, gradient.partition);
+  }
+  const auto all_reduce = [&] { comm.all_reduce_sum(std::span(transport)); };
+  const auto warm_up = [&](auto&& work) {
+    const double first = time_calls(comm, 5, work);
+    return calls_that_fill(kRound, first, 2, kMostCalls);
+  };
+  const int invariant_calls = invariant ? warm_up([&] { invariant->reduce(); }) : 0;
+  const int fast_calls = fast ? warm_up([&] { fast->reduce(); }) : 0;
+  const int transport_calls = warm_up(all_reduce);
+  // In turn, so that what disturbs one method disturbs all.
+  for (int round = 0; round < options.rounds; ++round) {
+    if (invariant) {
+      invariant->times_s.push_back(time_calls(comm, invariant_calls, [&] { invariant->reduce(); }));
+    }
+    if (fast) fast->times_s.push_back(time_calls(comm, fast_calls, [&] { fast->reduce(); }));
+    transport_s.push_back(time_calls(comm, transport_calls, all_reduce));
+  }
+  return {gradient.workload,
+          gradient.floats * static_cast<std::int64_t>(sizeof(float)),
+          gradient.partition.num_blocks(),
+          invariant ? invariant->num_partials() : 0,
+          spread(invariant),
+          spread(fast),
+          spread_of(transport_s)};
+}
+
+}  // namespace
+
+ExitCode bench_allreduce(Communicator& comm, const AllreduceOptions& options) {
+  check_json_file(comm, options.json);
+  const std::vector<Gradient> all = gradients(comm, options);
+  if (comm.size() == 1) log::warn("one rank: there is nothing to reduce (mpirun -n 2 quern ...)");
+  MachineMeter meter(comm);
+  AllreduceBenchFacts facts;
+  facts.rounds = options.rounds;
+  for (const Gradient& gradient : all) {
+    meter.measure();
+    facts.rows.push_back(measure(comm, gradient, options));
+  }
+  log::print(allreduce_bench_text(meter.facts(), facts));
+  write_json_file(comm, options.json, allreduce_bench_json(meter.facts(), facts));
+  return ExitCode::done;
+}
+
+}  // namespace quern

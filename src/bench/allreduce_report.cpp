@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/report.hpp"
+
+#include <fmt/format.h>
+
+#include "base/bytes_text.hpp"
+#include "bench/json.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kRow = "{:<18} {:>9} {:>6} {:>8} {:>14} {:>10} {:>9} {:>9} {:>9} {:>9}\n";
+
+std::string time_cell(const std::optional<Spread>& seconds) {
+  return seconds ? fmt::format("{:.1f}", seconds->median * 1e6) : "-";
+}
+
+std::string ratio_cell(const std::optional<Spread>& a, const std::optional<Spread>& b) {
+  return a && b ? fmt::format("{:.2f}", a->median / b->median) : "-";
+}
+
+std::string row_text(const AllreduceRow& row) {
+  const auto best = row.rank_invariant_s ? row.rank_invariant_s : row.fast_s;
+  const double rate = static_cast<double>(row.bytes) / best->median;
+  return fmt::format(
+      fmt::runtime(kRow), row.workload.empty() ? "-" : row.workload, bytes_text(row.bytes),
+      row.blocks, row.partials, time_cell(row.rank_invariant_s), time_cell(row.fast_s),
+      time_cell(row.transport_s), fmt::format("{:.2f}", rate * 1e-9),
+      ratio_cell(row.rank_invariant_s, row.fast_s), ratio_cell(best, row.transport_s));
+}
+
+Json method_json(const AllreduceRow& row, const Spread& seconds) {
+  Json json;
+  add_time(json, "time", seconds);
+  json["gb_per_s"] = static_cast<double>(row.bytes) / seconds.median * 1e-9;
+  json["over_transport"] = seconds.median / row.transport_s.median;
+  return json;
+}
+
+}  // namespace
+
+std::string allreduce_bench_text(const MachineFacts& machine, const AllreduceBenchFacts& facts) {
+  std::string text = fmt::format(
+      "{}\ntimes in us, medians of {}, the slowest rank's; transport: its own all-reduce of the "
+      "same bytes\n",
+      machine_text(machine), count_text(facts.rounds, "round"));
+  text += fmt::format(fmt::runtime(kRow), "gradient of", "bytes", "blocks", "partials",
+                      "rank-invariant", "fast", "transport", "GB/s", "/ fast", "/ transp.");
+  for (const AllreduceRow& row : facts.rows) text += row_text(row);
+  text.pop_back();
+  return text;
+}
+
+std::string allreduce_bench_json(const MachineFacts& machine, const AllreduceBenchFacts& facts) {
+  Json json = bench_document("allreduce", machine, facts.rounds);
+  for (const AllreduceRow& row : facts.rows) {
+    Json object;
+    object["workload"] = row.workload;
+    object["bytes"] = row.bytes;
+    object["blocks"] = row.blocks;
+    object["partials"] = row.partials;
+    if (row.rank_invariant_s) object["rank_invariant"] = method_json(row, *row.rank_invariant_s);
+    if (row.fast_s) object["fast"] = method_json(row, *row.fast_s);
+    object["transport"] = method_json(row, row.transport_s);
+    if (row.rank_invariant_s && row.fast_s) {
+      object["rank_invariant_over_fast"] = row.rank_invariant_s->median / row.fast_s->median;
+    }
+    json["rows"].push_back(object);
+  }
+  return json.dump(2);
+}
+
+}  // namespace quern

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/benches.hpp"
+
+#include <optional>
+#include <random>
+
+#include "base/bytes_text.hpp"
+#include "base/log.hpp"
+#include "base/stopwatch.hpp"
+#include "base/version.hpp"
+#include "bench/machine_meter.hpp"
+#include "bench/report.hpp"
+#include "bench/scratch_files.hpp"
+#include "bench/timing.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
+#include "config/write_recipe.hpp"
+#include "io/shard_set.hpp"
+#include "io/shard_writer.hpp"
+#include "train/load_recipe.hpp"
+#include "train/model.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern {
+
+namespace {
+
+template <class Work>
+double seconds_of(Work&& work) {
+  const Stopwatch watch;
+  work();
+  return watch.seconds();
+}
+
+// Writes, verifies and removes checkpoints of `state`, in turn with raw files of the same bytes:
+// two rows, writing and reading.
+std::vector<IoRow> time_checkpoint(const std::string& what, const CheckpointState& state,
+                                   const ScratchFolder& scratch, int rounds) {
+  const std::filesystem::path raw = scratch.path() / "raw";
+  // Once before the rounds; its bytes are those of the raw file.
+  const std::filesystem::path file = write_checkpoint(scratch.path(), state);
+  std::vector<std::byte> bytes;
+  read_raw_file(file, bytes);
+  write_raw_file(raw, bytes);
+  std::vector<std::byte> buffer = bytes;
+  std::vector<double> writes, raw_writes, reads, raw_reads;
+  for (int round = 0; round < rounds; ++round) {
+    scratch.stop_if_interrupted();
+    writes.push_back(seconds_of([&] { write_checkpoint(scratch.path(), state); }));
+    raw_writes.push_back(seconds_of([&] { write_raw_file(raw, bytes); }));
+    reads.push_back(seconds_of([&] { read_checkpoint(file); }));
+    raw_reads.push_back(seconds_of([&] { read_raw_file(raw, buffer); }));
+  }
+  std::filesystem::remove(file);
+  std::filesystem::remove(raw);
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  return {{"checkpoint_write", what, size, 0, spread_of(writes), spread_of(raw_writes)},
+          {"checkpoint_read", what, size, 0, spread_of(reads), spread_of(raw_reads)}};
+}
+
+RunOrigin made_up_origin(const std::string& recipe) {
+  RunOrigin origin;
+  origin.recipe = recipe;
+  origin.git_commit = git_commit();
+  origin.version = version();
+  origin.created = utc_timestamp();
+  return origin;
+}
+
+// What training with this recipe would write, at its first step.
+std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder& scratch,
+                                      int rounds) {
+  Model model(recipe);
+  model.allocate(kLanes);
+  const ParameterTable& table = model.network().table();
+  const auto optimizer = make_optimizer(recipe.optimizer, table.block_size());
+  Snapshot snapshot(table, model.parameters(), optimizer.get());
+  snapshot.state.origin = made_up_origin(to_toml(recipe));
+  return time_checkpoint(recipe.name, snapshot.state, scratch, rounds);
+}
+
+std::vector<IoRow> time_checkpoint_of(std::uint64_t bytes, const ScratchFolder& scratch,
+                                      int rounds) {
+  const std::vector<float> values((bytes + sizeof(float) - 1) / sizeof(float), 0.5f);
+  CheckpointState state;
+  state.model = {{"bench.weight", {static_cast<std::int64_t>(values.size())}, values}};
+  state.origin = made_up_origin("");
+  return time_checkpoint(bytes_text(static_cast<std::int64_t>(bytes)), state, scratch, rounds);
+}
+
+// As many images as MNIST's, in eight shards.
+void write_made_up_shards(const std::filesystem::path& folder) {
+  constexpr std::size_t kCount = 60000;
+  ShardSetSpec spec;
+  spec.name = "bench";
+  spec.split = "train";
+  spec.shape = Shape{1, 28, 28};
+  spec.classes = 10;
+  spec.num_shards = 8;
+  std::mt19937 random(1);
+  std::vector<std::uint8_t> images(kCount * static_cast<std::size_t>(spec.shape.units()));
+  for (std::uint8_t& pixel : images) pixel = static_cast<std::uint8_t>(random());
+  std::vector<std::uint8_t> labels(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) labels[i] = static_cast<std::uint8_t>(i % 10);
+  write_shards(folder, spec, images, labels, Overwrite::no);
+}
+
+// The files of the set that fall to this rank when all ranks share the reading.
+std::vector<std::filesystem::path> own_files(const Communicator& comm, const ShardSet& shards) {
+  std::vector<std::filesystem::path> files;
+  for (std::size_t i = 0; i < shards.shards().size(); ++i) {
+    if (static_cast<int>(i) % comm.size() == comm.rank()) files.push_back(shards.shards()[i].path);
+  }
+  return files;
+}
+
+// All ranks load the data set as at the start of training: read, verified, one copy per node.
+IoRow time_shards(Communicator& comm, const std::string& folder, const std::string& what,
+                  const ScratchFolder* scratch, int rounds) {
+  const ShardSet shards = agree(comm, [&] { return ShardSet::open(folder, ""); });
+  const auto files = own_files(comm, shards);
+  std::vector<std::vector<std::byte>> buffers(files.size());
+  const auto read_raw = [&] {
+    for (std::size_t i = 0; i < files.size(); ++i) read_raw_file(files[i], buffers[i]);
+  };
+  const auto load = [&] { load_shards(comm, folder, shards.split()); };
+  load();
+  agree(comm, read_raw);
+  std::vector<double> seconds, raw_seconds;
+  for (int round = 0; round < rounds; ++round) {
+    run_on_root(comm, [&] { scratch->stop_if_interrupted(); });
+    seconds.push_back(time_together(comm, load));
+    raw_seconds.push_back(time_together(comm, [&] { agree(comm, read_raw); }));
+  }
+  return {"shards_read",
+          what,
+          shards.image_bytes() + shards.label_bytes(),
+          shards.count(),
+          spread_of(seconds),
+          spread_of(raw_seconds)};
+}
+
+std::vector<IoRow> time_checkpoints(Communicator& comm, const ScratchFolder* scratch,
+                                    const IoOptions& options) {
+  std::vector<IoRow> rows;
+  const auto add = [&](const auto& of) {
+    run_on_root(comm, [&] {
+      for (IoRow& row : time_checkpoint_of(of, *scratch, options.rounds)) rows.push_back(row);
+    });
+  };
+  for (const std::uint64_t bytes : options.bytes) add(bytes);
+  if (!options.recipes.empty() || options.bytes.empty()) {
+    for (const std::string& file : recipes_or_default(comm, options.recipes)) {
+      add(load_recipe(comm, file, options.overrides));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+ExitCode bench_io(Communicator& comm, const IoOptions& options) {
+  check_json_file(comm, options.json);
+  if (!options.data.empty()) run_on_root(comm, [&] { ShardSet::open(options.data, ""); });
+  std::optional<ScratchFolder> scratch;
+  run_on_root(comm, [&] { scratch.emplace(options.run_dir); });
+  MachineMeter meter(comm);
+  meter.measure();
+
+  IoBenchFacts facts;
+  facts.folder = options.run_dir;
+  facts.rounds = options.rounds;
+  const ScratchFolder* here = scratch ? &*scratch : nullptr;  // rank 0 only
+  facts.rows = time_checkpoints(comm, here, options);
+  meter.measure();
+  std::string folder = options.data;
+  if (folder.empty()) {
+    run_on_root(comm, [&] {
+      folder = here->path() / "shards";
+      write_made_up_shards(folder);
+    });
+    folder = broadcast_string(comm, folder);
+  }
+  const std::string what = options.data.empty() ? "made up" : options.data;
+  facts.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
+  meter.measure();
+  log::print(io_bench_text(meter.facts(), facts));
+  write_json_file(comm, options.json, io_bench_json(meter.facts(), facts));
+  return ExitCode::done;
+}
+
+}  // namespace quern

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/report.hpp"
+
+#include <fmt/format.h>
+
+#include "base/bytes_text.hpp"
+#include "bench/json.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kIoRow = "{:<17} {:<18} {:>9} {:>10} {:>20} {:>11} {:>14} {:>11} {:>7}\n";
+
+std::string name_of(const std::string& operation) {
+  if (operation == "checkpoint_write") return "write checkpoint";
+  if (operation == "checkpoint_read") return "verify checkpoint";
+  return "load shards";
+}
+
+std::string row_text(const IoRow& row) {
+  const auto bytes = static_cast<double>(row.bytes);
+  const double samples_per_s = static_cast<double>(row.samples) / row.time_s.median;
+  return fmt::format(fmt::runtime(kIoRow), name_of(row.operation), row.what, bytes_text(row.bytes),
+                     time_text(row.time_s.median),
+                     time_text(row.time_s.smallest) + " - " + time_text(row.time_s.largest),
+                     rate_text(bytes / row.time_s.median),
+                     row.samples > 0 ? fmt::format("{:.3g} M/s", samples_per_s * 1e-6) : "-",
+                     time_text(row.raw_s.median),
+                     fmt::format("{:.2f}", row.time_s.median / row.raw_s.median));
+}
+
+}  // namespace
+
+std::string io_bench_text(const MachineFacts& machine, const IoBenchFacts& facts) {
+  std::string text = fmt::format(
+      "{}\nin '{}', medians of {}; raw: the same bytes in one file by plain write + fsync + "
+      "rename, "
+      "or plain read.\nReading is from the system's cache: emptying it to read cold takes root.\n",
+      machine_text(machine), facts.folder, count_text(facts.rounds, "round"));
+  text += fmt::format(fmt::runtime(kIoRow), "operation", "of", "bytes", "time", "range", "rate",
+                      "samples", "raw", "/ raw");
+  for (const IoRow& row : facts.rows) text += row_text(row);
+  text.pop_back();
+  return text;
+}
+
+std::string io_bench_json(const MachineFacts& machine, const IoBenchFacts& facts) {
+  Json json = bench_document("io", machine, facts.rounds);
+  json["folder"] = facts.folder;
+  json["cold"] = false;
+  for (const IoRow& row : facts.rows) {
+    Json object;
+    object["operation"] = row.operation;
+    object["of"] = row.what;
+    object["bytes"] = row.bytes;
+    if (row.samples > 0) {
+      object["samples"] = row.samples;
+      object["samples_per_s"] = static_cast<double>(row.samples) / row.time_s.median;
+    }
+    add_time(object, "time", row.time_s);
+    add_time(object, "raw", row.raw_s);
+    object["gb_per_s"] = static_cast<double>(row.bytes) / row.time_s.median * 1e-9;
+    object["raw_gb_per_s"] = static_cast<double>(row.bytes) / row.raw_s.median * 1e-9;
+    object["over_raw"] = row.time_s.median / row.raw_s.median;
+    json["rows"].push_back(object);
+  }
+  return json.dump(2);
+}
+
+}  // namespace quern

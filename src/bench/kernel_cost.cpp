@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/kernel_cost.hpp"
+
+#include <algorithm>
+
+namespace quern {
+
+namespace {
+
+constexpr double kFloat = sizeof(float);
+
+// How often a kernel of a layer touches each of its arrays.
+struct LayerCost {
+  double products;  // forward-pass products
+  double inputs;    // arrays of the input's size: x, dx
+  double outputs;   // y, dy
+  double weights;
+};
+struct LayerRow {
+  const char* kernel;
+  LayerCost cost;
+};
+// Of a convolution's output, for windows of 2 x 2: what the pool makes of it, and a bit per pixel.
+constexpr double kPooled = 1.0 / 4 + 1.0 / 32;
+constexpr LayerRow kLayerRows[] = {
+    {"quern::layers::linear_forward", {1, 1, 1, 1}},               // x, weight, y
+    {"quern::layers::linear_weight_gradient", {1, 1, 1, 1}},       // x, dy, d_weight
+    {"quern::layers::linear_input_gradient", {1, 1, 1, 1}},        // dy, weight, dx
+    {"quern::layers::linear_bias_gradient", {0, 0, 1, 0}},         // dy
+    {"quern::layers::linear_transpose", {0, 0, 0, 2}},             // the weights, from, to
+    {"quern::layers::conv2d_pack_forward", {0, 0, 0, 2}},          // the same
+    {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 2}},         // the same
+    {"quern::layers::conv2d_forward", {1, 1, 1, 1}},               // as linear_
+    {"quern::layers::conv2d_weight_gradient", {1, 1, 1, 1}},       //
+    {"quern::layers::conv2d_input_gradient", {1, 1, 1, 1}},        //
+    {"quern::layers::conv2d_bias_gradient", {0, 0, 1, 0}},         //
+    {"quern::layers::conv2d_pool_forward", {1, 1, kPooled, 1}},    // x, weight, y and bits
+    {"quern::layers::conv2d_pool_gradients", {1, 1, kPooled, 1}},  // x, dy and bits, d_weight
+    {"quern::layers::pad_image", {0, 2, 0, 0}},                    // x, from, to
+    {"quern::layers::crop_image", {0, 2, 0, 0}},                   // dx, from, to
+    {"quern::layers::avg_pool2d", {0, 1, 1, 0}},                   // x, y
+    {"quern::layers::avg_pool2d_backward", {0, 1, 1, 0}},          // dy, dx
+    {"quern::layers::max_pool2d", {0, 1, 1, 0}},                   // x, y
+    {"quern::layers::max_pool2d_backward", {0, 2, 1, 0}},          // x, dy, dx
+    {"quern::layers::relu", {0, 1, 1, 0}},                         // x, y
+    {"quern::layers::relu_backward", {0, 1, 2, 0}},                // y, dy, dx
+    {"quern::layers::tanh", {0, 1, 1, 0}},                         // as relu
+    {"quern::layers::tanh_backward", {0, 1, 2, 0}},                //
+    {"quern::layers::sigmoid", {0, 1, 1, 0}},                      //
+    {"quern::layers::sigmoid_backward", {0, 1, 2, 0}},             //
+    {"quern::layers::gelu", {0, 1, 1, 0}},                         // x, y
+    {"quern::layers::gelu_backward", {0, 2, 1, 0}},                // x, dy, dx
+    {"quern::layers::dropout", {0, 1, 1, 0}},                      // x, y; the mask is drawn
+    {"quern::layers::dropout_backward", {0, 1, 1, 0}},             // dy, dx; it is drawn again
+};
+
+// The same for a kernel of no layer.
+struct StepCost {
+  double parameters;     // arrays of the flat block
+  double outputs;        // arrays of the prediction's size
+  double bytes_of_unit;  // of the input
+};
+struct StepRow {
+  const char* kernel;
+  StepCost cost;
+};
+constexpr StepRow kStepRows[] = {
+    {"quern::layers::gather_images", {0, 0, 1 + kFloat}},  // uint8, float
+    {"quern::layers::gather_values", {0, 0, 2 * kFloat}},
+    {"quern::loss::cross_entropy", {0, 2, 0}},  // prediction, its gradient
+    {"quern::loss::mse", {0, 3, 0}},            // and the target
+    {"quern::loss::mse_flat", {0, 3, 0}},
+    {"quern::loss::mse_lanes", {0, 3, 0}},
+    {"quern::optim::adam", {7, 0, 0}},          // reads 4, writes 3 of them
+    {"quern::optim::sgd_momentum", {5, 0, 0}},  // reads 3, writes 2
+    {"quern::optim::sgd", {3, 0, 0}},           // reads 2, writes 1
+    {"quern::optim::clip_chunks", {1, 0, 0}},   // the gradient
+};
+
+// A handful of numbers, or traffic that neither the layer nor the step tells: no rate is shown.
+constexpr const char* kWithoutCost[] = {
+    "quern::layers::flat_to_lanes",      // between layers of two layouts
+    "quern::layers::lanes_to_flat",      //
+    "quern::layers::flat_to_flat",       //
+    "quern::layers::copy_layout",        //
+    "quern::layers::conv2d_weight_sum",  // slices of a product on a device
+    "quern::linalg::add_blocks",         //
+    "quern::linalg::round_to_bfloat16",  //
+    "quern::linalg::relu_gate",          //
+    "quern::loss::block_tree_sum",       // a few numbers a slot
+    "quern::optim::adam_factors",        // one number each
+    "quern::optim::clip_scale",          //
+    "quern::optim::set_learning_rate",   //
+    "quern::parallel::add_votes",        //
+    "quern::parallel::tree_sum",         // as many partials as the ranks hand over
+    "quern::parallel::pack_slices",      //
+    "quern::parallel::pack_sums",        //
+    "quern::train::begin_batch",         // one number a slot, or one number
+    "quern::train::assign_slots",        //
+    "quern::train::judge_loss",          //
+    "quern::train::add_rank_loss",       //
+    "quern::train::end_batch",           //
+};
+
+template <class Row, std::size_t N>
+const Row* row_of(const Row (&rows)[N], const std::string& kernel) {
+  const auto row = std::find_if(std::begin(rows), std::end(rows),
+                                [&](const Row& r) { return kernel == r.kernel; });
+  return row == std::end(rows) ? nullptr : &*row;
+}
+
+LayerCost layer_cost(const std::string& kernel) {
+  const LayerRow* row = row_of(kLayerRows, kernel);
+  return row ? row->cost : LayerCost{};
+}
+
+StepCost step_cost(const std::string& kernel) {
+  const StepRow* row = row_of(kStepRows, kernel);
+  return row ? row->cost : StepCost{};
+}
+
+}  // namespace
+
+std::vector<std::string> kernels_with_declared_cost() {
+  std::vector<std::string> kernels;
+  for (const LayerRow& row : kLayerRows) kernels.emplace_back(row.kernel);
+  for (const StepRow& row : kStepRows) kernels.emplace_back(row.kernel);
+  for (const char* kernel : kWithoutCost) kernels.emplace_back(kernel);
+  return kernels;
+}
+
+KernelCost layer_kernel_cost(const std::string& label, const LayerFacts& layer, int samples) {
+  const LayerCost cost = layer_cost(label);
+  const double units = cost.inputs * layer.input.units() + cost.outputs * layer.output.units();
+  return {2.0 * cost.products * static_cast<double>(layer.macs) * samples,
+          kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights))};
+}
+
+std::string layer_kernel_shape(const LayerFacts& layer, int samples) {
+  return std::to_string(samples) + " x " + to_string(layer.input) + " -> " +
+         to_string(layer.output);
+}
+
+KernelCost step_kernel_cost(const std::string& label, const StepFacts& step, int samples) {
+  const StepCost cost = step_cost(label);
+  return {0, kFloat * (cost.parameters * static_cast<double>(step.parameters) +
+                       cost.outputs * step.output.units() * samples) +
+                 cost.bytes_of_unit * step.input.units() * samples};
+}
+
+std::string step_kernel_shape(const std::string& label, const StepFacts& step, int samples) {
+  const StepCost cost = step_cost(label);
+  if (cost.parameters > 0) return std::to_string(step.parameters);
+  if (cost.outputs > 0) return std::to_string(samples) + " x " + to_string(step.output);
+  if (cost.bytes_of_unit > 0) return std::to_string(samples) + " x " + to_string(step.input);
+  return "";
+}
+
+const char* to_string(Bound bound) {
+  switch (bound) {
+    case Bound::fma:
+      return "FMA";
+    case Bound::l2:
+      return "L2";
+    case Bound::l3:
+      return "L3";
+    case Bound::memory:
+      return "memory";
+    case Bound::unknown:
+      break;
+  }
+  return "-";
+}
+
+Roofline roofline(const KernelCost& cost, const MachineFacts& machine) {
+  if (cost.bytes <= 0) return {};
+  Roofline line{0, Bound::memory, machine.memory.rate.median};
+  if (cost.bytes <= static_cast<double>(machine.l2.cache_bytes)) {
+    line = {0, Bound::l2, machine.l2.rate.median};
+  } else if (cost.bytes <= static_cast<double>(machine.l3.cache_bytes)) {
+    line = {0, Bound::l3, machine.l3.rate.median};
+  }
+  line.seconds = cost.bytes / line.bytes_per_s;
+  const double fma_s = cost.flop / machine.fma_flops.median;
+  if (fma_s >= line.seconds) {
+    line.seconds = fma_s;
+    line.bound = Bound::fma;
+  }
+  return line;
+}
+
+}  // namespace quern

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel has to do at least, told by its label: useful arithmetic and compulsory traffic
+// (every array it needs, once). Of a kernel that does more the rates come out lower: that is meant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "bench/machine_facts.hpp"
+
+namespace quern {
+
+struct KernelCost {
+  double flop = 0;   ///< of products; 0 where arithmetic does not count
+  double bytes = 0;  ///< 0 when it is not known
+};
+
+/// The labels of all kernels whose cost is known, or is known not to count. Of any other kernel the
+/// functions below say nothing: KernelCost{}.
+std::vector<std::string> kernels_with_declared_cost();
+
+struct LayerFacts {
+  Shape input;
+  Shape output;
+  std::int64_t macs = 0;     ///< of one sample
+  std::int64_t weights = 0;  ///< parameters of the layer
+};
+
+/// One call of a kernel of this layer for `samples` samples.
+KernelCost layer_kernel_cost(const std::string& label, const LayerFacts& layer, int samples);
+
+/// "128 x [784] -> [10]"
+std::string layer_kernel_shape(const LayerFacts& layer, int samples);
+
+struct StepFacts {
+  Shape input;
+  Shape output;
+  std::int64_t parameters = 0;  ///< floats of the flat block
+};
+
+/// One call of a kernel of no layer: batch, loss, optimizer.
+KernelCost step_kernel_cost(const std::string& label, const StepFacts& step, int samples);
+
+/// What such a kernel works on: "128 x [10]", or a number of floats; "" when that is not known.
+std::string step_kernel_shape(const std::string& label, const StepFacts& step, int samples);
+
+enum class Bound { unknown, fma, l2, l3, memory };
+/// "FMA", "L2", "L3", "memory", "-"
+const char* to_string(Bound bound);
+
+/// The least time that a machine with these peaks needs, and which peak that is. The bandwidth is
+/// that of the smallest cache that could hold the kernel's data: where they really were before,
+/// nobody knows.
+struct Roofline {
+  double seconds = 0;  ///< 0: nothing is known
+  Bound bound = Bound::unknown;
+  double bytes_per_s = 0;  ///< the bandwidth that counts
+};
+Roofline roofline(const KernelCost& cost, const MachineFacts& machine);
+
+}  // namespace quern

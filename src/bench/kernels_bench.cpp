@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/benches.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "bench/kernel_profile.hpp"
+#include "bench/label_filter.hpp"
+#include "bench/machine_meter.hpp"
+#include "bench/report.hpp"
+#include "bench/timing.hpp"
+#include "bench/workload.hpp"
+#include "comm/agree.hpp"
+
+namespace quern {
+
+namespace {
+
+// A kernel's seconds per step, one value a round.
+struct Measured {
+  KernelTime kernel;
+  double calls = 0;
+  std::vector<double> seconds;
+};
+
+struct Measurements {
+  std::int64_t steps = 0;
+  std::vector<double> step_s;           // without profiling
+  std::vector<double> profiled_step_s;  // with it
+  std::vector<double> kernels_s;        // all kernels of a step
+  std::vector<Measured> kernels;
+
+  void add_round(const std::vector<KernelTime>& times) {
+    double all = 0;
+    for (const KernelTime& time : times) {
+      auto it = std::find_if(kernels.begin(), kernels.end(), [&](const Measured& m) {
+        return m.kernel.region == time.region && m.kernel.kernel == time.kernel;
+      });
+      if (it == kernels.end()) it = kernels.insert(it, Measured{time, 0, {}});
+      it->calls = static_cast<double>(time.calls) / static_cast<double>(steps);
+      it->seconds.push_back(time.seconds / static_cast<double>(steps));
+      all += it->seconds.back();
+    }
+    kernels_s.push_back(all);
+  }
+};
+
+// All ranks run alike; each profiles its own kernels.
+Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& meter,
+                     const KernelsOptions& options) {
+  constexpr double kRound = 0.2;  // seconds, with and without profiling each
+  constexpr int kWarmup = 20;
+  const ExecSpace exec;
+  const auto time_steps = [&](int steps) {
+    return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
+  };
+  const double first = time_steps(kWarmup);
+  const int steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
+  Measurements result;
+  result.steps = steps;
+  for (int round = 0; round < options.rounds; ++round) {
+    meter.measure();
+    result.step_s.push_back(time_steps(steps));
+    KernelProfile profile;
+    result.profiled_step_s.push_back(time_steps(steps));
+    result.add_round(profile.take());
+  }
+  return result;
+}
+
+// What the region of a layer adds to a row.
+void describe_layer(const BenchWorkload& workload, const Layer& layer, int samples,
+                    KernelRow& row) {
+  LayerFacts facts{layer.input_shape(), layer.output_shape(), layer.macs(), 0};
+  for (const ParameterEntry& entry : workload.model.network().table().entries()) {
+    if (entry.name.rfind(layer.name() + ".", 0) == 0) facts.weights += entry.count;
+  }
+  row.layer = layer.name();
+  row.shape = layer_kernel_shape(facts, samples);
+  row.cost = layer_kernel_cost(row.kernel, facts, samples);
+}
+
+void describe_rest(const BenchWorkload& workload, int samples, KernelRow& row) {
+  const Network& network = workload.model.network();
+  const StepFacts facts{network.input_shape(), network.output_shape(),
+                        network.table().block_size()};
+  row.shape = step_kernel_shape(row.kernel, facts, samples);
+  row.cost = step_kernel_cost(row.kernel, facts, samples);
+}
+
+KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int samples) {
+  KernelRow row;
+  row.kernel = measured.kernel.kernel;
+  row.calls = measured.calls;
+  row.time_s = spread_of(measured.seconds);
+  const auto layers = workload.model.network().layers();
+  const auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer* l) {
+    return measured.kernel.region == region_of_layer(l->name());
+  });
+  if (layer != layers.end()) {
+    describe_layer(workload, **layer, samples, row);
+  } else {
+    describe_rest(workload, samples, row);
+  }
+  // Several calls of a product kernel share one product; other kernels do their work again.
+  if (row.cost.flop <= 0) row.cost.bytes *= row.calls;
+  return row;
+}
+
+KernelsBenchFacts describe(const BenchWorkload& workload, const Measurements& measured,
+                           const LabelFilter& filter, int rounds) {
+  KernelsBenchFacts facts;
+  facts.workload = workload.recipe.name;
+  facts.global_batch = workload.step.full_batch().samples();
+  facts.samples = workload.step.full_batch().num_samples;
+  facts.steps = measured.steps;
+  facts.rounds = rounds;
+  facts.step_s = spread_of(measured.step_s);
+  facts.profiled_step_s = spread_of(measured.profiled_step_s);
+  facts.kernels_s = spread_of(measured.kernels_s);
+  const std::vector<std::string> known = kernels_with_declared_cost();
+  for (const Measured& kernel : measured.kernels) {
+    const KernelRow row = make_row(workload, kernel, facts.samples);
+    if (std::find(known.begin(), known.end(), row.kernel) == known.end())
+      log::warn("no cost is declared for the kernel '" + row.kernel + "': its rate is not shown");
+    if (filter.finds(row.layer + " " + row.kernel)) facts.rows.push_back(row);
+  }
+  return facts;
+}
+
+}  // namespace
+
+ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
+  const LabelFilter filter = agree(comm, [&] { return LabelFilter(options.filter); });
+  check_json_file(comm, options.json);
+  MachineMeter meter(comm);
+  std::vector<KernelsBenchFacts> all;
+  for (const std::string& recipe : recipes_or_default(comm, options.recipes)) {
+    BenchWorkload workload(comm, recipe, options.overrides);
+    all.push_back(
+        describe(workload, measure(comm, workload, meter, options), filter, options.rounds));
+  }
+  const MachineFacts machine = meter.facts();
+  log::print(machine_text(machine));
+  if (comm.size() > 1) log::print("kernels: those of rank 0, rates against its part of the peaks");
+  for (const KernelsBenchFacts& facts : all) {
+    log::print("\n" + kernels_bench_text(per_rank(machine), facts));
+  }
+  write_json_file(comm, options.json, kernels_bench_json(machine, all));
+  return ExitCode::done;
+}
+
+}  // namespace quern

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/machine_facts.hpp"
+
+#include <fstream>
+
+namespace quern {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+const char* vector_instructions() {
+#if defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#elif defined(__ARM_NEON)
+  return "NEON";
+#else
+  return "baseline";
+#endif
+}
+
+MachineFacts per_rank(MachineFacts facts) {
+  const double share = 1.0 / facts.ranks;
+  for (Spread* spread : {&facts.fma_flops, &facts.l2.rate, &facts.l3.rate, &facts.memory.rate}) {
+    *spread = {spread->median * share, spread->smallest * share, spread->largest * share};
+  }
+  return facts;
+}
+
+}  // namespace quern

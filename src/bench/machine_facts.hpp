@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a benchmark ran on, and the peaks that were measured between its rounds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/timing.hpp"
+
+namespace quern {
+
+/// The model of the processors, "unknown" when the system does not tell.
+std::string processor_name();
+/// The vector instructions that the kernels were compiled for: "AVX-512".
+const char* vector_instructions();
+
+/// Read bandwidth of one level of the memory, in bytes/s.
+struct MeasuredBandwidth {
+  std::int64_t cache_bytes = 0;  ///< of one rank; 0 for the memory itself
+  std::int64_t array_bytes = 0;  ///< what a rank read
+  Spread rate;
+};
+
+/// Rates are sums over all ranks, each with all its threads, all at the same time.
+struct MachineFacts {
+  std::string processor;
+  std::string vectors;  ///< instructions the program was compiled for
+  std::string device;   ///< Kokkos' name of the execution space
+  int ranks = 1;
+  int threads = 1;  ///< of a rank
+  Spread fma_flops;
+  MeasuredBandwidth l2;
+  MeasuredBandwidth l3;
+  MeasuredBandwidth memory;
+};
+
+/// The part of one rank, when all are alike.
+MachineFacts per_rank(MachineFacts all);
+
+}  // namespace quern

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "bench/machine_facts.hpp"
+#include "bench/memory_bandwidth.hpp"
+#include "comm/communicator.hpp"
+
+namespace quern {
+
+/// Measures the peaks of the machine again and again, between the rounds of a benchmark: its clock
+/// may drift, and other programs come and go.
+class MachineMeter {
+ public:
+  /// Allocates arrays that fit half the L2 and L3 caches, and one of four times the L3 (at most
+  /// 512 MB a rank).
+  explicit MachineMeter(Communicator& comm);
+
+  /// Collective: one measurement of every peak, about 0.1 s.
+  void measure();
+
+  /// Medians of all measurements so far (at least one).
+  MachineFacts facts() const;
+
+ private:
+  struct Probe {
+    std::int64_t cache_bytes;
+    std::int64_t array_bytes;
+    ReadBandwidth bandwidth;
+    std::vector<double> rates;
+  };
+
+  double sum_over_ranks(double value) const;
+
+  Communicator& comm_;
+  ExecSpace exec_;
+  std::vector<double> fma_flops_;
+  std::vector<Probe> probes_;  // L2, L3, memory
+};
+
+}  // namespace quern

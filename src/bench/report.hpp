@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the four benchmarks say: the figures of each, as text and as a JSON document.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/kernel_cost.hpp"
+#include "bench/machine_facts.hpp"
+
+namespace quern {
+
+/// Two lines: what it ran on, and the peaks.
+std::string machine_text(const MachineFacts& machine);
+
+/// "1.50 us", "23.4 ms", "1.20 s": three digits.
+std::string time_text(double seconds);
+/// "12.3 GB/s", in powers of 1000.
+std::string rate_text(double bytes_per_s);
+/// "2 ranks"
+std::string count_text(std::int64_t count, const std::string& noun);
+
+struct StepBenchFacts {
+  std::string workload;
+  int global_batch = 0;
+  std::int64_t steps = 0;  ///< timed steps of a round
+  int rounds = 0;
+  Spread step_s;
+  double flop_per_sample = 0;
+  std::int64_t epoch_samples = 60000;  ///< what seconds_per_epoch counts
+
+  double samples_per_s() const { return global_batch / step_s.median; }
+  double flops() const { return flop_per_sample * samples_per_s(); }
+};
+
+std::string step_bench_text(const MachineFacts& machine, const StepBenchFacts& facts);
+std::string step_bench_json(const MachineFacts& machine, const StepBenchFacts& facts);
+
+/// A kernel of a training step; all figures are those of one step, all its calls together.
+struct KernelRow {
+  std::string layer;   ///< "" outside of layers
+  std::string kernel;  ///< Kokkos label
+  std::string shape;   ///< "128 x [784] -> [128]"
+  double calls = 0;
+  Spread time_s;
+  KernelCost cost;
+};
+
+struct KernelsBenchFacts {
+  std::string workload;
+  int global_batch = 0;
+  int samples = 0;  ///< of the rank whose kernels these are
+  std::int64_t steps = 0;
+  int rounds = 0;
+  Spread step_s;           ///< without profiling
+  Spread profiled_step_s;  ///< while the kernels were timed
+  Spread kernels_s;        ///< all kernels of a step
+  std::vector<KernelRow> rows;
+};
+
+/// `machine`: the part of one rank. `rows` are all that `filter` (a regular expression; "" for all)
+/// finds in "layer label".
+std::string kernels_bench_text(const MachineFacts& machine, const KernelsBenchFacts& facts);
+std::string kernels_bench_json(const MachineFacts& machine,
+                               const std::vector<KernelsBenchFacts>& workloads);
+
+/// One size of gradient. Times are those of one reduction, the slowest rank's.
+struct AllreduceRow {
+  std::string workload;  ///< recipe whose gradient this is, or ""
+  std::int64_t bytes = 0;
+  int blocks = 0;    ///< micro-blocks of the batch
+  int partials = 0;  ///< that rank 0 hands over in rank-invariant mode
+  std::optional<Spread> rank_invariant_s;
+  std::optional<Spread> fast_s;
+  Spread transport_s;  ///< the communicator's own all-reduce of the same bytes
+};
+
+struct AllreduceBenchFacts {
+  int rounds = 0;
+  std::vector<AllreduceRow> rows;
+};
+
+std::string allreduce_bench_text(const MachineFacts& machine, const AllreduceBenchFacts& facts);
+std::string allreduce_bench_json(const MachineFacts& machine, const AllreduceBenchFacts& facts);
+
+/// One operation on files, and the same bytes moved by the system's plain calls.
+struct IoRow {
+  std::string operation;  ///< "checkpoint_write", "checkpoint_read", "shards_read"
+  std::string what;       ///< the recipe, the size or the data set
+  std::int64_t bytes = 0;
+  std::int64_t samples = 0;  ///< shards only
+  Spread time_s;
+  Spread raw_s;
+};
+
+struct IoBenchFacts {
+  std::string folder;
+  int rounds = 0;
+  std::vector<IoRow> rows;
+};
+
+std::string io_bench_text(const MachineFacts& machine, const IoBenchFacts& facts);
+std::string io_bench_json(const MachineFacts& machine, const IoBenchFacts& facts);
+
+}  // namespace quern

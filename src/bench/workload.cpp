@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/workload.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "base/philox.hpp"
+#include "comm/agree.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/memory.hpp"
+#include "train/load_recipe.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kName = "made-up samples";
+
+// Random bytes, 16 of each draw.
+void fill_random(std::span<std::uint8_t> bytes, std::uint32_t stream) {
+  for (std::size_t begin = 0; begin < bytes.size(); begin += 16) {
+    const PhiloxBlock block = random_block(1, RandomUse::samples, stream, begin);
+    for (std::size_t i = 0; i < 16 && begin + i < bytes.size(); ++i) {
+      bytes[begin + i] = static_cast<std::uint8_t>(block.word[i / 4] >> (i % 4 * 8) & 255u);
+    }
+  }
+}
+
+void reduce_to_classes(std::span<std::uint8_t> labels, int classes) {
+  if (classes > std::numeric_limits<std::uint8_t>::max()) return;
+  for (std::uint8_t& label : labels) label = static_cast<std::uint8_t>(label % classes);
+}
+
+// Collective. Data of the recipe's shape without files, in the memory that training takes for data
+// from files: one copy for all ranks of a node. As many samples as MNIST has (60000), so that, as
+// in training, the next batch is not in a cache; fewer where they would take more than 128 MB, but
+// at least two batches. AgreedError (exit 2) when a node lacks the memory.
+Samples make_bench_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
+  constexpr std::int64_t kSamples = 60000;
+  constexpr std::int64_t kMaxBytes = std::int64_t{128} << 20;
+  const std::int64_t units = recipe.network.input.units();
+  const bool values = recipe.data.source == DataSource::random;
+  const std::int64_t sample_bytes =
+      values ? (units + output.units()) * static_cast<std::int64_t>(sizeof(float)) : units;
+  const std::int64_t count = std::max(std::min(kSamples, kMaxBytes / sample_bytes),
+                                      2 * std::int64_t{recipe.global_batch(comm.size())});
+  if (values) {
+    return agree(comm, [&] {
+      check_memory(count * sample_bytes * comm.node_size(), kName);
+      return make_random_samples(recipe.seed, count, recipe.network.input, output.units());
+    });
+  }
+  const auto fill = [&](std::span<std::uint8_t> images, std::span<std::uint8_t> labels) {
+    if (comm.node_rank() != 0) return;
+    fill_random(images, 1);
+    fill_random(labels, 2);
+    reduce_to_classes(labels, output.units());
+  };
+  return make_image_samples(comm, {kName, count, recipe.network.input, output.units()}, fill);
+}
+
+}  // namespace
+
+BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
+                             const std::vector<std::string>& overrides)
+    : recipe(load_recipe(comm, file, overrides)),
+      model(agree(comm, [&] { return Model(recipe); })),
+      samples(make_bench_samples(comm, recipe, model.network().output_shape())),
+      transport(connect_devices(comm, recipe.parallel.backend)),
+      step(recipe, comm, model, samples, transport.get()) {}
+
+void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
+  // The short last batch of an epoch is left out: all steps are alike.
+  const std::int64_t per_epoch = samples.count / step.full_batch().samples();
+  for (int i = 0; i < steps; ++i, ++steps_done_) {
+    if (steps_done_ % per_epoch == 0)
+      step.set_position({.step = steps_done_, .epoch = steps_done_ / per_epoch});
+    step.enqueue(exec, false);
+  }
+  exec.fence("quern::bench::bench_end");
+}
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes whose steps launch the kernels there are, for tests that look at all of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/source_folder.hpp"
+#include "support/train_samples.hpp"
+
+namespace quern::test {
+
+inline constexpr const char* kEveryLayer =
+    "network.layers=[{type=\"gelu\"}, {type=\"conv2d\", channels=3, kernel=3, padding=1}, "
+    "{type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, {type=\"tanh\"}, "
+    "{type=\"avg_pool2d\", size=2}, {type=\"flatten\"}, {type=\"linear\", features=9}, "
+    "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
+
+/// A shipped recipe with a small batch.
+inline Recipe shipped_recipe(const std::string& name) {
+  const std::string file = source_folder() / "recipes" / (name + ".toml");
+  const std::vector<std::string> sets = {"data.global_batch=20"};
+  return read_recipe(file, sets);
+}
+
+inline Recipe every_layer(const std::vector<std::string>& more) {
+  std::vector<std::string> sets = {kEveryLayer, "optimizer.clip_norm=0.1"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return image_recipe(8, sets);
+}
+
+/// LeNet and all layers, with every optimizer, both losses, clipping and both orders of sums.
+inline std::vector<Recipe> step_recipes() {
+  return {shipped_recipe("lenet-fashion"), every_layer({}),
+          every_layer({"loss.type=mse", "data.target=input", "train.determinism=fast",
+                       "optimizer={type=\"sgd\", lr=0.1, momentum=0.9}"}),
+          every_layer({"optimizer={type=\"adamw\", lr=0.1}",
+                       "optimizer.schedule={type=\"cosine\", warmup_steps=1}"})};
+}
+
+}  // namespace quern::test

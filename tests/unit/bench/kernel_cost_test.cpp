@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/kernel_cost.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bench/kernel_profile.hpp"
+#include "comm/serial/communicator.hpp"
+#include "support/step_recipes.hpp"
+#include "train/training_step.hpp"
+
+namespace quern {
+namespace {
+
+LayerFacts dense() {
+  return {Shape{7}, Shape{3}, 21, 24};
+}
+
+MachineFacts machine() {
+  MachineFacts facts;
+  facts.fma_flops = {1000, 900, 1100};
+  facts.l2 = {100, 50, {50, 50, 50}};
+  facts.l3 = {1000, 500, {20, 20, 20}};
+  facts.memory = {0, 4000, {10, 10, 10}};
+  return facts;
+}
+
+TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
+  for (const char* label :
+       {"quern::layers::linear_forward", "quern::layers::linear_weight_gradient",
+        "quern::layers::conv2d_input_gradient"}) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
+    EXPECT_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 + 24)) << label;
+  }
+}
+
+TEST(LayerKernelCost, OfAConvolutionWithItsPoolLeavesTheImageBetweenOut) {
+  for (const char* label :
+       {"quern::layers::conv2d_pool_forward", "quern::layers::conv2d_pool_gradients"}) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
+    EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 * (0.25 + 1.0 / 32) + 24)) << label;
+  }
+}
+
+TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
+  const auto bytes = [](const char* label) {
+    const KernelCost cost = layer_kernel_cost(label, dense(), 10);
+    EXPECT_EQ(cost.flop, 0) << label;
+    return cost.bytes / 4;
+  };
+  EXPECT_EQ(bytes("quern::layers::linear_bias_gradient"), 30);
+  EXPECT_EQ(bytes("quern::layers::linear_transpose"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::conv2d_pack_forward"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::max_pool2d_backward"), 2 * 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::relu"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::relu_backward"), 70 + 2 * 30);
+}
+
+TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
+  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  const auto bytes = [&](const char* label) { return step_kernel_cost(label, step, 8).bytes; };
+  EXPECT_EQ(bytes("quern::layers::gather_images"), 8 * 20 * 5);
+  EXPECT_EQ(bytes("quern::loss::cross_entropy"), 2 * 8 * 3 * 4);
+  EXPECT_EQ(bytes("quern::optim::adam"), 7 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::sgd_momentum"), 5 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::sgd"), 3 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::adam_factors"), 0);
+  EXPECT_EQ(bytes("quern::train::begin_batch"), 0);
+}
+
+TEST(KernelShape, SaysWhatTheKernelWorksOn) {
+  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
+  EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
+  EXPECT_EQ(step_kernel_shape("quern::loss::mse_flat", step, 8), "8 x [3]");
+  EXPECT_EQ(step_kernel_shape("quern::optim::adam", step, 8), "1000");
+  EXPECT_EQ(step_kernel_shape("quern::train::end_batch", step, 8), "");
+}
+
+TEST(KernelCost, OfAKernelThatIsNotDeclaredIsUnknown) {
+  // Once the words inside a label counted: a new kernel got the cost of another, or of none.
+  for (const char* label : {"quern::layers::batch_norm2d_forward", "my::swish", "",
+                            "quern::layers::relu_of_somebody_else"}) {
+    EXPECT_EQ(layer_kernel_cost(label, dense(), 10).bytes, 0) << label;
+    EXPECT_EQ(layer_kernel_cost(label, dense(), 10).flop, 0) << label;
+    EXPECT_EQ(step_kernel_cost(label, {Shape{3}, Shape{3}, 1000}, 8).bytes, 0) << label;
+  }
+}
+
+TEST(KernelCost, IsDeclaredForEveryKernelOfAStep) {
+  const std::vector<std::string> declared = kernels_with_declared_cost();
+  const std::set<std::string> known(declared.begin(), declared.end());
+  EXPECT_EQ(known.size(), declared.size()) << "a kernel twice";
+  auto recipes = test::step_recipes();
+  for (const char* name : {"mlp-mnist", "autoencoder-mnist"})
+    recipes.push_back(test::shipped_recipe(name));
+  std::set<std::string> seen;
+  for (const Recipe& recipe : recipes) {
+    const Samples samples = test::image_samples(45, recipe.network.input, 5);
+    SerialCommunicator comm;
+    Model model(recipe);
+    TrainingStep step(recipe, comm, model, samples);
+    KernelProfile profile;
+    for (int i = 0; i < 2; ++i) step.run(ExecSpace(), false);
+    for (const KernelTime& time : profile.take()) {
+      if (time.kernel.rfind("quern::", 0) != 0) continue;  // Kokkos' own
+      seen.insert(time.kernel);
+      EXPECT_TRUE(known.count(time.kernel)) << time.kernel << " of " << recipe.name;
+    }
+  }
+  for (const char* kernel : {"quern::optim::clip_chunks", "quern::optim::adam",
+                             "quern::optim::sgd_momentum", "quern::layers::dropout"})
+    EXPECT_TRUE(seen.count(kernel)) << kernel;
+}
+
+TEST(RooflineLimit, IsTheSlowerOfArithmeticAndTraffic) {
+  const Roofline by_fma = roofline({2000, 10}, machine());
+  EXPECT_EQ(by_fma.bound, Bound::fma);
+  EXPECT_DOUBLE_EQ(by_fma.seconds, 2.0);
+  const Roofline by_cache = roofline({100, 100}, machine());
+  EXPECT_EQ(by_cache.bound, Bound::l2);
+  EXPECT_DOUBLE_EQ(by_cache.seconds, 2.0);
+}
+
+TEST(RooflineLimit, TakesTheLevelThatHoldsTheData) {
+  EXPECT_EQ(roofline({0, 100}, machine()).bound, Bound::l2);
+  EXPECT_EQ(roofline({0, 101}, machine()).bound, Bound::l3);
+  EXPECT_EQ(roofline({0, 1001}, machine()).bound, Bound::memory);
+  EXPECT_DOUBLE_EQ(roofline({0, 2000}, machine()).seconds, 200.0);
+}
+
+TEST(RooflineLimit, OfAnUnknownKernelIsUnknown) {
+  const Roofline line = roofline({}, machine());
+  EXPECT_EQ(line.bound, Bound::unknown);
+  EXPECT_EQ(line.seconds, 0);
+  EXPECT_STREQ(to_string(line.bound), "-");
+}
+
+}  // namespace
+}  // namespace quern

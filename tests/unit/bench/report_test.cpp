@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/report.hpp"
+
+namespace quern {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+MachineFacts machine() {
+  MachineFacts facts;
+  facts.processor = "Test 9000";
+  facts.vectors = "AVX2";
+  facts.device = "OpenMP";
+  facts.ranks = 2;
+  facts.threads = 3;
+  facts.fma_flops = {100e9, 90e9, 110e9};
+  facts.l2 = {1 << 20, 1 << 19, {200e9, 190e9, 210e9}};
+  facts.l3 = {1 << 25, 1 << 24, {50e9, 40e9, 60e9}};
+  facts.memory = {0, 1 << 27, {20e9, 19e9, 21e9}};
+  return facts;
+}
+
+void expect_head(const json& document, const std::string& name, int rounds) {
+  EXPECT_EQ(document["benchmark"], name);
+  EXPECT_EQ(document["rounds"], rounds);
+  EXPECT_EQ(document["machine"]["processor"], "Test 9000");
+  EXPECT_EQ(document["machine"]["ranks"], 2);
+  EXPECT_EQ(document["machine"]["fma_peak_gflops"], 100.0);
+  EXPECT_EQ(document["machine"]["memory"]["gb_per_s"], 20.0);
+  EXPECT_EQ(document["machine"]["l2"]["cache_bytes"], 1 << 20);
+}
+
+TEST(BenchText, ScalesNumbersToThreeDigits) {
+  EXPECT_EQ(time_text(1.5e-9), "0.00 us");
+  EXPECT_EQ(time_text(2.345e-6), "2.35 us");
+  EXPECT_EQ(time_text(23.45e-6), "23.4 us");
+  EXPECT_EQ(time_text(999.4e-6), "999 us");
+  EXPECT_EQ(time_text(999.6e-6), "1.00 ms");
+  EXPECT_EQ(time_text(2.0), "2.00 s");
+  EXPECT_EQ(rate_text(12.34e9), "12.3 GB/s");
+  EXPECT_EQ(count_text(1, "rank"), "1 rank");
+  EXPECT_EQ(count_text(2, "rank"), "2 ranks");
+}
+
+TEST(StepReport, DerivesRatesFromTheMedian) {
+  StepBenchFacts facts;
+  facts.workload = "toy";
+  facts.global_batch = 100;
+  facts.steps = 7;
+  facts.rounds = 5;
+  facts.step_s = {1e-3, 0.9e-3, 2e-3};
+  facts.flop_per_sample = 250e3;
+  const json document = json::parse(step_bench_json(machine(), facts));
+  expect_head(document, "step", 5);
+  EXPECT_DOUBLE_EQ(document["samples_per_s"], 100e3);
+  EXPECT_DOUBLE_EQ(document["slowest_step_us"], 2000);
+  EXPECT_DOUBLE_EQ(document["seconds_per_epoch"], 0.6);
+  EXPECT_DOUBLE_EQ(document["gflops"], 25);
+  EXPECT_DOUBLE_EQ(document["fraction_of_peak"], 0.25);
+  EXPECT_THAT(step_bench_text(machine(), facts), HasSubstr("25.0 % of the FMA peak"));
+}
+
+KernelsBenchFacts kernels() {
+  KernelsBenchFacts facts;
+  facts.workload = "toy";
+  facts.rounds = 5;
+  facts.steps = 7;
+  facts.step_s = {90e-6, 89e-6, 95e-6};
+  facts.profiled_step_s = {100e-6, 99e-6, 110e-6};
+  facts.kernels_s = {80e-6, 79e-6, 81e-6};
+  facts.rows = {{"fc1",
+                 "quern::layers::linear_forward",
+                 "8 x [3] -> [2]",
+                 1,
+                 {50e-6, 49e-6, 60e-6},
+                 {2.5e6, 1e5}},
+                {"", "quern::train::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
+  return facts;
+}
+
+TEST(KernelsReport, RelatesKernelsToTheLimitOfTheMachine) {
+  const json document = json::parse(kernels_bench_json(machine(), {kernels()}));
+  expect_head(document, "kernels", 5);
+  const json& workload = document["workloads"][0];
+  EXPECT_DOUBLE_EQ(workload["all_kernels_us"], 80);
+  const json& row = workload["kernels"][0];
+  EXPECT_DOUBLE_EQ(row["share_of_step"], 0.5);
+  EXPECT_DOUBLE_EQ(row["gflops"], 50);
+  EXPECT_DOUBLE_EQ(row["fraction_of_peak"], 0.5);
+  EXPECT_DOUBLE_EQ(row["gb_per_s"], 2);
+  EXPECT_DOUBLE_EQ(row["fraction_of_memory_bandwidth"], 0.1);
+  EXPECT_EQ(row["bound"], "FMA");
+  EXPECT_DOUBLE_EQ(row["limit_us"], 25);
+  EXPECT_DOUBLE_EQ(row["limit_gflops"], 100);
+  EXPECT_DOUBLE_EQ(row["fraction_of_limit"], 0.5);
+}
+
+TEST(KernelsReport, SaysNothingOfWhatIsNotKnown) {
+  const json document = json::parse(kernels_bench_json(machine(), {kernels()}));
+  const json& row = document["workloads"][0]["kernels"][1];
+  EXPECT_FALSE(row.contains("gflops"));
+  EXPECT_FALSE(row.contains("bound"));
+  EXPECT_DOUBLE_EQ(row["time_us"], 1);
+}
+
+TEST(KernelsReport, TellsTheTimeOutsideOfKernels) {
+  const std::string text = kernels_bench_text(machine(), kernels());
+  EXPECT_THAT(text, HasSubstr("layers::linear_forward"));
+  EXPECT_THAT(text, HasSubstr("outside of kernels 20.0 us (20.0 %)"));
+  EXPECT_THAT(text, HasSubstr("without profiling a step takes 90.0 us (89.0 us to 95.0 us)"));
+}
+
+TEST(AllreduceReport, ComparesTheMethods) {
+  AllreduceBenchFacts facts;
+  facts.rounds = 5;
+  facts.rows = {{"toy", 4096, 8, 2, Spread{6e-6, 5e-6, 7e-6}, Spread{4e-6, 4e-6, 4e-6},
+                 Spread{3e-6, 3e-6, 3e-6}}};
+  const json document = json::parse(allreduce_bench_json(machine(), facts));
+  expect_head(document, "allreduce", 5);
+  const json& row = document["rows"][0];
+  EXPECT_EQ(row["bytes"], 4096);
+  EXPECT_EQ(row["partials"], 2);
+  EXPECT_DOUBLE_EQ(row["rank_invariant"]["time_us"], 6);
+  EXPECT_DOUBLE_EQ(row["rank_invariant"]["over_transport"], 2);
+  EXPECT_DOUBLE_EQ(row["fast"]["gb_per_s"], 1.024);
+  EXPECT_DOUBLE_EQ(row["rank_invariant_over_fast"], 1.5);
+}
+
+TEST(AllreduceReport, LeavesOutTheModeThatWasNotAskedFor) {
+  AllreduceBenchFacts facts;
+  facts.rows = {{"", 4096, 8, 0, std::nullopt, Spread{4e-6, 4e-6, 4e-6}, Spread{3e-6, 3e-6, 3e-6}}};
+  const json row = json::parse(allreduce_bench_json(machine(), facts))["rows"][0];
+  EXPECT_FALSE(row.contains("rank_invariant"));
+  EXPECT_FALSE(row.contains("rank_invariant_over_fast"));
+  EXPECT_THAT(allreduce_bench_text(machine(), facts), HasSubstr("4.0"));
+}
+
+TEST(IoReport, ComparesWithPlainFiles) {
+  IoBenchFacts facts;
+  facts.folder = "there";
+  facts.rounds = 5;
+  facts.rows = {{"checkpoint_write", "toy", 1000000, 0, {4e-3, 3e-3, 5e-3}, {2e-3, 1e-3, 3e-3}},
+                {"shards_read", "made up", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
+  const json document = json::parse(io_bench_json(machine(), facts));
+  expect_head(document, "io", 5);
+  EXPECT_EQ(document["cold"], false);
+  EXPECT_DOUBLE_EQ(document["rows"][0]["over_raw"], 2);
+  EXPECT_DOUBLE_EQ(document["rows"][0]["gb_per_s"], 0.25);
+  EXPECT_DOUBLE_EQ(document["rows"][0]["fastest_raw_us"], 1000);
+  EXPECT_FALSE(document["rows"][0].contains("samples_per_s"));
+  EXPECT_DOUBLE_EQ(document["rows"][1]["samples_per_s"], 500e3);
+  EXPECT_THAT(io_bench_text(machine(), facts), HasSubstr("takes root"));
+}
+
+}  // namespace
+}  // namespace quern
