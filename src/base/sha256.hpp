@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4), streaming. Small and dependency-free on purpose: it names data sets,
-// checkpoints, recipes and the running binary.
+// SHA-256 (FIPS 180-4), streaming: it names data sets, checkpoints, recipes and the running binary.
+// By the processor's own instructions where it has them, so that no cryptographic library is
+// needed.
 #pragma once
 
 #include <array>
@@ -10,19 +11,20 @@
 #include <span>
 #include <string>
 
+#include "base/sha256_blocks.hpp"
+
 namespace quern {
 
 class Sha256 {
  public:
-  Sha256();
+  explicit Sha256(Sha256Blocks blocks = fastest_sha256_blocks());
   Sha256& update(std::span<const std::byte> bytes);
   Sha256& update(const std::string& text);
   /// Lower-case hexadecimal digest, 64 characters. The object is spent afterwards.
   std::string hex_digest();
 
  private:
-  void compress(const std::uint8_t* block);
-
+  Sha256Blocks blocks_;
   std::array<std::uint32_t, 8> state_;
   std::array<std::uint8_t, 64> buffer_{};
   std::uint64_t length_ = 0;
