@@ -5,7 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
+#include <future>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -135,9 +139,8 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
     const ShardHeader header = read_shard_header(file);
     if (set.shards_.empty()) first = header;
     check_agreement(file, header, first, set.count_);
-    set.shards_.push_back(
+    set.add(
         {file.path, header.first_index, header.count, header.sha256_images, header.sha256_labels});
-    set.count_ += header.count;
   }
   if (set.count_ != first.total) {
     throw InputError(fmt::format("the shards in '{}' hold {} samples, expected {} (total)",
@@ -150,46 +153,93 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
   return set;
 }
 
-std::string ShardSet::content_hash() const {
+void ShardSet::add(Shard shard) {
+  count_ += shard.count;
+  shards_.push_back(std::move(shard));
+}
+
+std::string ShardSet::content_text() const {
   std::string text =
       fmt::format("{} {}\nshape {} {} {}\nclasses {}\n", kShardFormat, kShardFormatVersion,
                   shape_.channels, shape_.height, shape_.width, classes_);
   for (const Shard& shard : shards_) {
     text += fmt::format("{} {} {}\n", shard.count, shard.sha256_images, shard.sha256_labels);
   }
-  return sha256(text);
+  return text;
 }
 
-void ShardSet::read_into(std::span<std::uint8_t> images, std::span<std::uint8_t> labels) const {
-  for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-    read_shard_into(shard, images, labels);
+std::string ShardSet::content_hash() const {
+  return sha256(content_text());
+}
+
+// A name may hold anything, so its length comes first.
+std::string ShardSet::table() const {
+  return fmt::format("{} {} {} {}\n", split_, shards_.size(), name_.size(), name_) + content_text();
+}
+
+ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table) {
+  std::istringstream text(table);
+  ShardFileName file;
+  std::size_t length = 0;
+  text >> file.split >> file.count >> length;
+  text.ignore(1);
+  file.name.resize(std::min(length, table.size()));
+  text.read(file.name.data(), static_cast<std::streamsize>(file.name.size()));
+  std::string word;
+  std::int64_t version = 0;
+  text >> word >> version >> word >> shape_.channels >> shape_.height >> shape_.width >> word >>
+      classes_;
+  for (; file.index < file.count && text; ++file.index) {
+    Shard shard{folder / to_string(file), count_, 0, "", ""};
+    text >> shard.count >> shard.sha256_images >> shard.sha256_labels;
+    add(std::move(shard));
   }
+  name_ = file.name;
+  split_ = file.split;
+  expect(!text.fail() && this->table() == table, "a table that ShardSet::table() has made");
 }
 
-void ShardSet::read_shard_into(std::size_t index, std::span<std::uint8_t> images,
-                               std::span<std::uint8_t> labels) const {
-  expect(index < shards_.size(), "the index of a shard");
+void ShardSet::read_share(int worker, int num_workers, int num_threads,
+                          std::span<std::uint8_t> images, std::span<std::uint8_t> labels) const {
+  expect(worker >= 0 && worker < num_workers, "a worker out of those that exist");
   expect(static_cast<std::int64_t>(images.size()) == image_bytes() &&
              static_cast<std::int64_t>(labels.size()) == label_bytes(),
          "buffers of the size of the data set");
-  const Shard& shard = shards_[index];
   const auto units = static_cast<std::size_t>(shape_.units());
-  const auto first = static_cast<std::size_t>(shard.first_index);
-  const auto count = static_cast<std::size_t>(shard.count);
-  const auto shard_images = images.subspan(first * units, count * units);
-  const auto shard_labels = labels.subspan(first, count);
+  const auto step = static_cast<std::size_t>(num_workers);
+  std::deque<std::future<void>> checks;
+  const auto finish_checks = [&](std::size_t most_left) {
+    while (checks.size() > most_left) {
+      std::future<void> oldest = std::move(checks.front());
+      checks.pop_front();
+      oldest.get();
+    }
+  };
+  for (auto index = static_cast<std::size_t>(worker); index < shards_.size(); index += step) {
+    const Shard& shard = shards_[index];
+    const auto first = static_cast<std::size_t>(shard.first_index);
+    const auto count = static_cast<std::size_t>(shard.count);
+    const Place place{images.subspan(first * units, count * units), labels.subspan(first, count)};
+    const H5File file = H5File::open_read(shard.path);
+    file.read_dataset("/images", place.images);
+    file.read_dataset("/labels", place.labels);
+    finish_checks(static_cast<std::size_t>(std::max(num_threads, 1) - 1));
+    // Deferred where no thread can be had.
+    checks.push_back(std::async(std::launch::async | std::launch::deferred,
+                                [this, &shard, place] { verify(shard, place); }));
+  }
+  finish_checks(0);
+}
 
-  const H5File file = H5File::open_read(shard.path);
-  file.read_dataset("/images", shard_images);
-  file.read_dataset("/labels", shard_labels);
-  check_sha256(shard, "/images", shard_images, shard.sha256_images);
-  check_sha256(shard, "/labels", shard_labels, shard.sha256_labels);
-  const auto wrong = std::find_if(shard_labels.begin(), shard_labels.end(),
+void ShardSet::verify(const Shard& shard, const Place& place) const {
+  check_sha256(shard, "/images", place.images, shard.sha256_images);
+  check_sha256(shard, "/labels", place.labels, shard.sha256_labels);
+  const auto wrong = std::find_if(place.labels.begin(), place.labels.end(),
                                   [&](std::uint8_t label) { return label >= classes_; });
-  if (wrong != shard_labels.end()) {
+  if (wrong != place.labels.end()) {
     throw UnusableError(fmt::format(
         "'{}': label {} of sample {} is out of range, expected 0 to {}", shard.path.string(),
-        *wrong, shard.first_index + (wrong - shard_labels.begin()), classes_ - 1));
+        *wrong, shard.first_index + (wrong - place.labels.begin()), classes_ - 1));
   }
 }
 

@@ -22,6 +22,9 @@ struct Shard {
 /// All shards of one split in a folder, validated as a whole.
 class ShardSet {
  public:
+  /// The set of which another process made `table` by table(). Opens nothing.
+  ShardSet(const std::filesystem::path& folder, const std::string& table);
+
   /// `split`: "train", "test", or empty for whichever the folder holds. Reads attributes and
   /// shapes, no data. InputError when a file is no shard of this format, one is missing or there
   /// twice, they contradict each other, the folder holds several data sets, or both splits and
@@ -41,17 +44,28 @@ class ShardSet {
   /// into equal shards, whatever the files are called.
   std::string content_hash() const;
 
-  /// Overwrites `images` (image_bytes) and `labels` (label_bytes) with the whole set. UnusableError
-  /// when the data does not have its SHA-256 or a label is out of range.
-  void read_into(std::span<std::uint8_t> images, std::span<std::uint8_t> labels) const;
+  /// All that is known of the set, for processes that have not opened it.
+  std::string table() const;
 
-  /// The same for one shard, into its place in the buffers of the whole set: several processes may
-  /// fill one shared copy.
-  void read_shard_into(std::size_t shard, std::span<std::uint8_t> images,
-                       std::span<std::uint8_t> labels) const;
+  /// Reads the shards that fall to worker `worker` of `num_workers` into their places in `images`
+  /// (image_bytes of the whole set) and `labels` (label_bytes); opens no others. All workers
+  /// together fill one copy. While this thread reads, up to `num_threads` others verify what has
+  /// been read: UnusableError when a shard does not have its SHA-256 or a label is out of range,
+  /// InputError when one cannot be read.
+  void read_share(int worker, int num_workers, int num_threads, std::span<std::uint8_t> images,
+                  std::span<std::uint8_t> labels) const;
 
  private:
+  // Where a shard belongs.
+  struct Place {
+    std::span<std::uint8_t> images;
+    std::span<std::uint8_t> labels;
+  };
+
   ShardSet() = default;
+  std::string content_text() const;
+  void add(Shard shard);
+  void verify(const Shard& shard, const Place& place) const;
 
   std::string name_;
   std::string split_;

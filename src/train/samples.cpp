@@ -8,30 +8,20 @@
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
-#include "dataset/dataset.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
+#include "io/shard_set.hpp"
 #include "runtime/memory.hpp"
 
 namespace quern {
 
 namespace {
 
-// What rank 0 read of the shards, for everybody: a thousand ranks do not open every file.
-DatasetInfo inspect_once(Communicator& comm, const std::string& folder, const std::string& split) {
-  DatasetInfo info;
-  run_on_root(comm, [&] { info = inspect_shards(folder, split); });
-  info.folder = folder;
-  info.name = broadcast_string(comm, info.name);
-  info.split = broadcast_string(comm, info.split);
-  info.count = broadcast_value(comm, info.count);
-  info.shape = broadcast_value(comm, info.shape);
-  info.classes = broadcast_value(comm, info.classes);
-  info.num_shards = broadcast_value(comm, info.num_shards);
-  info.image_bytes = broadcast_value(comm, info.image_bytes);
-  info.label_bytes = broadcast_value(comm, info.label_bytes);
-  info.content_hash = broadcast_string(comm, info.content_hash);
-  return info;
+// Rank 0 opens every shard and tells the others what it found: a thousand ranks do not.
+ShardSet open_once(Communicator& comm, const std::string& folder, const std::string& split) {
+  std::string table;
+  run_on_root(comm, [&] { table = ShardSet::open(folder, split).table(); });
+  return ShardSet(folder, broadcast_string(comm, table));
 }
 
 View<const std::uint8_t> to_memory_space(std::span<const std::uint8_t> bytes) {
@@ -72,13 +62,14 @@ Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
 }
 
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
-  const DatasetInfo info = inspect_once(comm, folder, split);
+  const ShardSet shards = open_once(comm, folder, split);
   Samples samples = make_image_samples(
-      comm, {"the data set '" + folder + "'", info.count, info.shape, info.classes},
+      comm, {"the data set '" + folder + "'", shards.count(), shards.shape(), shards.classes()},
       [&](std::span<std::uint8_t> images, std::span<std::uint8_t> labels) {
-        read_share_of_shards(info, comm.node_rank(), comm.node_size(), images, labels);
+        const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
+        shards.read_share(comm.node_rank(), comm.node_size(), threads, images, labels);
       });
-  samples.data_hash = info.content_hash;
+  samples.data_hash = shards.content_hash();
   return samples;
 }
 

@@ -52,8 +52,9 @@ using FillImages =
 Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
                            const FillImages& fill);
 
-/// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 inspects, the
-/// ranks of every node share the reading. AgreedError on all ranks: exit 2, or 93 for damaged data.
+/// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 opens
+/// all of them to check the set, the ranks of every node share the reading and open what they read.
+/// AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
 /// The toy data of source = "random", the same on all ranks: `count` samples of `shape`, each with

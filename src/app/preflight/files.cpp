@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "dataset/dataset.hpp"
+#include "io/shard_set.hpp"
 #include "optim/optimizer.hpp"
 #include "train/model.hpp"
 
@@ -93,8 +93,8 @@ FileFacts inspect_run_folder(const std::string& folder, std::int64_t checkpoint_
 std::string data_problem(const Recipe& recipe) {
   if (recipe.data.source != DataSource::shards) return "";
   try {
-    inspect_shards(recipe.data.train, "train");
-    if (!recipe.data.test.empty()) inspect_shards(recipe.data.test, "test");
+    ShardSet::open(recipe.data.train, "train");
+    if (!recipe.data.test.empty()) ShardSet::open(recipe.data.test, "test");
     return "";
   } catch (const Error& error) {
     return error.what();

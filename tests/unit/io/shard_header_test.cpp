@@ -138,7 +138,7 @@ TEST_F(ShardHeaderTest, LabelsOutOfRangeAreFoundOnReading) {
   const ShardSet set = ShardSet::open(folder_.path(), "train");
   Bytes images(24);
   Bytes labels(4);
-  test::expect_error([&] { set.read_into(images, labels); }, ExitCode::do_not_requeue,
+  test::expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::do_not_requeue,
                      {"label 2 of sample 2", "0 to 1"});
 }
 

@@ -82,7 +82,7 @@ TEST_F(ShardSetTest, RoundTripForAnyNumberOfShards) {
     ASSERT_EQ(set.shards().size(), static_cast<std::size_t>(num_shards));
     Bytes images(66);
     Bytes labels(11);
-    set.read_into(images, labels);
+    set.read_share(0, 1, 1, images, labels);
     EXPECT_EQ(images, images_);
     EXPECT_EQ(labels, labels_);
     for (const Shard& part : set.shards()) {
@@ -91,6 +91,66 @@ TEST_F(ShardSetTest, RoundTripForAnyNumberOfShards) {
     }
   }
   EXPECT_EQ(files().size(), 11u);
+}
+
+TEST_F(ShardSetTest, WorkersFillOneCopyTogether) {
+  write(4);
+  const ShardSet set = ShardSet::open(folder_.path(), "");
+  for (const int num_workers : {1, 2, 3, 7}) {
+    for (const int num_threads : {1, 2, 9}) {
+      Bytes images(66, 255);
+      Bytes labels(11, 255);
+      for (int worker = 0; worker < num_workers; ++worker) {
+        set.read_share(worker, num_workers, num_threads, images, labels);
+      }
+      EXPECT_EQ(images, images_);
+      EXPECT_EQ(labels, labels_);
+    }
+  }
+}
+
+TEST_F(ShardSetTest, ATableTellsAllWithoutOpeningAnything) {
+  write(3, "train", Overwrite::no, "a name\nof 2 lines");
+  const ShardSet set = ShardSet::open(folder_.path(), "train");
+  const std::string table = set.table();
+  const std::filesystem::path other = folder_ / "not there";
+  const ShardSet copy(other, table);
+  EXPECT_EQ(copy.table(), table);
+  EXPECT_EQ(copy.name(), set.name());
+  EXPECT_EQ(copy.split(), "train");
+  EXPECT_EQ(copy.count(), 11);
+  EXPECT_EQ(copy.shape(), set.shape());
+  EXPECT_EQ(copy.classes(), 10);
+  EXPECT_EQ(copy.content_hash(), set.content_hash());
+  ASSERT_EQ(copy.shards().size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(copy.shards()[i].path, other / set.shards()[i].path.filename());
+    EXPECT_EQ(copy.shards()[i].first_index, set.shards()[i].first_index);
+    EXPECT_EQ(copy.shards()[i].count, set.shards()[i].count);
+  }
+  EXPECT_THROW(ShardSet(other, table.substr(0, table.size() - 70)), Error);
+  EXPECT_THROW(ShardSet(other, ""), Error);
+}
+
+// Between opening a set and reading it, the files may be replaced.
+TEST_F(ShardSetTest, DataThatChangedIsRefused) {
+  write(4);
+  const ShardSet set = ShardSet::open(folder_.path(), "train");
+  images_[3] ^= 1;
+  write(4, "train", Overwrite::yes);
+  Bytes images(66);
+  Bytes labels(11);
+  for (const int num_threads : {1, 4}) {
+    expect_error([&] { set.read_share(0, 1, num_threads, images, labels); },
+                 ExitCode::do_not_requeue, {"00000-of-00004.h5", "/images", "damaged"});
+    set.read_share(1, 2, num_threads, images, labels);  // the others are as they were
+  }
+  images_.push_back(0);
+  images_.resize(images_.size() + 5);
+  labels_.push_back(0);
+  write(4, "train", Overwrite::yes);
+  expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::bad_input,
+               {"'/images' has 18 elements", "expected 12"});
 }
 
 TEST_F(ShardSetTest, FilesAreAsTheFormatSays) {
@@ -224,7 +284,7 @@ TEST_F(ShardSetTest, FlippedBytesAreFound) {
   const ShardSet set = ShardSet::open(folder_.path(), "train");
   Bytes images(66);
   Bytes labels(11);
-  expect_error([&] { set.read_into(images, labels); }, ExitCode::do_not_requeue,
+  expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::do_not_requeue,
                {"00000-of-00001.h5", "/images", "damaged"});
 }
 

@@ -26,7 +26,8 @@ Function next(const char* name) {
 void note(const char* path) {
   static const Open real_open = next<Open>("open");
   const char* folder = std::getenv("QUERN_TEST_OPENS");
-  const char* rank = std::getenv("SLURM_PROCID");
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank) rank = std::getenv("SLURM_PROCID");
   if (!folder || !rank || !path) return;
   const std::string file = std::string(folder) + "/opens-" + rank;
   const int descriptor = real_open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
