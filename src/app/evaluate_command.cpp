@@ -33,11 +33,10 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const Samples samples = load_shards(comm, options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
 
-  const int batch = checkpoint.global_batch;
-  const BatchCut cut{micro_block_size(recipe.train.micro_block, batch),
-                     model.network().slot_multiple(), Determinism::rank_invariant};
   const auto transport = connect_devices(comm, recipe.parallel.backend);
-  Evaluator evaluator(comm, model, samples, cut, batch, transport.get());
+  Evaluator evaluator(comm, model, samples,
+                      evaluation_batches(recipe.train, checkpoint.global_batch, samples.count),
+                      transport.get());
   agree(comm, [&] {
     const std::int64_t floats = model.network().table().block_size();
     check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.max_slots()),

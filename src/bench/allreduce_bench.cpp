@@ -16,7 +16,7 @@
 #include "parallel/make_reducer.hpp"
 #include "runtime/devices.hpp"
 #include "spec/training_spec.hpp"
-#include "train/batch_plan.hpp"
+#include "train/batch_rule.hpp"
 #include "train/load_recipe.hpp"
 #include "train/model.hpp"
 
@@ -79,11 +79,11 @@ Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
   const Recipe recipe = load_recipe(comm, file, overrides);
   return agree(comm, [&] {
     const Model model(recipe);
-    const int samples = recipe.global_batch(comm.size());
-    const BatchCut cut{micro_block_size(recipe.train.micro_block, samples),
-                       model.network().slot_multiple(), Determinism::rank_invariant};
+    // No data is loaded: there are samples for full batches.
+    const BatchRule batches = training_batches(recipe, comm.size(), kMaxGlobalBatch);
+    const BatchCut cut = batches.cut(model.network().slot_multiple());
     return Gradient{recipe.name, model.network().table().block_size() + Loss::kColumns,
-                    make_batch_plan(cut, samples, comm.rank(), comm.size()).partition};
+                    make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size()).partition};
   });
 }
 

@@ -61,9 +61,8 @@ void add_votes(const ExecSpace& exec, const FloatView& gathered, std::int64_t se
 BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
                              std::int64_t num_floats, SumOrder order, std::int64_t num_sums,
                              std::int64_t bucket_floats)
-    : GradientReducer(comm, num_floats, num_sums),
+    : GradientReducer(comm, num_floats, order, num_sums),
       transport_(transport),
-      order_(order),
       queue_(make_instance()) {
   expect(transport.size() == comm.size() && transport.rank() == comm.rank(),
          "a transport between the ranks of the communicator");
@@ -77,11 +76,6 @@ BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
   buckets_left_ = buckets_.size();
 }
 
-int BucketReducer::num_partials(const BatchPartition& partition, int rank) const {
-  if (order_ == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
-  return static_cast<int>(tree_partials(partition, rank).size());
-}
-
 std::string BucketReducer::describe() const {
   if (size() == 1) return GradientReducer::describe();
   const auto count = buckets_.size();
@@ -89,82 +83,85 @@ std::string BucketReducer::describe() const {
          std::to_string(count) + (count == 1 ? " bucket" : " buckets");
 }
 
-FloatView BucketReducer::allocate_partials() {
-  for (int rank = 0; rank < size(); ++rank) {
-    gathered_partials_ = std::max<std::int64_t>(gathered_partials_, max_partials(rank));
-  }
-  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
-  if (size() > 1 && order_ == SumOrder::tree) allocate_exchange();
+BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
+  BufferSizes sizes;
   // The last slice of the last partial may end behind it.
   const std::int64_t before_last = (max_partials(comm().rank()) - 1) * partial_stride();
-  return make_floats("quern::parallel::partials",
-                     before_last + std::max(partial_stride(), padded()));
-}
-
-void BucketReducer::allocate_exchange() {
-  std::int64_t received = 0;
-  std::int64_t packed = 0;
-  for (const Plan& plan : plans_) {
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      for (const Segment& segment : plan.buckets[b].receive_from) {
-        received = std::max(received, segment.offset + segment.count);
+  sizes.partials = before_last + std::max(partial_stride(), padded());
+  if (size() == 1 || order() == SumOrder::ranks) return sizes;
+  sizes.total = padded();
+  for (const BatchPartition& partition : partitions()) {
+    const int own_partials = num_partials(partition, comm().rank());
+    for (const Bucket& bucket : buckets_) {
+      for (const Segment& segment : make_exchange(partition, bucket).receive_from) {
+        sizes.received = std::max(sizes.received, segment.offset + segment.count);
       }
-      if (plan.num_partials == 1) continue;
-      packed = std::max(packed, plan.num_partials * (buckets_[b].end - buckets_[b].begin));
+      if (own_partials == 1) continue;
+      sizes.packed = std::max(sizes.packed, own_partials * (bucket.end - bucket.begin));
     }
   }
-  received_ = make_floats("quern::parallel::received", received);
-  packed_ = make_floats("quern::parallel::packed", packed);
-  total_ = make_floats("quern::parallel::total", padded());
-  gathered_ = make_floats("quern::parallel::gathered_sums", size() * section());
-  sums_ = make_floats("quern::parallel::sums", num_sums() + 1);
+  return sizes;
+}
+
+std::int64_t BucketReducer::num_buffer_floats() const {
+  const BufferSizes sizes = buffer_sizes();
+  return sizes.partials + sizes.received + sizes.packed + sizes.total;
+}
+
+FloatView BucketReducer::allocate_partials() {
+  gathered_partials_ = max_partials();
+  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
+  const BufferSizes sizes = buffer_sizes();
+  if (size() > 1 && order() == SumOrder::tree) {
+    received_ = make_floats("quern::parallel::received", sizes.received);
+    packed_ = make_floats("quern::parallel::packed", sizes.packed);
+    total_ = make_floats("quern::parallel::total", sizes.total);
+    gathered_ = make_floats("quern::parallel::gathered_sums", size() * section());
+    sums_ = make_floats("quern::parallel::sums", num_sums() + 1);
+  }
+  return make_floats("quern::parallel::partials", sizes.partials);
 }
 
 BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) const {
   Plan plan;
   plan.num_partials = num_partials(partition, comm().rank());
-  if (order_ == SumOrder::ranks) return plan;
+  if (order() == SumOrder::ranks) return plan;
   for (const Bucket& bucket : buckets_) {
     plan.buckets.push_back(make_bucket_plan(partition, bucket));
   }
-  std::vector<TreeNode> nodes;
-  std::vector<std::int64_t> leaves;
-  for (int rank = 0; rank < size(); ++rank) {
-    const std::vector<TreeNode> partials = tree_partials(partition, rank);
-    nodes.insert(nodes.end(), partials.begin(), partials.end());
-    for (std::size_t p = 0; p < partials.size(); ++p) {
-      leaves.push_back(rank * section() + static_cast<std::int64_t>(p) * num_sums());
-    }
-  }
-  plan.sums = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  plan.sums = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
+    return rank * section() + partial * num_sums();
+  });
   return plan;
 }
 
 // Slice d of P partials takes P * slice floats from P * d * slice on, whether they lie in the only
 // partial or packed.
-BucketReducer::BucketPlan BucketReducer::make_bucket_plan(const BatchPartition& partition,
-                                                          const Bucket& bucket) const {
+BucketReducer::BucketExchange BucketReducer::make_exchange(const BatchPartition& partition,
+                                                           const Bucket& bucket) const {
   const int own = comm().rank();
   const std::int64_t own_partials = num_partials(partition, own);
   const std::int64_t count = slice(bucket);
-  BucketPlan plan;
-  std::vector<TreeNode> nodes;
-  std::vector<std::int64_t> leaves;
+  BucketExchange exchange;
   std::int64_t received = 0;
   for (int rank = 0; rank < size(); ++rank) {
-    const std::vector<TreeNode> partials = tree_partials(partition, rank);
-    const auto num_partials = static_cast<std::int64_t>(partials.size());
-    nodes.insert(nodes.end(), partials.begin(), partials.end());
-    for (std::int64_t p = 0; p < num_partials; ++p) {
-      leaves.push_back(rank == own ? ~(p * partial_stride() + bucket.begin + own * count)
-                                   : received + p * count);
-    }
     const bool moves = rank != own;
-    plan.send_to.push_back({own_partials * rank * count, moves ? own_partials * count : 0});
-    plan.receive_from.push_back({received, moves ? num_partials * count : 0});
-    received += plan.receive_from.back().count;
+    exchange.send_to.push_back({own_partials * rank * count, moves ? own_partials * count : 0});
+    exchange.receive_from.push_back({received, moves ? num_partials(partition, rank) * count : 0});
+    received += exchange.receive_from.back().count;
   }
-  plan.sum = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  return exchange;
+}
+
+BucketReducer::BucketPlan BucketReducer::make_bucket_plan(const BatchPartition& partition,
+                                                          const Bucket& bucket) const {
+  const int own = comm().rank();
+  const std::int64_t count = slice(bucket);
+  BucketPlan plan{make_exchange(partition, bucket), {}};
+  plan.sum = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
+    if (rank == own) return ~(partial * partial_stride() + bucket.begin + own * count);
+    return plan.receive_from[static_cast<std::size_t>(rank)].offset + partial * count;
+  });
   return plan;
 }
 
@@ -188,7 +185,7 @@ ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan)
   exchanged_.order(queue(exec), exec);
   sums_started_ = false;
   buckets_left_ = buckets_.size();
-  if (order_ == SumOrder::ranks) return reduced(partials().data);
+  if (order() == SumOrder::ranks) return reduced(partials().data);
   return {range(total_, 0, num_gradient()), range(sums_, 0, num_sums()),
           range(sums_, num_sums(), num_sums() + 1)};
 }
@@ -201,7 +198,7 @@ void BucketReducer::wait(const ExecSpace& exec) {
 void BucketReducer::start_sums(const ExecSpace& queue, const Plan& plan) {
   sums_started_ = true;
   const FloatView& data = partials().data;
-  if (order_ == SumOrder::ranks) {
+  if (order() == SumOrder::ranks) {
     if (plan.num_partials == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
     transport_.all_reduce_sum(floats(data, num_gradient(), num_sums() + 1), stream_of(queue));
     return;
@@ -215,7 +212,7 @@ void BucketReducer::start_sums(const ExecSpace& queue, const Plan& plan) {
 }
 
 void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
-  if (order_ == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
+  if (order() == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
   const std::int64_t begin = buckets_[bucket].begin;
   const std::int64_t end = std::min(buckets_[bucket].end, num_gradient());
   transport_.all_reduce_sum(floats(partials().data, begin, end - begin), stream_of(queue));

@@ -35,10 +35,6 @@ class BucketReducer final : public GradientReducer {
                 SumOrder order, std::int64_t num_sums = 0,
                 std::int64_t bucket_floats = kBucketFloats);
 
-  int num_partials(const BatchPartition& partition, int rank) const override;
-  std::int64_t exchange_floats() const override {
-    return size() > 1 && order_ == SumOrder::tree ? padded() : 0;
-  }
   void complete_from(const ExecSpace& exec, ReductionPlan plan, std::int64_t offset) override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   bool is_capturable() const override { return size() == 1 || transport_.is_capturable(); }
@@ -53,9 +49,11 @@ class BucketReducer final : public GradientReducer {
     std::int64_t end = 0;
   };
   // What SumOrder::tree does with a bucket under one plan.
-  struct BucketPlan {
+  struct BucketExchange {
     std::vector<Segment> send_to;       // in the only partial from the bucket on, else in packed_
     std::vector<Segment> receive_from;  // in received_
+  };
+  struct BucketPlan : BucketExchange {
     TreeSumPlan sum;
   };
   struct Plan {
@@ -64,8 +62,18 @@ class BucketReducer final : public GradientReducer {
     TreeSumPlan sums;  // in gathered_
   };
 
+  // Floats of the buffers.
+  struct BufferSizes {
+    std::int64_t partials = 0;
+    std::int64_t received = 0;
+    std::int64_t packed = 0;
+    std::int64_t total = 0;
+  };
+
   FloatView allocate_partials() override;
-  void allocate_exchange();
+  std::int64_t num_buffer_floats() const override;
+  BufferSizes buffer_sizes() const;
+  BucketExchange make_exchange(const BatchPartition& partition, const Bucket& bucket) const;
   Plan make_plan(const BatchPartition& partition) const;
   BucketPlan make_bucket_plan(const BatchPartition& partition, const Bucket& bucket) const;
   std::int64_t slice(const Bucket& bucket) const { return (bucket.end - bucket.begin) / size(); }
@@ -80,7 +88,6 @@ class BucketReducer final : public GradientReducer {
   void exchange_in_tree_order(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
 
   DeviceTransport& transport_;
-  SumOrder order_;
   ExecSpace queue_;
   StreamMark computed_;
   StreamMark exchanged_;

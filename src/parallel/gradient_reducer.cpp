@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "parallel/tree_sum.hpp"
 
 namespace quern {
 
-GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
-    : comm_(comm), num_floats_(num_floats), num_sums_(num_sums) {
+GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, SumOrder order,
+                                 std::int64_t num_sums)
+    : comm_(comm), num_floats_(num_floats), order_(order), num_sums_(num_sums) {
   expect(num_sums >= 0 && num_floats > num_sums, "a gradient of at least one float");
 }
 
@@ -24,6 +26,16 @@ void GradientReducer::allocate() {
   partials_ = {allocate_partials(), partial_stride()};
 }
 
+int GradientReducer::num_partials(const BatchPartition& partition, int rank) const {
+  return quern::num_partials(order_, partition, rank);
+}
+
+int GradientReducer::max_partials() const {
+  int most = 1;
+  for (int rank = 0; rank < comm_.size(); ++rank) most = std::max(most, max_partials(rank));
+  return most;
+}
+
 int GradientReducer::max_partials(int rank) const {
   int most = 1;
   for (const BatchPartition& partition : partitions_) {
@@ -33,8 +45,7 @@ int GradientReducer::max_partials(int rank) const {
 }
 
 FloatView GradientReducer::allocate_private_partials() const {
-  return FloatView("quern::parallel::partials",
-                   static_cast<std::size_t>(max_partials(comm_.rank()) * partial_stride()));
+  return FloatView("quern::parallel::partials", static_cast<std::size_t>(private_partial_floats()));
 }
 
 FloatView GradientReducer::vote() const {

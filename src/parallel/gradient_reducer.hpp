@@ -11,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
+#include "parallel/sum_order.hpp"
 
 namespace quern {
 
@@ -36,7 +37,8 @@ class GradientReducer {
  public:
   /// `num_floats` >= 1: floats of the flat gradient block; the last `num_sums` of them, fewer than
   /// all, are sums that every rank needs whoever updates the parameters.
-  GradientReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
+  GradientReducer(Communicator& comm, std::int64_t num_floats, SumOrder order,
+                  std::int64_t num_sums = 0);
   virtual ~GradientReducer() = default;
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
@@ -50,13 +52,14 @@ class GradientReducer {
   std::int64_t partial_stride() const { return round_up_to_lanes(num_floats_ + 1); }
 
   /// Partials that a rank's kernels hand over under a partition; 0 on ranks without blocks.
-  virtual int num_partials(const BatchPartition& partition, int rank) const = 0;
+  int num_partials(const BatchPartition& partition, int rank) const;
 
   /// Makes a plan for a partition of this communicator's ranks. Before allocate().
   ReductionPlan add_plan(const BatchPartition& partition);
 
-  /// Floats on the device that allocate() will take beside the partials, small buffers left out.
-  virtual std::int64_t exchange_floats() const { return 0; }
+  /// Bytes that allocate() will take for this rank, which has a share of what a node has once;
+  /// plans and other small buffers are left out. After the last plan.
+  std::int64_t bytes() const { return num_buffer_floats() * std::int64_t{sizeof(float)}; }
 
   /// Once, after the last plan: makes all buffers.
   void allocate();
@@ -89,6 +92,9 @@ class GradientReducer {
     return reduce(exec, plan);
   }
 
+  /// Do the ranks share the blocks of allocate_block()? Then all ranks are on one node.
+  virtual bool shares_blocks() const { return false; }
+
   /// Everybody has updated its part, and everybody may read all parameters. Waits for `exec`.
   virtual void publish_update(const ExecSpace&) {}
 
@@ -109,8 +115,18 @@ class GradientReducer {
   Communicator& comm() const { return comm_; }
   const std::vector<BatchPartition>& partitions() const { return partitions_; }
 
+  SumOrder order() const { return order_; }
+
   /// Most partials of a rank under any plan, at least one.
   int max_partials(int rank) const;
+  /// Of all ranks.
+  int max_partials() const;
+
+  /// What bytes() counts.
+  virtual std::int64_t num_buffer_floats() const { return private_partial_floats(); }
+  std::int64_t private_partial_floats() const {
+    return max_partials(comm_.rank()) * partial_stride();
+  }
 
   /// What partials() is to be; whatever else the reducer needs for partitions() is made here, too.
   virtual FloatView allocate_partials() = 0;
@@ -122,6 +138,7 @@ class GradientReducer {
  private:
   Communicator& comm_;
   std::int64_t num_floats_;
+  SumOrder order_;
   std::int64_t num_sums_;
   std::vector<BatchPartition> partitions_;
   GradientPartials partials_;

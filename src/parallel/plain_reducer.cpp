@@ -5,10 +5,6 @@
 
 namespace quern {
 
-int PlainReducer::num_partials(const BatchPartition& partition, int rank) const {
-  return partition.num_blocks(rank) > 0 ? 1 : 0;
-}
-
 ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
   const BatchPartition& partition = partitions().at(static_cast<std::size_t>(plan));
   const FloatView& block = partials().data;

@@ -10,9 +10,9 @@ namespace quern {
 /// bits depend on the number of ranks. In place: `total` is the partial.
 class PlainReducer final : public GradientReducer {
  public:
-  using GradientReducer::GradientReducer;
+  PlainReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0)
+      : GradientReducer(comm, num_floats, SumOrder::ranks, num_sums) {}
 
-  int num_partials(const BatchPartition& partition, int rank) const override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
 
  private:

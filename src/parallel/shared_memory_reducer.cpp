@@ -14,22 +14,11 @@ FloatView floats_of(const NodeShared& memory) {
   return FloatView(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
 }
 
-// ((a + b) + c) + d
-BlockTree::Walk one_after_another(std::size_t num_leaves) {
-  BlockTree::Walk walk;
-  walk.merges.assign(num_leaves, 1);
-  walk.merges.front() = 0;
-  walk.remain.resize(1);
-  walk.depth = 2;
-  return walk;
-}
-
 }  // namespace
 
 SharedMemoryReducer::SharedMemoryReducer(Communicator& comm, std::int64_t num_floats,
                                          SumOrder order, std::int64_t num_sums)
-    : GradientReducer(comm, num_floats, num_sums),
-      order_(order),
+    : GradientReducer(comm, num_floats, order, num_sums),
       slices_(num_gradient(), comm.size()),
       sums_("quern::parallel::sums", static_cast<std::size_t>(num_sums + 1)) {
   expect(is_possible(comm), "ranks of one node, and kernels on the host");
@@ -39,15 +28,13 @@ bool SharedMemoryReducer::is_possible(const Communicator& comm) {
   return kHostExecution && comm.node_size() == comm.size();
 }
 
-int SharedMemoryReducer::num_partials(const BatchPartition& partition, int rank) const {
-  if (order_ == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
-  return static_cast<int>(tree_partials(partition, rank).size());
+// Of the total this rank's share, of the partials its section.
+std::int64_t SharedMemoryReducer::num_buffer_floats() const {
+  return max_partials() * partial_stride() + (num_gradient() + comm().size() - 1) / comm().size();
 }
 
 FloatView SharedMemoryReducer::allocate_partials() {
-  for (int rank = 0; rank < comm().size(); ++rank) {
-    section_ = std::max(section_, max_partials(rank) * partial_stride());
-  }
+  section_ = max_partials() * partial_stride();
   const auto section = static_cast<std::size_t>(section_);
   const auto num_ranks = static_cast<std::size_t>(comm().size());
   partials_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));
@@ -67,19 +54,9 @@ SharedMemoryReducer::Plan SharedMemoryReducer::make_plan(const BatchPartition& p
 // The sum of all ranks' partials from `offset` on.
 TreeSumPlan SharedMemoryReducer::make_sum(const BatchPartition& partition,
                                           std::int64_t offset) const {
-  std::vector<TreeNode> nodes;
-  std::vector<std::int64_t> leaves;
-  for (int rank = 0; rank < comm().size(); ++rank) {
-    const int count = num_partials(partition, rank);
-    for (int p = 0; p < count; ++p) {
-      leaves.push_back(rank * section_ + p * partial_stride() + offset);
-    }
-    const std::vector<TreeNode> partials = tree_partials(partition, rank);
-    nodes.insert(nodes.end(), partials.begin(), partials.end());
-  }
-  return make_tree_sum_plan(leaves, order_ == SumOrder::tree
-                                        ? BlockTree(partition.num_blocks()).walk_nodes(nodes)
-                                        : one_after_another(leaves.size()));
+  return make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
+    return rank * section_ + partial * partial_stride() + offset;
+  });
 }
 
 ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {

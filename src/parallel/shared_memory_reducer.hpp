@@ -27,9 +27,9 @@ class SharedMemoryReducer final : public GradientReducer {
   /// Do all ranks share a node, and do kernels run in host memory? The same on all ranks.
   static bool is_possible(const Communicator& comm);
 
-  int num_partials(const BatchPartition& partition, int rank) const override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::pair<std::int64_t, std::int64_t> own_part() const override;
+  bool shares_blocks() const override { return true; }
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   void publish_update(const ExecSpace& exec) override;
   SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
@@ -43,12 +43,12 @@ class SharedMemoryReducer final : public GradientReducer {
   };
 
   FloatView allocate_partials() override;
+  std::int64_t num_buffer_floats() const override;
   Plan make_plan(const BatchPartition& partition) const;
   TreeSumPlan make_sum(const BatchPartition& partition, std::int64_t offset) const;
   // A rank's vote lies behind its first partial.
   float& vote_of(int rank) const { return all_partials_(rank * section_ + num_floats()); }
 
-  SumOrder order_;
   GradientSlices slices_;  ///< of the gradient without the sums
   std::vector<Plan> plans_;
   std::int64_t section_ = 0;  ///< floats from one rank's partials to the next rank's

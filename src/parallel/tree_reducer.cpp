@@ -17,65 +17,76 @@ std::int64_t extent(const std::vector<Segment>& segments) {
   return end;
 }
 
-void grow(FloatView& view, const std::string& label, std::int64_t count) {
-  if (static_cast<std::int64_t>(view.extent(0)) >= count) return;
-  view = FloatView(label, static_cast<std::size_t>(count));
+FloatView make_floats(const std::string& label, std::int64_t count) {
+  return FloatView(label, static_cast<std::size_t>(count));
 }
 
 }  // namespace
 
 TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
-    : GradientReducer(comm, num_floats, num_sums), slices_(num_floats, comm.size()) {
+    : GradientReducer(comm, num_floats, SumOrder::tree, num_sums),
+      slices_(num_floats, comm.size()) {
   for (int rank = 0; rank < comm.size(); ++rank) {
     gather_counts_.push_back(slices_.count(rank) + slices_.num_votes(rank));
   }
 }
 
-int TreeReducer::num_partials(const BatchPartition& partition, int rank) const {
-  return static_cast<int>(tree_partials(partition, rank).size());
+TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
+  BufferSizes sizes;
+  if (comm().size() == 1) return sizes;
+  sizes.total = num_floats() + 1;
+  for (const BatchPartition& partition : partitions()) {
+    const Exchange exchange = make_exchange(partition);
+    sizes.received = std::max(sizes.received, extent(exchange.receive_from));
+    if (exchange.num_partials == 1) continue;
+    sizes.packed = std::max(sizes.packed, extent(exchange.send_to));
+  }
+  return sizes;
+}
+
+std::int64_t TreeReducer::num_buffer_floats() const {
+  const BufferSizes sizes = buffer_sizes();
+  return private_partial_floats() + sizes.total + sizes.received + sizes.packed;
 }
 
 FloatView TreeReducer::allocate_partials() {
-  for (const BatchPartition& partition : partitions()) {
-    plans_.push_back(make_plan(partition));
-    if (comm().size() == 1) continue;
-    const Plan& plan = plans_.back();
-    grow(total_, "quern::parallel::total", num_floats() + 1);
-    grow(received_, "quern::parallel::received", extent(plan.receive_from));
-    if (plan.num_partials != 1) grow(packed_, "quern::parallel::packed", extent(plan.send_to));
-  }
+  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
+  const BufferSizes sizes = buffer_sizes();
+  total_ = make_floats("quern::parallel::total", sizes.total);
+  received_ = make_floats("quern::parallel::received", sizes.received);
+  packed_ = make_floats("quern::parallel::packed", sizes.packed);
   return allocate_private_partials();
 }
 
 // Slice d of P partials takes P * count(d) floats from P * begin(d) on, whether they lie in the
 // only partial (P = 1) or packed; the vote is behind the last slice, at P * num_floats.
-TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
+TreeReducer::Exchange TreeReducer::make_exchange(const BatchPartition& partition) const {
   const int own = comm().rank();
-  Plan plan;
-  plan.num_partials = num_partials(partition, own);
-  std::vector<TreeNode> nodes;
-  std::vector<std::int64_t> leaves;
+  Exchange exchange;
+  exchange.num_partials = num_partials(partition, own);
   std::int64_t received = 0;
   for (int rank = 0; rank < comm().size(); ++rank) {
-    const std::vector<TreeNode> partials = tree_partials(partition, rank);
-    const auto num_partials = static_cast<std::int64_t>(partials.size());
-    nodes.insert(nodes.end(), partials.begin(), partials.end());
-    for (std::int64_t p = 0; p < num_partials; ++p) {
-      leaves.push_back(rank == own ? ~(p * partial_stride() + slices_.begin(own))
-                                   : received + p * slices_.count(own));
-    }
-    Segment send{plan.num_partials * slices_.begin(rank), 0};
+    Segment send{exchange.num_partials * slices_.begin(rank), 0};
     Segment receive{received, 0};
     if (rank != own) {
-      send.count = plan.num_partials * slices_.count(rank) + slices_.num_votes(rank);
-      receive.count = num_partials * slices_.count(own) + slices_.num_votes(own);
+      send.count = exchange.num_partials * slices_.count(rank) + slices_.num_votes(rank);
+      receive.count = num_partials(partition, rank) * slices_.count(own) + slices_.num_votes(own);
       received += receive.count;
-      if (slices_.num_votes(own) == 1) plan.votes.push_back(received - 1);
+      if (slices_.num_votes(own) == 1) exchange.votes.push_back(received - 1);
     }
-    plan.send_to.push_back(send);
-    plan.receive_from.push_back(receive);
+    exchange.send_to.push_back(send);
+    exchange.receive_from.push_back(receive);
   }
-  plan.sum = make_tree_sum_plan(leaves, BlockTree(partition.num_blocks()).walk_nodes(nodes));
+  return exchange;
+}
+
+TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
+  const int own = comm().rank();
+  Plan plan{make_exchange(partition), {}};
+  plan.sum = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
+    if (rank == own) return ~(partial * partial_stride() + slices_.begin(own));
+    return plan.receive_from[static_cast<std::size_t>(rank)].offset + partial * slices_.count(own);
+  });
   return plan;
 }
 

@@ -18,19 +18,29 @@ class TreeReducer final : public GradientReducer {
  public:
   TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
 
-  int num_partials(const BatchPartition& partition, int rank) const override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
 
  private:
-  struct Plan {
+  struct Exchange {
     int num_partials = 0;               ///< of this rank
     std::vector<Segment> send_to;       ///< in the only partial, else in packed_
     std::vector<Segment> receive_from;  ///< in received_
     std::vector<std::int64_t> votes;    ///< places in received_, where this rank adds the votes
+  };
+  struct Plan : Exchange {
     TreeSumPlan sum;
+  };
+  // Floats of total_, received_ and packed_.
+  struct BufferSizes {
+    std::int64_t total = 0;
+    std::int64_t received = 0;
+    std::int64_t packed = 0;
   };
 
   FloatView allocate_partials() override;
+  std::int64_t num_buffer_floats() const override;
+  BufferSizes buffer_sizes() const;
+  Exchange make_exchange(const BatchPartition& partition) const;
   Plan make_plan(const BatchPartition& partition) const;
   void send_partials(const ExecSpace& exec, const Plan& plan);
   void add_own_slice(const ExecSpace& exec, const Plan& plan);

@@ -66,6 +66,41 @@ TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
           to_kernel("quern::parallel::merges", walk.merges)};
 }
 
+namespace {
+
+// ((a + b) + c) + d
+BlockTree::Walk one_after_another(std::size_t num_leaves) {
+  BlockTree::Walk walk;
+  walk.merges.assign(num_leaves, 1);
+  walk.merges.front() = 0;
+  walk.remain.resize(1);
+  walk.depth = 2;
+  return walk;
+}
+
+}  // namespace
+
+int num_partials(SumOrder order, const BatchPartition& partition, int rank) {
+  if (order == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
+  return static_cast<int>(tree_partials(partition, rank).size());
+}
+
+TreeSumPlan make_tree_sum_plan(
+    SumOrder order, const BatchPartition& partition,
+    const std::function<std::int64_t(int rank, std::int64_t partial)>& leaf_of) {
+  std::vector<TreeNode> nodes;
+  std::vector<std::int64_t> leaves;
+  for (int rank = 0; rank < partition.num_ranks(); ++rank) {
+    const int count = num_partials(order, partition, rank);
+    for (int partial = 0; partial < count; ++partial) leaves.push_back(leaf_of(rank, partial));
+    const std::vector<TreeNode> partials = tree_partials(partition, rank);
+    nodes.insert(nodes.end(), partials.begin(), partials.end());
+  }
+  return make_tree_sum_plan(leaves, order == SumOrder::tree
+                                        ? BlockTree(partition.num_blocks()).walk_nodes(nodes)
+                                        : one_after_another(leaves.size()));
+}
+
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count) {
   if (count == 0) return;

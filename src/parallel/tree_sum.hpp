@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/block_tree.hpp"
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "parallel/sum_order.hpp"
 #include "tensor/types.hpp"
 
 namespace quern {
@@ -28,6 +30,16 @@ struct TreeSumPlan {
 /// `walk` over as many nodes as there are leaves.
 TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
                                const BlockTree::Walk& walk);
+
+/// Partials that a rank hands over under a partition: its tree_partials(), or in the order of ranks
+/// one; 0 without blocks.
+int num_partials(SumOrder order, const BatchPartition& partition, int rank);
+
+/// The sum of all ranks' partials, rank after rank. `leaf_of(rank, partial)`: where each begins, as
+/// in TreeSumPlan::leaves.
+TreeSumPlan make_tree_sum_plan(
+    SumOrder order, const BatchPartition& partition,
+    const std::function<std::int64_t(int rank, std::int64_t partial)>& leaf_of);
 
 /// Overwrites sum[0, count) with the sum of the leaves' floats [leaf, leaf + count), elementwise,
 /// in the order of the tree. `received` and `own` must not overlap `sum`.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/evaluator.hpp"
 
+#include "base/assert.hpp"
 #include "train/step_kernels.hpp"
 
 namespace quern {
 
-Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchCut& cut,
-                     int global_batch, DeviceTransport* transport)
+Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples,
+                     const BatchRule& batches, DeviceTransport* transport)
     : model_(model),
       samples_(samples),
+      batches_(batches),
       reducer_(make_reducer(comm, transport, Loss::kColumns, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
       tally_("quern::train::evaluation_tally") {
-  const int full = static_cast<int>(std::min<std::int64_t>(global_batch, samples.count));
-  const auto rest = static_cast<int>(samples.count % full);
-  // Sums of an evaluation are exact for any number of ranks, also where training is "fast".
-  const BatchCut exact{cut.block_samples, cut.slot_multiple, Determinism::rank_invariant};
-  full_ = make_batch_plan(exact, full, comm.rank(), comm.size());
-  last_ = make_batch_plan(exact, rest > 0 ? rest : full, comm.rank(), comm.size());
+  expect(batches.num_samples == samples.count, "batches of these samples");
+  const BatchCut cut = batches.cut(model.network().slot_multiple());
+  full_ = make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size());
+  last_ = make_batch_plan(cut, batches.last_batch, comm.rank(), comm.size());
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
   reducer_->allocate();
@@ -28,7 +28,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
   reset_tally(exec, tally_);
   std::int64_t done = 0;
   while (done < samples_.count) {
-    const bool is_last = samples_.count - done < full_.samples();
+    const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
     const StepContext step = model_.context(plan, Mode::evaluate, scalars_, reducer_->partials());
     model_.load_batch(exec, plan, samples_, false, scalars_);

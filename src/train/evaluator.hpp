@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "parallel/make_reducer.hpp"
+#include "train/batch_rule.hpp"
 #include "train/model.hpp"
 #include "train/tally.hpp"
 
@@ -20,11 +21,11 @@ struct Evaluation {
 
 class Evaluator {
  public:
-  /// Batches of `global_batch` samples, cut like training batches; their slots must not be more
-  /// than what `model` was allocated for (see max_slots). `model`, `samples` and `transport` (see
-  /// make_reducer) must outlive it.
-  Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchCut& cut,
-            int global_batch, DeviceTransport* transport = nullptr);
+  /// `batches`: those of evaluation_batches(); their slots must not be more than what `model` was
+  /// allocated for (see max_slots). `model`, `samples` and `transport` (see make_reducer) must
+  /// outlive it.
+  Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchRule& batches,
+            DeviceTransport* transport = nullptr);
 
   /// Slots this rank needs.
   int max_slots() const { return full_.max_slots(); }
@@ -35,6 +36,7 @@ class Evaluator {
  private:
   Model& model_;
   const Samples& samples_;
+  BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;
   std::unique_ptr<GradientReducer> reducer_;

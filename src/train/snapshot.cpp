@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
@@ -12,62 +13,78 @@ namespace quern {
 
 namespace {
 
-std::vector<float> to_host(const FloatView& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-  return {host.data(), host.data() + host.extent(0)};
+// The tensor of this parameter; `what` ("the model", "optimizer state 'exp_avg'") begins a message.
+const NamedTensor& tensor_of(const ParameterEntry& entry, const std::vector<NamedTensor>& tensors,
+                             const std::string& what) {
+  const auto tensor = std::find_if(tensors.begin(), tensors.end(),
+                                   [&](const NamedTensor& t) { return t.name == entry.name; });
+  if (tensor == tensors.end()) {
+    throw InputError("the checkpoint is of another network: " + what + " has no tensor '" +
+                     entry.name + "'");
+  }
+  if (tensor->shape != entry.shape) {
+    throw InputError("the checkpoint is of another network: tensor '" + entry.name + "' of " +
+                     what + " has shape " + shape_text(tensor->shape) + ", expected " +
+                     shape_text(entry.shape));
+  }
+  return *tensor;
 }
 
-void to_device(const std::vector<float>& values, const FloatView& view) {
-  const auto host = Kokkos::create_mirror_view(view);
-  std::memcpy(host.data(), values.data(), values.size() * sizeof(float));
-  Kokkos::deep_copy(view, host);
-}
-
-// `what` ("the model", "optimizer state 'exp_avg'") begins the message.
-std::vector<float> block_of(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
-                            const std::string& what) {
+void check_tensors(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
+                   const std::string& what) {
   if (tensors.size() != table.entries().size()) {
     throw InputError("the checkpoint is of another network: " + what + " has " +
                      std::to_string(tensors.size()) + " tensors, expected " +
                      std::to_string(table.entries().size()));
   }
-  std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
-  for (const ParameterEntry& entry : table.entries()) {
-    const auto tensor = std::find_if(tensors.begin(), tensors.end(),
-                                     [&](const NamedTensor& t) { return t.name == entry.name; });
-    if (tensor == tensors.end()) {
-      throw InputError("the checkpoint is of another network: " + what + " has no tensor '" +
-                       entry.name + "'");
-    }
-    if (tensor->shape != entry.shape) {
-      throw InputError("the checkpoint is of another network: tensor '" + entry.name + "' of " +
-                       what + " has shape " + shape_text(tensor->shape) + ", expected " +
-                       shape_text(entry.shape));
-    }
-    write_tensor(entry, tensor->values, block);
-  }
-  return block;
+  for (const ParameterEntry& entry : table.entries()) tensor_of(entry, tensors, what);
 }
 
-std::vector<std::vector<float>> blocks_of(const CheckpointState& state, const ParameterTable& table,
-                                          const Optimizer* optimizer) {
-  std::vector<std::vector<float>> blocks{block_of(table, state.model, "the model")};
-  if (!optimizer) return blocks;
+const OptimizerSlot& slot_of(const CheckpointState& state, const OptimizerState& wanted) {
+  const auto slot = std::find_if(state.optimizer.begin(), state.optimizer.end(),
+                                 [&](const OptimizerSlot& s) { return s.name == wanted.name; });
+  if (slot == state.optimizer.end()) {
+    throw InputError("the checkpoint is of another optimizer: it has no state '" + wanted.name +
+                     "'");
+  }
+  return *slot;
+}
+
+void check_state(const CheckpointState& state, const ParameterTable& table,
+                 const Optimizer* optimizer) {
+  check_tensors(table, state.model, "the model");
+  if (!optimizer) return;
   if (state.optimizer.size() != optimizer->state().size()) {
     throw InputError("the checkpoint is of another optimizer: it holds " +
                      std::to_string(state.optimizer.size()) + " state arrays, expected " +
                      std::to_string(optimizer->state().size()));
   }
   for (const OptimizerState& wanted : optimizer->state()) {
-    const auto slot = std::find_if(state.optimizer.begin(), state.optimizer.end(),
-                                   [&](const OptimizerSlot& s) { return s.name == wanted.name; });
-    if (slot == state.optimizer.end()) {
-      throw InputError("the checkpoint is of another optimizer: it has no state '" + wanted.name +
-                       "'");
-    }
-    blocks.push_back(block_of(table, slot->tensors, "optimizer state '" + wanted.name + "'"));
+    check_tensors(table, slot_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
   }
-  return blocks;
+}
+
+void fill_block(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
+                const FloatView& block) {
+  const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), block);
+  const std::span<float> values(host.data(), host.size());
+  std::fill(values.begin(), values.end(), 0.0f);
+  for (const ParameterEntry& entry : table.entries()) {
+    write_tensor(entry, tensor_of(entry, tensors, "").values, values);
+  }
+  Kokkos::deep_copy(block, host);
+}
+
+// Rank 0's values into the blocks of all ranks, piece by piece.
+void broadcast_block(Communicator& comm, const FloatView& block) {
+  constexpr auto kPiece = static_cast<std::size_t>(kRestoreBytes) / sizeof(float);
+  for (std::size_t begin = 0; begin < block.size(); begin += kPiece) {
+    const auto piece =
+        Kokkos::subview(block, std::pair(begin, std::min(begin + kPiece, block.size())));
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), piece);
+    comm.broadcast(std::as_writable_bytes(std::span(host.data(), host.size())), 0);
+    Kokkos::deep_copy(piece, host);
+  }
 }
 
 }  // namespace
@@ -83,7 +100,8 @@ Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters,
 
 std::vector<NamedTensor> Snapshot::copy_tensors(const ParameterTable& table,
                                                 const FloatView& view) {
-  const std::vector<float> block = to_host(view);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const std::span<const float> block(host.data(), host.size());
   std::vector<NamedTensor> tensors;
   for (const ParameterEntry& entry : table.entries()) {
     values_.push_back(read_tensor(entry, block));
@@ -102,16 +120,18 @@ bool Snapshot::is_finite() const {
 }
 
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters, const Optimizer* optimizer) {
-  std::vector<std::vector<float>> blocks;
+             const FloatView& parameters, const Optimizer* optimizer, BlockPlace place) {
   agree(comm, [&] {
-    if (state) blocks = blocks_of(*state, table, optimizer);
+    if (state) check_state(*state, table, optimizer);
   });
-  const std::size_t num_blocks = 1 + (optimizer ? optimizer->state().size() : 0);
-  blocks.resize(num_blocks, std::vector<float>(static_cast<std::size_t>(table.block_size())));
-  for (std::size_t i = 0; i < num_blocks; ++i) {
-    comm.broadcast(std::as_writable_bytes(std::span(blocks[i])), 0);
-    to_device(blocks[i], i == 0 ? parameters : optimizer->state()[i - 1].values);
+  const auto put = [&](const FloatView& block, const std::vector<NamedTensor>* tensors) {
+    if (tensors) fill_block(table, *tensors, block);
+    if (place == BlockPlace::rank && comm.size() > 1) broadcast_block(comm, block);
+  };
+  put(parameters, state ? &state->model : nullptr);
+  if (!optimizer) return;
+  for (const OptimizerState& block : optimizer->state()) {
+    put(block.values, state ? &slot_of(*state, block).tensors : nullptr);
   }
 }
 

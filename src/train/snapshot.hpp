@@ -32,10 +32,21 @@ class Snapshot {
   std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
 };
 
+enum class BlockPlace {
+  rank,  ///< every rank has blocks of its own
+  node,  ///< all ranks are on one node and share the blocks (GradientReducer::shares_blocks)
+};
+
 /// Collective. Puts the model, and with `optimizer` its state, of rank 0's `state` (the other
-/// ranks pass nullptr) into the blocks of all ranks. AgreedError (exit 2) naming the tensor when
-/// the checkpoint is of another network or another optimizer.
+/// ranks pass nullptr) into the blocks of all ranks; shared ones are written by rank 0 alone, and
+/// the caller publishes them. Where kernels run on the host it takes no memory besides; otherwise
+/// one block on rank 0 and kRestoreBytes on the others. AgreedError (exit 2) naming the tensor when
+/// the checkpoint is of another network or another optimizer; then nothing has changed.
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters, const Optimizer* optimizer);
+             const FloatView& parameters, const Optimizer* optimizer,
+             BlockPlace place = BlockPlace::rank);
+
+/// What restore() sends at a time.
+inline constexpr std::int64_t kRestoreBytes = std::int64_t{4} << 20;
 
 }  // namespace quern

@@ -13,10 +13,11 @@ namespace quern {
 
 namespace {
 
-void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text, int their_batch,
-                         const std::string& where) {
+void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
+                         std::int64_t their_batch, const std::string& where) {
   const Recipe theirs = parse_recipe(their_text, where);
-  const auto difference = first_difference(ours.recipe, ours.global_batch, theirs, their_batch);
+  const auto difference = first_difference(ours.recipe, ours.batches.full_batch, theirs,
+                                           full_batch_of(their_batch, ours.batches.num_samples));
   if (!difference) return;
   if (difference->key == "data.global_batch" && ours.recipe.data.batch_per_rank > 0) {
     throw InputError(
@@ -68,16 +69,14 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
   }
   const std::string old_recipe = folder.recipe_text();
   if (!old_recipe.empty()) {
-    // A run folder without a checkpoint was started with as many ranks as nobody knows any more.
-    const int old_batch = start && resume == "auto"
-                              ? static_cast<int>(start->state().origin.global_batch)
-                              : run.global_batch;
+    // Without a checkpoint nobody knows on how many ranks the run was started.
+    const std::int64_t old_batch =
+        start && resume == "auto" ? start->state().origin.global_batch : run.batches.full_batch;
     refuse_other_recipe(run, old_recipe, old_batch, folder.recipe_file().string());
   }
   if (!start) return start;
   const RunOrigin& origin = start->state().origin;
-  refuse_other_recipe(run, origin.recipe, static_cast<int>(origin.global_batch),
-                      start->path().string());
+  refuse_other_recipe(run, origin.recipe, origin.global_batch, start->path().string());
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
     throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +

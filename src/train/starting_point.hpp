@@ -7,6 +7,7 @@
 
 #include "checkpoint/reader.hpp"
 #include "spec/recipe.hpp"
+#include "train/batch_rule.hpp"
 #include "train/run_folder.hpp"
 
 namespace quern {
@@ -14,7 +15,7 @@ namespace quern {
 /// The run that is about to start.
 struct RunIdentity {
   const Recipe& recipe;
-  int global_batch = 0;
+  const BatchRule& batches;
   std::string data_hash;
 };
 

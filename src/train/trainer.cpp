@@ -13,17 +13,13 @@
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
 #include "parallel/device_stream.hpp"
+#include "runtime/memory.hpp"
 #include "train/report_text.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
 
 namespace {
-
-BatchCut cut_of(const Recipe& recipe, const Model& model, int global_batch) {
-  return {micro_block_size(recipe.train.micro_block, global_batch), model.network().slot_multiple(),
-          recipe.train.determinism};
-}
 
 // A checkpoint that is whole can still be of a program with other ideas.
 void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
@@ -50,9 +46,20 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
       step_(recipe, comm, model, train, options.transport),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
+  run_on_root(comm, [&] { check_checkpoint_memory(); });
   if (!test) return;
-  const int batch = step_.full_batch().samples();
-  evaluator_.emplace(comm, model, *test, cut_of(recipe, model, batch), batch, options.transport);
+  evaluator_.emplace(comm, model, *test,
+                     evaluation_batches(recipe.train, step_.full_batch().samples(), test->count),
+                     options.transport);
+}
+
+// Rank 0's: it copies model and optimizer state before it writes them. All else is allocated.
+void Trainer::check_checkpoint_memory() const {
+  if (options_.has_read_checkpoint) return;
+  const std::int64_t arrays = 1 + num_state_arrays(recipe_.optimizer);
+  check_memory(
+      arrays * model_.network().table().num_parameters() * static_cast<std::int64_t>(sizeof(float)),
+      "the copy of model and optimizer state that checkpoints are written from");
 }
 
 ExitCode Trainer::run() {
@@ -279,7 +286,7 @@ void Trainer::report_divergence(double loss) {
 void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer());
+  step_.restore(comm_, state);
   const std::string name = checkpoint_name(progress_.step);
   // What another folder's checkpoint began is written here, too, when nothing is left to train.
   if (comm_.rank() == 0 && std::filesystem::exists(folder_.checkpoints() / name)) {

@@ -23,6 +23,8 @@ struct TrainerOptions {
   /// Steps after which the host looks at the latest at what they led to. It costs nothing where
   /// kernels run on the host; on a device it would wait for the queue to run empty.
   int report_every_steps = kHostExecution ? 1 : 50;
+  /// Rank 0 has read the checkpoint to start from: its memory is free again before one is written.
+  bool has_read_checkpoint = false;
 };
 
 class Trainer {
@@ -46,6 +48,7 @@ class Trainer {
   Evaluation evaluate_test_set();
 
  private:
+  void check_checkpoint_memory() const;
   ExitCode train();
   void open_outputs();
   void enqueue_step(bool vote_to_stop);

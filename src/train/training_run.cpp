@@ -16,15 +16,15 @@ namespace quern {
 
 namespace {
 
-void check_sizes(const Recipe& recipe, const Samples& samples, int num_ranks) {
-  if (num_ranks > samples.count) {
-    throw InputError(std::to_string(num_ranks) + " ranks for " + std::to_string(samples.count) +
+void check_sizes(const BatchRule& batches, int num_ranks) {
+  if (num_ranks > batches.num_samples) {
+    throw InputError(std::to_string(num_ranks) + " ranks for " +
+                     std::to_string(batches.num_samples) +
                      " training samples: expected at least one sample per rank");
   }
-  const int batch = recipe.global_batch(num_ranks);
-  if (num_ranks > batch) {
+  if (num_ranks > batches.full_batch) {
     throw InputError(std::to_string(num_ranks) + " ranks for a global batch of " +
-                     std::to_string(batch) +
+                     std::to_string(batches.full_batch) +
                      " samples: expected at least one sample per rank (raise data.global_batch or "
                      "take fewer ranks)");
   }
@@ -63,7 +63,10 @@ RunFolder folder_of(const Recipe& recipe, const RunOptions& options) {
 
 Samples training_samples(Communicator& comm, const Recipe& recipe, RunOptions& options,
                          const Shape& output) {
-  agree(comm, [&] { check_source(recipe, options); });
+  agree(comm, [&] {
+    check_source(recipe, options);
+    recipe.global_batch(comm.size());  // a batch that is too large is refused before any reading
+  });
   if (options.train) return std::move(*options.train);
   return load_training_samples(comm, recipe, output);
 }
@@ -80,16 +83,17 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
       comm_(comm),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
-      global_batch_(agree(comm, [&] { return recipe.global_batch(comm.size()); })),
       model_(agree(comm, [&] { return Model(recipe); })),
       samples_(training_samples(comm, recipe, options, model_.network().output_shape())),
+      batches_(agree(comm, [&] { return training_batches(recipe, comm.size(), samples_.count); })),
       test_(test_samples(comm, recipe, options)) {
   agree(comm_, [&] { check(); });
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   transport_ = connect_devices(comm_, recipe_.parallel.backend);
-  trainer_.emplace(recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
-                   TrainerOptions{.transport = transport_.get()});
+  trainer_.emplace(
+      recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+      TrainerOptions{.transport = transport_.get(), .has_read_checkpoint = start_.has_value()});
   warn_of_large_batch();
   warn_of_idle_ranks();
 }
@@ -101,13 +105,13 @@ void TrainingRun::find_start_again() {
 
 void TrainingRun::find_start() {
   folder_state_ = folder_.state();
-  start_ = find_starting_point(resume_, folder_, {recipe_, global_batch_, samples_.data_hash});
+  start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
 }
 
 void TrainingRun::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
-  check_sizes(recipe_, samples_, comm_.size());
+  check_sizes(batches_, comm_.size());
   check_backend(recipe_, comm_.size());
   check_precision(recipe_);
 }
@@ -122,9 +126,10 @@ void TrainingRun::check_same_samples() const {
 }
 
 void TrainingRun::warn_of_large_batch() const {
-  if (global_batch_ <= samples_.count) return;
-  log::warn("the global batch is " + std::to_string(global_batch_) + ", but there are only " +
-            std::to_string(samples_.count) + " samples: every step takes all of them");
+  if (batches_.global_batch == batches_.full_batch) return;
+  log::warn("the global batch is " + std::to_string(batches_.global_batch) +
+            ", but there are only " + std::to_string(samples_.count) +
+            " samples: every step takes all of them");
 }
 
 void TrainingRun::warn_of_idle_ranks() const {
@@ -148,6 +153,7 @@ ExitCode TrainingRun::train() {
   if (broadcast_value(comm_, start_.has_value())) {
     trainer_->resume(start_ ? &start_->state() : nullptr);
     if (start_) log::info("continuing from " + start_->path().string());
+    start_.reset();  // its memory
   }
   return trainer_->run();
 }

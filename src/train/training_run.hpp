@@ -65,9 +65,9 @@ class TrainingRun {
   Communicator& comm_;
   RunFolder folder_;
   const std::string resume_;
-  int global_batch_;
   Model model_;
   Samples samples_;
+  BatchRule batches_;
   std::optional<Samples> test_;
   std::optional<LoadedCheckpoint> start_;  // rank 0's
   std::string folder_state_;               // rank 0's: what start_ was found in

@@ -7,6 +7,7 @@
 #include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
+#include "train/snapshot.hpp"
 #include "train/step_kernels.hpp"
 
 namespace quern {
@@ -37,7 +38,7 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
 }
 
 void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
-  is_last_ = is_last_at(cursor_);
+  is_last_ = batches_.is_short(cursor_);
   host_inputs_().vote = vote_to_stop ? 1.0f : 0.0f;
   const auto work = [&] { enqueue_batch(exec); };
   if (reducer_->is_capturable()) {
@@ -75,11 +76,6 @@ SumOrder sum_order(Determinism determinism) {
   return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
 }
 
-int samples_of_last_batch(std::int64_t count, int global_batch) {
-  const auto rest = static_cast<int>(count % global_batch);
-  return rest > 0 ? rest : global_batch;
-}
-
 }  // namespace
 
 TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& model,
@@ -95,31 +91,30 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       scalars_("quern::train::step_scalars"),
       tally_("quern::train::tally"),
       host_inputs_("quern::train::host_inputs") {
-  const int full_samples =
-      static_cast<int>(std::min<std::int64_t>(recipe.global_batch(comm.size()), samples.count));
-  const int last_samples = samples_of_last_batch(samples.count, full_samples);
-  const BatchCut cut{micro_block_size(recipe.train.micro_block, full_samples),
-                     model.network().slot_multiple(), recipe.train.determinism};
   agree(comm, [&] {
-    full_ = make_batch_plan(cut, full_samples, comm.rank(), comm.size());
-    last_ = make_batch_plan(cut, last_samples, comm.rank(), comm.size());
+    batches_ = training_batches(recipe, comm.size(), samples.count);
+    const BatchCut cut = batches_.cut(model.network().slot_multiple());
+    full_ = make_batch_plan(cut, batches_.full_batch, comm.rank(), comm.size());
+    last_ = make_batch_plan(cut, batches_.last_batch, comm.rank(), comm.size());
   });
-  steps_per_epoch_ = (samples.count + full_samples - 1) / full_samples;
   schedule_ =
-      make_schedule(recipe.optimizer, steps_per_epoch_, steps_per_epoch_ * recipe.train.epochs);
+      make_schedule(recipe.optimizer, steps_per_epoch(), steps_per_epoch() * recipe.train.epochs);
   allocate(recipe, comm);
   set_position({});
 }
 
 void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   const std::int64_t block_size = model_.network().table().block_size();
-  const std::int64_t stride = reducer_->partial_stride();
-  const int partials = std::max({1, full_.schedule.num_partials, last_.schedule.num_partials});
-  const std::int64_t floats = (1 + num_state_arrays(recipe.optimizer)) * block_size +
-                              partials * stride + reducer_->exchange_floats();
+  full_reduction_ = reducer_->add_plan(full_.partition);
+  last_reduction_ = reducer_->add_plan(last_.partition);
+  // Parameters and optimizer state: of what the node has once, this rank's share.
+  const std::int64_t sharers = reducer_->shares_blocks() ? comm.size() : 1;
+  const std::int64_t state_bytes = (1 + num_state_arrays(recipe.optimizer)) *
+                                   ((block_size + sharers - 1) / sharers) *
+                                   static_cast<std::int64_t>(sizeof(float));
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
                                 model_.network().memory_bytes(full_.max_slots()),
-                                floats * static_cast<std::int64_t>(sizeof(float))};
+                                state_bytes + reducer_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(comm, [&] {
     check_device_memory(needs, available_device_memory());
@@ -127,8 +122,6 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
     check_memory(memory_bytes_ * comm.node_size(),
                  "training on " + std::to_string(comm.node_size()) + " ranks of one node");
   });
-  full_reduction_ = reducer_->add_plan(full_.partition);
-  last_reduction_ = reducer_->add_plan(last_.partition);
   reducer_->allocate();
   const auto [begin, end] = reducer_->own_part();
   optimizer_ = make_optimizer(recipe.optimizer, block_size,
@@ -140,6 +133,12 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
     return reducer_->allocate_block(label, count);
   });
   reducer_->publish_update(ExecSpace());  // nobody draws parameters any more
+}
+
+void TrainingStep::restore(Communicator& comm, const CheckpointState* state) {
+  quern::restore(comm, state, model_.network().table(), model_.parameters(), optimizer_.get(),
+                 reducer_->shares_blocks() ? BlockPlace::node : BlockPlace::rank);
+  reducer_->publish_update(ExecSpace());
 }
 
 // Clipping needs the norm of the whole gradient.
@@ -161,7 +160,7 @@ void TrainingStep::set_position(const TrainingProgress& progress) {
 }
 
 std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
-  const BatchPlan& plan = is_last_at(read_scalar(scalars_).cursor) ? last_ : full_;
+  const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
   const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   model_.network().forward(exec, step);

@@ -12,6 +12,7 @@
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
+#include "train/batch_rule.hpp"
 #include "train/model.hpp"
 #include "train/tally.hpp"
 
@@ -38,7 +39,7 @@ class TrainingStep {
   TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples,
                DeviceTransport* transport = nullptr);
 
-  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
   const Optimizer& optimizer() const { return *optimizer_; }
@@ -49,6 +50,10 @@ class TrainingStep {
   std::string reduction_text() const { return reducer_->describe(); }
   /// Is the step recorded once and replayed?
   bool is_recorded() const { return StepGraph::is_wanted() && reducer_->is_capturable(); }
+
+  /// Collective. Puts model and optimizer state of rank 0's checkpoint (the other ranks pass
+  /// nullptr) into place; see restore() of train/snapshot.hpp.
+  void restore(Communicator& comm, const CheckpointState* state);
 
   /// Where the next step stands, and what the epoch has counted.
   void set_position(const TrainingProgress& progress);
@@ -83,7 +88,6 @@ class TrainingStep {
   // Behind the parameters the gradient block carries the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
-  bool is_last_at(std::int64_t cursor) const { return samples_.count - cursor < full_.samples(); }
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
@@ -100,11 +104,11 @@ class TrainingStep {
   StepScalarsView scalars_;
   TallyView tally_;
   HostInputsView host_inputs_;
+  BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
-  std::int64_t steps_per_epoch_ = 0;
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
   // The host's own count, ahead of scalars(): it decides which batch comes next.

@@ -110,8 +110,8 @@ Tensors GoldenRun::split(const ConstFloatView& block) const {
 GoldenRun::FirstStep GoldenRun::first_step() {
   const ExecSpace exec;
   const auto batch = static_cast<int>(golden_.batch);
-  const BatchCut cut{micro_block_size(recipe_.train.micro_block, batch),
-                     model_.network().slot_multiple(), recipe_.train.determinism};
+  const BatchCut cut =
+      training_batches(recipe_, comm_.size(), batch).cut(model_.network().slot_multiple());
   const BatchPlan plan = make_batch_plan(cut, batch, comm_.rank(), comm_.size());
   const std::int64_t sums = model_.network().table().block_size();
   TreeReducer reducer(comm_, sums + Loss::kColumns);

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import re
+import shutil
 import signal
 
 import training
@@ -113,6 +114,21 @@ class ResumeTest(training.TrainingTest):
         self.assertIn(f"ckpt-{step:010}.h5", done.err)
         self.assert_same_run("run", "whole")
 
+    def test_refused_after_waiting(self):
+        # Another training, of another recipe, was here meanwhile: nothing of it is touched.
+        (self.folder / "run").mkdir()
+        with open(self.folder / "run" / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            run = self.start("mlp", "run", ranks=2)
+            self.assertTrue(run.wait_until(lambda: "waiting for it to end" in run.err()))
+            shutil.copy(self.folder / "conv.toml", self.folder / "run" / "recipe.toml")
+            before = tree(self.folder / "run")
+        done = run.wait()
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn("is of another recipe", done.errors()[0])
+        self.assertEqual(tree(self.folder / "run"), before)
+
     def test_signal_to_the_single_process(self):
         self.train("mlp", "whole", LONG)
         for number in (signal.SIGUSR1, signal.SIGTERM):
@@ -146,6 +162,29 @@ class ResumeTest(training.TrainingTest):
         self.assertEqual(metrics(self.folder / "run", "epoch")[-1]["epoch"], step - 1)
         self.train("mlp", "run", *whole, ranks=3)
         self.assert_same_run("run", "whole")
+
+    def test_a_batch_of_more_samples_than_there_are(self):
+        # 600 samples: every step takes all of them, and the same command goes on.
+        for batch in ("data.global_batch=1024", "data.batch_per_rank=700"):
+            whole = ("train.epochs=6", "train.micro_block=7", batch)
+            for ranks in (1, 2):
+                name = f"{batch}-{ranks}"
+                self.train("mlp", f"{name}-whole", *whole, ranks=ranks)
+                done = self.train("mlp", name, *whole, "train.epochs=2", ranks=ranks)
+                self.assertIn("every step takes all of them", done.err)
+                self.train("mlp", name, *whole, ranks=ranks)
+                self.assertEqual(checkpoint_steps(self.folder / name), [4, 5, 6])
+                self.assert_same_run(name, f"{name}-whole")
+                evaluated = self.quern("evaluate", name, "--data", "test", "--json")
+                self.assertEqual(json.loads(evaluated.out)["loss"],
+                                 metrics(self.folder / name, "eval")[-1]["loss"])
+
+    def test_batches_that_differ_only_above_the_samples_are_the_same(self):
+        self.train("mlp", "run", "train.epochs=1", "data.global_batch=1024")
+        self.train("mlp", "run", "train.epochs=2", "data.global_batch=600", ranks=2)
+        done = self.start("mlp", "run", "train.epochs=3", "data.global_batch=599").wait()
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("data.global_batch is 600 there, and 599 now", done.errors()[0])
 
     def test_checkpoint_in_the_last_step_of_an_epoch(self):
         self.train("mlp", "whole")

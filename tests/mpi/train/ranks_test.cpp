@@ -128,12 +128,11 @@ TEST(Ranks, FastModeAgreesUpToRounding) {
 TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
   for (const int count : {1, 2, 3, 5, 16, 50}) {
     const Samples samples = image_samples(count, kImage, 5);
-    const Recipe recipe = image_recipe(10);
-    const BatchCut cut{2, 16, Determinism::rank_invariant};
+    const Recipe recipe = image_recipe(10, {"train.micro_block=2"});
     const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
       const auto own_transport = transport_of(comm);
-      Evaluator evaluator(comm, model, samples, cut, 10,
+      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 10, count),
                           transport ? transport : own_transport.get());
       model.allocate(evaluator.max_slots());
       return evaluator.run(ExecSpace());

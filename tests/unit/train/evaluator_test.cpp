@@ -59,8 +59,7 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
     for (const int batch : {1, 7, 64, 500}) {
       const Recipe recipe = linear_recipe(batch);
       Model model(recipe);
-      Evaluator evaluator(comm, model, samples,
-                          {micro_block_size(0, batch), 1, Determinism::rank_invariant}, batch);
+      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, batch, count));
       model.allocate(evaluator.max_slots());
       const Evaluation result = evaluator.run(ExecSpace());
       const Evaluation expected = twin(model, samples);
@@ -75,8 +74,9 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
 TEST(Evaluator, LeavesTheParametersAlone) {
   SerialCommunicator comm;
   const Samples samples = image_samples(20, kSmall, kClasses);
-  Model model(linear_recipe(8));
-  Evaluator evaluator(comm, model, samples, {1, 1, Determinism::rank_invariant}, 8);
+  const Recipe recipe = linear_recipe(8);
+  Model model(recipe);
+  Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 8, samples.count));
   model.allocate(evaluator.max_slots());
   const std::vector<float> before = to_vector(model.parameters());
   evaluator.run(ExecSpace());

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/batch_rule.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+namespace {
+
+BatchRule make_rule(int global_batch, std::int64_t num_samples) {
+  expect(global_batch >= 1 && num_samples >= 1, "at least one sample");
+  BatchRule rule;
+  rule.num_samples = num_samples;
+  rule.global_batch = global_batch;
+  rule.full_batch = full_batch_of(global_batch, num_samples);
+  const auto rest = static_cast<int>(num_samples % rule.full_batch);
+  rule.last_batch = rest > 0 ? rest : rule.full_batch;
+  return rule;
+}
+
+}  // namespace
+
+int full_batch_of(std::int64_t global_batch, std::int64_t num_samples) {
+  return static_cast<int>(std::min(global_batch, num_samples));
+}
+
+BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples) {
+  BatchRule rule = make_rule(recipe.global_batch(num_ranks), num_samples);
+  rule.block_samples = micro_block_size(recipe.train.micro_block, rule.full_batch);
+  rule.determinism = recipe.train.determinism;
+  return rule;
+}
+
+BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples) {
+  BatchRule rule = make_rule(trained_batch, num_samples);
+  rule.block_samples = micro_block_size(train.micro_block, trained_batch);
+  return rule;
+}
+
+}  // namespace quern

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resuming on several ranks: everybody has rank 0's state, and it takes no copies of the blocks.
+#include "train/snapshot.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "comm/exchange.hpp"
+#include "comm/serial/communicator.hpp"
+#include "support/train_samples.hpp"
+#include "support/world.hpp"
+#include "train/training_step.hpp"
+
+namespace quern::test {
+
+namespace {
+
+using quern::testing::world;
+
+// Blocks of 8 MiB.
+Recipe large_recipe(const std::string& seed) {
+  return image_recipe(6, {"seed=" + seed,
+                          "network.layers=[{type=\"flatten\"}, {type=\"linear\", features=1024}, "
+                          "{type=\"linear\", features=1984}, {type=\"linear\", features=5}]"});
+}
+
+std::vector<std::vector<float>> blocks_of(const Model& model, const TrainingStep& step) {
+  std::vector<std::vector<float>> blocks{to_vector(model.parameters())};
+  for (const OptimizerState& state : step.optimizer().state()) {
+    blocks.push_back(to_vector(state.values));
+  }
+  return blocks;
+}
+
+// "VmHWM", the most memory that the process has had, or "VmRSS", what it has now; in bytes.
+std::int64_t memory(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    std::istringstream words(line.substr(key.size() + 1));
+    std::int64_t kib = 0;
+    words >> kib;
+    return kib << 10;
+  }
+  return 0;
+}
+
+bool reset_peak() {
+  std::ofstream file("/proc/self/clear_refs");
+  return static_cast<bool>(file << "5" << std::flush);
+}
+
+}  // namespace
+
+TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
+  const Samples samples = image_samples(12, kImage, 5);
+  SerialCommunicator alone;
+  const Recipe recipe = large_recipe("3");
+  Model trained(recipe);
+  TrainingStep trained_step(recipe, alone, trained, samples);
+  trained_step.run(ExecSpace(), false);
+  const Snapshot snapshot(trained.network().table(), trained.parameters(),
+                          &trained_step.optimizer());
+
+  const Recipe other = large_recipe("4");
+  for (const bool by_messages : {false, true}) {
+    SCOPED_TRACE(by_messages ? "blocks of a rank" : "blocks as the reducer has them");
+    Model model(other);
+    TrainingStep step(other, world(), model, samples);
+    ASSERT_EQ(step.optimizer().state().size(), 2u);
+    for (const std::vector<float>& block : blocks_of(model, step)) ASSERT_FALSE(block.empty());
+    const CheckpointState* state = world().rank() == 0 ? &snapshot.state : nullptr;
+    // Blocks of this rank alone, as they are where the ranks are on several nodes.
+    FloatView parameters("test::parameters", model.parameters().size());
+    Kokkos::fence();
+    world().barrier();
+    const bool is_measured = kHostExecution && reset_peak();
+    const std::int64_t before = memory("VmRSS");
+    if (by_messages) {
+      restore(world(), state, model.network().table(), parameters, nullptr);
+    } else {
+      step.restore(world(), state);
+    }
+    const std::int64_t grown = memory("VmHWM") - before;
+    const auto block_bytes = static_cast<std::int64_t>(parameters.size() * sizeof(float));
+    if (is_measured) {
+      EXPECT_LT(grown, block_bytes / 2) << "of " << block_bytes;
+    }
+    if (by_messages) {
+      EXPECT_EQ(to_vector(parameters), to_vector(trained.parameters()));
+    } else {
+      EXPECT_EQ(blocks_of(model, step), blocks_of(trained, trained_step));
+    }
+    world().barrier();
+  }
+}
+
+}  // namespace quern::test
