@@ -39,6 +39,10 @@ void write_holder(int descriptor) {
   [[maybe_unused]] const ssize_t written = pwrite(descriptor, text.data(), text.size(), 0);
 }
 
+void erase_holder(int descriptor) {
+  [[maybe_unused]] const int status = ftruncate(descriptor, 0);
+}
+
 int open_file(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor >= 0) return descriptor;
@@ -92,17 +96,22 @@ std::optional<FileLock> FileLock::acquire(
     std::this_thread::sleep_for(kPause);
   }
   write_holder(lock.descriptor_);
+  lock.is_held_ = true;
   return lock;
 }
 
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FileLock::FileLock(FileLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      is_held_(std::exchange(other.is_held_, false)) {}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(is_held_, other.is_held_);
   return *this;
 }
 
 FileLock::~FileLock() {
+  if (is_held_) erase_holder(descriptor_);
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

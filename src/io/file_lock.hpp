@@ -14,12 +14,12 @@ namespace quern {
 /// server does, after its lease.
 class FileLock {
  public:
-  /// Makes the file when it is absent, and writes into it who holds it. Waits at most `patience`
-  /// for another holder; calls `on_wait` once, with what that one wrote, if it has to wait at all.
-  /// Nothing when the other one still holds it then. From an earlier start of the same Slurm
-  /// job it is taken after two seconds: Slurm has ended that one, but the lock of a dead node may
-  /// last on an old NFS. On file systems without locks it is granted without being one. Throws
-  /// Error when the file cannot be opened.
+  /// Makes the file when it is absent, and writes into it who holds it, until it is freed. Waits at
+  /// most `patience` for another holder; calls `on_wait` once, with what that one wrote, if it has
+  /// to wait at all. Nothing when the other one still holds it then. From an earlier start of the
+  /// same Slurm job it is taken after two seconds: Slurm has ended that one, but the lock of a dead
+  /// node may last on an old NFS. On file systems without locks it is granted without being one.
+  /// Throws Error when the file cannot be opened.
   static std::optional<FileLock> acquire(
       const std::filesystem::path& path, std::chrono::milliseconds patience,
       const std::function<void(const std::string& holder)>& on_wait);
@@ -32,6 +32,7 @@ class FileLock {
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
 
   int descriptor_;
+  bool is_held_ = false;
 };
 
 /// "process 4711 on node12, Slurm job 99, start 1"

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data, run folders and checkpoints that cannot be used: one message, nothing written."""
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
 import h5py
 import idx
+import program
 import training
 from refusal import RefusalTest
 from training import checkpoint_file, checkpoint_steps
@@ -42,6 +48,50 @@ class BadFilesTest(RefusalTest):
         self.own_data()
         self.shard().write_text("not HDF5")
         self.refused(TRAIN, self.shard().name)
+
+    @staticmethod
+    def make_huge_shard(folder, samples):
+        """A training set whose bytes are a hole in the file."""
+        with h5py.File(Path(folder) / "huge-train-00000-of-00001.h5", "w") as file:
+            for name, shape in (("images", (samples, 1, 12, 12)), ("labels", (samples,))):
+                creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+                creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+                h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_U8LE,
+                                h5py.h5s.create_simple(shape), creation)
+            file.attrs.update({"format": "quern-shard", "format_version": 1, "split": "train",
+                               "shard_index": 0, "shard_count": 1, "first_index": 0,
+                               "total": samples, "classes": 10, "sha256_images": "0" * 64,
+                               "sha256_labels": "0" * 64})
+
+    def test_data_that_does_not_fit_into_memory(self):
+        samples = (1 << 40) // 145
+        with tempfile.TemporaryDirectory() as folder:
+            self.make_huge_shard(folder, samples)
+            self.refused([*TRAIN, "--set", f"data.train={folder}"], f"the data set '{folder}'",
+                         f"({samples * 145} bytes) of memory", "are available")
+        data = 'data={source="random", samples=1000000000000, global_batch=49, target="values"}'
+        self.refused([*TRAIN, "--set", data, "--set", 'loss.type="mse"'], "data.samples", "bytes) of memory",
+                     "are available")
+
+    def test_run_folder_below_a_folder_that_is_read_only(self):
+        # The superuser may write everywhere, so another user tries.
+        self.own_data()
+        (self.folder / "fixed").mkdir(mode=0o555)
+        self.addCleanup((self.folder / "fixed").chmod, 0o755)
+        self.folder.chmod(0o755)
+        user = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        command = [program.PROGRAM, "train", "mlp.toml", "--run-dir", "fixed/run"]
+        try:
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True,
+                                  check=False, env=program.environment(1, None), **user)
+        except PermissionError as error:
+            self.skipTest(f"another user cannot start the program: {error}")
+        self.assertEqual(done.returncode, 2, done)
+        errors = [line for line in done.stderr.splitlines() if "error:" in line]
+        self.assertEqual(len(errors), 1, done)
+        self.assertIn("cannot make the run folder 'fixed/run': Permission denied", errors[0])
+        self.assertEqual(list((self.folder / "fixed").iterdir()), [])
 
     def test_run_folder_below_a_file(self):
         self.refused(["train", "mlp.toml", "--run-dir", "mlp.toml/run"], "mlp.toml/run")

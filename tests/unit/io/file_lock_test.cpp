@@ -36,6 +36,7 @@ TEST(FileLock, IsGrantedToOneAndThenToTheNext) {
     EXPECT_EQ(holder, this_process());
     EXPECT_THAT(holder, HasSubstr("process " + std::to_string(getpid()) + " on "));
   }
+  EXPECT_EQ(std::filesystem::file_size(folder / "lock"), 0u) << "of a holder that has gone";
   EXPECT_TRUE(FileLock::acquire(folder / "lock", kAtOnce, nobody_waits));
 }
 
