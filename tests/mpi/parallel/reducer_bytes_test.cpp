@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "parallel/bucket_reducer.hpp"
-#include "parallel/host_staged_transport.hpp"
 #include "parallel/plain_reducer.hpp"
 #include "parallel/shared_memory_reducer.hpp"
 #include "parallel/tree_reducer.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "support/world.hpp"
 
 namespace quern {
