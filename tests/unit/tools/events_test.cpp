@@ -74,9 +74,7 @@ struct Training {
         model(recipe),
         step(recipe, comm, model, samples),
         evaluator(comm, model, samples,
-                  {micro_block_size(0, step.full_batch().samples()),
-                   model.network().slot_multiple(), Determinism::rank_invariant},
-                  step.full_batch().samples()) {}
+                  evaluation_batches(recipe.train, step.full_batch().samples(), samples.count)) {}
   SerialCommunicator comm;
   Recipe recipe;
   Samples samples;
