@@ -20,27 +20,27 @@ class LayerBench {
   LayerBench(const LayerSpec& spec, const Shape& input, int samples)
       : samples_(samples), layer_(build_layer(spec, input, 0)) {
     const Layout in = layer_->input_layout(flat_layout());
-    const int multiple = in == Layout::lanes ? kLanes : 1;
-    const int lanes_of_slots = (samples + multiple - 1) / multiple;
-    const int blocks = lanes_of_slots < 8 ? 1 : 8;
-    const int block_slots = (lanes_of_slots + blocks - 1) / blocks * multiple;
+    const int multiple = in == Layout::nchw16n ? kLanes : 1;
+    const int groups = (samples + multiple - 1) / multiple;
+    const int blocks = groups < 8 ? 1 : 8;
+    const int block_rows = (groups + blocks - 1) / blocks * multiple;
     ParameterTable table;
     layer_->add_parameters(table);
     const auto block = static_cast<std::size_t>(table.block_size());
-    step_.schedule = make_block_schedule(0, blocks, blocks, block_slots);
+    step_.schedule = make_block_schedule(0, blocks, blocks, block_rows);
     step_.scalars = StepScalarsView("quern::benchmarks::scalars");
-    const int slots = step_.schedule.slots();
-    step_.sample_of_slot =
-        View<std::int64_t>("quern::benchmarks::samples", static_cast<std::size_t>(slots));
+    const int rows = step_.schedule.rows();
+    step_.sample_of_row =
+        View<std::int64_t>("quern::benchmarks::samples", static_cast<std::size_t>(rows));
     step_.parameters = filled(FloatView("quern::benchmarks::parameters", block + 8 * kLanes));
     step_.gradients = {FloatView("quern::benchmarks::gradients", block + kLanes),
                        static_cast<std::int64_t>(block) + kLanes};
-    layer_->allocate(slots);
+    layer_->allocate(rows);
     const Layout out = layer_->output_layout(in);
-    x_ = make(input, in, slots);
-    dx_ = make(input, in, slots);
-    y_ = make(layer_->output_shape(), out, slots);
-    dy_ = make(layer_->output_shape(), out, slots);
+    x_ = make(input, in, rows);
+    dx_ = make(input, in, rows);
+    y_ = make(layer_->output_shape(), out, rows);
+    dy_ = make(layer_->output_shape(), out, rows);
   }
 
   void forward() { layer_->forward(exec_, step_, x_, y_); }
@@ -58,9 +58,9 @@ class LayerBench {
     Kokkos::deep_copy(view, 0.5f);
     return view;
   }
-  static Activation make(const Shape& shape, Layout layout, int slots) {
+  static Activation make(const Shape& shape, Layout layout, int rows) {
     Activation activation =
-        allocate_activation("quern::benchmarks::activation", shape, layout, slots);
+        allocate_activation("quern::benchmarks::activation", shape, layout, rows);
     filled(activation.data);
     return activation;
   }

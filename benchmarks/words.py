@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand behind an option of the benchmarks' command lines."""
+"""What may follow an option of the benchmarks' command lines."""
 
 import argparse
 

@@ -86,7 +86,7 @@ function(quern_test)
 endfunction()
 
 # quern_test_threads(NAME): runs the test once more, as NAME.threads2, on two threads: for tests that
-# compare bits with a serial twin. Numerical derivatives (thousands of tiny kernels) are left out.
+# compare bits with a serial run. Numerical derivatives (thousands of tiny kernels) are left out.
 function(quern_test_threads name)
   string(REPLACE "." "_" target "${name}")
   string(REPLACE "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" environment "${QUERN_TEST_ENVIRONMENT}")

@@ -23,19 +23,18 @@ class Swish final : public quern::Layer {
  public:
   Swish(const std::string& name, const quern::Shape& shape) : Layer(name, shape, shape) {}
 
-  quern::Layout input_layout(quern::Layout) const override { return quern::Layout::rows; }
+  quern::Layout input_layout(quern::Layout) const override { return quern::Layout::nc; }
 
   void add_parameters(quern::ParameterTable& table) override {
     beta_ = table.add(name() + ".beta", {units()}, /*fan_in=*/1, /*is_bias=*/false);
   }
 
-  void allocate(int max_slots) override {
-    d_beta_ =
-        quern::allocate_activation("my::d_beta", input_shape(), quern::Layout::rows, max_slots);
+  void allocate(int max_rows) override {
+    d_beta_ = quern::allocate_activation("my::d_beta", input_shape(), quern::Layout::nc, max_rows);
   }
   // Whether the run fits in memory is decided before anything is allocated.
-  std::int64_t own_bytes(int max_slots) const override {
-    return sizeof(float) * quern::allocation_size(input_shape(), quern::Layout::rows, max_slots);
+  std::int64_t own_bytes(int max_rows) const override {
+    return sizeof(float) * quern::allocation_size(input_shape(), quern::Layout::nc, max_rows);
   }
 
   void forward(const quern::ExecSpace& exec, const quern::StepContext& step,
@@ -44,7 +43,7 @@ class Swish final : public quern::Layer {
     const quern::FloatView in = x.data, out = y.data;
     const quern::ActivationIndex at(x);
     Kokkos::parallel_for(
-        "my::swish", Plane(exec, {0, 0}, {x.slots, units()}), KOKKOS_LAMBDA(int s, int u) {
+        "my::swish", Plane(exec, {0, 0}, {x.rows, units()}), KOKKOS_LAMBDA(int s, int u) {
           const float value = in(at(s, u));
           out(at(s, u)) = value / (1 + Kokkos::exp(-beta(u) * value));
         });
@@ -58,7 +57,7 @@ class Swish final : public quern::Layer {
     const quern::ActivationIndex at(x);
     const bool wants_dx = !dx.empty();  // not in the first layer
     Kokkos::parallel_for(
-        "my::swish_backward", Plane(exec, {0, 0}, {x.slots, units()}), KOKKOS_LAMBDA(int s, int u) {
+        "my::swish_backward", Plane(exec, {0, 0}, {x.rows, units()}), KOKKOS_LAMBDA(int s, int u) {
           const std::int64_t i = at(s, u);
           const float value = in(i);
           const float sigma = 1 / (1 + Kokkos::exp(-beta(u) * value));
@@ -79,7 +78,7 @@ class Swish final : public quern::Layer {
   }
 
   std::int64_t beta_ = 0;     // where the betas begin in the block of all parameters
-  quern::Activation d_beta_;  // of every slot, before they are added
+  quern::Activation d_beta_;  // of every row, before they are added
 };
 
 std::string recipe_text(int units) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel: a matrix product on Kokkos Views, beside its slow twin.
+// One kernel: a matrix product on Kokkos Views, beside its slow reference implementation.
 //
 //   one_kernel            prints the largest difference
 #include <algorithm>
@@ -50,12 +50,12 @@ int main(int argc, char** argv) {
   exec.fence("example: C is complete");
 
   const auto product = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), c.data);
-  const auto twin =
+  const auto reference =
       quern::reference::multiply(kRows, kColumns, kInner, plain_a, plain_b, /*bias=*/{});
   double difference = 0;
   for (int i = 0; i < kRows; ++i) {
     for (int j = 0; j < kColumns; ++j) {
-      const double expected = twin[static_cast<std::size_t>(i) * kColumns + j];
+      const double expected = reference[static_cast<std::size_t>(i) * kColumns + j];
       difference = std::max(difference, std::abs(product(i * c.stride + j) - expected));
     }
   }

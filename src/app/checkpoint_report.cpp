@@ -122,9 +122,9 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
   text += fmt::format("model: {} parameters, SHA-256 {}\n", num_parameters(state),
                       model_hash(state.model));
   add_tensors(state.model);
-  for (const OptimizerSlot& slot : state.optimizer) {
-    text += fmt::format("optimizer: {}\n", slot.name);
-    add_tensors(slot.tensors);
+  for (const OptimizerTensors& state_array : state.optimizer) {
+    text += fmt::format("optimizer: {}\n", state_array.name);
+    add_tensors(state_array.tensors);
   }
   return text.substr(0, text.size() - 1);
 }
@@ -140,8 +140,8 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
   json["parameters"] = num_parameters(state);
   json["model"] = tensors_json(state.model);
   json["optimizer"] = nlohmann::ordered_json::object();
-  for (const OptimizerSlot& slot : state.optimizer) {
-    json["optimizer"][slot.name] = tensors_json(slot.tensors);
+  for (const OptimizerTensors& state_array : state.optimizer) {
+    json["optimizer"][state_array.name] = tensors_json(state_array.tensors);
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -39,23 +39,23 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                       transport.get());
   agree(comm, [&] {
     const std::int64_t floats = model.network().table().block_size();
-    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.max_slots()),
+    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.max_rows()),
                          floats * static_cast<std::int64_t>(sizeof(float))},
                         available_device_memory());
   });
-  model.allocate(evaluator.max_slots());
+  model.allocate(evaluator.max_rows());
   restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
   const Evaluation result = evaluator.run(ExecSpace());
 
-  EvaluationFacts facts;
-  facts.checkpoint = checkpoint.loaded ? checkpoint.loaded->path().string() : "";
-  facts.data = options.data;
-  facts.step = checkpoint.loaded ? checkpoint.state()->progress.step : 0;
-  facts.samples = result.samples;
-  facts.loss = result.loss;
-  if (recipe.data.target == TargetType::label) facts.correct = result.correct;
-  facts.ranks = comm.size();
-  log::print(options.json ? evaluation_json(facts) : evaluation_report(facts));
+  EvaluationInfo info;
+  info.checkpoint = checkpoint.loaded ? checkpoint.loaded->path().string() : "";
+  info.data = options.data;
+  info.step = checkpoint.loaded ? checkpoint.state()->progress.step : 0;
+  info.samples = result.samples;
+  info.loss = result.loss;
+  if (recipe.data.target == TargetType::label) info.correct = result.correct;
+  info.ranks = comm.size();
+  log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;
 }
 

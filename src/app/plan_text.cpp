@@ -33,27 +33,27 @@ const char* determinism_text(Determinism determinism) {
 
 }  // namespace
 
-std::string plan_text(const PlanFacts& facts) {
+std::string plan_text(const PlanInfo& info) {
   std::string text = "# Plan\n";
   const auto line = [&](const char* key, const std::string& value) {
     text += fmt::format("{:<18} {}\n", key, value);
   };
-  line("ranks", fmt::format("{} (each {} thread{} on {})", facts.ranks, facts.threads,
-                            facts.threads == 1 ? "" : "s", facts.device));
-  line("sums", determinism_text(facts.determinism));
-  line("gradient reduction", facts.reduction);
-  if (facts.is_recorded) line("step", "recorded once as a graph, then replayed");
-  line("samples", fmt::format("{} ({} per node)", facts.samples, bytes_text(facts.data_bytes)));
-  line("parameters", fmt::format("{}", facts.parameters));
-  line("memory", fmt::format("{} per rank, and the data", bytes_text(facts.memory_bytes)));
+  line("ranks", fmt::format("{} (each {} thread{} on {})", info.ranks, info.threads,
+                            info.threads == 1 ? "" : "s", info.device));
+  line("sums", determinism_text(info.determinism));
+  line("gradient reduction", info.reduction);
+  if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
+  line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
+  line("parameters", fmt::format("{}", info.parameters));
+  line("memory", fmt::format("{} per rank, and the data", bytes_text(info.memory_bytes)));
   line("work",
-       fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", facts.training_flop * 1e-6,
-                   facts.training_flop * 1e-9 * facts.batches.front().samples));
-  line("steps", fmt::format("{} ({} epochs of {})", facts.epochs * facts.steps_per_epoch,
-                            facts.epochs, facts.steps_per_epoch));
+       fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,
+                   info.training_flop * 1e-9 * info.batches.front().samples));
+  line("steps", fmt::format("{} ({} epochs of {})", info.epochs * info.steps_per_epoch, info.epochs,
+                            info.steps_per_epoch));
   const char* names[] = {"full batch", "last batch"};
-  for (std::size_t i = 0; i < facts.batches.size(); ++i) {
-    const PlanFacts::Batch& batch = facts.batches[i];
+  for (std::size_t i = 0; i < info.batches.size(); ++i) {
+    const PlanInfo::Batch& batch = info.batches[i];
     line(names[i], fmt::format("{} samples in micro-blocks of {}; per rank {}", batch.samples,
                                batch.block_samples, shares_text(batch.samples_of_rank)));
   }
@@ -61,11 +61,11 @@ std::string plan_text(const PlanFacts& facts) {
   return text;
 }
 
-std::string summary_text(const std::string& name, const PlanFacts& facts) {
+std::string summary_text(const std::string& name, const PlanInfo& info) {
   return fmt::format("{}: {} parameters, {} samples, batch {}, {} rank{} x {} thread{}, {} steps",
-                     name, facts.parameters, facts.samples, facts.batches.front().samples,
-                     facts.ranks, facts.ranks == 1 ? "" : "s", facts.threads,
-                     facts.threads == 1 ? "" : "s", facts.epochs * facts.steps_per_epoch);
+                     name, info.parameters, info.samples, info.batches.front().samples, info.ranks,
+                     info.ranks == 1 ? "" : "s", info.threads, info.threads == 1 ? "" : "s",
+                     info.epochs * info.steps_per_epoch);
 }
 
 }  // namespace quern

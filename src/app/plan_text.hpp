@@ -11,7 +11,7 @@
 
 namespace quern {
 
-struct PlanFacts {
+struct PlanInfo {
   /// One size of batch and its samples per rank.
   struct Batch {
     int samples = 0;
@@ -35,9 +35,9 @@ struct PlanFacts {
 };
 
 /// The table of --dry-run.
-std::string plan_text(const PlanFacts& facts);
+std::string plan_text(const PlanInfo& info);
 
 /// One line for the start of a run.
-std::string summary_text(const std::string& name, const PlanFacts& facts);
+std::string summary_text(const std::string& name, const PlanInfo& info);
 
 }  // namespace quern

@@ -70,12 +70,12 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   Model model(recipe);
   model.check_samples(samples);
   constexpr int kBatch = 256;
-  const int slots = predictor_slots(model, kBatch);
+  const int rows = predictor_rows(model, kBatch);
   const std::int64_t floats = model.network().table().block_size();
-  check_device_memory({samples.num_bytes(), model.network().memory_bytes(slots),
+  check_device_memory({samples.num_bytes(), model.network().memory_bytes(rows),
                        floats * static_cast<std::int64_t>(sizeof(float))},
                       available_device_memory());
-  model.allocate(slots);
+  model.allocate(rows);
   restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
   write_csv(options.out, predict_classes(model, samples, kBatch));
   return ExitCode::done;

@@ -12,7 +12,7 @@
 
 #include "app/commands.hpp"
 #include "app/preflight/deadline.hpp"
-#include "app/preflight/facts.hpp"
+#include "app/preflight/info.hpp"
 #include "app/preflight/probes.hpp"
 #include "app/preflight/report.hpp"
 #include "base/log.hpp"
@@ -52,31 +52,31 @@ std::string visible_devices_variable() {
 }
 
 // One rank of a node looks at the files: metadata servers do not see every rank.
-void look_at_files(const PreflightOptions& options, const Recipe& recipe, RankFacts& facts) {
+void look_at_files(const PreflightOptions& options, const Recipe& recipe, RankInfo& info) {
   try {
-    facts.recipe_hash = sha256_of_file(options.recipe);
+    info.recipe_hash = sha256_of_file(options.recipe);
   } catch (const Error& error) {
-    facts.recipe_hash = std::string("nothing (") + error.what() + ")";
+    info.recipe_hash = std::string("nothing (") + error.what() + ")";
   }
-  facts.data_problem = data_problem(recipe);
+  info.data_problem = data_problem(recipe);
 }
 
-RankFacts facts_of_this_rank(Communicator& comm, const PreflightOptions& options,
-                             const std::optional<Recipe>& recipe, double clock_offset_s) {
-  const DeviceFacts device = device_of_this_rank();
-  RankFacts facts;
-  facts.rank = comm.rank();
-  facts.host = comm.host(comm.rank());
-  facts.node_rank = comm.node_rank();
-  facts.cpus = allowed_cpus();
-  facts.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  facts.threads = kHostExecution ? ExecSpace().concurrency() : 1;
-  facts.device = device.name;
-  facts.device_id = device.id;
-  facts.visible_devices = visible_devices_variable();
-  facts.clock_offset_s = clock_offset_s;
-  if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, facts);
-  return facts;
+RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
+                           const std::optional<Recipe>& recipe, double clock_offset_s) {
+  const DeviceInfo device = device_of_this_rank();
+  RankInfo info;
+  info.rank = comm.rank();
+  info.host = comm.host(comm.rank());
+  info.node_rank = comm.node_rank();
+  info.cpus = allowed_cpus();
+  info.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  info.threads = kHostExecution ? ExecSpace().concurrency() : 1;
+  info.device = device.name;
+  info.device_id = device.id;
+  info.visible_devices = visible_devices_variable();
+  info.clock_offset_s = clock_offset_s;
+  if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, info);
+  return info;
 }
 
 ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
@@ -92,13 +92,13 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   deadline.enter("the comparison of clocks");
   const double offset = measure_clock_offset(comm);
   deadline.enter("looking at files");
-  const RankFacts mine = facts_of_this_rank(comm, options, recipe, offset);
+  const RankInfo mine = info_of_this_rank(comm, options, recipe, offset);
   const auto texts = all_gather_strings(comm, to_text(mine));
   deadline.enter("looking at the run folder");
   int errors = 0;
   run_on_root(comm, [&] {
-    for (const std::string& text : texts) all.ranks.push_back(rank_facts_of(text));
-    all.job = job_facts(environment, mine.machine_cpus);
+    for (const std::string& text : texts) all.ranks.push_back(rank_info_of(text));
+    all.job = job_info(environment, mine.machine_cpus);
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;

@@ -9,31 +9,31 @@ namespace quern {
 
 using Json = nlohmann::ordered_json;
 
-std::string evaluation_report(const EvaluationFacts& facts) {
-  std::string text = fmt::format("{} on {}: loss {:.6f}", facts.checkpoint, facts.data, facts.loss);
-  if (facts.correct) {
-    text += fmt::format(
-        "  accuracy {:.2f} % ({} of {})",
-        100.0 * static_cast<double>(*facts.correct) / static_cast<double>(facts.samples),
-        *facts.correct, facts.samples);
+std::string evaluation_report(const EvaluationInfo& info) {
+  std::string text = fmt::format("{} on {}: loss {:.6f}", info.checkpoint, info.data, info.loss);
+  if (info.correct) {
+    text +=
+        fmt::format("  accuracy {:.2f} % ({} of {})",
+                    100.0 * static_cast<double>(*info.correct) / static_cast<double>(info.samples),
+                    *info.correct, info.samples);
   } else {
-    text += fmt::format("  ({} samples)", facts.samples);
+    text += fmt::format("  ({} samples)", info.samples);
   }
   return text;
 }
 
-std::string evaluation_json(const EvaluationFacts& facts) {
+std::string evaluation_json(const EvaluationInfo& info) {
   Json json;
-  json["checkpoint"] = facts.checkpoint;
-  json["data"] = facts.data;
-  json["step"] = facts.step;
-  json["samples"] = facts.samples;
-  json["loss"] = facts.loss;
-  if (facts.correct) {
-    json["correct"] = *facts.correct;
-    json["accuracy"] = static_cast<double>(*facts.correct) / static_cast<double>(facts.samples);
+  json["checkpoint"] = info.checkpoint;
+  json["data"] = info.data;
+  json["step"] = info.step;
+  json["samples"] = info.samples;
+  json["loss"] = info.loss;
+  if (info.correct) {
+    json["correct"] = *info.correct;
+    json["accuracy"] = static_cast<double>(*info.correct) / static_cast<double>(info.samples);
   }
-  json["ranks"] = facts.ranks;
+  json["ranks"] = info.ranks;
   return json.dump();
 }
 

@@ -9,7 +9,7 @@
 
 namespace quern {
 
-struct EvaluationFacts {
+struct EvaluationInfo {
   std::string checkpoint;
   std::string data;
   std::int64_t step = 0;
@@ -19,7 +19,7 @@ struct EvaluationFacts {
   int ranks = 1;
 };
 
-std::string evaluation_report(const EvaluationFacts& facts);
-std::string evaluation_json(const EvaluationFacts& facts);
+std::string evaluation_report(const EvaluationInfo& info);
+std::string evaluation_json(const EvaluationInfo& info);
 
 }  // namespace quern

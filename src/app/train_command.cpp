@@ -25,41 +25,41 @@ struct TrainOptions {
   bool dry_run = false;
 };
 
-PlanFacts facts_of(const Communicator& comm, const TrainingRun& run) {
+PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
   const TrainingStep& step = run.trainer().training_step();
   const Samples& samples = run.samples();
-  PlanFacts facts;
-  facts.ranks = comm.size();
-  facts.threads = kHostExecution ? ExecSpace().concurrency() : 1;
-  facts.device = device_of_this_rank().name;
-  facts.samples = samples.count;
-  facts.parameters = run.model().network().table().num_parameters();
-  facts.training_flop = 2.0 * static_cast<double>(run.model().network().training_macs());
-  facts.epochs = run.recipe().train.epochs;
-  facts.steps_per_epoch = step.steps_per_epoch();
-  facts.determinism = run.recipe().train.determinism;
-  facts.reduction = step.reduction_text();
-  facts.is_recorded = step.is_recorded();
-  facts.memory_bytes = step.memory_bytes();
-  facts.data_bytes = samples.num_bytes();
+  PlanInfo info;
+  info.ranks = comm.size();
+  info.threads = kHostExecution ? ExecSpace().concurrency() : 1;
+  info.device = device_of_this_rank().name;
+  info.samples = samples.count;
+  info.parameters = run.model().network().table().num_parameters();
+  info.training_flop = 2.0 * static_cast<double>(run.model().network().training_macs());
+  info.epochs = run.recipe().train.epochs;
+  info.steps_per_epoch = step.steps_per_epoch();
+  info.determinism = run.recipe().train.determinism;
+  info.reduction = step.reduction_text();
+  info.is_recorded = step.is_recorded();
+  info.memory_bytes = step.memory_bytes();
+  info.data_bytes = samples.num_bytes();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
-    PlanFacts::Batch shares{batch->samples(), batch->partition.block_size(), {}};
+    PlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};
     for (int rank = 0; rank < comm.size(); ++rank) {
       shares.samples_of_rank.push_back(batch->partition.num_samples(rank));
     }
-    facts.batches.push_back(shares);
+    info.batches.push_back(shares);
   }
-  return facts;
+  return info;
 }
 
 ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& recipe) {
   TrainingRun run(comm, recipe, {.folder = options.run_dir, .resume = options.resume});
-  const PlanFacts facts = facts_of(comm, run);
+  const PlanInfo info = info_of(comm, run);
   if (options.dry_run) {
-    log::print(to_toml(recipe) + "\n" + plan_text(facts));
+    log::print(to_toml(recipe) + "\n" + plan_text(info));
     return ExitCode::done;
   }
-  log::info(summary_text(recipe.name, facts));
+  log::info(summary_text(recipe.name, info));
   const ExitCode code = run.train();
   if (code == ExitCode::done) log::print("done: " + run.folder().path().string());
   return code;

@@ -25,18 +25,18 @@ BlockTree::BlockTree(int num_blocks) : num_blocks_(num_blocks) {
   expect(num_blocks >= 1, "at least one block");
 }
 
-BlockTree::Walk BlockTree::walk_blocks(int first, int last) const {
+BlockTree::Traversal BlockTree::traverse_blocks(int first, int last) const {
   std::vector<TreeNode> leaves;
   for (int block = first; block < last; ++block) leaves.push_back({0, block});
-  return walk_nodes(leaves);
+  return traverse_nodes(leaves);
 }
 
-BlockTree::Walk BlockTree::walk_nodes(const std::vector<TreeNode>& nodes) const {
-  Walk walk;
-  std::vector<TreeNode>& stack = walk.remain;
+BlockTree::Traversal BlockTree::traverse_nodes(const std::vector<TreeNode>& nodes) const {
+  Traversal traversal;
+  std::vector<TreeNode>& stack = traversal.roots;
   for (const TreeNode& node : nodes) {
     stack.push_back(highest_name(node, num_blocks_));
-    walk.depth = std::max(walk.depth, static_cast<int>(stack.size()));
+    traversal.depth = std::max(traversal.depth, static_cast<int>(stack.size()));
     int merges = 0;
     while (stack.size() >= 2) {
       const TreeNode right = stack.back();
@@ -47,9 +47,9 @@ BlockTree::Walk BlockTree::walk_nodes(const std::vector<TreeNode>& nodes) const 
       stack.back() = highest_name({left.level + 1, left.index / 2}, num_blocks_);
       ++merges;
     }
-    walk.merges.push_back(merges);
+    traversal.merges.push_back(merges);
   }
-  return walk;
+  return traversal;
 }
 
 }  // namespace quern

@@ -33,7 +33,7 @@ class ReductionProbe {
                  const BatchPartition& partition);
 
   /// Partials that this rank hands over.
-  int num_partials() const { return num_partials_; }
+  int num_partial_sums() const { return num_partial_sums_; }
   /// Collective.
   void reduce();
 
@@ -44,7 +44,7 @@ class ReductionProbe {
   std::unique_ptr<DeviceTransport> transport_;
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan plan_{};
-  int num_partials_ = 0;
+  int num_partial_sums_ = 0;
 };
 
 ReductionProbe::ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
@@ -52,7 +52,7 @@ ReductionProbe::ReductionProbe(Communicator& comm, Determinism mode, std::int64_
     : transport_(connect_devices(comm, CommBackend::automatic)),
       reducer_(make_reducer(comm, transport_.get(), num_floats,
                             mode == Determinism::fast ? SumOrder::ranks : SumOrder::tree)) {
-  num_partials_ = reducer_->num_partials(partition, comm.rank());
+  num_partial_sums_ = reducer_->num_partial_sums(partition, comm.rank());
   plan_ = reducer_->add_plan(partition);
   reducer_->allocate();
 }
@@ -81,7 +81,7 @@ Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
     const Model model(recipe);
     // No data is loaded: there are samples for full batches.
     const BatchRule batches = training_batches(recipe, comm.size(), kMaxGlobalBatch);
-    const BatchCut cut = batches.cut(model.network().slot_multiple());
+    const BatchCut cut = batches.cut(model.network().row_multiple());
     return Gradient{recipe.name, model.network().table().block_size() + Loss::kColumns,
                     make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size()).partition};
   });
@@ -149,7 +149,7 @@ AllreduceRow measure(Communicator& comm, const Gradient& gradient,
   return {gradient.workload,
           gradient.floats * static_cast<std::int64_t>(sizeof(float)),
           gradient.partition.num_blocks(),
-          invariant ? invariant->num_partials() : 0,
+          invariant ? invariant->num_partial_sums() : 0,
           spread(invariant),
           spread(fast),
           spread_of(transport_s)};
@@ -162,14 +162,14 @@ ExitCode bench_allreduce(Communicator& comm, const AllreduceOptions& options) {
   const std::vector<Gradient> all = gradients(comm, options);
   if (comm.size() == 1) log::warn("one rank: there is nothing to reduce (mpirun -n 2 quern ...)");
   MachineMeter meter(comm);
-  AllreduceBenchFacts facts;
-  facts.rounds = options.rounds;
+  AllreduceBenchInfo info;
+  info.rounds = options.rounds;
   for (const Gradient& gradient : all) {
     meter.measure();
-    facts.rows.push_back(measure(comm, gradient, options));
+    info.rows.push_back(measure(comm, gradient, options));
   }
-  log::print(allreduce_bench_text(meter.facts(), facts));
-  write_json_file(comm, options.json, allreduce_bench_json(meter.facts(), facts));
+  log::print(allreduce_bench_text(meter.info(), info));
+  write_json_file(comm, options.json, allreduce_bench_json(meter.info(), info));
   return ExitCode::done;
 }
 

@@ -25,7 +25,7 @@ std::string row_text(const AllreduceRow& row) {
   const double rate = static_cast<double>(row.bytes) / best->median;
   return fmt::format(
       fmt::runtime(kRow), row.workload.empty() ? "-" : row.workload, bytes_text(row.bytes),
-      row.blocks, row.partials, time_cell(row.rank_invariant_s), time_cell(row.fast_s),
+      row.blocks, row.num_partial_sums, time_cell(row.rank_invariant_s), time_cell(row.fast_s),
       time_cell(row.transport_s), fmt::format("{:.2f}", rate * 1e-9),
       ratio_cell(row.rank_invariant_s, row.fast_s), ratio_cell(best, row.transport_s));
 }
@@ -40,26 +40,26 @@ Json method_json(const AllreduceRow& row, const Spread& seconds) {
 
 }  // namespace
 
-std::string allreduce_bench_text(const MachineFacts& machine, const AllreduceBenchFacts& facts) {
+std::string allreduce_bench_text(const MachineInfo& machine, const AllreduceBenchInfo& info) {
   std::string text = fmt::format(
       "{}\ntimes in us, medians of {}, the slowest rank's; transport: its own all-reduce of the "
       "same bytes\n",
-      machine_text(machine), count_text(facts.rounds, "round"));
+      machine_text(machine), count_text(info.rounds, "round"));
   text += fmt::format(fmt::runtime(kRow), "gradient of", "bytes", "blocks", "partials",
                       "rank-invariant", "fast", "transport", "GB/s", "/ fast", "/ transp.");
-  for (const AllreduceRow& row : facts.rows) text += row_text(row);
+  for (const AllreduceRow& row : info.rows) text += row_text(row);
   text.pop_back();
   return text;
 }
 
-std::string allreduce_bench_json(const MachineFacts& machine, const AllreduceBenchFacts& facts) {
-  Json json = bench_document("allreduce", machine, facts.rounds);
-  for (const AllreduceRow& row : facts.rows) {
+std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenchInfo& info) {
+  Json json = bench_document("allreduce", machine, info.rounds);
+  for (const AllreduceRow& row : info.rows) {
     Json object;
     object["workload"] = row.workload;
     object["bytes"] = row.bytes;
     object["blocks"] = row.blocks;
-    object["partials"] = row.partials;
+    object["partials"] = row.num_partial_sums;
     if (row.rank_invariant_s) object["rank_invariant"] = method_json(row, *row.rank_invariant_s);
     if (row.fast_s) object["fast"] = method_json(row, *row.fast_s);
     object["transport"] = method_json(row, row.transport_s);

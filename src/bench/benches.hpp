@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmarks behind `quern bench`. Each is collective, prints a table and writes the figures as
+// The benchmarks after `quern bench`. Each is collective, prints a table and writes the figures as
 // a JSON document (benchmarks/README.md) where one is asked for. AgreedError (exit 2) on wrong
 // input.
 #pragma once

@@ -169,11 +169,11 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   MachineMeter meter(comm);
   meter.measure();
 
-  IoBenchFacts facts;
-  facts.folder = options.run_dir;
-  facts.rounds = options.rounds;
+  IoBenchInfo info;
+  info.folder = options.run_dir;
+  info.rounds = options.rounds;
   const ScratchFolder* here = scratch ? &*scratch : nullptr;  // rank 0 only
-  facts.rows = time_checkpoints(comm, here, options);
+  info.rows = time_checkpoints(comm, here, options);
   meter.measure();
   std::string folder = options.data;
   if (folder.empty()) {
@@ -184,10 +184,10 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
     folder = broadcast_string(comm, folder);
   }
   const std::string what = options.data.empty() ? "made up" : options.data;
-  facts.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
+  info.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
   meter.measure();
-  log::print(io_bench_text(meter.facts(), facts));
-  write_json_file(comm, options.json, io_bench_json(meter.facts(), facts));
+  log::print(io_bench_text(meter.info(), info));
+  write_json_file(comm, options.json, io_bench_json(meter.info(), info));
   return ExitCode::done;
 }
 

@@ -32,24 +32,24 @@ std::string row_text(const IoRow& row) {
 
 }  // namespace
 
-std::string io_bench_text(const MachineFacts& machine, const IoBenchFacts& facts) {
+std::string io_bench_text(const MachineInfo& machine, const IoBenchInfo& info) {
   std::string text = fmt::format(
       "{}\nin '{}', medians of {}; raw: the same bytes in one file by plain write + fsync + "
       "rename, "
       "or plain read.\nReading is from the system's cache: emptying it to read cold takes root.\n",
-      machine_text(machine), facts.folder, count_text(facts.rounds, "round"));
+      machine_text(machine), info.folder, count_text(info.rounds, "round"));
   text += fmt::format(fmt::runtime(kIoRow), "operation", "of", "bytes", "time", "range", "rate",
                       "samples", "raw", "/ raw");
-  for (const IoRow& row : facts.rows) text += row_text(row);
+  for (const IoRow& row : info.rows) text += row_text(row);
   text.pop_back();
   return text;
 }
 
-std::string io_bench_json(const MachineFacts& machine, const IoBenchFacts& facts) {
-  Json json = bench_document("io", machine, facts.rounds);
-  json["folder"] = facts.folder;
+std::string io_bench_json(const MachineInfo& machine, const IoBenchInfo& info) {
+  Json json = bench_document("io", machine, info.rounds);
+  json["folder"] = info.folder;
   json["cold"] = false;
-  for (const IoRow& row : facts.rows) {
+  for (const IoRow& row : info.rows) {
     Json object;
     object["operation"] = row.operation;
     object["of"] = row.what;

@@ -17,21 +17,21 @@ Json bandwidth_json(const MeasuredBandwidth& bandwidth) {
 
 }  // namespace
 
-Json bench_document(const std::string& name, const MachineFacts& machine, int rounds) {
+Json bench_document(const std::string& name, const MachineInfo& machine, int rounds) {
   Json json;
   json["benchmark"] = name;
-  Json& facts = json["machine"];
-  facts["processor"] = machine.processor;
-  facts["vectors"] = machine.vectors;
-  facts["device"] = machine.device;
-  facts["ranks"] = machine.ranks;
-  facts["threads"] = machine.threads;
-  facts["fma_peak_gflops"] = machine.fma_flops.median * 1e-9;
-  facts["smallest_fma_peak_gflops"] = machine.fma_flops.smallest * 1e-9;
-  facts["largest_fma_peak_gflops"] = machine.fma_flops.largest * 1e-9;
-  facts["l2"] = bandwidth_json(machine.l2);
-  facts["l3"] = bandwidth_json(machine.l3);
-  facts["memory"] = bandwidth_json(machine.memory);
+  Json& info = json["machine"];
+  info["processor"] = machine.processor;
+  info["vectors"] = machine.vectors;
+  info["device"] = machine.device;
+  info["ranks"] = machine.ranks;
+  info["threads"] = machine.threads;
+  info["fma_peak_gflops"] = machine.fma_flops.median * 1e-9;
+  info["smallest_fma_peak_gflops"] = machine.fma_flops.smallest * 1e-9;
+  info["largest_fma_peak_gflops"] = machine.fma_flops.largest * 1e-9;
+  info["l2"] = bandwidth_json(machine.l2);
+  info["l3"] = bandwidth_json(machine.l3);
+  info["memory"] = bandwidth_json(machine.memory);
   json["rounds"] = rounds;
   return json;
 }

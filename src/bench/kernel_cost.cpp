@@ -86,8 +86,8 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::conv2d_weight_sum",  // slices of a product on a device
     "quern::linalg::add_blocks",         //
     "quern::linalg::round_to_bfloat16",  //
-    "quern::linalg::relu_gate",          //
-    "quern::loss::block_tree_sum",       // a few numbers a slot
+    "quern::linalg::relu_mask",          //
+    "quern::loss::block_tree_sum",       // a few numbers a row
     "quern::optim::adam_factors",        // one number each
     "quern::optim::clip_scale",          //
     "quern::optim::set_learning_rate",   //
@@ -95,9 +95,9 @@ constexpr const char* kWithoutCost[] = {
     "quern::parallel::tree_sum",         // as many partials as the ranks hand over
     "quern::parallel::pack_slices",      //
     "quern::parallel::pack_sums",        //
-    "quern::train::begin_batch",         // one number a slot, or one number
-    "quern::train::assign_slots",        //
-    "quern::train::judge_loss",          //
+    "quern::train::begin_batch",         // one number a row, or one number
+    "quern::train::assign_rows",         //
+    "quern::train::check_loss_finite",   //
     "quern::train::add_rank_loss",       //
     "quern::train::end_batch",           //
 };
@@ -129,26 +129,26 @@ std::vector<std::string> kernels_with_declared_cost() {
   return kernels;
 }
 
-KernelCost layer_kernel_cost(const std::string& label, const LayerFacts& layer, int samples) {
+KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, int samples) {
   const LayerCost cost = layer_cost(label);
   const double units = cost.inputs * layer.input.units() + cost.outputs * layer.output.units();
   return {2.0 * cost.products * static_cast<double>(layer.macs) * samples,
           kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights))};
 }
 
-std::string layer_kernel_shape(const LayerFacts& layer, int samples) {
+std::string layer_kernel_shape(const LayerInfo& layer, int samples) {
   return std::to_string(samples) + " x " + to_string(layer.input) + " -> " +
          to_string(layer.output);
 }
 
-KernelCost step_kernel_cost(const std::string& label, const StepFacts& step, int samples) {
+KernelCost step_kernel_cost(const std::string& label, const StepInfo& step, int samples) {
   const StepCost cost = step_cost(label);
   return {0, kFloat * (cost.parameters * static_cast<double>(step.parameters) +
                        cost.outputs * step.output.units() * samples) +
                  cost.bytes_of_unit * step.input.units() * samples};
 }
 
-std::string step_kernel_shape(const std::string& label, const StepFacts& step, int samples) {
+std::string step_kernel_shape(const std::string& label, const StepInfo& step, int samples) {
   const StepCost cost = step_cost(label);
   if (cost.parameters > 0) return std::to_string(step.parameters);
   if (cost.outputs > 0) return std::to_string(samples) + " x " + to_string(step.output);
@@ -172,7 +172,7 @@ const char* to_string(Bound bound) {
   return "-";
 }
 
-Roofline roofline(const KernelCost& cost, const MachineFacts& machine) {
+Roofline roofline(const KernelCost& cost, const MachineInfo& machine) {
   if (cost.bytes <= 0) return {};
   Roofline line{0, Bound::memory, machine.memory.rate.median};
   if (cost.bytes <= static_cast<double>(machine.l2.cache_bytes)) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
-#include "bench/machine_facts.hpp"
+#include "bench/machine_info.hpp"
 
 namespace quern {
 
@@ -21,7 +21,7 @@ struct KernelCost {
 /// functions below say nothing: KernelCost{}.
 std::vector<std::string> kernels_with_declared_cost();
 
-struct LayerFacts {
+struct LayerInfo {
   Shape input;
   Shape output;
   std::int64_t macs = 0;     ///< of one sample
@@ -29,35 +29,35 @@ struct LayerFacts {
 };
 
 /// One call of a kernel of this layer for `samples` samples.
-KernelCost layer_kernel_cost(const std::string& label, const LayerFacts& layer, int samples);
+KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, int samples);
 
 /// "128 x [784] -> [10]"
-std::string layer_kernel_shape(const LayerFacts& layer, int samples);
+std::string layer_kernel_shape(const LayerInfo& layer, int samples);
 
-struct StepFacts {
+struct StepInfo {
   Shape input;
   Shape output;
   std::int64_t parameters = 0;  ///< floats of the flat block
 };
 
 /// One call of a kernel of no layer: batch, loss, optimizer.
-KernelCost step_kernel_cost(const std::string& label, const StepFacts& step, int samples);
+KernelCost step_kernel_cost(const std::string& label, const StepInfo& step, int samples);
 
 /// What such a kernel works on: "128 x [10]", or a number of floats; "" when that is not known.
-std::string step_kernel_shape(const std::string& label, const StepFacts& step, int samples);
+std::string step_kernel_shape(const std::string& label, const StepInfo& step, int samples);
 
 enum class Bound { unknown, fma, l2, l3, memory };
 /// "FMA", "L2", "L3", "memory", "-"
 const char* to_string(Bound bound);
 
 /// The least time that a machine with these peaks needs, and which peak that is. The bandwidth is
-/// that of the smallest cache that could hold the kernel's data: where they really were before,
-/// nobody knows.
+/// that of the smallest cache that could hold the kernel's data: where they really were before is
+/// unknown.
 struct Roofline {
   double seconds = 0;  ///< 0: nothing is known
   Bound bound = Bound::unknown;
   double bytes_per_s = 0;  ///< the bandwidth that counts
 };
-Roofline roofline(const KernelCost& cost, const MachineFacts& machine);
+Roofline roofline(const KernelCost& cost, const MachineInfo& machine);
 
 }  // namespace quern

@@ -71,21 +71,20 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
 // What the region of a layer adds to a row.
 void describe_layer(const BenchWorkload& workload, const Layer& layer, int samples,
                     KernelRow& row) {
-  LayerFacts facts{layer.input_shape(), layer.output_shape(), layer.macs(), 0};
+  LayerInfo info{layer.input_shape(), layer.output_shape(), layer.macs(), 0};
   for (const ParameterEntry& entry : workload.model.network().table().entries()) {
-    if (entry.name.rfind(layer.name() + ".", 0) == 0) facts.weights += entry.count;
+    if (entry.name.rfind(layer.name() + ".", 0) == 0) info.weights += entry.count;
   }
   row.layer = layer.name();
-  row.shape = layer_kernel_shape(facts, samples);
-  row.cost = layer_kernel_cost(row.kernel, facts, samples);
+  row.shape = layer_kernel_shape(info, samples);
+  row.cost = layer_kernel_cost(row.kernel, info, samples);
 }
 
 void describe_rest(const BenchWorkload& workload, int samples, KernelRow& row) {
   const Network& network = workload.model.network();
-  const StepFacts facts{network.input_shape(), network.output_shape(),
-                        network.table().block_size()};
-  row.shape = step_kernel_shape(row.kernel, facts, samples);
-  row.cost = step_kernel_cost(row.kernel, facts, samples);
+  const StepInfo info{network.input_shape(), network.output_shape(), network.table().block_size()};
+  row.shape = step_kernel_shape(row.kernel, info, samples);
+  row.cost = step_kernel_cost(row.kernel, info, samples);
 }
 
 KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int samples) {
@@ -107,25 +106,25 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
   return row;
 }
 
-KernelsBenchFacts describe(const BenchWorkload& workload, const Measurements& measured,
-                           const LabelFilter& filter, int rounds) {
-  KernelsBenchFacts facts;
-  facts.workload = workload.recipe.name;
-  facts.global_batch = workload.step.full_batch().samples();
-  facts.samples = workload.step.full_batch().num_samples;
-  facts.steps = measured.steps;
-  facts.rounds = rounds;
-  facts.step_s = spread_of(measured.step_s);
-  facts.profiled_step_s = spread_of(measured.profiled_step_s);
-  facts.kernels_s = spread_of(measured.kernels_s);
+KernelsBenchInfo describe(const BenchWorkload& workload, const Measurements& measured,
+                          const LabelFilter& filter, int rounds) {
+  KernelsBenchInfo info;
+  info.workload = workload.recipe.name;
+  info.global_batch = workload.step.full_batch().samples();
+  info.samples = workload.step.full_batch().num_samples;
+  info.steps = measured.steps;
+  info.rounds = rounds;
+  info.step_s = spread_of(measured.step_s);
+  info.profiled_step_s = spread_of(measured.profiled_step_s);
+  info.kernels_s = spread_of(measured.kernels_s);
   const std::vector<std::string> known = kernels_with_declared_cost();
   for (const Measured& kernel : measured.kernels) {
-    const KernelRow row = make_row(workload, kernel, facts.samples);
+    const KernelRow row = make_row(workload, kernel, info.samples);
     if (std::find(known.begin(), known.end(), row.kernel) == known.end())
       log::warn("no cost is declared for the kernel '" + row.kernel + "': its rate is not shown");
-    if (filter.finds(row.layer + " " + row.kernel)) facts.rows.push_back(row);
+    if (filter.finds(row.layer + " " + row.kernel)) info.rows.push_back(row);
   }
-  return facts;
+  return info;
 }
 
 }  // namespace
@@ -134,17 +133,17 @@ ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
   const LabelFilter filter = agree(comm, [&] { return LabelFilter(options.filter); });
   check_json_file(comm, options.json);
   MachineMeter meter(comm);
-  std::vector<KernelsBenchFacts> all;
+  std::vector<KernelsBenchInfo> all;
   for (const std::string& recipe : recipes_or_default(comm, options.recipes)) {
     BenchWorkload workload(comm, recipe, options.overrides);
     all.push_back(
         describe(workload, measure(comm, workload, meter, options), filter, options.rounds));
   }
-  const MachineFacts machine = meter.facts();
+  const MachineInfo machine = meter.info();
   log::print(machine_text(machine));
   if (comm.size() > 1) log::print("kernels: those of rank 0, rates against its part of the peaks");
-  for (const KernelsBenchFacts& facts : all) {
-    log::print("\n" + kernels_bench_text(per_rank(machine), facts));
+  for (const KernelsBenchInfo& info : all) {
+    log::print("\n" + kernels_bench_text(per_rank(machine), info));
   }
   write_json_file(comm, options.json, kernels_bench_json(machine, all));
   return ExitCode::done;

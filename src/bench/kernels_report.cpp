@@ -25,7 +25,7 @@ std::string percent(double fraction) {
 using Cells = std::array<std::string, 9>;
 constexpr std::size_t kTextCells = 3;  // the rest are numbers
 
-Cells row_cells(const MachineFacts& machine, const KernelRow& row, double step_s) {
+Cells row_cells(const MachineInfo& machine, const KernelRow& row, double step_s) {
   const std::size_t colons = row.kernel.find("::");  // "quern::" says nothing here
   const std::string label =
       colons == std::string::npos ? row.kernel : row.kernel.substr(colons + 2);
@@ -59,7 +59,7 @@ std::string table_text(const std::vector<Cells>& rows) {
   return text;
 }
 
-Json row_json(const MachineFacts& machine, const KernelRow& row, double step_s) {
+Json row_json(const MachineInfo& machine, const KernelRow& row, double step_s) {
   const Roofline line = roofline(row.cost, machine);
   const double time_s = row.time_s.median;
   const double bytes_per_s = row.cost.bytes / time_s;
@@ -89,37 +89,37 @@ Json row_json(const MachineFacts& machine, const KernelRow& row, double step_s) 
 
 }  // namespace
 
-std::string kernels_bench_text(const MachineFacts& machine, const KernelsBenchFacts& facts) {
-  const double step_s = facts.profiled_step_s.median;
-  const double outside_s = step_s - facts.kernels_s.median;
+std::string kernels_bench_text(const MachineInfo& machine, const KernelsBenchInfo& info) {
+  const double step_s = info.profiled_step_s.median;
+  const double outside_s = step_s - info.kernels_s.median;
   std::vector<Cells> rows = {
       {"layer", "kernel", "shape", "us/step", "of step", "Gflop/s", "GB/s", "limit", "of limit"}};
-  for (const KernelRow& row : facts.rows) rows.push_back(row_cells(machine, row, step_s));
+  for (const KernelRow& row : info.rows) rows.push_back(row_cells(machine, row, step_s));
   return fmt::format(
       "{}: batch of {}, {} of {}\n{}step {} = kernels {} + outside of kernels {} ({:.1f} %); "
       "without profiling a step takes {} ({} to {})",
-      facts.workload, facts.global_batch, count_text(facts.rounds, "round"),
-      count_text(facts.steps, "step"), table_text(rows), time_text(step_s),
-      time_text(facts.kernels_s.median), time_text(outside_s), 100 * outside_s / step_s,
-      time_text(facts.step_s.median), time_text(facts.step_s.smallest),
-      time_text(facts.step_s.largest));
+      info.workload, info.global_batch, count_text(info.rounds, "round"),
+      count_text(info.steps, "step"), table_text(rows), time_text(step_s),
+      time_text(info.kernels_s.median), time_text(outside_s), 100 * outside_s / step_s,
+      time_text(info.step_s.median), time_text(info.step_s.smallest),
+      time_text(info.step_s.largest));
 }
 
-std::string kernels_bench_json(const MachineFacts& machine,
-                               const std::vector<KernelsBenchFacts>& workloads) {
+std::string kernels_bench_json(const MachineInfo& machine,
+                               const std::vector<KernelsBenchInfo>& workloads) {
   Json json = bench_document("kernels", machine, workloads.front().rounds);
-  for (const KernelsBenchFacts& facts : workloads) {
+  for (const KernelsBenchInfo& info : workloads) {
     Json workload;
-    workload["workload"] = facts.workload;
-    workload["global_batch"] = facts.global_batch;
-    workload["samples_of_rank"] = facts.samples;
-    workload["steps"] = facts.steps;
-    add_time(workload, "step", facts.step_s);
-    add_time(workload, "profiled_step", facts.profiled_step_s);
-    add_time(workload, "all_kernels", facts.kernels_s);
+    workload["workload"] = info.workload;
+    workload["global_batch"] = info.global_batch;
+    workload["samples_of_rank"] = info.samples;
+    workload["steps"] = info.steps;
+    add_time(workload, "step", info.step_s);
+    add_time(workload, "profiled_step", info.profiled_step_s);
+    add_time(workload, "all_kernels", info.kernels_s);
     workload["kernels"] = Json::array();
-    for (const KernelRow& row : facts.rows) {
-      workload["kernels"].push_back(row_json(machine, row, facts.profiled_step_s.median));
+    for (const KernelRow& row : info.rows) {
+      workload["kernels"].push_back(row_json(machine, row, info.profiled_step_s.median));
     }
     json["workloads"].push_back(workload);
   }

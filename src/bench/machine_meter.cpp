@@ -33,21 +33,21 @@ void MachineMeter::measure() {
   }
 }
 
-MachineFacts MachineMeter::facts() const {
+MachineInfo MachineMeter::info() const {
   const auto of = [](const Probe& probe) {
     return MeasuredBandwidth{probe.cache_bytes, probe.array_bytes, spread_of(probe.rates)};
   };
-  MachineFacts facts;
-  facts.processor = processor_name();
-  facts.vectors = vector_instructions();
-  facts.device = ExecSpace::name();
-  facts.ranks = comm_.size();
-  facts.threads = exec_.concurrency();
-  facts.fma_flops = spread_of(fma_flops_);
-  facts.l2 = of(probes_[0]);
-  facts.l3 = of(probes_[1]);
-  facts.memory = of(probes_[2]);
-  return facts;
+  MachineInfo info;
+  info.processor = processor_name();
+  info.vectors = vector_instructions();
+  info.device = ExecSpace::name();
+  info.ranks = comm_.size();
+  info.threads = exec_.concurrency();
+  info.fma_flops = spread_of(fma_flops_);
+  info.l2 = of(probes_[0]);
+  info.l3 = of(probes_[1]);
+  info.memory = of(probes_[2]);
+  return info;
 }
 
 }  // namespace quern

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "bench/machine_facts.hpp"
+#include "bench/machine_info.hpp"
 #include "bench/memory_bandwidth.hpp"
 #include "comm/communicator.hpp"
 
@@ -21,7 +21,7 @@ class MachineMeter {
   void measure();
 
   /// Medians of all measurements so far (at least one).
-  MachineFacts facts() const;
+  MachineInfo info() const;
 
  private:
   struct Probe {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "bench/kernel_cost.hpp"
-#include "bench/machine_facts.hpp"
+#include "bench/machine_info.hpp"
 
 namespace quern {
 
 /// Two lines: what it ran on, and the peaks.
-std::string machine_text(const MachineFacts& machine);
+std::string machine_text(const MachineInfo& machine);
 
 /// "1.50 us", "23.4 ms", "1.20 s": three digits.
 std::string time_text(double seconds);
@@ -22,7 +22,7 @@ std::string rate_text(double bytes_per_s);
 /// "2 ranks"
 std::string count_text(std::int64_t count, const std::string& noun);
 
-struct StepBenchFacts {
+struct StepBenchInfo {
   std::string workload;
   int global_batch = 0;
   std::int64_t steps = 0;  ///< timed steps of a round
@@ -35,8 +35,8 @@ struct StepBenchFacts {
   double flops() const { return flop_per_sample * samples_per_s(); }
 };
 
-std::string step_bench_text(const MachineFacts& machine, const StepBenchFacts& facts);
-std::string step_bench_json(const MachineFacts& machine, const StepBenchFacts& facts);
+std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info);
+std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& info);
 
 /// A kernel of a training step; all figures are those of one step, all its calls together.
 struct KernelRow {
@@ -48,7 +48,7 @@ struct KernelRow {
   KernelCost cost;
 };
 
-struct KernelsBenchFacts {
+struct KernelsBenchInfo {
   std::string workload;
   int global_batch = 0;
   int samples = 0;  ///< of the rank whose kernels these are
@@ -62,28 +62,28 @@ struct KernelsBenchFacts {
 
 /// `machine`: the part of one rank. `rows` are all that `filter` (a regular expression; "" for all)
 /// finds in "layer label".
-std::string kernels_bench_text(const MachineFacts& machine, const KernelsBenchFacts& facts);
-std::string kernels_bench_json(const MachineFacts& machine,
-                               const std::vector<KernelsBenchFacts>& workloads);
+std::string kernels_bench_text(const MachineInfo& machine, const KernelsBenchInfo& info);
+std::string kernels_bench_json(const MachineInfo& machine,
+                               const std::vector<KernelsBenchInfo>& workloads);
 
 /// One size of gradient. Times are those of one reduction, the slowest rank's.
 struct AllreduceRow {
   std::string workload;  ///< recipe whose gradient this is, or ""
   std::int64_t bytes = 0;
-  int blocks = 0;    ///< micro-blocks of the batch
-  int partials = 0;  ///< that rank 0 hands over in rank-invariant mode
+  int blocks = 0;            ///< micro-blocks of the batch
+  int num_partial_sums = 0;  ///< that rank 0 hands over in rank-invariant mode
   std::optional<Spread> rank_invariant_s;
   std::optional<Spread> fast_s;
   Spread transport_s;  ///< the communicator's own all-reduce of the same bytes
 };
 
-struct AllreduceBenchFacts {
+struct AllreduceBenchInfo {
   int rounds = 0;
   std::vector<AllreduceRow> rows;
 };
 
-std::string allreduce_bench_text(const MachineFacts& machine, const AllreduceBenchFacts& facts);
-std::string allreduce_bench_json(const MachineFacts& machine, const AllreduceBenchFacts& facts);
+std::string allreduce_bench_text(const MachineInfo& machine, const AllreduceBenchInfo& info);
+std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenchInfo& info);
 
 /// One operation on files, and the same bytes moved by the system's plain calls.
 struct IoRow {
@@ -95,13 +95,13 @@ struct IoRow {
   Spread raw_s;
 };
 
-struct IoBenchFacts {
+struct IoBenchInfo {
   std::string folder;
   int rounds = 0;
   std::vector<IoRow> rows;
 };
 
-std::string io_bench_text(const MachineFacts& machine, const IoBenchFacts& facts);
-std::string io_bench_json(const MachineFacts& machine, const IoBenchFacts& facts);
+std::string io_bench_text(const MachineInfo& machine, const IoBenchInfo& info);
+std::string io_bench_json(const MachineInfo& machine, const IoBenchInfo& info);
 
 }  // namespace quern

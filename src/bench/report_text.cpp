@@ -16,7 +16,7 @@ std::string three_digits(double value) {
 
 }  // namespace
 
-std::string machine_text(const MachineFacts& machine) {
+std::string machine_text(const MachineInfo& machine) {
   return fmt::format(
       "{}, {} x {}, {} for {}\nmeasured between the rounds: FMA peak {:.1f} Gflop/s; read "
       "bandwidth "

@@ -23,20 +23,20 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   };
 
   const double first = time_steps(options.warmup);
-  StepBenchFacts facts;
-  facts.steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
+  StepBenchInfo info;
+  info.steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
   std::vector<double> seconds;
   for (int round = 0; round < options.rounds; ++round) {
     meter.measure();
-    seconds.push_back(time_steps(static_cast<int>(facts.steps)));
+    seconds.push_back(time_steps(static_cast<int>(info.steps)));
   }
-  facts.workload = workload.recipe.name;
-  facts.global_batch = workload.step.full_batch().samples();
-  facts.rounds = options.rounds;
-  facts.step_s = spread_of(seconds);
-  facts.flop_per_sample = 2.0 * static_cast<double>(workload.model.network().training_macs());
-  log::print(step_bench_text(meter.facts(), facts));
-  write_json_file(comm, options.json, step_bench_json(meter.facts(), facts));
+  info.workload = workload.recipe.name;
+  info.global_batch = workload.step.full_batch().samples();
+  info.rounds = options.rounds;
+  info.step_s = spread_of(seconds);
+  info.flop_per_sample = 2.0 * static_cast<double>(workload.model.network().training_macs());
+  log::print(step_bench_text(meter.info(), info));
+  write_json_file(comm, options.json, step_bench_json(meter.info(), info));
   return ExitCode::done;
 }
 

@@ -7,29 +7,29 @@
 
 namespace quern {
 
-std::string step_bench_text(const MachineFacts& machine, const StepBenchFacts& facts) {
+std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info) {
   return fmt::format(
       "{}\n{}: {:.0f} samples/s, {} a step of {} samples (median of {} of {}, {} to {}), "
       "{:.2f} s per epoch of {}\n{:.1f} Gflop/s, {:.1f} % of the FMA peak",
-      machine_text(machine), facts.workload, facts.samples_per_s(), time_text(facts.step_s.median),
-      facts.global_batch, count_text(facts.rounds, "round"), count_text(facts.steps, "step"),
-      time_text(facts.step_s.smallest), time_text(facts.step_s.largest),
-      static_cast<double>(facts.epoch_samples) / facts.samples_per_s(), facts.epoch_samples,
-      facts.flops() * 1e-9, 100 * facts.flops() / machine.fma_flops.median);
+      machine_text(machine), info.workload, info.samples_per_s(), time_text(info.step_s.median),
+      info.global_batch, count_text(info.rounds, "round"), count_text(info.steps, "step"),
+      time_text(info.step_s.smallest), time_text(info.step_s.largest),
+      static_cast<double>(info.epoch_samples) / info.samples_per_s(), info.epoch_samples,
+      info.flops() * 1e-9, 100 * info.flops() / machine.fma_flops.median);
 }
 
-std::string step_bench_json(const MachineFacts& machine, const StepBenchFacts& facts) {
-  Json json = bench_document("step", machine, facts.rounds);
-  json["workload"] = facts.workload;
-  json["global_batch"] = facts.global_batch;
-  json["steps"] = facts.steps;
-  add_time(json, "step", facts.step_s);
-  json["samples_per_s"] = facts.samples_per_s();
-  json["epoch_samples"] = facts.epoch_samples;
-  json["seconds_per_epoch"] = static_cast<double>(facts.epoch_samples) / facts.samples_per_s();
-  json["gflops"] = facts.flops() * 1e-9;
+std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& info) {
+  Json json = bench_document("step", machine, info.rounds);
+  json["workload"] = info.workload;
+  json["global_batch"] = info.global_batch;
+  json["steps"] = info.steps;
+  add_time(json, "step", info.step_s);
+  json["samples_per_s"] = info.samples_per_s();
+  json["epoch_samples"] = info.epoch_samples;
+  json["seconds_per_epoch"] = static_cast<double>(info.epoch_samples) / info.samples_per_s();
+  json["gflops"] = info.flops() * 1e-9;
   json["peak_gflops"] = machine.fma_flops.median * 1e-9;
-  json["fraction_of_peak"] = facts.flops() / machine.fma_flops.median;
+  json["fraction_of_peak"] = info.flops() / machine.fma_flops.median;
   return json.dump(2);
 }
 

@@ -19,7 +19,7 @@ struct NamedTensor {
 };
 
 /// One state array of the optimizer ("exp_avg"), with a tensor for each parameter.
-struct OptimizerSlot {
+struct OptimizerTensors {
   std::string name;
   std::vector<NamedTensor> tensors;
 };
@@ -50,7 +50,7 @@ struct RunOrigin {
 
 struct CheckpointState {
   std::vector<NamedTensor> model;  ///< in network order
-  std::vector<OptimizerSlot> optimizer;
+  std::vector<OptimizerTensors> optimizer;
   TrainingProgress progress;
   RunOrigin origin;
 };

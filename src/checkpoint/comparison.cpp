@@ -21,9 +21,9 @@ TensorsByPath tensors_by_path(const CheckpointState& state) {
   for (const NamedTensor& tensor : state.model) {
     tensors.emplace_back(model_dataset_path(tensor.name), &tensor);
   }
-  for (const OptimizerSlot& slot : state.optimizer) {
-    for (const NamedTensor& tensor : slot.tensors) {
-      tensors.emplace_back(optimizer_dataset_path(slot.name, tensor.name), &tensor);
+  for (const OptimizerTensors& state_array : state.optimizer) {
+    for (const NamedTensor& tensor : state_array.tensors) {
+      tensors.emplace_back(optimizer_dataset_path(state_array.name, tensor.name), &tensor);
     }
   }
   return tensors;

@@ -44,11 +44,11 @@ std::string model_dataset_path(const std::string& tensor) {
   return path_below(std::string(kModel), tensor);
 }
 
-std::string optimizer_dataset_path(const std::string& slot, const std::string& tensor) {
-  if (!is_usable(slot, '/') || slot.find('/') != std::string::npos) {
-    throw Error(fmt::format("optimizer state cannot be stored under the name '{}'", slot));
+std::string optimizer_dataset_path(const std::string& state_array, const std::string& tensor) {
+  if (!is_usable(state_array, '/') || state_array.find('/') != std::string::npos) {
+    throw Error(fmt::format("optimizer state cannot be stored under the name '{}'", state_array));
   }
-  return path_below(fmt::format("{}{}/", kOptimizer, slot), tensor);
+  return path_below(fmt::format("{}{}/", kOptimizer, state_array), tensor);
 }
 
 std::optional<DatasetOwner> owner_of_dataset(const std::string& path) {
@@ -58,8 +58,8 @@ std::optional<DatasetOwner> owner_of_dataset(const std::string& path) {
   } else if (path.starts_with(kOptimizer)) {
     const std::size_t end = path.find('/', kOptimizer.size());
     if (end == std::string::npos) return std::nullopt;
-    owner.slot = path.substr(kOptimizer.size(), end - kOptimizer.size());
-    if (!is_usable(owner.slot, '/')) return std::nullopt;
+    owner.state_array = path.substr(kOptimizer.size(), end - kOptimizer.size());
+    if (!is_usable(owner.state_array, '/')) return std::nullopt;
     owner.tensor = path.substr(end + 1);
   } else {
     return std::nullopt;

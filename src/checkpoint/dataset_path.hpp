@@ -10,10 +10,10 @@ namespace quern {
 
 /// Throws Error when a part of the name is empty or no HDF5 name.
 std::string model_dataset_path(const std::string& tensor);
-std::string optimizer_dataset_path(const std::string& slot, const std::string& tensor);
+std::string optimizer_dataset_path(const std::string& state_array, const std::string& tensor);
 
 struct DatasetOwner {
-  std::string slot;  ///< empty: the model
+  std::string state_array;  ///< empty: the model
   std::string tensor;
 };
 

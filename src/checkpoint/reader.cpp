@@ -113,12 +113,13 @@ std::vector<float> read_values(const H5File& file, const ManifestEntry& entry,
   return values;
 }
 
-std::vector<NamedTensor>& tensors_of_slot(CheckpointState& state, const std::string& slot) {
-  if (slot.empty()) return state.model;
-  const auto found = std::find_if(state.optimizer.begin(), state.optimizer.end(),
-                                  [&](const OptimizerSlot& known) { return known.name == slot; });
+std::vector<NamedTensor>& tensors_of(CheckpointState& state, const std::string& state_array) {
+  if (state_array.empty()) return state.model;
+  const auto found =
+      std::find_if(state.optimizer.begin(), state.optimizer.end(),
+                   [&](const OptimizerTensors& known) { return known.name == state_array; });
   if (found != state.optimizer.end()) return found->tensors;
-  return state.optimizer.emplace_back(OptimizerSlot{slot, {}}).tensors;
+  return state.optimizer.emplace_back(OptimizerTensors{state_array, {}}).tensors;
 }
 
 void read_dataset(const H5File& file, const ManifestEntry& entry, std::int64_t& bytes_left,
@@ -129,7 +130,7 @@ void read_dataset(const H5File& file, const ManifestEntry& entry, std::int64_t& 
                             entry.path));
   }
   result.storage.push_back(read_values(file, entry, bytes_left));
-  tensors_of_slot(result.state, owner->slot)
+  tensors_of(result.state, owner->state_array)
       .push_back({owner->tensor, entry.shape, result.storage.back()});
 }
 

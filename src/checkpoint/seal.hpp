@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seal behind the end of the HDF5 data: one SHA-256 of every byte that no tensor occupies. HDF5
+// The seal after the end of the HDF5 data: one SHA-256 of every byte that no tensor occupies. HDF5
 // itself crashes or hangs on some damaged files (a flipped length of a string suffices), so the
 // structure is verified before HDF5 sees it; the tensors have digests of their own in the manifest.
 // HDF5 ignores what follows its end of file. docs/formats.md defines the bytes.

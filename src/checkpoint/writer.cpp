@@ -38,9 +38,9 @@ void make_folder(const fs::path& folder) {
 template <class Visitor>
 void for_each_dataset(const CheckpointState& state, const Visitor& visit) {
   for (const NamedTensor& tensor : state.model) visit(model_dataset_path(tensor.name), tensor);
-  for (const OptimizerSlot& slot : state.optimizer) {
-    for (const NamedTensor& tensor : slot.tensors) {
-      visit(optimizer_dataset_path(slot.name, tensor.name), tensor);
+  for (const OptimizerTensors& state_array : state.optimizer) {
+    for (const NamedTensor& tensor : state_array.tensors) {
+      visit(optimizer_dataset_path(state_array.name, tensor.name), tensor);
     }
   }
 }

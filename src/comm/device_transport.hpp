@@ -24,7 +24,7 @@ class OtherRankError : public Error {
 };
 
 /// What the gradient needs, and no more. Buffers are kernel memory: the spans are never read here
-/// except by transports that say so. A call puts the exchange behind everything that is on the
+/// except by transports that say so. A call puts the exchange after everything that is on the
 /// stream, and may return before it is done; what follows on the stream sees the result. All ranks
 /// make the same calls in the same order. Errors that a call itself sees are thrown as Error, those
 /// that come later by check(). The host-memory Communicator must not carry device memory meanwhile,
@@ -65,7 +65,7 @@ class DeviceTransport {
   /// wait.
   virtual void check() {}
 
-  /// Gives up exchanges under way, so that nobody waits for them for ever. Nothing else may be
+  /// Gives up exchanges under way, so that nobody waits for them forever. Nothing else may be
   /// called afterwards. The transport must outlive the graphs that hold its exchanges, all the more
   /// after this. Not collective: call it before the ranks agree on an error.
   virtual void abort() noexcept {}

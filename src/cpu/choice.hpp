@@ -13,8 +13,8 @@ namespace quern::cpu {
 inline constexpr const char* kWishVariable = "QUERN_CPU";
 
 /// The level that `wish` (null or "": none) names, if it is one of `built` that `machine` runs.
-/// Otherwise the best such level, and whoever is started finds fault with the wish (check_wish()):
-/// it knows its rank. Nothing of `built` runs on `machine`: the first of `built`.
+/// Otherwise the best such level, and the program that is started reports the bad wish
+/// (check_wish()): it knows its rank. Nothing of `built` runs on `machine`: the first of `built`.
 Level choose(const std::vector<Level>& built, Level machine, const char* wish);
 
 /// InputError unless `wish` is null, "" or the name of `taken`.

@@ -24,7 +24,7 @@ std::string id_of(std::span<const char> uuid) {
 
 }  // namespace
 
-DeviceFacts device_of_this_rank() {
+DeviceInfo device_of_this_rank() {
 #if defined(KOKKOS_ENABLE_CUDA)
   const cudaDeviceProp& device = Kokkos::Cuda().cuda_device_prop();
   return {device.name, id_of(device.uuid.bytes)};
@@ -52,7 +52,7 @@ std::optional<std::int64_t> available_device_memory() {
 
 #else
 
-DeviceFacts device_of_this_rank() {
+DeviceInfo device_of_this_rank() {
   return {ExecSpace::name(), ""};
 }
 

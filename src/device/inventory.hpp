@@ -9,12 +9,12 @@
 namespace quern {
 
 /// What runs this rank's kernels. Kokkos must be running.
-struct DeviceFacts {
+struct DeviceInfo {
   std::string name;
   std::string id;  ///< unique among the devices of all nodes; empty for host back ends
 };
 
-DeviceFacts device_of_this_rank();
+DeviceInfo device_of_this_rank();
 
 /// What the driver offers this process. Works before Kokkos starts.
 struct DeviceCount {

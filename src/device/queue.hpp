@@ -12,7 +12,7 @@ namespace quern {
 /// there is one queue only, and this is it.
 ExecSpace make_instance();
 
-/// The cudaStream_t or hipStream_t behind an instance, for libraries. Where kernels run on the host
+/// The cudaStream_t or hipStream_t after an instance, for libraries. Where kernels run on the host
 /// it is null, and everything on `exec` is done on return: libraries read the memory at once.
 void* stream_handle(const ExecSpace& exec);
 

@@ -10,7 +10,7 @@ namespace quern {
 
 /// On a device the first call runs the work as it is (libraries make their workspaces then), the
 /// second records it as a graph, and from then on one launch replays it: what the work read from
-/// the host when it was recorded (extents, pointers, plain arguments) stays for ever, so whatever
+/// the host when it was recorded (extents, pointers, plain arguments) stays forever, so whatever
 /// changes must lie in memory that the kernels read. Where kernels run on the host, every call just
 /// does the work.
 class StepGraph {

@@ -39,9 +39,9 @@ struct AvgPoolForward {
   }
 };
 
-/// Spreads dy over the windows of one plane, adding where windows overlap. Size as above; Gated:
-/// x is a ReLU's output, whose slope is applied.
-template <int Size, bool Gated>
+/// Spreads dy over the windows of one plane, adding where windows overlap. Size as above; Masked:
+/// x is a ReLU's output, whose derivative is applied.
+template <int Size, bool Masked>
 struct AvgPoolBackward {
   PoolWindow window;
   const float* x;
@@ -50,35 +50,37 @@ struct AvgPoolBackward {
   float factor;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
-    const float* slope = dy + plane * window.out_plane();
+    const float* gradient = dy + plane * window.out_plane();
     const std::int64_t begin = plane * window.plane();
     if (!window.tiles_the_plane())
       for (std::int64_t i = begin; i < begin + window.plane(); ++i) dx[i] = 0;
     for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes) {
+      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
         if (window.windows_overlap())
-          spread<true>(slope, x + begin + window.begin(oh, ow), dx + begin + window.begin(oh, ow));
+          spread<true>(gradient, x + begin + window.begin(oh, ow),
+                       dx + begin + window.begin(oh, ow));
         else
-          spread<false>(slope, x + begin + window.begin(oh, ow), dx + begin + window.begin(oh, ow));
+          spread<false>(gradient, x + begin + window.begin(oh, ow),
+                        dx + begin + window.begin(oh, ow));
       }
   }
 
   template <bool Add>
-  KOKKOS_INLINE_FUNCTION void spread(const float* KOKKOS_RESTRICT slope,
-                                     const float* KOKKOS_RESTRICT gate,
+  KOKKOS_INLINE_FUNCTION void spread(const float* KOKKOS_RESTRICT gradient,
+                                     const float* KOKKOS_RESTRICT mask,
                                      float* KOKKOS_RESTRICT out) const {
     const int size = Size > 0 ? Size : window.size;
     const int row = window.width * kLanes;
     float share[kLanes];
-    for (int l = 0; l < kLanes; ++l) share[l] = slope[l] * factor;
+    for (int l = 0; l < kLanes; ++l) share[l] = gradient[l] * factor;
     for (int kh = 0; kh < size; ++kh)
       for (int kw = 0; kw < size; ++kw) {
-        const float* cell_gate = gate + (kh * row + kw * kLanes);
+        const float* cell_mask = mask + (kh * row + kw * kLanes);
         float* cell = out + (kh * row + kw * kLanes);
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
           // Read outside the choice: a conditional load would keep the loop from vectorising.
-          const float read = Gated ? cell_gate[l] : 1.0f;
+          const float read = Masked ? cell_mask[l] : 1.0f;
           const float passed = read <= 0 ? 0.0f : share[l];
           cell[l] = Add ? cell[l] + passed : passed;
         }
@@ -98,7 +100,7 @@ AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
 
 void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
-  expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
+  expect(x.layout == Layout::nchw16n && y.layout == Layout::nchw16n, "activations in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for(
         "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
@@ -113,7 +115,7 @@ void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
 void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
-  expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
+  expect(dx.layout == Layout::nchw16n && dy.layout == Layout::nchw16n, "gradients in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for(
         "quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),

@@ -7,15 +7,15 @@
 
 namespace quern {
 
-/// Square windows, no padding, sizes rounded down; works in lanes. Input that no window covers has
-/// a gradient of zero.
+/// Square windows, no padding, sizes rounded down; works in nchw16n. Input that no window covers
+/// has a gradient of zero.
 class AvgPool2d final : public Layer {
  public:
   /// Throws InputError when the window does not fit into the input.
   AvgPool2d(const LayerSpec& spec, const Shape& input);
 
-  Layout input_layout(Layout) const override { return Layout::lanes; }
-  Layout output_layout(Layout) const override { return Layout::lanes; }
+  Layout input_layout(Layout) const override { return Layout::nchw16n; }
+  Layout output_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
   std::optional<Pool> as_pool() const override { return Pool{window_, PoolKind::mean}; }
   bool fuse_input_relu() override { return fused_input_relu_ = true; }

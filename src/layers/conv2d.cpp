@@ -49,9 +49,9 @@ void Conv2d::use_precision(OperandPrecision precision) {
                    " with train.precision \"tf32\" or \"bf16\")");
 }
 
-std::int64_t Conv2d::workspace_floats(int max_slots) const {
-  return pool_ ? pool_kernels_->workspace_floats(shape_, max_slots)
-               : kernels_->workspace_floats(shape_, max_slots);
+std::int64_t Conv2d::workspace_floats(int max_rows) const {
+  return pool_ ? pool_kernels_->workspace_floats(shape_, max_rows)
+               : kernels_->workspace_floats(shape_, max_rows);
 }
 
 bool Conv2d::fuse_pool(const Pool& pool) {
@@ -77,8 +77,8 @@ void Conv2d::add_parameters(ParameterTable& table) {
   bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), true);
 }
 
-Conv2d::OwnSizes Conv2d::own_sizes(int max_slots) const {
-  const std::int64_t groups = max_slots / kLanes;
+Conv2d::OwnSizes Conv2d::own_sizes(int max_rows) const {
+  const std::int64_t groups = max_rows / kLanes;
   OwnSizes sizes;
   sizes.forward_weights = kernels_->forward_floats(shape_);
   if (padding_ > 0) sizes.padded_x = groups * shape_.in_group();
@@ -91,15 +91,15 @@ Conv2d::OwnSizes Conv2d::own_sizes(int max_slots) const {
   return sizes;
 }
 
-std::int64_t Conv2d::own_bytes(int max_slots) const {
-  const OwnSizes sizes = own_sizes(max_slots);
+std::int64_t Conv2d::own_bytes(int max_rows) const {
+  const OwnSizes sizes = own_sizes(max_rows);
   const std::int64_t floats =
       sizes.forward_weights + sizes.gradient_weights + sizes.padded_x + sizes.padded_dx;
   return floats * std::int64_t{sizeof(float)} + sizes.passes * std::int64_t{sizeof(std::uint16_t)};
 }
 
-void Conv2d::allocate(int max_slots) {
-  const OwnSizes sizes = own_sizes(max_slots);
+void Conv2d::allocate(int max_rows) {
+  const OwnSizes sizes = own_sizes(max_rows);
   const auto floats = [](const std::string& label, std::int64_t count) {
     if (count == 0) return FloatView();
     return FloatView("quern::layers::conv2d_" + label, static_cast<std::size_t>(count));
@@ -117,17 +117,17 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activ
                      const Activation& y) {
   kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
   if (padding_ > 0) {
-    kernels_->pad(exec, std::int64_t{x.slots / kLanes} * shape_.in_channels, input_shape().height,
+    kernels_->pad(exec, std::int64_t{x.rows / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, x.data.data(), padded_x_.data());
   }
   const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();
   const float* bias = step.parameters.data() + bias_;
   if (pool_) {
-    pool_kernels_->forward(exec, shape_, *pool_, x.slots, padded_x, forward_weights_.data(), bias,
+    pool_kernels_->forward(exec, shape_, *pool_, x.rows, padded_x, forward_weights_.data(), bias,
                            passes_.data(), y.data.data());
     return;
   }
-  kernels_->forward(exec, shape_, x.slots, padded_x, forward_weights_.data(), bias, fused_relu_,
+  kernels_->forward(exec, shape_, x.rows, padded_x, forward_weights_.data(), bias, fused_relu_,
                     y.data.data());
 }
 
@@ -146,10 +146,10 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Acti
   if (dx.empty()) return;
   float* padded_dx = padding_ > 0 ? padded_dx_.data() : dx.data.data();
   kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
-  kernels_->input_gradient(exec, shape_, dy.slots, dy.data.data(), gradient_weights_.data(),
+  kernels_->input_gradient(exec, shape_, dy.rows, dy.data.data(), gradient_weights_.data(),
                            fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
   if (padding_ > 0) {
-    kernels_->crop(exec, std::int64_t{dx.slots / kLanes} * shape_.in_channels, input_shape().height,
+    kernels_->crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
                    input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }

@@ -12,7 +12,7 @@ struct Conv2dPoolKernels;
 
 /// Two-dimensional cross-correlation with square kernels: torch.nn.Conv2d.
 /// x [S, C, H, W], W [O, C, K, K], b [O], y [S, O, H_out, W_out] with
-/// H_out = floor((H + 2 padding - K) / stride) + 1; lanes.
+/// H_out = floor((H + 2 padding - K) / stride) + 1; nchw16n.
 class Conv2d final : public Layer {
  public:
   /// Uses spec.channels, kernel, stride and padding. The kernel must fit into the padded input.
@@ -20,7 +20,7 @@ class Conv2d final : public Layer {
   /// Computes only the top left part `output` of the outputs, which is all that anybody reads.
   Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output);
 
-  Layout input_layout(Layout) const override { return Layout::lanes; }
+  Layout input_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override;
   bool fuse_relu() override { return fused_relu_ = true; }
   /// Not with padding: x and dx would have to be padded alike.
@@ -33,9 +33,9 @@ class Conv2d final : public Layer {
   }
   void use_precision(OperandPrecision precision) override;
   void add_parameters(ParameterTable& table) override;
-  void allocate(int max_slots) override;
-  std::int64_t own_bytes(int max_slots) const override;
-  std::int64_t workspace_floats(int max_slots) const override;
+  void allocate(int max_rows) override;
+  std::int64_t own_bytes(int max_rows) const override;
+  std::int64_t workspace_floats(int max_rows) const override;
   void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
                const Activation& y) override;
@@ -51,7 +51,7 @@ class Conv2d final : public Layer {
     std::int64_t padded_x = 0;
     std::int64_t padded_dx = 0;
   };
-  OwnSizes own_sizes(int max_slots) const;
+  OwnSizes own_sizes(int max_rows) const;
 
   const Conv2dKernels* kernels_;
   ConvShape shape_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolution on activations in Layout::lanes. Twins: layers/reference/conv2d.hpp.
+// Direct convolution on activations in Layout::nchw16n. Reference: layers/reference/conv2d.hpp.
 // x is already padded: in_height and in_width of the shape include the padding.
 #pragma once
 
@@ -27,27 +27,27 @@ struct Conv2dKernels {
 
   /// y = W * x + b, then max(y, 0) if `with_relu`. Overwrites y. x [S, C, H, W], packed weights,
   /// bias [O], y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
-  void (*forward)(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+  void (*forward)(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
                   const float* weights, const float* bias, bool with_relu, float* y);
 
-  /// dx = sum over outputs of W dy. Overwrites dx. With x_gate [S, C, H, W], the output of a ReLU,
+  /// dx = sum over outputs of W dy. Overwrites dx. With x_mask [S, C, H, W], the output of a ReLU,
   /// dx becomes 0 where it is not above 0.
-  void (*input_gradient)(const ExecSpace& exec, const ConvShape& shape, int slots, const float* dy,
-                         const float* weights, const float* x_gate, float* dx);
+  void (*input_gradient)(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+                         const float* dy, const float* weights, const float* x_mask, float* dx);
 
-  /// Weight gradient of this rank's blocks by the block tree: partial p at
-  /// partials.data[p * stride + offset], PyTorch's order. Overwrites. `workspace` holds
-  /// workspace_floats() floats for as many slots as the schedule has, and is overwritten.
-  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_slots);
+  /// Weight gradient of this rank's blocks by the block tree: partial sum p at
+  /// partial_sums.data[p * stride + offset], PyTorch's order. Overwrites. `workspace` holds
+  /// workspace_floats() floats for as many rows as the schedule has, and is overwritten.
+  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_rows);
   void (*weight_gradient)(const ExecSpace& exec, const ConvShape& shape,
                           const BlockSchedule& schedule, const float* x, const float* dy,
-                          const GradientPartials& partials, std::int64_t offset,
+                          const GradientSums& partial_sums, std::int64_t offset,
                           const FloatView& workspace);
 
   /// Bias gradient: sum of dy over samples and pixels, by the block tree. Overwrites.
   void (*bias_gradient)(const ExecSpace& exec, const ConvShape& shape,
                         const BlockSchedule& schedule, const float* dy,
-                        const GradientPartials& partials, std::int64_t offset);
+                        const GradientSums& partial_sums, std::int64_t offset);
 
   /// Copies x [S, C, H, W] into the middle of padded [S, C, H + 2 p, W + 2 p]; the border is left
   /// alone (zero since allocation).

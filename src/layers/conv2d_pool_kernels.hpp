@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, ReLU and pool as one: what the pool reads and what its gradient becomes stays in the
-// cache. Only for layers whose dx nobody wants. Twins: those of the three, one after the other,
+// cache. Only for layers whose dx nobody wants. Reference: those of the three, one after the other,
 // whose bits these kernels give.
 #pragma once
 
@@ -20,18 +20,18 @@ struct Conv2dPoolKernels {
   /// Conv2dKernels::forward, bias [O], y [S, O, H_out / size, W_out / size]. Overwrites y and
   /// `passes` [S / 16, O, H_out, W_out]: bit l tells whether an output's gradient reaches the pixel
   /// of sample l. 2 S O H_out W_out C K K flop.
-  void (*forward)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool, int slots,
+  void (*forward)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool, int batch_rows,
                   const float* x, const float* weights, const float* bias, std::uint16_t* passes,
                   float* y);
 
   /// Weight and bias gradient of this rank's blocks by the block tree, from `passes` of the last
-  /// forward and dy [S, O, H_out / size, W_out / size]: partial p at
-  /// partials.data[p * stride + offset], PyTorch's order. Overwrites. `workspace`:
-  /// workspace_floats() floats for steps of at most `max_slots` slots, overwritten.
-  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_slots);
+  /// forward and dy [S, O, H_out / size, W_out / size]: partial sum p at
+  /// partial_sums.data[p * stride + offset], PyTorch's order. Overwrites. `workspace`:
+  /// workspace_floats() floats for steps of at most `max_rows` rows, overwritten.
+  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_rows);
   void (*gradients)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                     const BlockSchedule& schedule, const float* x, const std::uint16_t* passes,
-                    const float* dy, const GradientPartials& partials, std::int64_t weight_offset,
+                    const float* dy, const GradientSums& partial_sums, std::int64_t weight_offset,
                     std::int64_t bias_offset, const FloatView& workspace);
 };
 

@@ -8,7 +8,7 @@
 namespace quern {
 
 /// Sizes of a convolution without padding (padded inputs are padded by a copy beforehand), and
-/// places in its arrays in Layout::lanes.
+/// places in its arrays in Layout::nchw16n.
 struct ConvShape {
   int in_channels;
   int in_height;

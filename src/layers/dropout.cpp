@@ -12,7 +12,7 @@ namespace quern {
 
 namespace {
 
-// A work item is 16 quads of units, of one slot (rows, panels) or of 16 slots (lanes).
+// A work item is 16 quads of units, of one row (nc, cn16c) or of 16 rows (nchw16n).
 constexpr int kQuadUnits = 4;
 constexpr int kItemUnits = kQuadUnits * kLanes;
 
@@ -20,7 +20,7 @@ struct Mask {
   const float* from;
   float* to;
   StepScalarsView scalars;
-  View<const std::int64_t> sample_of_slot;
+  View<const std::int64_t> sample_of_row;
   std::uint32_t layer;
   float probability;
   float scale;
@@ -49,19 +49,19 @@ struct FlatMask : Mask {
   ActivationIndex at;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
-    const std::int64_t items_per_slot = (units + kItemUnits - 1) / kItemUnits;
-    const std::int64_t slot = item / items_per_slot;
-    const int first = static_cast<int>(item % items_per_slot) * kItemUnits;
+    const std::int64_t items_per_row = (units + kItemUnits - 1) / kItemUnits;
+    const std::int64_t row = item / items_per_row;
+    const int first = static_cast<int>(item % items_per_row) * kItemUnits;
     const int padded = static_cast<int>(round_up_to_lanes(units));
     const int width = padded - first < kItemUnits ? padded - first : kItemUnits;
-    const std::int64_t sample = sample_of_slot(slot);
+    const std::int64_t sample = sample_of_row(row);
     float factor[kItemUnits] = {};
     if (sample >= 0)
       for (int q = 0; q < kLanes; ++q)
         draw(sample, first / kQuadUnits + q, factor + q * kQuadUnits, 1);
     for (int u = units - first; u < width; ++u) factor[u] = 0;
     for (int u = 0; u < width; u += kLanes) {
-      const std::int64_t place = at.sixteen(slot, first + u);
+      const std::int64_t place = at.sixteen(row, first + u);
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) to[place + l] = apply(from[place + l], factor[u + l]);
     }
@@ -77,7 +77,7 @@ struct LanesMask : Mask {
     for (int u = first; u < last; u += kQuadUnits) {
       float factor[kQuadUnits * kLanes] = {};
       for (int l = 0; l < kLanes; ++l) {
-        const std::int64_t sample = sample_of_slot(group * kLanes + l);
+        const std::int64_t sample = sample_of_row(group * kLanes + l);
         if (sample >= 0) draw(sample, u / kQuadUnits, factor + l, kLanes);
       }
       const std::int64_t begin = (group * units + u) * kLanes;
@@ -92,20 +92,20 @@ void apply_mask(const ExecSpace& exec, const std::string& label, const StepConte
                 std::uint32_t layer, float probability, const Activation& from,
                 const Activation& to) {
   expect(from.size() == to.size() && from.layout == to.layout, "an output shaped like the input");
-  expect(step.sample_of_slot.extent_int(0) >= from.slots, "a sample for every slot");
+  expect(step.sample_of_row.extent_int(0) >= from.rows, "a sample for every row");
   const float scale = probability < 1 ? 1 / (1 - probability) : 0;
-  const Mask mask{from.data.data(), to.data.data(), step.scalars,      step.sample_of_slot, layer,
+  const Mask mask{from.data.data(), to.data.data(), step.scalars,      step.sample_of_row, layer,
                   probability,      scale,          from.shape.units()};
   if (runs_device_kernels()) {
-    expect(from.layout != Layout::panels, "rows or lanes, on a device");
+    expect(from.layout != Layout::cn16c, "nc or nchw16n, on a device");
     const device::MaskQuad<Mask> kernel{mask, from.layout};
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items(from.slots)), kernel);
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items(from.rows)), kernel);
   } else if constexpr (kHostExecution) {
-    if (from.layout != Layout::lanes)
-      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots)),
+    if (from.layout != Layout::nchw16n)
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.rows)),
                            FlatMask{mask, ActivationIndex(from)});
     else
-      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.slots / kLanes)),
+      Kokkos::parallel_for(label, RangePolicy(exec, 0, mask.num_items(from.rows / kLanes)),
                            LanesMask{mask});
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout: y = x / (1 - p) with probability 1 - p, else 0. Srivastava et al., JMLR 15, 2014.
 //
-// Whether a unit is kept depends on (seed, epoch, layer number, sample, unit) only, not on slots,
+// Whether a unit is kept depends on (seed, epoch, layer number, sample, unit) only, not on rows,
 // ranks or layout; backward draws the same numbers again instead of storing a mask.
 #pragma once
 
@@ -24,7 +24,7 @@ struct DropoutCounter {
   }
 };
 
-/// In training mode empty slots and the padding of rows become zero; in evaluation y = x.
+/// In training mode empty rows and the padding of rows become zero; in evaluation y = x.
 class Dropout final : public Layer {
  public:
   /// `layer_number`: position in the network, so that no two layers share a mask.

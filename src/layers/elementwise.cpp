@@ -13,7 +13,7 @@ struct Relu {
   static constexpr const char* kForward = "quern::layers::relu";
   static constexpr const char* kBackward = "quern::layers::relu_backward";
   KOKKOS_INLINE_FUNCTION static float forward(float x) { return x <= 0 ? 0 : x; }
-  KOKKOS_INLINE_FUNCTION static float slope(float, float y, float dy) { return y <= 0 ? 0 : dy; }
+  KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) { return y <= 0 ? 0 : dy; }
 };
 
 struct Tanh {
@@ -21,7 +21,9 @@ struct Tanh {
   static constexpr const char* kForward = "quern::layers::tanh";
   static constexpr const char* kBackward = "quern::layers::tanh_backward";
   KOKKOS_INLINE_FUNCTION static float forward(float x) { return Kokkos::tanh(x); }
-  KOKKOS_INLINE_FUNCTION static float slope(float, float y, float dy) { return dy * (1 - y * y); }
+  KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) {
+    return dy * (1 - y * y);
+  }
 };
 
 struct Sigmoid {
@@ -29,7 +31,9 @@ struct Sigmoid {
   static constexpr const char* kForward = "quern::layers::sigmoid";
   static constexpr const char* kBackward = "quern::layers::sigmoid_backward";
   KOKKOS_INLINE_FUNCTION static float forward(float x) { return 1 / (1 + Kokkos::exp(-x)); }
-  KOKKOS_INLINE_FUNCTION static float slope(float, float y, float dy) { return dy * (1 - y) * y; }
+  KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) {
+    return dy * (1 - y) * y;
+  }
 };
 
 /// x Phi(x), Phi the normal distribution function; Hendrycks, Gimpel: "Gaussian error linear
@@ -44,7 +48,7 @@ struct Gelu {
     return 0.5f * (1 + Kokkos::erf(x * kSqrtHalf));
   }
   KOKKOS_INLINE_FUNCTION static float forward(float x) { return x * distribution(x); }
-  KOKKOS_INLINE_FUNCTION static float slope(float x, float, float dy) {
+  KOKKOS_INLINE_FUNCTION static float backward(float x, float, float dy) {
     const float density = kInverseSqrtTwoPi * Kokkos::exp(-0.5f * x * x);
     return dy * (distribution(x) + x * density);
   }
@@ -68,7 +72,7 @@ struct BackwardChunk {
   float* dx;
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) dx[i] = Function::slope(x[i], y[i], dy[i]);
+    for (std::int64_t i = begin; i < end; ++i) dx[i] = Function::backward(x[i], y[i], dy[i]);
   }
 };
 

@@ -34,11 +34,11 @@ struct ToFloat {
   }
 };
 
-/// 16 units of 16 slots in lanes.
+/// 16 units of 16 rows in nchw16n.
 template <class T>
 struct GatherTile {
   const T* data;
-  View<const std::int64_t> sample_of_slot;
+  View<const std::int64_t> sample_of_row;
   float* y;
   std::int64_t units;
 
@@ -49,7 +49,7 @@ struct GatherTile {
     const int width = static_cast<int>(units - first < kLanes ? units - first : kLanes);
     T tile[kLanes * kLanes] = {};
     for (int l = 0; l < kLanes; ++l) {
-      const std::int64_t sample = sample_of_slot(group * kLanes + l);
+      const std::int64_t sample = sample_of_row(group * kLanes + l);
       if (sample < 0) continue;
       const T* in = data + sample * units + first;
       for (int u = 0; u < width; ++u) tile[u * kLanes + l] = in[u];
@@ -62,22 +62,22 @@ struct GatherTile {
 
 template <class T>
 void gather(const ExecSpace& exec, const std::string& label, const View<const T>& data,
-            const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  expect(sample_of_slot.extent_int(0) >= y.slots, "a sample for every slot");
+            const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  expect(sample_of_row.extent_int(0) >= y.rows, "a sample for every row");
   const std::int64_t units = y.shape.units();
   expect(data.extent(0) % static_cast<std::size_t>(units) == 0, "whole samples of y's shape");
   if (runs_device_kernels()) {
-    expect(y.layout != Layout::panels, "rows or lanes, on a device");
+    expect(y.layout != Layout::cn16c, "nc or nchw16n, on a device");
     Kokkos::parallel_for(label, RangePolicy(exec, 0, y.size()),
-                         device::GatherElement<T, ToFloat>{data.data(), sample_of_slot.data(),
+                         device::GatherElement<T, ToFloat>{data.data(), sample_of_row.data(),
                                                            y.data.data(), units, y.layout});
   } else if constexpr (kHostExecution) {
-    if (y.layout != Layout::lanes) {
-      host::gather(exec, label, data, sample_of_slot, y);
+    if (y.layout != Layout::nchw16n) {
+      host::gather(exec, label, data, sample_of_row, y);
     } else {
-      const std::int64_t tiles = y.slots / kLanes * (round_up_to_lanes(units) / kLanes);
+      const std::int64_t tiles = y.rows / kLanes * (round_up_to_lanes(units) / kLanes);
       Kokkos::parallel_for(label, RangePolicy(exec, 0, tiles),
-                           GatherTile<T>{data.data(), sample_of_slot, y.data.data(), units});
+                           GatherTile<T>{data.data(), sample_of_row, y.data.data(), units});
     }
   }
 }
@@ -85,13 +85,13 @@ void gather(const ExecSpace& exec, const std::string& label, const View<const T>
 }  // namespace
 
 void gather_images(const ExecSpace& exec, const View<const std::uint8_t>& images,
-                   const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  gather(exec, "quern::layers::gather_images", images, sample_of_slot, y);
+                   const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  gather(exec, "quern::layers::gather_images", images, sample_of_row, y);
 }
 
 void gather_values(const ExecSpace& exec, const ConstFloatView& values,
-                   const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  gather(exec, "quern::layers::gather_values", values, sample_of_slot, y);
+                   const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  gather(exec, "quern::layers::gather_values", values, sample_of_row, y);
 }
 
 }  // namespace quern

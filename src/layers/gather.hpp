@@ -6,14 +6,14 @@
 
 namespace quern {
 
-/// y(slot) = images(sample_of_slot(slot)) / 255, the division rounded as in float. `images`: bytes
-/// [N, units], units as y has. Slots with sample -1, and the padding of rows, become zero.
+/// y(row) = images(sample_of_row(row)) / 255, the division rounded as in float. `images`: bytes
+/// [N, units], units as y has. Rows with sample -1, and the padding of rows, become zero.
 /// Overwrites y, in either layout. Samples must be below N.
 void gather_images(const ExecSpace& exec, const View<const std::uint8_t>& images,
-                   const View<const std::int64_t>& sample_of_slot, const Activation& y);
+                   const View<const std::int64_t>& sample_of_row, const Activation& y);
 
 /// The same for floats [N, units], taken as they are.
 void gather_values(const ExecSpace& exec, const ConstFloatView& values,
-                   const View<const std::int64_t>& sample_of_slot, const Activation& y);
+                   const View<const std::int64_t>& sample_of_row, const Activation& y);
 
 }  // namespace quern

@@ -22,10 +22,10 @@ struct StepContext {
   Mode mode = Mode::train;
   BlockSchedule schedule;
   StepScalarsView scalars;
-  /// Sample index of each slot in the data set, -1 for an empty slot.
-  View<const std::int64_t> sample_of_slot;
-  FloatView parameters;        ///< the flat block
-  GradientPartials gradients;  ///< the flat gradient block, once per partial
+  /// Sample index of each row in the data set, -1 for an empty row.
+  View<const std::int64_t> sample_of_row;
+  FloatView parameters;    ///< the flat block
+  GradientSums gradients;  ///< the flat gradient block, once per partial sum
 };
 
 class Layer {
@@ -40,8 +40,8 @@ class Layer {
   const Shape& input_shape() const { return input_; }
   const Shape& output_shape() const { return output_; }
 
-  /// Layouts this layer works in, given the layout that comes in: image layers ask for lanes, flat
-  /// layers for flat_layout(), elementwise layers keep what they get.
+  /// Layouts this layer works in, given the layout that comes in: image layers ask for nchw16n,
+  /// flat layers for flat_layout(), elementwise layers keep what they get.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
   virtual Layout output_layout(Layout input) const { return input; }
 
@@ -51,14 +51,15 @@ class Layer {
   virtual bool needs_output() const { return false; }
 
   /// The top left part of x that the same part `read` of y depends on, channels always all. Layers
-  /// behind may leave the last rows and columns of y unread: then they need not be computed.
+  /// after this one may leave the last rows and columns of y unread: then they need not be
+  /// computed.
   virtual Shape needed_input(const Shape& /*read*/) const { return input_; }
 
   /// Asked once by the network when a ReLU reads y: true if forward takes it over, y = max(f(x),
   /// 0). backward is then handed the gradient in front of the ReLU.
   virtual bool fuse_relu() { return false; }
-  /// Asked once when x comes out of a ReLU: true if backward takes over the ReLU's slope, so that
-  /// dx is the gradient in front of it.
+  /// Asked once when x comes out of a ReLU: true if backward takes over the ReLU's derivative, so
+  /// that dx is the gradient in front of it.
   virtual bool fuse_input_relu() { return false; }
 
   /// What a convolution has to know to compute this layer as well; nothing if this is no pool.
@@ -79,16 +80,16 @@ class Layer {
   /// Enters this layer's tensors into the table; keeps their offsets.
   virtual void add_parameters(ParameterTable&) {}
 
-  /// Allocates what only this layer uses, for at most `max_slots` slots. Called once, before the
+  /// Allocates what only this layer uses, for at most `max_rows` rows. Called once, before the
   /// first step.
-  virtual void allocate(int /*max_slots*/) {}
-  /// Bytes that allocate(max_slots) takes. Whether a run fits is decided by it.
-  virtual std::int64_t own_bytes(int /*max_slots*/) const { return 0; }
+  virtual void allocate(int /*max_rows*/) {}
+  /// Bytes that allocate(max_rows) takes. This decides whether a run fits.
+  virtual std::int64_t own_bytes(int /*max_rows*/) const { return 0; }
 
-  /// Floats of scratch memory for steps of at most `max_slots` slots. All layers share the one that
+  /// Floats of scratch memory for steps of at most `max_rows` rows. All layers share the one that
   /// use_workspace() hands over before the first step, as large as the largest wants it; between
   /// forward and backward of a layer others overwrite it.
-  virtual std::int64_t workspace_floats(int /*max_slots*/) const { return 0; }
+  virtual std::int64_t workspace_floats(int /*max_rows*/) const { return 0; }
   virtual void use_workspace(const FloatView&) {}
 
   /// y = f(x). Overwrites y. No allocation, no fence.

@@ -14,9 +14,9 @@ namespace {
 void flat_to_lanes(const ExecSpace& exec, const Activation& from, const Activation& to) {
   constexpr const char* label = "quern::layers::flat_to_lanes";
   if (runs_device_kernels()) {
-    expect(from.layout == Layout::rows, "rows, on a device");
+    expect(from.layout == Layout::nc, "nc, on a device");
     Kokkos::parallel_for(label, RangePolicy(exec, 0, to.size()),
-                         device::RowsToLanes{from.data.data(), to.data.data(), from.shape.units()});
+                         device::NcToNchw16n{from.data.data(), to.data.data(), from.shape.units()});
   } else if constexpr (kHostExecution) {
     host::flat_to_lanes(exec, label, from, to);
   }
@@ -25,27 +25,27 @@ void flat_to_lanes(const ExecSpace& exec, const Activation& from, const Activati
 void lanes_to_flat(const ExecSpace& exec, const Activation& from, const Activation& to) {
   constexpr const char* label = "quern::layers::lanes_to_flat";
   if (runs_device_kernels()) {
-    expect(to.layout == Layout::rows, "rows, on a device");
+    expect(to.layout == Layout::nc, "nc, on a device");
     Kokkos::parallel_for(label, RangePolicy(exec, 0, to.size()),
-                         device::LanesToRows{from.data.data(), to.data.data(), from.shape.units()});
+                         device::Nchw16nToNc{from.data.data(), to.data.data(), from.shape.units()});
   } else if constexpr (kHostExecution) {
     host::lanes_to_flat(exec, label, from, to);
   }
 }
 
-/// Between rows and panels: a work item is a slot.
+/// Between nc and cn16c: a work item is a row.
 void flat_to_flat(const ExecSpace& exec, const Activation& from, const Activation& to) {
   const ActivationIndex source(from);
   const ActivationIndex target(to);
   const float* in = from.data.data();
   float* out = to.data.data();
   Kokkos::parallel_for(
-      "quern::layers::flat_to_flat", RangePolicy(exec, 0, from.slots),
-      KOKKOS_LAMBDA(std::int64_t slot) {
+      "quern::layers::flat_to_flat", RangePolicy(exec, 0, from.rows),
+      KOKKOS_LAMBDA(std::int64_t row) {
         for (std::int64_t u = 0; u < source.units; u += kLanes) {
           const std::int64_t left = source.units - u;
           for (int l = 0; l < kLanes; ++l)
-            out[target.sixteen(slot, u) + l] = l < left ? in[source.sixteen(slot, u) + l] : 0;
+            out[target.sixteen(row, u) + l] = l < left ? in[source.sixteen(row, u) + l] : 0;
         }
       });
 }
@@ -64,18 +64,18 @@ void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
 }  // namespace
 
 void convert_layout(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  expect(from.slots == to.slots && from.shape.units() == to.shape.units(),
-         "as many slots and units on both sides");
+  expect(from.rows == to.rows && from.shape.units() == to.shape.units(),
+         "as many rows and units on both sides");
   if (from.layout == to.layout) {
     copy(exec, from, to);
     return;
   }
-  if (from.layout != Layout::lanes && to.layout != Layout::lanes) {
+  if (from.layout != Layout::nchw16n && to.layout != Layout::nchw16n) {
     flat_to_flat(exec, from, to);
     return;
   }
-  expect(from.slots % kLanes == 0, "whole lane groups");
-  if (to.layout == Layout::lanes)
+  expect(from.rows % kLanes == 0, "whole lane groups");
+  if (to.layout == Layout::nchw16n)
     flat_to_lanes(exec, from, to);
   else
     lanes_to_flat(exec, from, to);

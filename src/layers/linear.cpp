@@ -11,10 +11,10 @@ namespace quern {
 
 namespace {
 
-// [slots, units] in rows or panels.
+// [rows, units] in nc or cn16c.
 Matrix matrix_of(const Activation& a) {
-  const bool panels = a.layout == Layout::panels;
-  return {a.data.data(), a.slots, a.shape.units(),
+  const bool panels = a.layout == Layout::cn16c;
+  return {a.data.data(), a.rows, a.shape.units(),
           panels ? std::int64_t{kLanes} : std::int64_t{a.row_stride()},
           panels ? a.panel_stride() : std::int64_t{kLanes}};
 }
@@ -43,10 +43,10 @@ std::int64_t Linear::own_bytes(int) const {
   return out_features_ * round_up_to_lanes(in_features_) * std::int64_t{sizeof(float)};
 }
 
-void Linear::allocate(int max_slots) {
+void Linear::allocate(int max_rows) {
   if (runs_device_kernels()) return;
   weight_rows_ = FloatView("quern::layers::linear_weight_rows",
-                           static_cast<std::size_t>(own_bytes(max_slots)) / sizeof(float));
+                           static_cast<std::size_t>(own_bytes(max_rows)) / sizeof(float));
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {
@@ -94,7 +94,7 @@ void Linear::backward(const ExecSpace& exec, const StepContext& step, const Acti
 void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
                             const Activation& dy, const Activation& dx) {
   Epilogue epilogue;
-  if (fused_input_relu_) epilogue.relu_gate = x.data.data();
+  if (fused_input_relu_) epilogue.relu_mask = x.data.data();
   const Matrix result = matrix_of(dx);
   if (products_) {
     products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result,

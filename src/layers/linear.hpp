@@ -7,8 +7,9 @@
 
 namespace quern {
 
-/// y = x W^T + b for every slot: torch.nn.Linear. x [S, I], W [O, I], b [O], y [S, O], rows.
-/// The parameter block holds W^T as forward reads it: on a CPU in panels, on a device row-major.
+/// y = x W^T + b for every row: torch.nn.Linear. W [O, I], b [O]; x [S, I] and y [S, O] in
+/// flat_layout(). The parameter block holds W^T as forward reads it: on a CPU in panels, on a
+/// device row-major.
 class Linear final : public Layer {
  public:
   /// Uses spec.features. `input` must be flat.
@@ -22,10 +23,10 @@ class Linear final : public Layer {
     products_ = products;
   }
   void add_parameters(ParameterTable& table) override;
-  void allocate(int max_slots) override;
-  std::int64_t own_bytes(int max_slots) const override;
-  std::int64_t workspace_floats(int max_slots) const override {
-    return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_slots) : 0;
+  void allocate(int max_rows) override;
+  std::int64_t own_bytes(int max_rows) const override;
+  std::int64_t workspace_floats(int max_rows) const override {
+    return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_rows) : 0;
   }
   void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
   void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,

@@ -54,30 +54,30 @@ struct MaxPoolBackward {
   const float* x;
   const float* dy;
   float* dx;
-  bool gated;  ///< x is a ReLU's output, whose slope is applied
+  bool masked;  ///< x is a ReLU's output, whose derivative is applied
 
   KOKKOS_INLINE_FUNCTION int size() const { return Size > 0 ? Size : window.size; }
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
     const float* in = x + plane * window.plane();
-    const float* slope = dy + plane * window.out_plane();
+    const float* gradient = dy + plane * window.out_plane();
     float* out = dx + plane * window.plane();
     if (!window.tiles_the_plane())
       for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
     const bool overlap = window.windows_overlap();
     for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes) {
+      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
         const std::int64_t begin = window.begin(oh, ow);
         if (overlap)
-          hand_on<true>(in + begin, slope, out + begin);
+          hand_on<true>(in + begin, gradient, out + begin);
         else
-          hand_on<false>(in + begin, slope, out + begin);
+          hand_on<false>(in + begin, gradient, out + begin);
       }
   }
 
-  /// Hands each lane's slope to the element that was its maximum, and zero to the others.
+  /// Hands each lane's gradient to the element that was its maximum, and zero to the others.
   template <bool Add>
-  KOKKOS_INLINE_FUNCTION void hand_on(const float* in, const float* slope, float* out) const {
+  KOKKOS_INLINE_FUNCTION void hand_on(const float* in, const float* gradient, float* out) const {
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       float best = in[l];
@@ -89,7 +89,7 @@ struct MaxPoolBackward {
         best = better ? value : best;
       }
       // Read outside the choice below: a conditional load would keep the loop from vectorising.
-      const float share = gated & (best <= 0) ? 0 : slope[l];
+      const float share = masked & (best <= 0) ? 0 : gradient[l];
       for (int k = 0; k < size() * size(); ++k) {
         const float before = Add ? out[offset(k) + l] : 0.0f;
         out[offset(k) + l] = before + (winner == k ? share : 0.0f);
@@ -110,7 +110,7 @@ MaxPool2d::MaxPool2d(const LayerSpec& spec, const Shape& input)
 
 void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                         const Activation& y) {
-  expect(x.layout == Layout::lanes && y.layout == Layout::lanes, "activations in lanes");
+  expect(x.layout == Layout::nchw16n && y.layout == Layout::nchw16n, "activations in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for("quern::layers::max_pool2d", RangePolicy(exec, 0, y.size()),
                          device::MaxPoolForward{window_, x.data.data(), y.data.data()});
@@ -123,7 +123,7 @@ void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
 void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
                          const Activation&, const Activation& dy, const Activation& dx) {
   if (dx.empty()) return;
-  expect(dx.layout == Layout::lanes && dy.layout == Layout::lanes, "gradients in lanes");
+  expect(dx.layout == Layout::nchw16n && dy.layout == Layout::nchw16n, "gradients in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for("quern::layers::max_pool2d_backward", RangePolicy(exec, 0, dx.size()),
                          device::MaxPoolBackward{window_, x.data.data(), dy.data.data(),

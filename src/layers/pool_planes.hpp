@@ -10,11 +10,11 @@
 namespace quern {
 
 /// Runs Kernel<size of the window, or 0 where it is neither 2 nor 3>{window, arguments...} on every
-/// (group of 16 slots, channel) of `planes`.
+/// (group of 16 rows, channel) of `planes`.
 template <template <int> class Kernel, class... Arguments>
 void for_each_plane(const ExecSpace& exec, const std::string& label, const Activation& planes,
                     const PoolWindow& window, Arguments... arguments) {
-  const RangePolicy range(exec, 0, std::int64_t{planes.slots} / kLanes * planes.shape.channels);
+  const RangePolicy range(exec, 0, std::int64_t{planes.rows} / kLanes * planes.shape.channels);
   if (window.size == 2)
     Kokkos::parallel_for(label, range, Kernel<2>{window, arguments...});
   else if (window.size == 3)

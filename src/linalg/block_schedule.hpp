@@ -8,31 +8,31 @@
 namespace quern {
 
 /// Which micro-blocks of the global batch this rank computes, and in which order their sums are
-/// added. Kernels that reduce over samples process the blocks j = 0 .. num_blocks - 1 (slots
-/// [j * block_slots, (j + 1) * block_slots)), push each block's sum on a stack, and then add the
+/// added. Kernels that reduce over samples process the blocks j = 0 .. num_blocks - 1 (rows
+/// [j * block_rows, (j + 1) * block_rows)), push each block's sum on a stack, and then add the
 /// two topmost entries merges(j) times. What remains at the end, from left to right, are the
-/// partials.
+/// partial sums.
 struct BlockSchedule {
   /// Of the largest batch's tree, with its top on both sides of a rank's blocks.
   static constexpr int kMaxDepth = 40;
   static constexpr int kMaxBlocks = (1 << 20) - 1;  ///< of a batch
 
-  int num_blocks = 0;    ///< blocks of this rank, may be 0
-  int block_slots = 0;   ///< slots of each block
-  int num_partials = 0;  ///< sums this rank hands on
-  int depth = 0;         ///< the most sums that are on the stack at once
+  int num_blocks = 0;        ///< blocks of this rank, may be 0
+  int block_rows = 0;        ///< rows of each block
+  int num_partial_sums = 0;  ///< sums this rank hands on
+  int depth = 0;             ///< the most sums that are on the stack at once
   View<const int> merges;
   Kokkos::View<const int*, Kokkos::HostSpace> host_merges;  ///< the same, for host micro-kernels
 
-  int slots() const { return num_blocks * block_slots; }
+  int rows() const { return num_blocks * block_rows; }
 };
 
 /// Schedule of the owner of blocks [first, last) of a batch of `total` blocks.
-BlockSchedule make_block_schedule(int first, int last, int total, int block_slots);
+BlockSchedule make_block_schedule(int first, int last, int total, int block_rows);
 
-/// Gradient sums of this rank: partial p occupies floats [p * stride, (p + 1) * stride) of data.
-/// Kernels overwrite; nobody has to zero it.
-struct GradientPartials {
+/// Gradient sums of this rank: partial sum p occupies floats [p * stride, (p + 1) * stride) of
+/// data. Kernels overwrite; nobody has to zero it.
+struct GradientSums {
   FloatView data;
   std::int64_t stride = 0;
 };

@@ -9,33 +9,33 @@
 namespace quern {
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstMatrix& values, const GradientPartials& partials,
+                    const ConstMatrix& values, const GradientSums& partial_sums,
                     std::int64_t offset) {
   if (schedule.num_blocks == 0) return;
-  expect(values.rows >= schedule.slots(), "values of every slot");
-  expect((schedule.num_partials - 1) * partials.stride + offset + values.columns <=
-             static_cast<std::int64_t>(partials.data.extent(0)),
-         "room for the partials");
+  expect(values.rows >= schedule.rows(), "values of every row");
+  expect((schedule.num_partial_sums - 1) * partial_sums.stride + offset + values.columns <=
+             static_cast<std::int64_t>(partial_sums.data.extent(0)),
+         "room for the partial sums");
   if (runs_device_kernels()) {
     expect(values.panel == kLanes, "values in rows, on a device");
-    device::block_tree_sum(exec, label, schedule, values, partials, offset);
+    device::block_tree_sum(exec, label, schedule, values, partial_sums, offset);
   } else if constexpr (kHostExecution) {
-    host::block_tree_sum(exec, label, schedule, values, partials, offset);
+    host::block_tree_sum(exec, label, schedule, values, partial_sums, offset);
   }
 }
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const Activation& values, const GradientPartials& partials,
+                    const Activation& values, const GradientSums& partial_sums,
                     std::int64_t offset) {
-  expect(values.layout != Layout::lanes, "values in rows or panels");
+  expect(values.layout != Layout::nchw16n, "values in nc or cn16c");
   expect(values.size() <= static_cast<std::int64_t>(values.data.extent(0)),
          "memory of allocate_activation()");
-  const bool panels = values.layout == Layout::panels;
+  const bool panels = values.layout == Layout::cn16c;
   block_tree_sum(exec, label, schedule,
-                 {values.data.data(), values.slots, values.shape.units(),
+                 {values.data.data(), values.rows, values.shape.units(),
                   panels ? std::int64_t{kLanes} : std::int64_t{values.row_stride()},
                   panels ? values.panel_stride() : std::int64_t{kLanes}},
-                 partials, offset);
+                 partial_sums, offset);
 }
 
 }  // namespace quern

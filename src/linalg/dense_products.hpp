@@ -28,16 +28,16 @@ class DenseProducts {
   virtual void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                                    const ConstMatrix& a, const ConstMatrix& b,
                                    const Epilogue& epilogue) = 0;
-  /// Floats of scratch memory that multiply_blocks() needs for at most `max_slots` slots and
+  /// Floats of scratch memory that multiply_blocks() needs for at most `max_rows` rows and
   /// results of m rows, `stride` floats each.
   virtual std::int64_t workspace_floats(int /*m*/, std::int64_t /*stride*/,
-                                        int /*max_slots*/) const {
+                                        int /*max_rows*/) const {
     return 0;
   }
-  /// Partial p: sum over slots of A[s, i] B[s, j], at `place` of partial p. A [slots, m],
-  /// B [slots, n]. Overwrites the workspace.
+  /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s. A [rows, m],
+  /// B [rows, n]. Overwrites the workspace.
   virtual void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                               const BlockSchedule& schedule, const GradientPartials& partials,
+                               const BlockSchedule& schedule, const GradientSums& partial_sums,
                                const GradientPlace& place, const ConstMatrix& a,
                                const ConstMatrix& b, const FloatView& workspace) = 0;
 };

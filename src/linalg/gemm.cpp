@@ -16,12 +16,12 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, const GradientPlace& place,
+                     const GradientSums& partial_sums, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b) {
   if (runs_device_kernels())
-    device::multiply_blocks(exec, label, schedule, partials, place, a, b);
+    device::multiply_blocks(exec, label, schedule, partial_sums, place, a, b);
   else if constexpr (kHostExecution)
-    host::multiply_blocks(exec, label, schedule, partials, place, a, b);
+    host::multiply_blocks(exec, label, schedule, partial_sums, place, a, b);
 }
 
 }  // namespace quern

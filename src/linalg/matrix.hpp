@@ -28,13 +28,13 @@ struct MatrixOf {
 using Matrix = MatrixOf<float>;
 using ConstMatrix = MatrixOf<const float>;
 
-/// The matrix in panels that lie one behind the other.
+/// The matrix in panels that lie one after the other.
 template <class T>
 constexpr MatrixOf<T> in_panels(T* data, int rows, int columns) {
   return {data, rows, columns, kLanes, std::int64_t{rows} * kLanes};
 }
 
-/// Where a matrix lies in every partial of a gradient; stride and panel as above.
+/// Where a matrix lies in every partial sum of a gradient; stride and panel as above.
 struct GradientPlace {
   std::int64_t offset = 0;
   std::int64_t stride = 0;

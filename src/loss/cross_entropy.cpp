@@ -15,14 +15,14 @@ CrossEntropy::CrossEntropy(const Shape& prediction) : Loss(prediction) {
                      to_string(prediction) + " (end the network with a linear layer)");
 }
 
-void CrossEntropy::evaluate_slots(const ExecSpace& exec, const LossContext& step,
-                                  const Activation& prediction, const LossTarget& target,
-                                  const Activation& d_prediction, const FloatView& values) const {
+void CrossEntropy::evaluate_rows(const ExecSpace& exec, const LossContext& step,
+                                 const Activation& prediction, const LossTarget& target,
+                                 const Activation& d_prediction, const FloatView& values) const {
   expect(prediction.layout == flat_layout(), "a prediction in the layout of flat layers");
   if (runs_device_kernels()) {
-    for_each_team(exec, "quern::loss::cross_entropy", prediction.slots,
+    for_each_team(exec, "quern::loss::cross_entropy", prediction.rows,
                   device::CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(),
-                                             values.data(), step.sample_of_slot.data(),
+                                             values.data(), step.sample_of_row.data(),
                                              target.labels.data(), step.scalars.data(),
                                              prediction.shape.units(), prediction.row_stride()});
   } else if constexpr (kHostExecution) {

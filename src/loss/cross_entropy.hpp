@@ -17,9 +17,9 @@ class CrossEntropy final : public Loss {
   Layout input_layout(Layout) const override { return flat_layout(); }
 
  protected:
-  void evaluate_slots(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
-                      const LossTarget& target, const Activation& d_prediction,
-                      const FloatView& values) const override;
+  void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                     const LossTarget& target, const Activation& d_prediction,
+                     const FloatView& values) const override;
 };
 
 }  // namespace quern

@@ -16,19 +16,19 @@ namespace quern {
 /// What the prediction is compared with; each loss reads its own member.
 struct LossTarget {
   View<const std::uint8_t> labels;  ///< cross entropy: class of every sample of the data set
-  Activation values;                ///< mse: wanted prediction of every slot, prediction's layout
+  Activation values;                ///< mse: wanted prediction of every row, prediction's layout
 };
 
-/// Where a batch stands: the slots of this rank and the numbers of the step.
+/// Where a batch stands: the rows of this rank and the numbers of the step.
 struct LossContext {
   BlockSchedule schedule;
   StepScalarsView scalars;
-  View<const std::int64_t> sample_of_slot;  ///< -1 for an empty slot
+  View<const std::int64_t> sample_of_row;  ///< -1 for an empty row
 };
 
 class Loss {
  public:
-  /// Columns of slot_values() and of the sums.
+  /// Columns of row_values() and of the sums.
   static constexpr int kLoss = 0;
   static constexpr int kCorrect = 1;
   static constexpr int kColumns = 2;
@@ -44,36 +44,36 @@ class Loss {
   virtual Layout input_layout(Layout incoming) const { return incoming; }
 
   /// Asked once when the prediction comes out of a ReLU: true if compute() takes over the ReLU's
-  /// slope, so that d_prediction is the gradient in front of it.
+  /// derivative, so that d_prediction is the gradient in front of it.
   virtual bool fuse_input_relu() { return false; }
 
-  /// Allocates the per-slot values. Called once, before the first step.
-  void allocate(int max_slots);
+  /// Allocates the per-row values. Called once, before the first step.
+  void allocate(int max_rows);
 
   /// Loss, correct answers and gradient of one batch. Overwrites
   ///   d_prediction   gradient of the mean over the global batch (scalars().inverse_count), zero in
-  ///                  empty slots and in the padding of rows; skipped when empty (evaluation);
-  ///   slot_values()  see there;
-  ///   sums           for every partial p, floats p * stride + offset + {kLoss, kCorrect}: the sums
-  ///                  over the samples, added in the order of the fixed tree.
+  ///                  empty rows and in the padding of rows; skipped when empty (evaluation);
+  ///   row_values()   see there;
+  ///   sums           for every partial sum p, floats p * stride + offset + {kLoss, kCorrect}:
+  ///                  the sums over the samples, added in the order of the fixed tree.
   void compute(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
-               const LossTarget& target, const Activation& d_prediction,
-               const GradientPartials& sums, std::int64_t offset) const;
+               const LossTarget& target, const Activation& d_prediction, const GradientSums& sums,
+               std::int64_t offset) const;
 
-  /// Per slot of the last batch, [slots, kColumns]: the sample's own loss, not divided by the
+  /// Per row of the last batch, [rows, kColumns]: the sample's own loss, not divided by the
   /// batch, and 1 if its largest prediction is the labelled class (the first largest counts; always
-  /// 0 for mse). Zero in empty slots.
-  ConstFloatView slot_values() const { return slot_values_; }
+  /// 0 for mse). Zero in empty rows.
+  ConstFloatView row_values() const { return row_values_; }
 
  protected:
-  /// Overwrites `values` (slot_values()) and, unless empty, d_prediction.
-  virtual void evaluate_slots(const ExecSpace& exec, const LossContext& step,
-                              const Activation& prediction, const LossTarget& target,
-                              const Activation& d_prediction, const FloatView& values) const = 0;
+  /// Overwrites `values` (row_values()) and, unless empty, d_prediction.
+  virtual void evaluate_rows(const ExecSpace& exec, const LossContext& step,
+                             const Activation& prediction, const LossTarget& target,
+                             const Activation& d_prediction, const FloatView& values) const = 0;
 
  private:
   Shape shape_;
-  FloatView slot_values_;
+  FloatView row_values_;
 };
 
 /// `prediction`: shape of what the network puts out.

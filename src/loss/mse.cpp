@@ -16,53 +16,52 @@ struct MseArrays {
   const float* prediction;
   const float* target;
   float* d_prediction;  ///< or null
-  float* values;        ///< [slots, Loss::kColumns]
-  View<const std::int64_t> sample_of_slot;
+  float* values;        ///< [rows, Loss::kColumns]
+  View<const std::int64_t> sample_of_row;
   StepScalarsView scalars;
   int units;
-  bool behind_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
+  bool after_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
 
-  /// 0 in an empty slot.
-  KOKKOS_INLINE_FUNCTION float slope_factor(std::int64_t slot) const {
-    return sample_of_slot(slot) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
+  /// 0 in an empty row.
+  KOKKOS_INLINE_FUNCTION float derivative_factor(std::int64_t row) const {
+    return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
   }
-  KOKKOS_INLINE_FUNCTION float slope(float x, float t, float factor) const {
-    return (factor == 0) | (behind_relu & (x <= 0)) ? 0 : factor * (x - t);
+  KOKKOS_INLINE_FUNCTION float derivative(float x, float t, float factor) const {
+    return (factor == 0) | (after_relu & (x <= 0)) ? 0 : factor * (x - t);
   }
-  KOKKOS_INLINE_FUNCTION void set_value(std::int64_t slot, float sum) const {
-    const bool filled = sample_of_slot(slot) >= 0;
-    values[slot * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
-    values[slot * Loss::kColumns + Loss::kCorrect] = 0;
+  KOKKOS_INLINE_FUNCTION void set_value(std::int64_t row, float sum) const {
+    const bool filled = sample_of_row(row) >= 0;
+    values[row * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
+    values[row * Loss::kColumns + Loss::kCorrect] = 0;
   }
 };
 
-/// Some slots in rows or panels: lane l of a slot sums the units l, l + 16, ..., then the lanes are
-/// added as a tree. The slots go through the units side by side: a processor fetches ahead along a
+/// Some rows in nc or cn16c: lane l of a row sums the units l, l + 16, ..., then the lanes are
+/// added as a tree. The rows go through the units side by side: a processor fetches ahead along a
 /// panel, not from panel to panel.
 struct MseFlat : MseArrays {
   ActivationIndex at;
-  int num_slots;
-  int item_slots;  ///< of one work item, at most kMaxSlots
+  int num_rows;
+  int item_rows;  ///< of one work item, at most kMaxRows
 
-  static constexpr int kMaxSlots = 128;
+  static constexpr int kMaxRows = 128;
 
-  int num_items() const { return (num_slots + item_slots - 1) / item_slots; }
+  int num_items() const { return (num_rows + item_rows - 1) / item_rows; }
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
-    const std::int64_t first = item * item_slots;
-    const int slots =
-        num_slots - first < item_slots ? static_cast<int>(num_slots - first) : item_slots;
-    float factor[kMaxSlots];
-    float sum[kMaxSlots][kLanes] = {};
-    for (int s = 0; s < slots; ++s) factor[s] = slope_factor(first + s);
+    const std::int64_t first = item * item_rows;
+    const int rows = num_rows - first < item_rows ? static_cast<int>(num_rows - first) : item_rows;
+    float factor[kMaxRows];
+    float sum[kMaxRows][kLanes] = {};
+    for (int s = 0; s < rows; ++s) factor[s] = derivative_factor(first + s);
     const int whole = units / kLanes * kLanes;
     for (int u = 0; u < whole; u += kLanes)
-      for (int s = 0; s < slots; ++s) {
+      for (int s = 0; s < rows; ++s) {
         const std::int64_t i = at.sixteen(first + s, u);
         add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor[s],
             sum[s]);
       }
-    for (int s = 0; s < slots; ++s) {
+    for (int s = 0; s < rows; ++s) {
       if (whole < units) add_last(at.sixteen(first + s, whole), units - whole, factor[s], sum[s]);
       for (int width = kLanes / 2; width > 0; width /= 2)
         for (int l = 0; l < width; ++l) sum[s][l] += sum[s][l + width];
@@ -91,17 +90,17 @@ struct MseFlat : MseArrays {
     }
     if (!dx) return;
     QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) dx[l] = slope(x[l], t[l], factor);
+    for (int l = 0; l < kLanes; ++l) dx[l] = derivative(x[l], t[l], factor);
   }
 };
 
-/// One group of 16 slots in lanes: every lane sums its own units in order.
+/// One group of 16 rows in nchw16n: every lane sums its own units in order.
 struct MseLanes : MseArrays {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t group) const {
     const std::int64_t begin = group * units * kLanes;
     float factor[kLanes];
     float sum[kLanes] = {};
-    for (int l = 0; l < kLanes; ++l) factor[l] = slope_factor(group * kLanes + l);
+    for (int l = 0; l < kLanes; ++l) factor[l] = derivative_factor(group * kLanes + l);
     for (std::int64_t i = begin; i < begin + std::int64_t{units} * kLanes; i += kLanes) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) {
@@ -111,7 +110,7 @@ struct MseLanes : MseArrays {
       if (!d_prediction) continue;
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l)
-        d_prediction[i + l] = slope(prediction[i + l], target[i + l], factor[l]);
+        d_prediction[i + l] = derivative(prediction[i + l], target[i + l], factor[l]);
     }
     for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
   }
@@ -119,34 +118,33 @@ struct MseLanes : MseArrays {
 
 }  // namespace
 
-void Mse::evaluate_slots(const ExecSpace& exec, const LossContext& step,
-                         const Activation& prediction, const LossTarget& target,
-                         const Activation& d_prediction, const FloatView& values) const {
+void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
+                        const Activation& prediction, const LossTarget& target,
+                        const Activation& d_prediction, const FloatView& values) const {
   const Activation& wanted = target.values;
   expect(wanted.shape == prediction.shape && wanted.layout == prediction.layout &&
-             wanted.slots == prediction.slots,
+             wanted.rows == prediction.rows,
          "a target shaped like the prediction");
   if (runs_device_kernels()) {
-    expect(prediction.layout != Layout::panels, "rows or lanes, on a device");
+    expect(prediction.layout != Layout::cn16c, "nc or nchw16n, on a device");
     const device::MseTeam<> kernel{
-        prediction.data.data(),     wanted.data.data(),  d_prediction.data.data(), values.data(),
-        step.sample_of_slot.data(), step.scalars.data(), prediction.shape.units(), prediction.slots,
-        prediction.layout,          behind_relu_};
+        prediction.data.data(),    wanted.data.data(),  d_prediction.data.data(), values.data(),
+        step.sample_of_row.data(), step.scalars.data(), prediction.shape.units(), prediction.rows,
+        prediction.layout,         after_relu_};
     for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
   } else if constexpr (kHostExecution) {
     const MseArrays arrays{
         prediction.data.data(), wanted.data.data(), d_prediction.data.data(), values.data(),
-        step.sample_of_slot,    step.scalars,       prediction.shape.units(), behind_relu_};
-    if (prediction.layout != Layout::lanes) {
+        step.sample_of_row,     step.scalars,       prediction.shape.units(), after_relu_};
+    if (prediction.layout != Layout::nchw16n) {
       const int threads = exec.concurrency();
-      const MseFlat kernel{
-          arrays, ActivationIndex(prediction), prediction.slots,
-          std::min(MseFlat::kMaxSlots, (prediction.slots + threads - 1) / threads)};
+      const MseFlat kernel{arrays, ActivationIndex(prediction), prediction.rows,
+                           std::min(MseFlat::kMaxRows, (prediction.rows + threads - 1) / threads)};
       Kokkos::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()),
                            kernel);
     } else {
-      Kokkos::parallel_for("quern::loss::mse_lanes",
-                           RangePolicy(exec, 0, prediction.slots / kLanes), MseLanes{arrays});
+      Kokkos::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
+                           MseLanes{arrays});
     }
   }
 }

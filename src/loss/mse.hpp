@@ -7,19 +7,19 @@
 
 namespace quern {
 
-/// Works in either layout. Reads target.values (same shape, layout and slots as the prediction).
+/// Works in either layout. Reads target.values (same shape, layout and rows as the prediction).
 class Mse final : public Loss {
  public:
   using Loss::Loss;
-  bool fuse_input_relu() override { return behind_relu_ = true; }
+  bool fuse_input_relu() override { return after_relu_ = true; }
 
  protected:
-  void evaluate_slots(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
-                      const LossTarget& target, const Activation& d_prediction,
-                      const FloatView& values) const override;
+  void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                     const LossTarget& target, const Activation& d_prediction,
+                     const FloatView& values) const override;
 
  private:
-  bool behind_relu_ = false;
+  bool after_relu_ = false;
 };
 
 }  // namespace quern

@@ -12,10 +12,10 @@ namespace quern {
 
 namespace {
 
-constexpr int kBlockSlots = 16;
+constexpr int kBlockRows = 16;
 constexpr int kBlocks = 2;
-constexpr int kSlots = kBlocks * kBlockSlots;
-constexpr int kFilled = 3;        // of the slots of each block
+constexpr int kRows = kBlocks * kBlockRows;
+constexpr int kFilled = 3;        // of the rows of each block
 constexpr double kStep = 1e-2;    // half the distance of two values that are compared
 constexpr int kMaxElements = 60;  // of an array are varied
 
@@ -41,22 +41,22 @@ HostFloats to_host(const FloatView& view) {
   return HostFloats(host.data(), host.data() + host.extent(0));
 }
 
-// Places of the values of filled slots.
+// Places of the values of filled rows.
 std::vector<std::size_t> filled_places(const Activation& activation) {
   const ActivationIndex at(activation);
   std::vector<std::size_t> places;
-  for (int slot = 0; slot < kSlots; ++slot) {
-    if (slot % kBlockSlots >= kFilled) continue;
+  for (int row = 0; row < kRows; ++row) {
+    if (row % kBlockRows >= kFilled) continue;
     for (int unit = 0; unit < activation.shape.units(); ++unit)
-      places.push_back(static_cast<std::size_t>(at(slot, unit)));
+      places.push_back(static_cast<std::size_t>(at(row, unit)));
   }
   return places;
 }
 
-View<const std::int64_t> number_slots() {
-  View<std::int64_t> samples("quern::network::sample_of_slot", kSlots);
+View<const std::int64_t> number_rows() {
+  View<std::int64_t> samples("quern::network::sample_of_row", kRows);
   const auto host = Kokkos::create_mirror_view(samples);
-  for (int slot = 0; slot < kSlots; ++slot) host(slot) = slot % kBlockSlots < kFilled ? slot : -1;
+  for (int row = 0; row < kRows; ++row) host(row) = row % kBlockRows < kFilled ? row : -1;
   Kokkos::deep_copy(samples, host);
   return samples;
 }
@@ -64,13 +64,13 @@ View<const std::int64_t> number_slots() {
 struct Check {
   explicit Check(Layer& checked) : layer(checked) {
     layer.add_parameters(table);
-    layer.allocate(kSlots);
+    layer.allocate(kRows);
     layer.use_workspace(FloatView("quern::network::workspace",
-                                  static_cast<std::size_t>(layer.workspace_floats(kSlots))));
+                                  static_cast<std::size_t>(layer.workspace_floats(kRows))));
     const Layout layout = layer.input_layout(flat_layout());
     const Layout out = layer.output_layout(layout);
     const auto activation = [](const Shape& shape, Layout with) {
-      return allocate_activation("quern::network::gradient_check", shape, with, kSlots);
+      return allocate_activation("quern::network::gradient_check", shape, with, kRows);
     };
     x = activation(layer.input_shape(), layout);
     dx = activation(layer.input_shape(), layout);
@@ -78,13 +78,13 @@ struct Check {
     dy = activation(layer.output_shape(), out);
     const auto size = static_cast<std::size_t>(table.block_size());
     constexpr std::size_t kSlack = 8 * kLanes;  // kernels read whole vectors
-    step.schedule = make_block_schedule(0, kBlocks, kBlocks, kBlockSlots);
+    step.schedule = make_block_schedule(0, kBlocks, kBlocks, kBlockRows);
     step.scalars = StepScalarsView("quern::network::gradient_check");
     Kokkos::deep_copy(step.scalars, StepScalars{});
-    step.sample_of_slot = number_slots();
+    step.sample_of_row = number_rows();
     step.parameters = FloatView("quern::network::gradient_check", size + kSlack);
-    const auto partials = static_cast<std::size_t>(step.schedule.num_partials);
-    step.gradients = {FloatView("quern::network::gradient_check", size * partials),
+    const auto num_partial_sums = static_cast<std::size_t>(step.schedule.num_partial_sums);
+    step.gradients = {FloatView("quern::network::gradient_check", size * num_partial_sums),
                       table.block_size()};
     inputs = draw(x.data.extent(0), 1);
     parameters = draw(step.parameters.extent(0), 2);
@@ -107,7 +107,7 @@ struct Check {
   }
 
   double error(HostFloats& values, const std::vector<std::size_t>& places,
-               const HostFloats& slopes) const {
+               const HostFloats& computed) const {
     const std::size_t stride = 1 + places.size() / kMaxElements;
     double worst = 0;
     for (std::size_t k = 0; k < places.size(); k += stride) {
@@ -117,9 +117,9 @@ struct Check {
       const double right = value;
       const double high = objective();
       value = static_cast<float>(saved - kStep);
-      const double slope = (high - objective()) / (right - value);
+      const double numeric = (high - objective()) / (right - value);
       value = saved;
-      const double off = std::abs(slopes[places[k]] - slope) / (1 + std::abs(slope));
+      const double off = std::abs(computed[places[k]] - numeric) / (1 + std::abs(numeric));
       worst = off <= worst ? worst : off;  // NaN counts
     }
     return worst;
@@ -142,10 +142,10 @@ double gradient_error(Layer& layer) {
   layer.backward(check.exec, check.step, check.x, check.y, check.dy, check.dx);
   check.exec.fence("quern::network: gradients are complete");
   const HostFloats d_inputs = to_host(check.dx.data);
-  const HostFloats partials = to_host(check.step.gradients.data);
+  const HostFloats partial_sums = to_host(check.step.gradients.data);
   HostFloats d_parameters(check.parameters.size());
   const auto size = static_cast<std::size_t>(check.table.block_size());
-  for (std::size_t i = 0; i < partials.size(); ++i) d_parameters[i % size] += partials[i];
+  for (std::size_t i = 0; i < partial_sums.size(); ++i) d_parameters[i % size] += partial_sums[i];
 
   double worst = check.error(check.inputs, filled_places(check.x), d_inputs);
   for (const ParameterEntry& entry : check.table.entries()) {

@@ -10,8 +10,8 @@
 #include "layers/dropout.hpp"
 #include "layers/layout.hpp"
 #include "network/build_layer.hpp"
-#include "network/stage_buffers.hpp"
-#include "network/stage_fusion.hpp"
+#include "network/op_buffers.hpp"
+#include "network/op_fusion.hpp"
 
 namespace quern {
 
@@ -46,32 +46,32 @@ Network::Network(const NetworkSpec& spec) {
   check_sizes(spec);
   append_layers(spec);
   add_parameters();
-  fuse_relus(stages_);
-  fuse_first_pool(stages_);
+  fuse_relus(ops_);
+  fuse_first_pool(ops_);
 }
 
 void Network::append_layers(const NetworkSpec& spec) {
-  stages_.input = Activation{{}, spec.input, flat_layout(), 0};
-  stages_.output = stages_.input;
+  ops_.input = Activation{{}, spec.input, flat_layout(), 0};
+  ops_.output = ops_.input;
   BuiltLayers built = build_layers(spec);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (!built.layers[i]) {
-      stages_.append_flatten();
+      ops_.append_flatten();
       continue;
     }
-    stages_.append(std::move(built.layers[i]));
-    stages_.all.back().full_macs = built.full_macs[i];
-    stages_.all.back().is_relu = spec.layers[i].type == LayerType::relu;
+    ops_.append(std::move(built.layers[i]));
+    ops_.all.back().full_macs = built.full_macs[i];
+    ops_.all.back().is_relu = spec.layers[i].type == LayerType::relu;
   }
-  if (stages_.all.empty()) throw InputError("network.layers: no layer that computes anything");
+  if (ops_.all.empty()) throw InputError("network.layers: no layer that computes anything");
 }
 
 void Network::add_parameters() {
-  for (Stage& stage : stages_.all) {
-    if (!stage.layer) continue;
+  for (Op& op : ops_.all) {
+    if (!op.layer) continue;
     const std::int64_t begin = table_.block_size();
-    stage.layer->add_parameters(table_);
-    if (table_.block_size() > begin) stage.first_parameter = begin;
+    op.layer->add_parameters(table_);
+    if (table_.block_size() > begin) op.first_parameter = begin;
   }
   if (table_.entries().empty()) {
     throw InputError(
@@ -82,111 +82,110 @@ void Network::add_parameters() {
 }
 
 void Network::set_output_layout(Layout layout) {
-  if (output_layout() != layout) stages_.append_conversion(layout);
+  if (output_layout() != layout) ops_.append_conversion(layout);
 }
 
 bool Network::ends_with_relu() const {
-  return stages_.all.back().is_relu && stages_.all.back().in_place;
+  return ops_.all.back().is_relu && ops_.all.back().in_place;
 }
 
-void Network::leave_out_last_slope() {
+void Network::leave_out_last_derivative() {
   expect(ends_with_relu(), "a ReLU at the end");
-  stages_.all.back().backward_fused = true;
+  ops_.all.back().backward_fused = true;
 }
 
 void Network::use_precision(OperandPrecision precision) {
-  for (Stage& stage : stages_.all) {
-    if (stage.layer) stage.layer->use_precision(precision);
+  for (Op& op : ops_.all) {
+    if (op.layer) op.layer->use_precision(precision);
   }
 }
 
 void Network::use_products(const std::shared_ptr<DenseProducts>& products) {
-  for (Stage& stage : stages_.all) {
-    if (stage.layer) stage.layer->use_products(products);
+  for (Op& op : ops_.all) {
+    if (op.layer) op.layer->use_products(products);
   }
 }
 
-void Network::allocate(int max_slots) {
-  d_output_ = allocate_buffers(stages_, max_slots);
+void Network::allocate(int max_rows) {
+  d_output_ = allocate_buffers(ops_, max_rows);
 }
 
-std::int64_t Network::memory_bytes(int max_slots) const {
-  return buffer_bytes(stages_, max_slots);
+std::int64_t Network::memory_bytes(int max_rows) const {
+  return buffer_bytes(ops_, max_rows);
 }
 
-void Network::set_slots(int slots) {
-  expect(slots % slot_multiple() == 0, "whole lane groups");
-  for (Stage& stage : stages_.all) {
-    for (Activation* activation : {&stage.x, &stage.y, &stage.dy, &stage.dx}) {
-      activation->slots = slots;
+void Network::set_rows(int rows) {
+  expect(rows % row_multiple() == 0, "whole lane groups");
+  for (Op& op : ops_.all) {
+    for (Activation* activation : {&op.x, &op.y, &op.dy, &op.dx}) {
+      activation->rows = rows;
     }
   }
-  for (Activation* end : {&stages_.input, &stages_.output, &d_output_}) end->slots = slots;
+  for (Activation* end : {&ops_.input, &ops_.output, &d_output_}) end->rows = rows;
 }
 
 void Network::forward(const ExecSpace& exec, const StepContext& step) {
-  for (Stage& stage : stages_.all) {
-    if (stage.forward_fused) continue;
-    const Kokkos::Profiling::ScopedRegion region(stage.region);
-    if (stage.layer) {
-      stage.layer->forward(exec, step, stage.x, stage.y);
+  for (Op& op : ops_.all) {
+    if (op.forward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(op.region);
+    if (op.layer) {
+      op.layer->forward(exec, step, op.x, op.y);
     } else {
-      convert_layout(exec, stage.x, stage.y);
+      convert_layout(exec, op.x, op.y);
     }
   }
 }
 
 void Network::backward(const ExecSpace& exec, const StepContext& step,
                        const std::function<void(std::int64_t)>& complete_from) {
-  for (Stage& stage : std::views::reverse(stages_.all)) {
-    if (stage.dy.empty()) return;  // nothing below has parameters
-    if (stage.backward_fused) continue;
-    const Kokkos::Profiling::ScopedRegion region(stage.region);
-    if (stage.layer) {
-      stage.layer->backward(exec, step, stage.x, stage.y, stage.dy, stage.dx);
+  for (Op& op : std::views::reverse(ops_.all)) {
+    if (op.dy.empty()) return;  // nothing below has parameters
+    if (op.backward_fused) continue;
+    const Kokkos::Profiling::ScopedRegion region(op.region);
+    if (op.layer) {
+      op.layer->backward(exec, step, op.x, op.y, op.dy, op.dx);
     } else {
-      convert_layout(exec, stage.dy, stage.dx);
+      convert_layout(exec, op.dy, op.dx);
     }
-    if (complete_from && stage.first_parameter >= 0) complete_from(stage.first_parameter);
+    if (complete_from && op.first_parameter >= 0) complete_from(op.first_parameter);
   }
 }
 
 std::vector<const Layer*> Network::layers() const {
   std::vector<const Layer*> layers;
-  for (const Stage& stage : stages_.all) {
-    if (stage.layer) layers.push_back(stage.layer.get());
+  for (const Op& op : ops_.all) {
+    if (op.layer) layers.push_back(op.layer.get());
   }
   return layers;
 }
 
 std::int64_t Network::forward_macs() const {
   std::int64_t total = 0;
-  for (const Stage& stage : stages_.all) total += stage.full_macs;
+  for (const Op& op : ops_.all) total += op.full_macs;
   return total;
 }
 
 std::int64_t Network::training_macs() const {
   std::int64_t total = 0;
   bool first = true;
-  for (const Stage& stage : stages_.all) {
-    if (stage.full_macs == 0) continue;
-    total += (first ? 2 : 3) * stage.full_macs;
+  for (const Op& op : ops_.all) {
+    if (op.full_macs == 0) continue;
+    total += (first ? 2 : 3) * op.full_macs;
     first = false;
   }
   return total;
 }
 
 std::string Network::first_non_finite_layer(const StepContext& step) const {
-  const auto samples =
-      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_slot);
-  for (const Stage& stage : stages_.all) {
-    if (!stage.layer) continue;
-    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), stage.y.data);
-    const ActivationIndex at(stage.y);
-    for (int slot = 0; slot < stage.y.slots; ++slot) {
-      if (samples(slot) < 0) continue;
-      for (int unit = 0; unit < stage.y.shape.units(); ++unit) {
-        if (!Kokkos::isfinite(values(at(slot, unit)))) return stage.layer->name();
+  const auto samples = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_row);
+  for (const Op& op : ops_.all) {
+    if (!op.layer) continue;
+    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), op.y.data);
+    const ActivationIndex at(op.y);
+    for (int row = 0; row < op.y.rows; ++row) {
+      if (samples(row) < 0) continue;
+      for (int unit = 0; unit < op.y.shape.units(); ++unit) {
+        if (!Kokkos::isfinite(values(at(row, unit)))) return op.layer->name();
       }
     }
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "network/stages.hpp"
+#include "network/ops.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
@@ -23,10 +23,10 @@ class Network {
   /// Converts the output where it has another layout. Before allocate().
   void set_output_layout(Layout layout);
 
-  /// Does the output come out of a ReLU whose slope somebody else can apply?
+  /// Does the output come out of a ReLU whose derivative the loss can apply?
   bool ends_with_relu() const;
   /// From now on d_output() is the gradient in front of that ReLU.
-  void leave_out_last_slope();
+  void leave_out_last_derivative();
 
   /// What convolutions round their operands to, on a device. Before allocate().
   void use_precision(OperandPrecision precision);
@@ -34,42 +34,42 @@ class Network {
   /// Lets layers use other products than their own. Before allocate().
   void use_products(const std::shared_ptr<DenseProducts>& products);
 
-  /// Allocates all buffers for at most `max_slots` slots. Once, before the first step.
-  void allocate(int max_slots);
+  /// Allocates all buffers for at most `max_rows` rows. Once, before the first step.
+  void allocate(int max_rows);
 
-  /// Slots of the coming batch, at most max_slots, a multiple of slot_multiple().
-  void set_slots(int slots);
-  /// Slots of a micro-block must be a multiple of this: kLanes as soon as one layer uses lanes.
-  int slot_multiple() const { return stages_.use_lanes ? kLanes : 1; }
+  /// Rows of the coming batch, at most max_rows, a multiple of row_multiple().
+  void set_rows(int rows);
+  /// Rows of a micro-block must be a multiple of this: kLanes as soon as one layer uses nchw16n.
+  int row_multiple() const { return ops_.uses_nchw16n ? kLanes : 1; }
 
   const ParameterTable& table() const { return table_; }
   /// The layers that compute something, in order (flatten only renames).
   std::vector<const Layer*> layers() const;
 
-  const Shape& input_shape() const { return stages_.input.shape; }
-  const Shape& output_shape() const { return stages_.output.shape; }
-  Layout input_layout() const { return stages_.input.layout; }
-  Layout output_layout() const { return stages_.output.layout; }
+  const Shape& input_shape() const { return ops_.input.shape; }
+  const Shape& output_shape() const { return ops_.output.shape; }
+  Layout input_layout() const { return ops_.input.layout; }
+  Layout output_layout() const { return ops_.output.layout; }
 
-  const Activation& input() const { return stages_.input; }    ///< write the batch here
-  const Activation& output() const { return stages_.output; }  ///< prediction, after forward
-  const Activation& d_output() const { return d_output_; }     ///< write its gradient here
+  const Activation& input() const { return ops_.input; }    ///< write the batch here
+  const Activation& output() const { return ops_.output; }  ///< prediction, after forward
+  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
 
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step);
   /// From d_output() to step.gradients. Overwrites the gradients of all parameters, from the end of
-  /// the block to its begin: complete_from(offset) tells when the floats from `offset` on are on
-  /// `exec`, once for each layer with parameters.
+  /// the block to its beginning: complete_from(offset) tells when the floats from `offset` on are
+  /// on `exec`, once for each layer with parameters.
   void backward(const ExecSpace& exec, const StepContext& step,
                 const std::function<void(std::int64_t offset)>& complete_from = {});
 
   /// Name of the first layer (in forward order) whose output holds a value that is not finite in
-  /// a used slot, or "" when there is none. Of layers that share a buffer (in place, or taken over
+  /// a used row, or "" when there is none. Of layers that share a buffer (in place, or taken over
   /// by a convolution) the last one's values are seen. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step) const;
 
-  /// Bytes that allocate(max_slots) takes: activations, their gradients, what layers keep.
-  std::int64_t memory_bytes(int max_slots) const;
+  /// Bytes that allocate(max_rows) takes: activations, their gradients, what layers keep.
+  std::int64_t memory_bytes(int max_rows) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
   /// first layer with parameters). Outputs that nobody reads count here, though they are left out.
@@ -81,7 +81,7 @@ class Network {
   void add_parameters();
 
   ParameterTable table_;
-  Stages stages_;
+  Ops ops_;
   Activation d_output_;
 };
 

@@ -16,7 +16,7 @@ void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
         const double lr = scalars().learning_rate;
         const double decay = settings.decoupled ? 1 - lr * settings.weight_decay : 1;
         AdamFactors result;
-        result.updates = scalars().updates;
+        result.apply_updates = scalars().apply_updates;
         result.gradient_scale = scalars().gradient_scale;
         result.decay = static_cast<float>(decay);
         result.step_size = static_cast<float>(lr / (1 - Kokkos::pow(settings.beta1, t)));
@@ -50,15 +50,15 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
       exec, "quern::optim::adam", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         const AdamFactors step = factors();
-        if (!step.updates) return;
+        if (!step.apply_updates) return;
         // A copy: what p, m and v point to cannot change it, so it is not loaded for each vector.
         const Constants c = constants;
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
           const float old = p[i] * step.decay;
-          const float slope = g[i] * step.gradient_scale + c.l2 * old;
-          const float mean = flush_denormal(m[i] + c.new_part * (slope - m[i]));
-          const float square = flush_denormal(c.beta2 * v[i] + c.new_part_sq * slope * slope);
+          const float grad = g[i] * step.gradient_scale + c.l2 * old;
+          const float mean = flush_denormal(m[i] + c.new_part * (grad - m[i]));
+          const float square = flush_denormal(c.beta2 * v[i] + c.new_part_sq * grad * grad);
           const float spread = Kokkos::sqrt(square) * step.inverse_correction + c.eps;
           m[i] = mean;
           v[i] = square;

@@ -21,7 +21,7 @@ struct AdamSettings {
 
 /// What changes from step to step, computed once per step where the kernel runs.
 struct AdamFactors {
-  bool updates = true;
+  bool apply_updates = true;
   float gradient_scale = 1;
   float decay = 1;               ///< AdamW: factor on the parameters
   float step_size = 0;           ///< lr / (1 - beta1^t)

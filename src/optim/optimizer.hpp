@@ -25,7 +25,7 @@ struct OptimizerState {
 /// What of the block an optimizer updates, where ranks share parameters and state and each updates
 /// a part. By default everything, with state of its own.
 struct OptimizerPart {
-  /// The floats [begin, end) of the block: multiples of kLanes; what is behind the block counts as
+  /// The floats [begin, end) of the block: multiples of kLanes; what is after the block counts as
   /// its end.
   std::int64_t begin = 0;
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
@@ -42,7 +42,7 @@ class Optimizer {
 
   /// One step: updates `parameters` (the whole block) and the state in place from the first
   /// parameters.extent(0) floats of `gradient`, which is multiplied by scalars().gradient_scale.
-  /// Touches this optimizer's part only, and nothing unless scalars().updates.
+  /// Touches this optimizer's part only, and nothing unless scalars().apply_updates.
   /// Uses scalars().step (steps done before this one) and scalars().learning_rate.
   virtual void update(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) = 0;

@@ -15,7 +15,7 @@ void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
   for_each_chunk(
       exec, "quern::optim::sgd", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
-        if (!scalars().updates) return;
+        if (!scalars().apply_updates) return;
         const float scale = scalars().gradient_scale;
         const float lr = scalars().learning_rate;
         QUERN_VECTORIZE
@@ -33,15 +33,15 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
   for_each_chunk(
       exec, "quern::optim::sgd_momentum", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
-        if (!scalars().updates) return;
+        if (!scalars().apply_updates) return;
         const float scale = scalars().gradient_scale;
         const float lr = scalars().learning_rate;
         QUERN_VECTORIZE
         for (std::int64_t i = begin; i < end; ++i) {
-          const float slope = g[i] * scale + weight_decay * p[i];
-          const float speed = flush_denormal(momentum * b[i] + slope);
+          const float grad = g[i] * scale + weight_decay * p[i];
+          const float speed = flush_denormal(momentum * b[i] + grad);
           b[i] = speed;
-          p[i] -= lr * (nesterov ? slope + momentum * speed : speed);
+          p[i] -= lr * (nesterov ? grad + momentum * speed : speed);
         }
       });
 }

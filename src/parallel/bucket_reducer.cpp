@@ -28,18 +28,19 @@ FloatView make_floats(const char* label, std::int64_t count) {
   return FloatView(std::string(label), static_cast<std::size_t>(count));
 }
 
-// Overwrites section[0, num_partials * num_sums) with the sums of each partial, and its last float
-// with the vote.
-void pack_sums(const ExecSpace& exec, const GradientPartials& partials, std::int64_t num_gradient,
-               std::int64_t num_sums, int num_partials, const FloatView& section) {
-  const std::int64_t count = num_partials * num_sums;
+// Overwrites section[0, num_partial_sums * num_sums) with the sums of each partial sum, and its
+// last float with the vote.
+void pack_sums(const ExecSpace& exec, const GradientSums& partial_sums, std::int64_t num_gradient,
+               std::int64_t num_sums, int num_partial_sums, const FloatView& section) {
+  const std::int64_t count = num_partial_sums * num_sums;
   const std::int64_t last = section.extent_int(0) - 1;
   Kokkos::parallel_for(
       "quern::parallel::pack_sums", RangePolicy(exec, 0, count + 1), KOKKOS_LAMBDA(std::int64_t i) {
         if (i == count) {
-          section(last) = partials.data(num_gradient + num_sums);
+          section(last) = partial_sums.data(num_gradient + num_sums);
         } else {
-          section(i) = partials.data(i / num_sums * partials.stride + num_gradient + i % num_sums);
+          section(i) =
+              partial_sums.data(i / num_sums * partial_sums.stride + num_gradient + i % num_sums);
         }
       });
 }
@@ -85,19 +86,19 @@ std::string BucketReducer::describe() const {
 
 BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
   BufferSizes sizes;
-  // The last slice of the last partial may end behind it.
-  const std::int64_t before_last = (max_partials(comm().rank()) - 1) * partial_stride();
-  sizes.partials = before_last + std::max(partial_stride(), padded());
+  // The last slice of the last partial sum may end after it.
+  const std::int64_t before_last = (max_partial_sums(comm().rank()) - 1) * partial_stride();
+  sizes.partial_sums = before_last + std::max(partial_stride(), padded());
   if (size() == 1 || order() == SumOrder::ranks) return sizes;
   sizes.total = padded();
   for (const BatchPartition& partition : partitions()) {
-    const int own_partials = num_partials(partition, comm().rank());
+    const int own_partial_sums = num_partial_sums(partition, comm().rank());
     for (const Bucket& bucket : buckets_) {
       for (const Segment& segment : make_exchange(partition, bucket).receive_from) {
         sizes.received = std::max(sizes.received, segment.offset + segment.count);
       }
-      if (own_partials == 1) continue;
-      sizes.packed = std::max(sizes.packed, own_partials * (bucket.end - bucket.begin));
+      if (own_partial_sums == 1) continue;
+      sizes.packed = std::max(sizes.packed, own_partial_sums * (bucket.end - bucket.begin));
     }
   }
   return sizes;
@@ -105,11 +106,11 @@ BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
 
 std::int64_t BucketReducer::num_buffer_floats() const {
   const BufferSizes sizes = buffer_sizes();
-  return sizes.partials + sizes.received + sizes.packed + sizes.total;
+  return sizes.partial_sums + sizes.received + sizes.packed + sizes.total;
 }
 
-FloatView BucketReducer::allocate_partials() {
-  gathered_partials_ = max_partials();
+FloatView BucketReducer::allocate_partial_sums() {
+  gathered_partial_sums_ = max_partial_sums();
   for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
   const BufferSizes sizes = buffer_sizes();
   if (size() > 1 && order() == SumOrder::tree) {
@@ -119,12 +120,12 @@ FloatView BucketReducer::allocate_partials() {
     gathered_ = make_floats("quern::parallel::gathered_sums", size() * section());
     sums_ = make_floats("quern::parallel::sums", num_sums() + 1);
   }
-  return make_floats("quern::parallel::partials", sizes.partials);
+  return make_floats("quern::parallel::partial_sums", sizes.partial_sums);
 }
 
 BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) const {
   Plan plan;
-  plan.num_partials = num_partials(partition, comm().rank());
+  plan.num_partial_sums = num_partial_sums(partition, comm().rank());
   if (order() == SumOrder::ranks) return plan;
   for (const Bucket& bucket : buckets_) {
     plan.buckets.push_back(make_bucket_plan(partition, bucket));
@@ -135,19 +136,21 @@ BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) co
   return plan;
 }
 
-// Slice d of P partials takes P * slice floats from P * d * slice on, whether they lie in the only
-// partial or packed.
+// Slice d of P partial sums takes P * slice floats from P * d * slice on, whether they lie in the
+// only partial sum or packed.
 BucketReducer::BucketExchange BucketReducer::make_exchange(const BatchPartition& partition,
                                                            const Bucket& bucket) const {
   const int own = comm().rank();
-  const std::int64_t own_partials = num_partials(partition, own);
+  const std::int64_t own_partial_sums = num_partial_sums(partition, own);
   const std::int64_t count = slice(bucket);
   BucketExchange exchange;
   std::int64_t received = 0;
   for (int rank = 0; rank < size(); ++rank) {
     const bool moves = rank != own;
-    exchange.send_to.push_back({own_partials * rank * count, moves ? own_partials * count : 0});
-    exchange.receive_from.push_back({received, moves ? num_partials(partition, rank) * count : 0});
+    exchange.send_to.push_back(
+        {own_partial_sums * rank * count, moves ? own_partial_sums * count : 0});
+    exchange.receive_from.push_back(
+        {received, moves ? num_partial_sums(partition, rank) * count : 0});
     received += exchange.receive_from.back().count;
   }
   return exchange;
@@ -180,12 +183,12 @@ void BucketReducer::complete_from(const ExecSpace& exec, ReductionPlan plan_id,
 }
 
 ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
-  if (size() == 1) return reduced(partials().data);
+  if (size() == 1) return reduced(partial_sums().data);
   complete_from(exec, plan, 0);
   exchanged_.order(queue(exec), exec);
   sums_started_ = false;
   buckets_left_ = buckets_.size();
-  if (order() == SumOrder::ranks) return reduced(partials().data);
+  if (order() == SumOrder::ranks) return reduced(partial_sums().data);
   return {range(total_, 0, num_gradient()), range(sums_, 0, num_sums()),
           range(sums_, num_sums(), num_sums() + 1)};
 }
@@ -197,14 +200,14 @@ void BucketReducer::wait(const ExecSpace& exec) {
 
 void BucketReducer::start_sums(const ExecSpace& queue, const Plan& plan) {
   sums_started_ = true;
-  const FloatView& data = partials().data;
+  const FloatView& data = partial_sums().data;
   if (order() == SumOrder::ranks) {
-    if (plan.num_partials == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
+    if (plan.num_partial_sums == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
     transport_.all_reduce_sum(floats(data, num_gradient(), num_sums() + 1), stream_of(queue));
     return;
   }
   const std::int64_t begin = comm().rank() * section();
-  pack_sums(queue, partials(), num_gradient(), num_sums(), plan.num_partials,
+  pack_sums(queue, partial_sums(), num_gradient(), num_sums(), plan.num_partial_sums,
             range(gathered_, begin, begin + section()));
   transport_.all_gather(floats(gathered_, 0, size() * section()), stream_of(queue));
   tree_sum(queue, plan.sums, gathered_, gathered_, sums_, num_sums());
@@ -215,20 +218,20 @@ void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::
   if (order() == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
   const std::int64_t begin = buckets_[bucket].begin;
   const std::int64_t end = std::min(buckets_[bucket].end, num_gradient());
-  transport_.all_reduce_sum(floats(partials().data, begin, end - begin), stream_of(queue));
+  transport_.all_reduce_sum(floats(partial_sums().data, begin, end - begin), stream_of(queue));
 }
 
 void BucketReducer::exchange_in_tree_order(const ExecSpace& queue, const Plan& plan,
                                            std::size_t bucket) {
   const Bucket& place = buckets_[bucket];
   const BucketPlan& exchange = plan.buckets[bucket];
-  const FloatView& data = partials().data;
+  const FloatView& data = partial_sums().data;
   const int own = comm().rank();
-  const bool packs = plan.num_partials != 1;
-  if (packs && plan.num_partials > 0) {
-    const GradientPartials from{range(data, place.begin, static_cast<std::int64_t>(data.extent(0))),
-                                partial_stride()};
-    pack_slices(queue, from, plan.num_partials, GradientSlices(place.end - place.begin, size()),
+  const bool packs = plan.num_partial_sums != 1;
+  if (packs && plan.num_partial_sums > 0) {
+    const GradientSums from{range(data, place.begin, static_cast<std::int64_t>(data.extent(0))),
+                            partial_stride()};
+    pack_slices(queue, from, plan.num_partial_sums, GradientSlices(place.end - place.begin, size()),
                 own, packed_);
   }
   const std::span<float> send =

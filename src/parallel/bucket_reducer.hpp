@@ -18,12 +18,13 @@ namespace quern {
 ///   compute   ... loss | backward of the last layers | ... | backward of the first | update
 ///   exchange           | sums, votes | bucket n-1 | ...            | bucket 0      |
 ///
-/// SumOrder::tree, per bucket: (1) every rank sends each owner that slice of its partials, (2) the
-/// owner adds the partials of all ranks in the order of the fixed tree, (3) the slices go to
-/// everybody; the transport moves floats and adds none, so the bits are those of TreeReducer. The
-/// sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks: one
-/// all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial,
-/// nothing moves. Backward fills the gradient from its end, so the buckets go from last to first.
+/// SumOrder::tree, per bucket: (1) every rank sends each owner that slice of its partial sums, (2)
+/// the owner adds the partial sums of all ranks in the order of the fixed tree, (3) the slices go
+/// to everybody; the transport moves floats and adds none, so the bits are those of TreeReducer.
+/// The sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks:
+/// one all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial
+/// sum, nothing moves. Backward fills the gradient from its end, so the buckets go from last to
+/// first.
 class BucketReducer final : public GradientReducer {
  public:
   /// Two exchanges cost more than one of twice the size until a bucket takes as long to move as to
@@ -43,34 +44,34 @@ class BucketReducer final : public GradientReducer {
 
  private:
   // The floats [begin, end) of the gradient; a slice for each rank, all of one size, so that the
-  // last bucket may end behind the gradient.
+  // last bucket may end after the gradient.
   struct Bucket {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
   // What SumOrder::tree does with a bucket under one plan.
   struct BucketExchange {
-    std::vector<Segment> send_to;       // in the only partial from the bucket on, else in packed_
+    std::vector<Segment> send_to;  // in the only partial sum from the bucket on, else in packed_
     std::vector<Segment> receive_from;  // in received_
   };
   struct BucketPlan : BucketExchange {
     TreeSumPlan sum;
   };
   struct Plan {
-    int num_partials = 0;  // of this rank
+    int num_partial_sums = 0;  // of this rank
     std::vector<BucketPlan> buckets;
     TreeSumPlan sums;  // in gathered_
   };
 
   // Floats of the buffers.
   struct BufferSizes {
-    std::int64_t partials = 0;
+    std::int64_t partial_sums = 0;
     std::int64_t received = 0;
     std::int64_t packed = 0;
     std::int64_t total = 0;
   };
 
-  FloatView allocate_partials() override;
+  FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   BufferSizes buffer_sizes() const;
   BucketExchange make_exchange(const BatchPartition& partition, const Bucket& bucket) const;
@@ -78,7 +79,7 @@ class BucketReducer final : public GradientReducer {
   BucketPlan make_bucket_plan(const BatchPartition& partition, const Bucket& bucket) const;
   std::int64_t slice(const Bucket& bucket) const { return (bucket.end - bucket.begin) / size(); }
   std::int64_t padded() const { return buckets_.back().end; }
-  std::int64_t section() const { return gathered_partials_ * num_sums() + 1; }
+  std::int64_t section() const { return gathered_partial_sums_ * num_sums() + 1; }
   int size() const { return comm().size(); }
   // Host back ends have one queue: the caller's.
   const ExecSpace& queue(const ExecSpace& exec) const { return kHostExecution ? exec : queue_; }
@@ -93,17 +94,17 @@ class BucketReducer final : public GradientReducer {
   StreamMark exchanged_;
   std::vector<Bucket> buckets_;
   std::vector<Plan> plans_;
-  std::int64_t gathered_partials_ = 0;  // most partials of any rank under any plan
+  std::int64_t gathered_partial_sums_ = 0;  // most partial sums of any rank under any plan
 
   // Of the step under way.
   bool sums_started_ = false;
   std::size_t buckets_left_ = 0;  // not started; the first ones
 
-  FloatView packed_;    // a bucket's slices of several partials, in the order of sending
-  FloatView received_;  // the other ranks' partials of this rank's slice of a bucket
+  FloatView packed_;    // a bucket's slices of several partial sums, in the order of sending
+  FloatView received_;  // the other ranks' partial sums of this rank's slice of a bucket
   FloatView total_;     // padded()
-  FloatView gathered_;  // every rank's sums of each partial, and its vote
-  FloatView sums_;      // num_sums(), and the votes behind them
+  FloatView gathered_;  // every rank's sums of each partial sum, and its vote
+  FloatView sums_;      // num_sums(), and the votes after them
 };
 
 }  // namespace quern

@@ -16,40 +16,41 @@ GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, Su
 
 ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
   expect(partition.num_ranks() == comm_.size(), "a partition for this communicator's ranks");
-  expect(partials_.stride == 0, "plans before allocate()");
+  expect(partial_sums_.stride == 0, "plans before allocate()");
   partitions_.push_back(partition);
   return ReductionPlan{static_cast<int>(partitions_.size()) - 1};
 }
 
 void GradientReducer::allocate() {
-  expect(partials_.stride == 0, "one allocate()");
-  partials_ = {allocate_partials(), partial_stride()};
+  expect(partial_sums_.stride == 0, "one allocate()");
+  partial_sums_ = {allocate_partial_sums(), partial_stride()};
 }
 
-int GradientReducer::num_partials(const BatchPartition& partition, int rank) const {
-  return quern::num_partials(order_, partition, rank);
+int GradientReducer::num_partial_sums(const BatchPartition& partition, int rank) const {
+  return quern::num_partial_sums(order_, partition, rank);
 }
 
-int GradientReducer::max_partials() const {
+int GradientReducer::max_partial_sums() const {
   int most = 1;
-  for (int rank = 0; rank < comm_.size(); ++rank) most = std::max(most, max_partials(rank));
+  for (int rank = 0; rank < comm_.size(); ++rank) most = std::max(most, max_partial_sums(rank));
   return most;
 }
 
-int GradientReducer::max_partials(int rank) const {
+int GradientReducer::max_partial_sums(int rank) const {
   int most = 1;
   for (const BatchPartition& partition : partitions_) {
-    most = std::max(most, num_partials(partition, rank));
+    most = std::max(most, num_partial_sums(partition, rank));
   }
   return most;
 }
 
-FloatView GradientReducer::allocate_private_partials() const {
-  return FloatView("quern::parallel::partials", static_cast<std::size_t>(private_partial_floats()));
+FloatView GradientReducer::allocate_private_partial_sums() const {
+  return FloatView("quern::parallel::partial_sums",
+                   static_cast<std::size_t>(private_partial_floats()));
 }
 
 FloatView GradientReducer::vote() const {
-  return Kokkos::subview(partials_.data, std::pair(num_floats_, num_floats_ + 1));
+  return Kokkos::subview(partial_sums_.data, std::pair(num_floats_, num_floats_ + 1));
 }
 
 ReducedGradient GradientReducer::reduced(const ConstFloatView& floats) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of the ranks' gradient partials.
+// The sum of the ranks' partial gradients.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class ReductionPlan : int {};
 
 struct ReducedGradient {
   ConstFloatView total;  ///< num_gradient() floats, equal on all ranks; valid until the next reduce
-  ConstFloatView sums;   ///< the num_sums floats behind them
+  ConstFloatView sums;   ///< the num_sums floats after them
   ConstFloatView votes;  ///< one float, the sum of the ranks' votes
 };
 
@@ -47,12 +47,12 @@ class GradientReducer {
   std::int64_t num_gradient() const { return num_floats_ - num_sums_; }
   std::int64_t num_sums() const { return num_sums_; }
 
-  /// Floats from one partial to the next: the block, and behind it room for the vote, which
+  /// Floats from one partial sum to the next: the block, and after it room for the vote, which
   /// travels with the last slice.
   std::int64_t partial_stride() const { return round_up_to_lanes(num_floats_ + 1); }
 
-  /// Partials that a rank's kernels hand over under a partition; 0 on ranks without blocks.
-  int num_partials(const BatchPartition& partition, int rank) const;
+  /// Partial sums that a rank's kernels hand over under a partition; 0 on ranks without blocks.
+  int num_partial_sums(const BatchPartition& partition, int rank) const;
 
   /// Makes a plan for a partition of this communicator's ranks. Before allocate().
   ReductionPlan add_plan(const BatchPartition& partition);
@@ -64,21 +64,21 @@ class GradientReducer {
   /// Once, after the last plan: makes all buffers.
   void allocate();
 
-  /// Where this rank's kernels write, room for the partials of every plan (and at least one). The
-  /// reducer owns the memory because it may lie where the other ranks can read it.
-  const GradientPartials& partials() const { return partials_; }
+  /// Where this rank's kernels write, room for the partial sums of every plan (and at least one).
+  /// The reducer owns the memory because it may lie where the other ranks can read it.
+  const GradientSums& partial_sums() const { return partial_sums_; }
 
-  /// One float behind the first partial, which kernels set to 0 or 1 before reduce(): one message
-  /// less to agree on stopping.
+  /// One float after the first partial sum, which kernels set to 0 or 1 before reduce(): one
+  /// message less to agree on stopping.
   FloatView vote() const;
 
-  /// The floats of partials() from `offset` on, and the vote, are complete behind what is on `exec`
-  /// now: a reducer may begin to move them. Called with falling offsets from num_gradient() on, or
-  /// not at all.
+  /// The floats of partial_sums() from `offset` on, and the vote, are complete after what is on
+  /// `exec` now: a reducer may begin to move them. Called with falling offsets from num_gradient()
+  /// on, or not at all.
   virtual void complete_from(const ExecSpace& /*exec*/, ReductionPlan, std::int64_t /*offset*/) {}
 
-  /// Adds up all ranks' partials() and votes. May overwrite them. What follows on `exec` sees the
-  /// total; on a device the host does not wait. No allocation.
+  /// Adds up all ranks' partial_sums() and votes. May overwrite them. What follows on `exec` sees
+  /// the total; on a device the host does not wait. No allocation.
   virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) = 0;
 
   /// The floats [begin, end) of the gradient from which this rank updates the parameters. All of
@@ -117,23 +117,24 @@ class GradientReducer {
 
   SumOrder order() const { return order_; }
 
-  /// Most partials of a rank under any plan, at least one.
-  int max_partials(int rank) const;
+  /// Most partial sums of a rank under any plan, at least one.
+  int max_partial_sums(int rank) const;
   /// Of all ranks.
-  int max_partials() const;
+  int max_partial_sums() const;
 
   /// What bytes() counts.
   virtual std::int64_t num_buffer_floats() const { return private_partial_floats(); }
   std::int64_t private_partial_floats() const {
-    return max_partials(comm_.rank()) * partial_stride();
+    return max_partial_sums(comm_.rank()) * partial_stride();
   }
 
-  /// What partials() is to be; whatever else the reducer needs for partitions() is made here, too.
-  virtual FloatView allocate_partials() = 0;
-  /// The result in `floats`: num_floats() of them and the votes behind.
+  /// What partial_sums() is to be; whatever else the reducer needs for partitions() is made here,
+  /// too.
+  virtual FloatView allocate_partial_sums() = 0;
+  /// The result in `floats`: num_floats() of them and the votes after them.
   ReducedGradient reduced(const ConstFloatView& floats) const;
-  /// Memory of this rank alone, for max_partials(own rank).
-  FloatView allocate_private_partials() const;
+  /// Memory of this rank alone, for max_partial_sums(own rank).
+  FloatView allocate_private_partial_sums() const;
 
  private:
   Communicator& comm_;
@@ -141,7 +142,7 @@ class GradientReducer {
   SumOrder order_;
   std::int64_t num_sums_;
   std::vector<BatchPartition> partitions_;
-  GradientPartials partials_;
+  GradientSums partial_sums_;
 };
 
 }  // namespace quern

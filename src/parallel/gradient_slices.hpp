@@ -21,7 +21,7 @@ class GradientSlices {
   std::int64_t end(int rank) const { return begin(rank + 1); }
   std::int64_t count(int rank) const { return end(rank) - begin(rank); }
 
-  /// Votes that travel behind a slice: one behind the last float, none behind other slices.
+  /// Votes that travel after a slice: one after the last float, none after other slices.
   int num_votes(int rank) const { return count(rank) > 0 && end(rank) == num_floats_ ? 1 : 0; }
 
  private:

@@ -12,8 +12,8 @@ namespace quern {
 
 namespace {
 
-// Two partials of every rank, the total, the parameters and two arrays of optimizer state, and as
-// much again for the data and for others. A guess on the safe side: messages only cost time.
+// Two partial sums of every rank, the total, the parameters and two arrays of optimizer state, and
+// as much again for the data and for others. A guess on the safe side: messages only cost time.
 bool has_room(Communicator& comm, std::int64_t num_floats) {
   const double arrays = 2.0 * (2.0 * comm.size() + 4.0);
   const double needed = arrays * sizeof(float) * static_cast<double>(num_floats);

@@ -5,9 +5,9 @@
 
 namespace quern {
 
-/// determinism = "fast": the transport's own all-reduce over one partial per rank (a schedule of
-/// the rank's own blocks: make_block_schedule(0, n, n, ...)), zeros from ranks without blocks. The
-/// bits depend on the number of ranks. In place: `total` is the partial.
+/// determinism = "fast": the transport's own all-reduce over one partial sum per rank (a schedule
+/// of the rank's own blocks: make_block_schedule(0, n, n, ...)), zeros from ranks without blocks.
+/// The bits depend on the number of ranks. In place: `total` is the partial sum.
 class PlainReducer final : public GradientReducer {
  public:
   PlainReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0)
@@ -16,7 +16,7 @@ class PlainReducer final : public GradientReducer {
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
 
  private:
-  FloatView allocate_partials() override { return allocate_private_partials(); }
+  FloatView allocate_partial_sums() override { return allocate_private_partial_sums(); }
 };
 
 }  // namespace quern

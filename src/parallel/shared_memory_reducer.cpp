@@ -28,30 +28,31 @@ bool SharedMemoryReducer::is_possible(const Communicator& comm) {
   return kHostExecution && comm.node_size() == comm.size();
 }
 
-// Of the total this rank's share, of the partials its section.
+// Of the total this rank's share, of the partial sums its section.
 std::int64_t SharedMemoryReducer::num_buffer_floats() const {
-  return max_partials() * partial_stride() + (num_gradient() + comm().size() - 1) / comm().size();
+  return max_partial_sums() * partial_stride() +
+         (num_gradient() + comm().size() - 1) / comm().size();
 }
 
-FloatView SharedMemoryReducer::allocate_partials() {
-  section_ = max_partials() * partial_stride();
+FloatView SharedMemoryReducer::allocate_partial_sums() {
+  section_ = max_partial_sums() * partial_stride();
   const auto section = static_cast<std::size_t>(section_);
   const auto num_ranks = static_cast<std::size_t>(comm().size());
-  partials_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));
+  partial_sums_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));
   total_memory_ =
       comm().allocate_node_shared(static_cast<std::size_t>(num_gradient()) * sizeof(float));
-  all_partials_ = floats_of(*partials_memory_);
+  all_partial_sums_ = floats_of(*partial_sums_memory_);
   total_ = floats_of(*total_memory_);
   for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
   const std::size_t begin = static_cast<std::size_t>(comm().rank()) * section;
-  return Kokkos::subview(all_partials_, std::pair(begin, begin + section));
+  return Kokkos::subview(all_partial_sums_, std::pair(begin, begin + section));
 }
 
 SharedMemoryReducer::Plan SharedMemoryReducer::make_plan(const BatchPartition& partition) const {
   return {make_sum(partition, slices_.begin(comm().rank())), make_sum(partition, num_gradient())};
 }
 
-// The sum of all ranks' partials from `offset` on.
+// The sum of all ranks' partial sums from `offset` on.
 TreeSumPlan SharedMemoryReducer::make_sum(const BatchPartition& partition,
                                           std::int64_t offset) const {
   return make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
@@ -66,18 +67,18 @@ ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan
 }
 
 ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id) {
-  exec.fence("quern::parallel::partials_complete");
+  exec.fence("quern::parallel::partial_sums_complete");
   const int own = comm().rank();
-  partials_memory_->publish();
+  partial_sums_memory_->publish();
 
   float votes = 0;
   for (int rank = 0; rank < comm().size(); ++rank) votes += vote_of(rank);
   sums_(num_sums()) = votes;
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  tree_sum(exec, plan.slice, all_partials_, all_partials_,
+  tree_sum(exec, plan.slice, all_partial_sums_, all_partial_sums_,
            Kokkos::subview(total_, std::pair(slices_.begin(own), slices_.end(own))),
            slices_.count(own));
-  tree_sum(exec, plan.sums, all_partials_, all_partials_, sums_, num_sums());
+  tree_sum(exec, plan.sums, all_partial_sums_, all_partial_sums_, sums_, num_sums());
   return {total_, Kokkos::subview(sums_, std::pair(std::int64_t{0}, num_sums())),
           Kokkos::subview(sums_, std::pair(num_sums(), num_sums() + 1))};
 }

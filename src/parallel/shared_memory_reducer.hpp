@@ -11,13 +11,13 @@
 
 namespace quern {
 
-/// All ranks on one node, kernels on the host: the partials lie in memory that the node's ranks
-/// share, where the kernels write them. (1) Everybody waits for everybody's partials, (2) each rank
-/// adds its slice of all partials straight into the shared total, (3) everybody waits for the
-/// total, and reads it there. Nothing is packed, sent or copied. With reduce_own_part() the update
-/// of the parameters comes between (2) and (3), which is publish_update() then. Partials are
-/// overwritten after (3) only, when nobody reads them any more, and the total after the next (1):
-/// one set of buffers is enough. SumOrder::tree gives the bits of TreeReducer.
+/// All ranks on one node, kernels on the host: the partial sums lie in memory that the node's ranks
+/// share, where the kernels write them. (1) Everybody waits for everybody's partial sums, (2) each
+/// rank adds its slice of all partial sums straight into the shared total, (3) everybody waits for
+/// the total, and reads it there. Nothing is packed, sent or copied. With reduce_own_part() the
+/// update of the parameters comes between (2) and (3), which is publish_update() then. Partial sums
+/// are overwritten after (3) only, when nobody reads them any more, and the total after the next
+/// (1): one set of buffers is enough. SumOrder::tree gives the bits of TreeReducer.
 class SharedMemoryReducer final : public GradientReducer {
  public:
   /// Throws Error unless is_possible(comm).
@@ -42,21 +42,21 @@ class SharedMemoryReducer final : public GradientReducer {
     TreeSumPlan sums;
   };
 
-  FloatView allocate_partials() override;
+  FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   Plan make_plan(const BatchPartition& partition) const;
   TreeSumPlan make_sum(const BatchPartition& partition, std::int64_t offset) const;
-  // A rank's vote lies behind its first partial.
-  float& vote_of(int rank) const { return all_partials_(rank * section_ + num_floats()); }
+  // A rank's vote lies after its first partial sum.
+  float& vote_of(int rank) const { return all_partial_sums_(rank * section_ + num_floats()); }
 
   GradientSlices slices_;  ///< of the gradient without the sums
   std::vector<Plan> plans_;
-  std::int64_t section_ = 0;  ///< floats from one rank's partials to the next rank's
-  std::unique_ptr<NodeShared> partials_memory_;
+  std::int64_t section_ = 0;  ///< floats from one rank's partial sums to the next rank's
+  std::unique_ptr<NodeShared> partial_sums_memory_;
   std::unique_ptr<NodeShared> total_memory_;
-  FloatView all_partials_;  ///< of all ranks, in partials_memory_
-  FloatView total_;         ///< num_gradient(), in total_memory_
-  FloatView sums_;          ///< num_sums() and the votes behind them, this rank's own
+  FloatView all_partial_sums_;  ///< of all ranks, in partial_sums_memory_
+  FloatView total_;             ///< num_gradient(), in total_memory_
+  FloatView sums_;              ///< num_sums() and the votes after them, this rank's own
 };
 
 }  // namespace quern

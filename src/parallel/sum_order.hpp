@@ -5,7 +5,7 @@ namespace quern {
 
 enum class SumOrder {
   tree,   ///< the fixed tree over micro-blocks: the same bits for any number of ranks
-  ranks,  ///< rank after rank, one partial each
+  ranks,  ///< rank after rank, one partial sum each
 };
 
 }  // namespace quern

@@ -38,7 +38,7 @@ TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
   for (const BatchPartition& partition : partitions()) {
     const Exchange exchange = make_exchange(partition);
     sizes.received = std::max(sizes.received, extent(exchange.receive_from));
-    if (exchange.num_partials == 1) continue;
+    if (exchange.num_partial_sums == 1) continue;
     sizes.packed = std::max(sizes.packed, extent(exchange.send_to));
   }
   return sizes;
@@ -49,28 +49,29 @@ std::int64_t TreeReducer::num_buffer_floats() const {
   return private_partial_floats() + sizes.total + sizes.received + sizes.packed;
 }
 
-FloatView TreeReducer::allocate_partials() {
+FloatView TreeReducer::allocate_partial_sums() {
   for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
   const BufferSizes sizes = buffer_sizes();
   total_ = make_floats("quern::parallel::total", sizes.total);
   received_ = make_floats("quern::parallel::received", sizes.received);
   packed_ = make_floats("quern::parallel::packed", sizes.packed);
-  return allocate_private_partials();
+  return allocate_private_partial_sums();
 }
 
-// Slice d of P partials takes P * count(d) floats from P * begin(d) on, whether they lie in the
-// only partial (P = 1) or packed; the vote is behind the last slice, at P * num_floats.
+// Slice d of P partial sums takes P * count(d) floats from P * begin(d) on, whether they lie in the
+// only partial sum (P = 1) or packed; the vote is after the last slice, at P * num_floats.
 TreeReducer::Exchange TreeReducer::make_exchange(const BatchPartition& partition) const {
   const int own = comm().rank();
   Exchange exchange;
-  exchange.num_partials = num_partials(partition, own);
+  exchange.num_partial_sums = num_partial_sums(partition, own);
   std::int64_t received = 0;
   for (int rank = 0; rank < comm().size(); ++rank) {
-    Segment send{exchange.num_partials * slices_.begin(rank), 0};
+    Segment send{exchange.num_partial_sums * slices_.begin(rank), 0};
     Segment receive{received, 0};
     if (rank != own) {
-      send.count = exchange.num_partials * slices_.count(rank) + slices_.num_votes(rank);
-      receive.count = num_partials(partition, rank) * slices_.count(own) + slices_.num_votes(own);
+      send.count = exchange.num_partial_sums * slices_.count(rank) + slices_.num_votes(rank);
+      receive.count =
+          num_partial_sums(partition, rank) * slices_.count(own) + slices_.num_votes(own);
       received += receive.count;
       if (slices_.num_votes(own) == 1) exchange.votes.push_back(received - 1);
     }
@@ -92,21 +93,22 @@ TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const 
 
 ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id) {
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  if (comm().size() == 1) return reduced(partials().data);
-  send_partials(exec, plan);
+  if (comm().size() == 1) return reduced(partial_sums().data);
+  send_partial_sums(exec, plan);
   add_own_slice(exec, plan);
   gather_slices();
   return reduced(total_);
 }
 
-void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan) {
-  const bool packs = plan.num_partials != 1;
-  if (packs) pack_slices(exec, partials(), plan.num_partials, slices_, comm().rank(), packed_);
-  exec.fence("quern::parallel::partials_complete");
-  const std::span<float> send = host_span(packs ? packed_ : partials().data);
-  // The only partial has the vote behind it already.
+void TreeReducer::send_partial_sums(const ExecSpace& exec, const Plan& plan) {
+  const bool packs = plan.num_partial_sums != 1;
+  if (packs)
+    pack_slices(exec, partial_sums(), plan.num_partial_sums, slices_, comm().rank(), packed_);
+  exec.fence("quern::parallel::partial_sums_complete");
+  const std::span<float> send = host_span(packs ? packed_ : partial_sums().data);
+  // The only partial sum has the vote after it already.
   if (packs && slices_.num_votes(comm().rank()) == 0) {
-    const std::int64_t vote_place = plan.num_partials * num_floats();
+    const std::int64_t vote_place = plan.num_partial_sums * num_floats();
     send[static_cast<std::size_t>(vote_place)] = host_span(vote()).front();
   }
   comm().all_to_all_v(send, plan.send_to, host_span(received_), plan.receive_from);
@@ -115,7 +117,7 @@ void TreeReducer::send_partials(const ExecSpace& exec, const Plan& plan) {
 void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan) {
   const int own = comm().rank();
   const auto own_slice = Kokkos::make_pair(slices_.begin(own), slices_.end(own));
-  tree_sum(exec, plan.sum, received_, partials().data, Kokkos::subview(total_, own_slice),
+  tree_sum(exec, plan.sum, received_, partial_sums().data, Kokkos::subview(total_, own_slice),
            slices_.count(own));
   exec.fence("quern::parallel::own_slice_complete");
   if (slices_.num_votes(own) == 0) return;

@@ -10,10 +10,10 @@
 namespace quern {
 
 /// determinism = "rank-invariant": the same bits for any number of ranks. Each rank owns a slice of
-/// the gradient. (1) Every rank sends each owner that slice of its partials, (2) the owner adds the
-/// partials of all ranks in the order of the fixed tree, (3) the sums go to everybody. MPI moves
-/// bytes only. The vote travels behind the last slice. One rank: `total` is the partial, nothing
-/// moves.
+/// the gradient. (1) Every rank sends each owner that slice of its partial sums, (2) the owner adds
+/// the partial sums of all ranks in the order of the fixed tree, (3) the sums go to everybody. MPI
+/// moves bytes only. The vote travels after the last slice. One rank: `total` is the partial sum,
+/// nothing moves.
 class TreeReducer final : public GradientReducer {
  public:
   TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
@@ -22,8 +22,8 @@ class TreeReducer final : public GradientReducer {
 
  private:
   struct Exchange {
-    int num_partials = 0;               ///< of this rank
-    std::vector<Segment> send_to;       ///< in the only partial, else in packed_
+    int num_partial_sums = 0;           ///< of this rank
+    std::vector<Segment> send_to;       ///< in the only partial sum, else in packed_
     std::vector<Segment> receive_from;  ///< in received_
     std::vector<std::int64_t> votes;    ///< places in received_, where this rank adds the votes
   };
@@ -37,21 +37,20 @@ class TreeReducer final : public GradientReducer {
     std::int64_t packed = 0;
   };
 
-  FloatView allocate_partials() override;
+  FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   BufferSizes buffer_sizes() const;
   Exchange make_exchange(const BatchPartition& partition) const;
   Plan make_plan(const BatchPartition& partition) const;
-  void send_partials(const ExecSpace& exec, const Plan& plan);
+  void send_partial_sums(const ExecSpace& exec, const Plan& plan);
   void add_own_slice(const ExecSpace& exec, const Plan& plan);
   void gather_slices();
 
   GradientSlices slices_;
-  std::vector<std::int64_t>
-      gather_counts_;  ///< floats of each slice, and the votes behind the last
+  std::vector<std::int64_t> gather_counts_;  ///< floats of each slice, and the votes after the last
   std::vector<Plan> plans_;
-  FloatView packed_;    ///< slices of several partials, in the order of sending
-  FloatView received_;  ///< the other ranks' partials of this rank's slice
+  FloatView packed_;    ///< slices of several partial sums, in the order of sending
+  FloatView received_;  ///< the other ranks' partial sums of this rank's slice
   FloatView total_;     ///< num_floats, and the sum of the votes
 };
 

@@ -11,7 +11,7 @@ namespace quern {
 namespace {
 
 // Floats that one work item adds side by side: on a CPU some vector registers' worth, so that the
-// steps of the walk cost little beside the additions; one float on a device.
+// steps of the traversal cost little beside the additions; one float on a device.
 constexpr int kTile = kHostExecution ? 16 * kLanes : 1;
 // And that one copies: slices are whole groups of lanes.
 constexpr int kPackTile = kHostExecution ? kLanes : 1;
@@ -52,37 +52,38 @@ KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* recei
 
 }  // namespace
 
-std::vector<TreeNode> tree_partials(const BatchPartition& partition, int rank) {
+std::vector<TreeNode> tree_partial_sums(const BatchPartition& partition, int rank) {
   const BlockTree tree(partition.num_blocks());
-  return tree.walk_blocks(partition.first_block(rank), partition.last_block(rank)).remain;
+  return tree.traverse_blocks(partition.first_block(rank), partition.last_block(rank)).roots;
 }
 
 TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
-                               const BlockTree::Walk& walk) {
-  expect(walk.merges.size() == leaves.size(), "one leaf for each node of the walk");
-  expect(walk.remain.size() == 1, "nodes that cover the whole tree");
-  expect(walk.depth <= BlockSchedule::kMaxDepth, "a summation tree of at most 2^20 - 1 blocks");
+                               const BlockTree::Traversal& traversal) {
+  expect(traversal.merges.size() == leaves.size(), "one leaf for each node of the traversal");
+  expect(traversal.roots.size() == 1, "nodes that cover the whole tree");
+  expect(traversal.depth <= BlockSchedule::kMaxDepth,
+         "a summation tree of at most 2^20 - 1 blocks");
   return {static_cast<int>(leaves.size()), to_kernel("quern::parallel::leaves", leaves),
-          to_kernel("quern::parallel::merges", walk.merges)};
+          to_kernel("quern::parallel::merges", traversal.merges)};
 }
 
 namespace {
 
 // ((a + b) + c) + d
-BlockTree::Walk one_after_another(std::size_t num_leaves) {
-  BlockTree::Walk walk;
-  walk.merges.assign(num_leaves, 1);
-  walk.merges.front() = 0;
-  walk.remain.resize(1);
-  walk.depth = 2;
-  return walk;
+BlockTree::Traversal one_after_another(std::size_t num_leaves) {
+  BlockTree::Traversal traversal;
+  traversal.merges.assign(num_leaves, 1);
+  traversal.merges.front() = 0;
+  traversal.roots.resize(1);
+  traversal.depth = 2;
+  return traversal;
 }
 
 }  // namespace
 
-int num_partials(SumOrder order, const BatchPartition& partition, int rank) {
+int num_partial_sums(SumOrder order, const BatchPartition& partition, int rank) {
   if (order == SumOrder::ranks) return partition.num_blocks(rank) > 0 ? 1 : 0;
-  return static_cast<int>(tree_partials(partition, rank).size());
+  return static_cast<int>(tree_partial_sums(partition, rank).size());
 }
 
 TreeSumPlan make_tree_sum_plan(
@@ -91,13 +92,13 @@ TreeSumPlan make_tree_sum_plan(
   std::vector<TreeNode> nodes;
   std::vector<std::int64_t> leaves;
   for (int rank = 0; rank < partition.num_ranks(); ++rank) {
-    const int count = num_partials(order, partition, rank);
+    const int count = num_partial_sums(order, partition, rank);
     for (int partial = 0; partial < count; ++partial) leaves.push_back(leaf_of(rank, partial));
-    const std::vector<TreeNode> partials = tree_partials(partition, rank);
-    nodes.insert(nodes.end(), partials.begin(), partials.end());
+    const std::vector<TreeNode> partial_sums = tree_partial_sums(partition, rank);
+    nodes.insert(nodes.end(), partial_sums.begin(), partial_sums.end());
   }
   return make_tree_sum_plan(leaves, order == SumOrder::tree
-                                        ? BlockTree(partition.num_blocks()).walk_nodes(nodes)
+                                        ? BlockTree(partition.num_blocks()).traverse_nodes(nodes)
                                         : one_after_another(leaves.size()));
 }
 
@@ -119,13 +120,13 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
       });
 }
 
-void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int num_partials,
+void pack_slices(const ExecSpace& exec, const GradientSums& partial_sums, int num_partial_sums,
                  const GradientSlices& slices, int own, const FloatView& packed) {
   const std::int64_t num_floats = slices.num_floats();
   const std::int64_t slice_size = slices.slice_size();  // whole tiles: none lies in two slices
   const std::int64_t num_tiles = (num_floats + kPackTile - 1) / kPackTile;
   Kokkos::parallel_for(
-      "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partials * num_tiles),
+      "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partial_sums * num_tiles),
       KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t partial = i / num_tiles;
         const std::int64_t begin = i % num_tiles * kPackTile;
@@ -133,9 +134,9 @@ void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int nu
         if (slice == own) return;
         const std::int64_t slice_begin = slice * slice_size;
         const std::int64_t count = Kokkos::min(slice_size, num_floats - slice_begin);
-        const float* from = partials.data.data() + partial * partials.stride + begin;
-        float* to =
-            packed.data() + num_partials * slice_begin + partial * count + (begin - slice_begin);
+        const float* from = partial_sums.data.data() + partial * partial_sums.stride + begin;
+        float* to = packed.data() + num_partial_sums * slice_begin + partial * count +
+                    (begin - slice_begin);
         const std::int64_t width = Kokkos::min<std::int64_t>(kPackTile, num_floats - begin);
         for (std::int64_t j = 0; j < width; ++j) to[j] = from[j];
       });

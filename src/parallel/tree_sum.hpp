@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The upper part of the fixed summation tree: adding the partials of all ranks.
+// The upper part of the fixed summation tree: adding the partial sums of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@
 namespace quern {
 
 /// The maximal subtrees inside a rank's blocks: what its kernels hand on. Empty without blocks.
-std::vector<TreeNode> tree_partials(const BatchPartition& partition, int rank);
+std::vector<TreeNode> tree_partial_sums(const BatchPartition& partition, int rank);
 
-/// The leaves of the sum, from left to right, and when to add (BlockTree::walk_nodes).
+/// The leaves of the sum, from left to right, and when to add (BlockTree::traverse_nodes).
 struct TreeSumPlan {
   int num_leaves = 0;
   /// Where a leaf begins: at or above 0 an offset in the received floats, below 0 the complement
-  /// (~offset) of an offset in this rank's own partials.
+  /// (~offset) of an offset in this rank's own partial sums.
   View<const std::int64_t> leaves;
   View<const int> merges;
 };
 
-/// `walk` over as many nodes as there are leaves.
+/// `traversal` over as many nodes as there are leaves.
 TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
-                               const BlockTree::Walk& walk);
+                               const BlockTree::Traversal& traversal);
 
-/// Partials that a rank hands over under a partition: its tree_partials(), or in the order of ranks
-/// one; 0 without blocks.
-int num_partials(SumOrder order, const BatchPartition& partition, int rank);
+/// Partial sums that a rank hands over under a partition: its tree_partial_sums(), or in the order
+/// of ranks one; 0 without blocks.
+int num_partial_sums(SumOrder order, const BatchPartition& partition, int rank);
 
-/// The sum of all ranks' partials, rank after rank. `leaf_of(rank, partial)`: where each begins, as
-/// in TreeSumPlan::leaves.
+/// The sum of all ranks' partial sums, rank after rank. `leaf_of(rank, partial sum)`: where each
+/// begins, as in TreeSumPlan::leaves.
 TreeSumPlan make_tree_sum_plan(
     SumOrder order, const BatchPartition& partition,
     const std::function<std::int64_t(int rank, std::int64_t partial)>& leaf_of);
@@ -46,10 +46,10 @@ TreeSumPlan make_tree_sum_plan(
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count);
 
-/// Overwrites `packed` with the partials in the order in which the owners of the slices get them:
-/// slice d of every partial, one behind the other, from num_partials * slices.begin(d) on. The part
-/// of slice `own`, which stays here, is left as it is.
-void pack_slices(const ExecSpace& exec, const GradientPartials& partials, int num_partials,
+/// Overwrites `packed` with the partial sums in the order in which the owners of the slices get
+/// them: slice d of every partial sum, one after the other, from num_partial_sums * slices.begin(d)
+/// on. The part of slice `own`, which stays here, is left as it is.
+void pack_slices(const ExecSpace& exec, const GradientSums& partial_sums, int num_partial_sums,
                  const GradientSlices& slices, int own, const FloatView& packed);
 
 }  // namespace quern

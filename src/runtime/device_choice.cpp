@@ -43,27 +43,27 @@ std::string sharing_text(const std::vector<std::string>& device_ids) {
   return "";
 }
 
-TransportKind choose_transport(const TransportFacts& facts) {
-  const bool wants_nccl = facts.wanted == CommBackend::nccl;
-  if (wants_nccl && !facts.on_devices) {
+TransportKind choose_transport(const TransportInfo& info) {
+  const bool wants_nccl = info.wanted == CommBackend::nccl;
+  if (wants_nccl && !info.on_devices) {
     refuse_nccl(
         "this quern runs its kernels on processors (expected \"auto\" or \"mpi\", or a "
         "quern built for GPUs)");
   }
-  if (wants_nccl && !facts.has_nccl) {
+  if (wants_nccl && !info.has_nccl) {
     refuse_nccl("this quern was built without NCCL (QUERN_ENABLE_NCCL=OFF)");
   }
-  if (!facts.on_devices || facts.ranks == 1) return TransportKind::hosts;
-  const std::string sharing = sharing_text(facts.device_ids);
+  if (!info.on_devices || info.ranks == 1) return TransportKind::hosts;
+  const std::string sharing = sharing_text(info.device_ids);
   if (!sharing.empty() && wants_nccl) {
     refuse_nccl(sharing + ", which NCCL refuses (expected a device for each rank, or \"mpi\")");
   }
-  if (!sharing.empty() && !facts.may_share) {
+  if (!sharing.empty() && !info.may_share) {
     throw InputError(sharing +
                      ": expected a device for each rank (--gpus-per-node=<ranks per node> and "
                      "--gpu-bind=none with srun); QUERN_SHARE_GPU=1 in the environment allows it");
   }
-  const bool takes_nccl = facts.has_nccl && facts.wanted != CommBackend::mpi && sharing.empty();
+  const bool takes_nccl = info.has_nccl && info.wanted != CommBackend::mpi && sharing.empty();
   return takes_nccl ? TransportKind::nccl : TransportKind::staged;
 }
 

@@ -26,7 +26,7 @@ enum class TransportKind {
   nccl,
 };
 
-struct TransportFacts {
+struct TransportInfo {
   CommBackend wanted = CommBackend::automatic;
   int ranks = 1;
   bool on_devices = false;  ///< kernels run on devices
@@ -38,6 +38,6 @@ struct TransportFacts {
 /// NCCL where there is some, each rank has a device of its own and the recipe does not say "mpi".
 /// InputError for what cannot be: NCCL asked for without, or several ranks on one device that
 /// nobody allowed.
-TransportKind choose_transport(const TransportFacts& facts);
+TransportKind choose_transport(const TransportInfo& info);
 
 }  // namespace quern

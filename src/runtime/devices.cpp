@@ -33,14 +33,14 @@ bool may_share_devices() {
 }
 
 std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend backend) {
-  TransportFacts facts;
-  facts.wanted = backend;
-  facts.ranks = comm.size();
-  facts.on_devices = !kHostExecution;
-  facts.has_nccl = built_with_nccl();
-  facts.device_ids = all_gather_strings(comm, device_of_this_rank().id);
-  facts.may_share = broadcast_value(comm, may_share_devices());
-  switch (agree(comm, [&] { return choose_transport(facts); })) {
+  TransportInfo info;
+  info.wanted = backend;
+  info.ranks = comm.size();
+  info.on_devices = !kHostExecution;
+  info.has_nccl = built_with_nccl();
+  info.device_ids = all_gather_strings(comm, device_of_this_rank().id);
+  info.may_share = broadcast_value(comm, may_share_devices());
+  switch (agree(comm, [&] { return choose_transport(info); })) {
     case TransportKind::nccl:
       return connect_by_nccl(comm);
     case TransportKind::staged:

@@ -6,31 +6,31 @@
 namespace quern {
 
 Layout flat_layout() {
-  return runs_device_kernels() ? Layout::rows : Layout::panels;
+  return runs_device_kernels() ? Layout::nc : Layout::cn16c;
 }
 
 std::int64_t Activation::size() const {
   switch (layout) {
-    case Layout::panels:
+    case Layout::cn16c:
       return round_up_to_lanes(shape.units()) / kLanes * panel_stride();
-    case Layout::rows:
-      return std::int64_t{slots} * row_stride();
-    case Layout::lanes:
+    case Layout::nc:
+      return std::int64_t{rows} * row_stride();
+    case Layout::nchw16n:
       break;
   }
-  return std::int64_t{slots} * shape.units();
+  return std::int64_t{rows} * shape.units();
 }
 
-std::int64_t allocation_size(const Shape& shape, Layout layout, int slots) {
+std::int64_t allocation_size(const Shape& shape, Layout layout, int rows) {
   constexpr std::int64_t slack = 8 * kLanes;
-  return Activation{{}, shape, layout, slots}.size() + slack;
+  return Activation{{}, shape, layout, rows}.size() + slack;
 }
 
 Activation allocate_activation(const std::string& label, const Shape& shape, Layout layout,
-                               int slots) {
-  Activation activation{{}, shape, layout, slots};
+                               int rows) {
+  Activation activation{{}, shape, layout, rows};
   activation.data =
-      FloatView(label, static_cast<std::size_t>(allocation_size(shape, layout, slots)));
+      FloatView(label, static_cast<std::size_t>(allocation_size(shape, layout, rows)));
   return activation;
 }
 

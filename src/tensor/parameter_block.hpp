@@ -22,7 +22,7 @@ struct ParameterEntry {
   bool is_bias = false;
   /// 0: in PyTorch's order. Otherwise an [out, in] tensor stored transposed, in panels of so many
   /// columns: `in` rows of outputs [0, panel), then `in` rows of the next outputs. What of the last
-  /// panel is behind `out` is a gap.
+  /// panel is after `out` is a gap.
   std::int64_t transposed_panel = 0;
 
   /// Place in the block of element i in PyTorch's order.
@@ -41,7 +41,7 @@ std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const floa
 void write_tensor(const ParameterEntry& entry, std::span<const float> values,
                   std::span<float> block);
 
-/// The name table. Gaps between and in tensors stay zero for ever.
+/// The name table. Gaps between and in tensors stay zero forever.
 class ParameterTable {
  public:
   /// Appends a tensor and returns its offset.

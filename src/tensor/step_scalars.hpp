@@ -14,10 +14,10 @@ struct StepScalars {
   std::int64_t epoch = 0;   ///< epoch of this step, from 0
   std::int64_t cursor = 0;  ///< samples of this epoch consumed before this step
   std::uint64_t seed = 0;
-  float learning_rate = 0;   ///< of this step
-  float gradient_scale = 1;  ///< clipping: factor on the gradient of this step
-  float inverse_count = 1;   ///< 1 / samples of this global batch
-  bool updates = true;       ///< false once a loss was not finite: nothing changes any more
+  float learning_rate = 0;    ///< of this step
+  float gradient_scale = 1;   ///< clipping: factor on the gradient of this step
+  float inverse_count = 1;    ///< 1 / samples of this global batch
+  bool apply_updates = true;  ///< false once a loss was not finite: nothing changes any more
 };
 
 using StepScalarsView = ScalarView<StepScalars>;

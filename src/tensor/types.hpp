@@ -23,7 +23,7 @@ using ConstFloatView = View<const float>;
 
 using RangePolicy = Kokkos::RangePolicy<ExecSpace, Kokkos::IndexType<std::int64_t>>;
 
-/// Floats of one SIMD group: the lanes of Layout::lanes, the padding of rows, the alignment of
+/// Floats of one SIMD group: the lanes of Layout::nchw16n, the padding of rows, the alignment of
 /// parameters. 16 floats are one cache line and one AVX-512 register.
 inline constexpr int kLanes = 16;
 

@@ -10,7 +10,7 @@
 
 namespace quern {
 
-/// A global batch of `samples` and this rank's part of it: which micro-blocks, in how many slots.
+/// A global batch of `samples` and this rank's part of it: which micro-blocks, in how many rows.
 /// An epoch has at most two of them: the full batch, and the short last one.
 struct BatchPlan {
   BatchPartition partition{1, 1, 1};
@@ -19,27 +19,27 @@ struct BatchPlan {
   int num_samples = 0;   ///< of this rank
 
   int samples() const { return partition.samples(); }
-  int slots() const { return schedule.slots(); }
-  /// Most slots that this rank needs for a batch of this size or a smaller one: with fewer blocks a
+  int rows() const { return schedule.rows(); }
+  /// Most rows that this rank needs for a batch of this size or a smaller one: with fewer blocks a
   /// rank may own more of them.
-  int max_slots() const { return partition.max_blocks() * schedule.block_slots; }
+  int max_rows() const { return partition.max_blocks() * schedule.block_rows; }
 };
 
 /// How batches are cut, whatever their size.
 struct BatchCut {
   int block_samples = 1;  ///< samples of a micro-block
-  int slot_multiple = 1;  ///< what the network's layouts need: slots of a micro-block
+  int row_multiple = 1;   ///< what the network's layouts need: rows of a micro-block
   Determinism determinism = Determinism::rank_invariant;
 };
 
 /// InputError when there are more micro-blocks than the summation tree can hold.
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks);
 
-/// Overwrites sample_of_slot[0 .. plan.slots()) with the samples of the batch that starts at
+/// Overwrites sample_of_row[0 .. plan.rows()) with the samples of the batch that starts at
 /// scalars().cursor: sample i of the batch is number cursor + i of the epoch's order, which is the
-/// shuffle of (seed, epoch) or plain counting. Empty slots get -1.
-void assign_slots(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
-                  bool shuffle, const StepScalarsView& scalars,
-                  const View<std::int64_t>& sample_of_slot);
+/// shuffle of (seed, epoch) or plain counting. Empty rows get -1.
+void assign_rows(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
+                 bool shuffle, const StepScalarsView& scalars,
+                 const View<std::int64_t>& sample_of_row);
 
 }  // namespace quern

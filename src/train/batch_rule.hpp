@@ -21,8 +21,8 @@ struct BatchRule {
   std::int64_t steps_per_epoch() const { return (num_samples + full_batch - 1) / full_batch; }
   /// Is the batch that begins with sample `cursor` of an epoch shorter than the others?
   bool is_short(std::int64_t cursor) const { return num_samples - cursor < full_batch; }
-  /// `slot_multiple`: the network's (Network::slot_multiple).
-  BatchCut cut(int slot_multiple) const { return {block_samples, slot_multiple, determinism}; }
+  /// `row_multiple`: the network's (Network::row_multiple).
+  BatchCut cut(int row_multiple) const { return {block_samples, row_multiple, determinism}; }
 };
 
 /// The batches of a training on `num_ranks` ranks. InputError above kMaxGlobalBatch.

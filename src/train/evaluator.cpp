@@ -13,9 +13,9 @@ Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples,
       batches_(batches),
       reducer_(make_reducer(comm, transport, Loss::kColumns, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
-      tally_("quern::train::evaluation_tally") {
+      metric_sums_("quern::train::evaluation_metric_sums") {
   expect(batches.num_samples == samples.count, "batches of these samples");
-  const BatchCut cut = batches.cut(model.network().slot_multiple());
+  const BatchCut cut = batches.cut(model.network().row_multiple());
   full_ = make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size());
   last_ = make_batch_plan(cut, batches.last_batch, comm.rank(), comm.size());
   full_reduction_ = reducer_->add_plan(full_.partition);
@@ -25,23 +25,25 @@ Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples,
 
 Evaluation Evaluator::run(const ExecSpace& exec) {
   set_position(scalars_, 0, 0, 0, 0);
-  reset_tally(exec, tally_);
+  reset_metric_sums(exec, metric_sums_);
   std::int64_t done = 0;
   while (done < samples_.count) {
     const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
-    const StepContext step = model_.context(plan, Mode::evaluate, scalars_, reducer_->partials());
+    const StepContext step =
+        model_.context(plan, Mode::evaluate, scalars_, reducer_->partial_sums());
     model_.load_batch(exec, plan, samples_, false, scalars_);
     model_.network().forward(exec, step);
-    model_.compute_loss(exec, step, samples_, reducer_->partials(), 0);
+    model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), 0);
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);
-    end_batch(exec, scalars_, plan.samples(), sums.total, {}, tally_);
+    end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);
     done += plan.samples();
   }
   reducer_->wait(exec);
-  const Tally tally = read_scalar(tally_);
-  return {tally.samples, tally.loss_sum / static_cast<double>(tally.samples), tally.correct};
+  const MetricSums metric_sums = read_scalar(metric_sums_);
+  return {metric_sums.samples, metric_sums.loss_sum / static_cast<double>(metric_sums.samples),
+          metric_sums.correct};
 }
 
 }  // namespace quern

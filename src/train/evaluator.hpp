@@ -7,8 +7,8 @@
 
 #include "parallel/make_reducer.hpp"
 #include "train/batch_rule.hpp"
+#include "train/metric_sums.hpp"
 #include "train/model.hpp"
-#include "train/tally.hpp"
 
 namespace quern {
 
@@ -21,14 +21,14 @@ struct Evaluation {
 
 class Evaluator {
  public:
-  /// `batches`: those of evaluation_batches(); their slots must not be more than what `model` was
-  /// allocated for (see max_slots). `model`, `samples` and `transport` (see make_reducer) must
+  /// `batches`: those of evaluation_batches(); their rows must not be more than what `model` was
+  /// allocated for (see max_rows). `model`, `samples` and `transport` (see make_reducer) must
   /// outlive it.
   Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchRule& batches,
             DeviceTransport* transport = nullptr);
 
-  /// Slots this rank needs.
-  int max_slots() const { return full_.max_slots(); }
+  /// Rows this rank needs.
+  int max_rows() const { return full_.max_rows(); }
 
   /// Collective; equal on all ranks, and for any number of ranks.
   Evaluation run(const ExecSpace& exec);
@@ -43,7 +43,7 @@ class Evaluator {
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
-  TallyView tally_;
+  MetricSumsView metric_sums_;
 };
 
 }  // namespace quern

@@ -29,7 +29,7 @@ Model::Model(const Recipe& recipe)
       network_(recipe.network),
       loss_(make_loss(recipe.loss, network_.output_shape())) {
   network_.set_output_layout(loss_->input_layout(network_.output_layout()));
-  if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_slope();
+  if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_derivative();
   // Training needs tensor cores for less precision; elsewhere such a run is evaluated in fp32.
   // Device kernels on a CPU round for tests.
   const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
@@ -46,10 +46,10 @@ Model::Model(const Recipe& recipe)
   }
 }
 
-void Model::allocate(int max_slots, const AllocateBlock& allocate_block) {
-  network_.allocate(max_slots);
-  loss_->allocate(max_slots);
-  // Kernels read whole vectors: slack behind the last tensor.
+void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
+  network_.allocate(max_rows);
+  loss_->allocate(max_rows);
+  // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t slack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network_.table().block_size());
   const std::string label = "quern::train::parameters";
@@ -57,15 +57,15 @@ void Model::allocate(int max_slots, const AllocateBlock& allocate_block) {
                                     : SharedBlock{FloatView(label, size + slack), nullptr};
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
   initialize_parameters(network_.table(), init_, seed_, parameters_);
-  sample_of_slot_ =
-      View<std::int64_t>("quern::train::sample_of_slot", static_cast<std::size_t>(max_slots));
+  sample_of_row_ =
+      View<std::int64_t>("quern::train::sample_of_row", static_cast<std::size_t>(max_rows));
   if (target_type_ == TargetType::label) return;
   if (target_is_input()) {
     target_ = network_.input();
     target_.shape = network_.output_shape();
   } else {
     target_ = allocate_activation("quern::train::target", network_.output_shape(),
-                                  network_.output_layout(), max_slots);
+                                  network_.output_layout(), max_rows);
   }
 }
 
@@ -97,23 +97,23 @@ void Model::check_samples(const Samples& samples) const {
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
-                           const GradientPartials& gradients) const {
-  return {mode, plan.schedule, scalars, sample_of_slot_, parameters_, gradients};
+                           const GradientSums& gradients) const {
+  return {mode, plan.schedule, scalars, sample_of_row_, parameters_, gradients};
 }
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
                        bool shuffle, const StepScalarsView& scalars) {
-  network_.set_slots(plan.slots());
-  target_.slots = plan.slots();
-  assign_slots(exec, plan, samples.count, shuffle, scalars, sample_of_slot_);
+  network_.set_rows(plan.rows());
+  target_.rows = plan.rows();
+  assign_rows(exec, plan, samples.count, shuffle, scalars, sample_of_row_);
   const Activation& input = network_.input();
   if (samples.images.extent(0) > 0) {
-    gather_images(exec, samples.images, sample_of_slot_, input);
+    gather_images(exec, samples.images, sample_of_row_, input);
   } else {
-    gather_values(exec, samples.values, sample_of_slot_, input);
+    gather_values(exec, samples.values, sample_of_row_, input);
   }
   if (target_type_ == TargetType::values) {
-    gather_values(exec, samples.targets, sample_of_slot_, target_);
+    gather_values(exec, samples.targets, sample_of_row_, target_);
   } else if (target_type_ == TargetType::input && !target_is_input()) {
     Activation from = input;
     from.shape = target_.shape;  // the same units, perhaps under another shape
@@ -122,9 +122,9 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
 }
 
 void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
-                         const GradientPartials& sums, std::int64_t offset) const {
+                         const GradientSums& sums, std::int64_t offset) const {
   const Activation d_output = step.mode == Mode::train ? network_.d_output() : Activation{};
-  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_slot}, network_.output(),
+  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, network_.output(),
                  {samples.labels, target_}, d_output, sums, offset);
 }
 

@@ -22,9 +22,9 @@ class Model {
 
   using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
 
-  /// Allocates for batches of at most `max_slots` slots and draws the initial parameters.
+  /// Allocates for batches of at most `max_rows` rows and draws the initial parameters.
   /// `allocate_block`: where the parameters are to live, if not in memory of this rank alone.
-  void allocate(int max_slots, const AllocateBlock& allocate_block = {});
+  void allocate(int max_rows, const AllocateBlock& allocate_block = {});
 
   Network& network() { return network_; }
   const Network& network() const { return network_; }
@@ -37,7 +37,7 @@ class Model {
 
   /// The step's surroundings for layers and loss. `gradients` may be empty in evaluation.
   StepContext context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
-                      const GradientPartials& gradients) const;
+                      const GradientSums& gradients) const;
 
   /// Puts the batch at scalars().cursor into the network's input, and its target aside.
   void load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
@@ -47,7 +47,7 @@ class Model {
   /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites network().d_output()
   /// when training.
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
-                    const GradientPartials& sums, std::int64_t offset) const;
+                    const GradientSums& sums, std::int64_t offset) const;
 
  private:
   // The auto-encoder's target needs no copy where input and output have the same layout.
@@ -60,7 +60,7 @@ class Model {
   std::unique_ptr<Loss> loss_;
   SharedBlock parameter_block_;
   FloatView parameters_;  // in parameter_block_
-  View<std::int64_t> sample_of_slot_;
+  View<std::int64_t> sample_of_row_;
   Activation target_;  // mse: what the prediction should be, in its layout
 };
 

@@ -10,16 +10,16 @@ namespace quern {
 namespace {
 
 BatchPlan plan_of(const Model& model, int samples) {
-  return make_batch_plan({samples, model.network().slot_multiple(), Determinism::rank_invariant},
+  return make_batch_plan({samples, model.network().row_multiple(), Determinism::rank_invariant},
                          samples, 0, 1);
 }
 
-int largest_output(const Activation& output, const std::vector<float>& values, int slot) {
+int largest_output(const Activation& output, const std::vector<float>& values, int row) {
   const ActivationIndex at(output);
   int best = 0;
   for (int unit = 1; unit < output.shape.units(); ++unit) {
-    if (values[static_cast<std::size_t>(at(slot, unit))] >
-        values[static_cast<std::size_t>(at(slot, best))]) {
+    if (values[static_cast<std::size_t>(at(row, unit))] >
+        values[static_cast<std::size_t>(at(row, best))]) {
       best = unit;
     }
   }
@@ -28,8 +28,8 @@ int largest_output(const Activation& output, const std::vector<float>& values, i
 
 }  // namespace
 
-int predictor_slots(const Model& model, int batch) {
-  return plan_of(model, batch).slots();
+int predictor_rows(const Model& model, int batch) {
+  return plan_of(model, batch).rows();
 }
 
 std::vector<int> predict_classes(Model& model, const Samples& samples, int batch) {
@@ -48,8 +48,8 @@ std::vector<int> predict_classes(Model& model, const Samples& samples, int batch
     const Activation& output = model.network().output();
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
     const std::vector<float> values(host.data(), host.data() + host.extent(0));
-    for (int slot = 0; slot < plan.num_samples; ++slot) {
-      classes.push_back(largest_output(output, values, slot));
+    for (int row = 0; row < plan.num_samples; ++row) {
+      classes.push_back(largest_output(output, values, row));
     }
   }
   return classes;

@@ -40,14 +40,15 @@ void check_tensors(const ParameterTable& table, const std::vector<NamedTensor>& 
   for (const ParameterEntry& entry : table.entries()) tensor_of(entry, tensors, what);
 }
 
-const OptimizerSlot& slot_of(const CheckpointState& state, const OptimizerState& wanted) {
-  const auto slot = std::find_if(state.optimizer.begin(), state.optimizer.end(),
-                                 [&](const OptimizerSlot& s) { return s.name == wanted.name; });
-  if (slot == state.optimizer.end()) {
+const OptimizerTensors& row_of(const CheckpointState& state, const OptimizerState& wanted) {
+  const auto state_array =
+      std::find_if(state.optimizer.begin(), state.optimizer.end(),
+                   [&](const OptimizerTensors& s) { return s.name == wanted.name; });
+  if (state_array == state.optimizer.end()) {
     throw InputError("the checkpoint is of another optimizer: it has no state '" + wanted.name +
                      "'");
   }
-  return *slot;
+  return *state_array;
 }
 
 void check_state(const CheckpointState& state, const ParameterTable& table,
@@ -60,7 +61,7 @@ void check_state(const CheckpointState& state, const ParameterTable& table,
                      std::to_string(optimizer->state().size()));
   }
   for (const OptimizerState& wanted : optimizer->state()) {
-    check_tensors(table, slot_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
+    check_tensors(table, row_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
   }
 }
 
@@ -93,8 +94,8 @@ Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters,
                    const Optimizer* optimizer) {
   state.model = copy_tensors(table, parameters);
   if (!optimizer) return;
-  for (const OptimizerState& slot : optimizer->state()) {
-    state.optimizer.push_back({slot.name, copy_tensors(table, slot.values)});
+  for (const OptimizerState& state_array : optimizer->state()) {
+    state.optimizer.push_back({state_array.name, copy_tensors(table, state_array.values)});
   }
 }
 
@@ -131,7 +132,7 @@ void restore(Communicator& comm, const CheckpointState* state, const ParameterTa
   put(parameters, state ? &state->model : nullptr);
   if (!optimizer) return;
   for (const OptimizerState& block : optimizer->state()) {
-    put(block.values, state ? &slot_of(*state, block).tensors : nullptr);
+    put(block.values, state ? &row_of(*state, block).tensors : nullptr);
   }
 }
 

@@ -4,7 +4,7 @@
 namespace quern {
 
 void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
-                 const HostInputsView& host, const FloatView& vote) {
+                 const HostFlagsView& host, const FloatView& vote) {
   Kokkos::parallel_for(
       "quern::train::begin_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         scalars().inverse_count = 1.0f / static_cast<float>(samples);
@@ -13,43 +13,45 @@ void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samp
       });
 }
 
-void reset_tally(const ExecSpace& exec, const TallyView& tally) {
+void reset_metric_sums(const ExecSpace& exec, const MetricSumsView& metric_sums) {
   Kokkos::parallel_for(
-      "quern::train::reset_tally", RangePolicy(exec, 0, 1),
-      KOKKOS_LAMBDA(std::int64_t) { tally() = Tally{}; });
+      "quern::train::reset_metric_sums", RangePolicy(exec, 0, 1),
+      KOKKOS_LAMBDA(std::int64_t) { metric_sums() = MetricSums{}; });
 }
 
-void judge_loss(const ExecSpace& exec, const StepScalarsView& scalars, const ConstFloatView& sums) {
+void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
+                       const ConstFloatView& sums) {
   Kokkos::parallel_for(
-      "quern::train::judge_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
-        if (!Kokkos::isfinite(sums(Loss::kLoss))) scalars().updates = false;
+      "quern::train::check_loss_finite", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        if (!Kokkos::isfinite(sums(Loss::kLoss))) scalars().apply_updates = false;
       });
 }
 
-void add_rank_loss(const ExecSpace& exec, const ConstFloatView& slot_values, const BatchPlan& plan,
-                   const TallyView& tally) {
-  const int slots = plan.slots();
+void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, const BatchPlan& plan,
+                   const MetricSumsView& metric_sums) {
+  const int rows = plan.rows();
   const int samples = plan.num_samples;
   if (samples == 0) return;
   Kokkos::parallel_for(
       "quern::train::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         double sum = 0;
-        for (int slot = 0; slot < slots; ++slot) {
-          sum += double{slot_values(slot * Loss::kColumns + Loss::kLoss)};
+        for (int row = 0; row < rows; ++row) {
+          sum += double{row_values(row * Loss::kColumns + Loss::kLoss)};
         }
-        tally().rank_loss += sum / samples;
+        metric_sums().rank_loss += sum / samples;
       });
 }
 
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
-               const ConstFloatView& sums, const ConstFloatView& votes, const TallyView& tally) {
+               const ConstFloatView& sums, const ConstFloatView& votes,
+               const MetricSumsView& metric_sums) {
   Kokkos::parallel_for(
       "quern::train::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
-        Tally& count = tally();
+        MetricSums& count = metric_sums();
         if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
         count.batch_correct = sums(Loss::kCorrect);
         if (votes.extent(0) > 0) count.votes += votes(0);
-        if (!scalars().updates) return;
+        if (!scalars().apply_updates) return;
         count.loss_sum += double{count.batch_loss};
         count.correct += static_cast<std::int64_t>(count.batch_correct + 0.5f);
         count.samples += samples;
@@ -74,7 +76,7 @@ void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64
   host().epoch = epoch;
   host().cursor = cursor;
   host().seed = seed;
-  host().updates = true;
+  host().apply_updates = true;
   Kokkos::deep_copy(scalars, host);
 }
 

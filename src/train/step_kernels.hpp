@@ -5,31 +5,33 @@
 #include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "train/batch_plan.hpp"
-#include "train/tally.hpp"
+#include "train/metric_sums.hpp"
 
 namespace quern {
 
 /// scalars().inverse_count = 1 / samples of the batch; clipping off until it is set. Copies the
 /// host's vote to `vote`, unless that is empty.
 void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
-                 const HostInputsView& host = {}, const FloatView& vote = {});
+                 const HostFlagsView& host = {}, const FloatView& vote = {});
 
-/// Overwrites the tally with zeros.
-void reset_tally(const ExecSpace& exec, const TallyView& tally);
+/// Overwrites the metric sums with zeros.
+void reset_metric_sums(const ExecSpace& exec, const MetricSumsView& metric_sums);
 
-/// Clears scalars().updates when the loss of the batch, sums(Loss::kLoss), is not finite.
-void judge_loss(const ExecSpace& exec, const StepScalarsView& scalars, const ConstFloatView& sums);
+/// Clears scalars().apply_updates when the loss of the batch, sums(Loss::kLoss), is not finite.
+void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
+                       const ConstFloatView& sums);
 
-/// Adds the mean loss of this rank's samples of the batch to tally().rank_loss: slot after slot, in
-/// double. `slot_values`: Loss::slot_values(). For recipes that ask for it; not quick.
-void add_rank_loss(const ExecSpace& exec, const ConstFloatView& slot_values, const BatchPlan& plan,
-                   const TallyView& tally);
+/// Adds the mean loss of this rank's samples of the batch to metric_sums().rank_loss: row after
+/// row, in double. `row_values`: Loss::row_values(). For recipes that ask for it; not quick.
+void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, const BatchPlan& plan,
+                   const MetricSumsView& metric_sums);
 
 /// Counts a batch of `samples` with these sums, and the votes if there are any; moves step and
-/// cursor on past it. A loss that was not finite (scalars().updates) is noted in
-/// tally().batch_loss, but not counted, and the position stays.
+/// cursor on past it. A loss that was not finite (scalars().apply_updates) is noted in
+/// metric_sums().batch_loss, but not counted, and the position stays.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
-               const ConstFloatView& sums, const ConstFloatView& votes, const TallyView& tally);
+               const ConstFloatView& sums, const ConstFloatView& votes,
+               const MetricSumsView& metric_sums);
 
 /// Moves step and cursor on past a batch.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);

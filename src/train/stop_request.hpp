@@ -11,7 +11,7 @@ namespace quern {
 
 /// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag. For a program that
 /// trains and does nothing else: a request that comes while MPI starts or data is loaded is met by
-/// the StopRequest of the run to come, and one that comes behind the last step does no harm while
+/// the StopRequest of the run to come, and one that comes after the last step does no harm while
 /// the last checkpoint is still being written.
 void watch_stop_signals();
 

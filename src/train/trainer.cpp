@@ -21,7 +21,7 @@ namespace quern {
 
 namespace {
 
-// A checkpoint that is whole can still be of a program with other ideas.
+// An intact checkpoint may have been written by a program with other limits.
 void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
   if (progress.step >= 0 && progress.epoch >= 0 && progress.cursor >= 0 &&
       progress.cursor <= num_samples) {
@@ -216,8 +216,8 @@ bool Trainer::is_checkpoint_due() const {
   return steps_due || time_due;
 }
 
-// In the middle of a run the other ranks take no part. What rank 0 finds wrong with the weights
-// they hear of where all meet next: rank 0 votes to stop.
+// In the middle of a run the other ranks take no part. If rank 0 finds something wrong with the
+// weights, it votes to stop, and they learn of it with the next step.
 void Trainer::try_checkpoint() {
   since_checkpoint_.restart();
   try {

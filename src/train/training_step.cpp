@@ -14,32 +14,32 @@ namespace quern {
 
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
-  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
+  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
   Network& network = model_.network();
   const auto complete_from = [&](std::int64_t offset) {
     reducer_->complete_from(exec, reduction(), offset);
   };
 
   set_learning_rate(exec, scalars_, schedule_);
-  begin_batch(exec, scalars_, plan.samples(), host_inputs_, reducer_->vote());
+  begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   network.forward(exec, step);
-  model_.compute_loss(exec, step, samples_, reducer_->partials(), sums_offset());
+  model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), sums_offset());
   complete_from(sums_offset());
   network.backward(exec, step, complete_from);
   const ReducedGradient gradient = reduce(exec);
 
-  judge_loss(exec, scalars_, gradient.sums);
+  check_loss_finite(exec, scalars_, gradient.sums);
   clip_.set_scale(exec, scalars_, gradient.total);
   optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec);
-  if (wants_rank_loss_) add_rank_loss(exec, model_.loss().slot_values(), plan, tally_);
-  end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, tally_);
+  if (wants_rank_loss_) add_rank_loss(exec, model_.loss().row_values(), plan, metric_sums_);
+  end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
 }
 
 void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   is_last_ = batches_.is_short(cursor_);
-  host_inputs_().vote = vote_to_stop ? 1.0f : 0.0f;
+  host_flags_().vote = vote_to_stop ? 1.0f : 0.0f;
   const auto work = [&] { enqueue_batch(exec); };
   if (reducer_->is_capturable()) {
     (is_last_ ? last_graph_ : full_graph_).run(exec, work);
@@ -53,15 +53,15 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
 StepReport TrainingStep::read(const ExecSpace& exec) {
   reducer_->wait(exec);
   const StepScalars scalars = read_scalar(scalars_);
-  const Tally tally = read_scalar(tally_);
+  const MetricSums metric_sums = read_scalar(metric_sums_);
   StepReport report;
-  report.progress = {scalars.step,   scalars.epoch, scalars.cursor,
-                     tally.loss_sum, tally.correct, tally.samples};
-  report.loss = tally.batch_loss;
-  report.correct = tally.batch_correct;
-  report.diverged = !scalars.updates;
-  report.stop = tally.votes > 0;
-  report.rank_loss = tally.rank_loss;
+  report.progress = {scalars.step,         scalars.epoch,       scalars.cursor,
+                     metric_sums.loss_sum, metric_sums.correct, metric_sums.samples};
+  report.loss = metric_sums.batch_loss;
+  report.correct = metric_sums.batch_correct;
+  report.diverged = !scalars.apply_updates;
+  report.stop = metric_sums.votes > 0;
+  report.rank_loss = metric_sums.rank_loss;
   return report;
 }
 
@@ -89,11 +89,11 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns)),
       scalars_("quern::train::step_scalars"),
-      tally_("quern::train::tally"),
-      host_inputs_("quern::train::host_inputs") {
+      metric_sums_("quern::train::metric_sums"),
+      host_flags_("quern::train::host_flags") {
   agree(comm, [&] {
     batches_ = training_batches(recipe, comm.size(), samples.count);
-    const BatchCut cut = batches_.cut(model.network().slot_multiple());
+    const BatchCut cut = batches_.cut(model.network().row_multiple());
     full_ = make_batch_plan(cut, batches_.full_batch, comm.rank(), comm.size());
     last_ = make_batch_plan(cut, batches_.last_batch, comm.rank(), comm.size());
   });
@@ -113,7 +113,7 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
                                    ((block_size + sharers - 1) / sharers) *
                                    static_cast<std::int64_t>(sizeof(float));
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
-                                model_.network().memory_bytes(full_.max_slots()),
+                                model_.network().memory_bytes(full_.max_rows()),
                                 state_bytes + reducer_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(comm, [&] {
@@ -129,10 +129,10 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
                                  state_blocks_.push_back(reducer_->allocate_block(label, count));
                                  return state_blocks_.back().view;
                                }});
-  model_.allocate(full_.max_slots(), [this](const std::string& label, std::int64_t count) {
+  model_.allocate(full_.max_rows(), [this](const std::string& label, std::int64_t count) {
     return reducer_->allocate_block(label, count);
   });
-  reducer_->publish_update(ExecSpace());  // nobody draws parameters any more
+  reducer_->publish_update(ExecSpace());  // all parameters are drawn
 }
 
 void TrainingStep::restore(Communicator& comm, const CheckpointState* state) {
@@ -149,19 +149,19 @@ ReducedGradient TrainingStep::reduce(const ExecSpace& exec) {
 
 void TrainingStep::set_position(const TrainingProgress& progress) {
   quern::set_position(scalars_, seed_, progress.step, progress.epoch, progress.cursor);
-  const auto tally = Kokkos::create_mirror_view(tally_);
-  tally() = Tally{};
-  tally().loss_sum = progress.epoch_loss_sum;
-  tally().correct = progress.epoch_correct;
-  tally().samples = progress.epoch_samples;
-  Kokkos::deep_copy(tally_, tally);
+  const auto metric_sums = Kokkos::create_mirror_view(metric_sums_);
+  metric_sums() = MetricSums{};
+  metric_sums().loss_sum = progress.epoch_loss_sum;
+  metric_sums().correct = progress.epoch_correct;
+  metric_sums().samples = progress.epoch_samples;
+  Kokkos::deep_copy(metric_sums_, metric_sums);
   steps_ = progress.step;
   cursor_ = progress.cursor;
 }
 
 std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
-  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partials());
+  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   model_.network().forward(exec, step);
   exec.fence("quern::train::non_finite_layer");

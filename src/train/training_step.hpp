@@ -13,8 +13,8 @@
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 #include "train/batch_rule.hpp"
+#include "train/metric_sums.hpp"
 #include "train/model.hpp"
-#include "train/tally.hpp"
 
 namespace quern {
 
@@ -85,7 +85,7 @@ class TrainingStep {
   std::string non_finite_layer(const ExecSpace& exec);
 
  private:
-  // Behind the parameters the gradient block carries the sums of the loss.
+  // After the gradients the block holds the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
   void enqueue_batch(const ExecSpace& exec);
@@ -102,8 +102,8 @@ class TrainingStep {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientReducer> reducer_;
   StepScalarsView scalars_;
-  TallyView tally_;
-  HostInputsView host_inputs_;
+  MetricSumsView metric_sums_;
+  HostFlagsView host_flags_;
   BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;

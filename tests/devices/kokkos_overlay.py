@@ -68,7 +68,7 @@ def leave_out(text, backend):
 
 
 def add_include(text, header, where):
-    """`text` with one more include before its last #endif: behind those of the other back ends."""
+    """`text` with one more include before its last #endif: after those of the other back ends."""
     line = f"#include <{header}>"
     if line in text:
         return text

@@ -111,13 +111,13 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   const ExecSpace exec;
   const auto batch = static_cast<int>(golden_.batch);
   const BatchCut cut =
-      training_batches(recipe_, comm_.size(), batch).cut(model_.network().slot_multiple());
+      training_batches(recipe_, comm_.size(), batch).cut(model_.network().row_multiple());
   const BatchPlan plan = make_batch_plan(cut, batch, comm_.rank(), comm_.size());
   const std::int64_t sums = model_.network().table().block_size();
   TreeReducer reducer(comm_, sums + Loss::kColumns);
   const ReductionPlan reduction = reducer.add_plan(plan.partition);
   reducer.allocate();
-  const GradientPartials& gradients = reducer.partials();
+  const GradientSums& gradients = reducer.partial_sums();
   const StepScalarsView scalars("test::scalars");
   set_position(scalars, recipe_.seed, 0, 0, 0);
 
@@ -133,8 +133,8 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   const int units = model_.network().output_shape().units();
   const std::vector<float> outputs = values_of(model_.network().output());
   for (int i = 0; i < plan.num_samples; ++i) {
-    const int slot = i / cut.block_samples * plan.schedule.block_slots + i % cut.block_samples;
-    result.outputs[plan.first_sample + i] = sample_of(outputs, units, slot);
+    const int row = i / cut.block_samples * plan.schedule.block_rows + i % cut.block_samples;
+    result.outputs[plan.first_sample + i] = sample_of(outputs, units, row);
   }
   result.gradients = split(total);
   for (const auto& [name, values] : result.gradients) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What bash offers behind the tab key: completion_test.sh COMPLETION_FILE
+# What bash offers on the tab key: completion_test.sh COMPLETION_FILE
 set -uo pipefail
 # shellcheck source=scripts/quern-completion.bash
 source "$1"

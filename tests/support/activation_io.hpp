@@ -9,7 +9,7 @@
 
 namespace quern::test {
 
-/// Writes values [slots, units]; what is padding in the layout stays as it is.
+/// Writes values [rows, units]; what is padding in the layout stays as it is.
 inline void fill(const Activation& a, const std::vector<float>& values) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.data);
   const ActivationIndex at(a);
@@ -21,22 +21,22 @@ inline void fill(const Activation& a, const std::vector<float>& values) {
   Kokkos::deep_copy(a.data, host);
 }
 
-/// Reads values [num_slots, units].
-inline std::vector<float> read(const Activation& a, int num_slots) {
+/// Reads values [num_rows, units].
+inline std::vector<float> read(const Activation& a, int num_rows) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.data);
   const ActivationIndex at(a);
   std::vector<float> values;
-  for (int slot = 0; slot < num_slots; ++slot) {
-    for (int unit = 0; unit < a.shape.units(); ++unit) values.push_back(host(at(slot, unit)));
+  for (int row = 0; row < num_rows; ++row) {
+    for (int unit = 0; unit < a.shape.units(); ++unit) values.push_back(host(at(row, unit)));
   }
   return values;
 }
 
-inline Activation make_activation(const Shape& shape, Layout layout, int slots) {
-  return allocate_activation("quern::test::activation", shape, layout, slots);
+inline Activation make_activation(const Shape& shape, Layout layout, int rows) {
+  return allocate_activation("quern::test::activation", shape, layout, rows);
 }
 
-/// A View that holds a copy of the values, with readable slack behind them.
+/// A View that holds a copy of the values, with readable slack after them.
 inline FloatView make_view(const std::vector<float>& values) {
   FloatView view("quern::test::values", values.size() + 8 * kLanes);
   const auto host = Kokkos::create_mirror_view(view);

@@ -13,7 +13,7 @@ namespace quern::test {
 
 namespace {
 
-/// Everything one check needs; vectors are in the order [slots, units].
+/// Everything one check needs; vectors are in the order [rows, units].
 struct Bench {
   Layer& layer;
   const GradientCheck& check;
@@ -23,13 +23,13 @@ struct Bench {
   Activation y;
   std::vector<float> inputs;
   std::vector<float> parameters;
-  std::vector<float> weights;  ///< r, zero in empty slots
+  std::vector<float> weights;  ///< r, zero in empty rows
 };
 
-std::vector<float> distinct_inputs(int slots, int units) {
+std::vector<float> distinct_inputs(int rows, int units) {
   constexpr float spacing = 0.05f;
   std::vector<float> values;
-  for (int s = 0; s < slots; ++s)
+  for (int s = 0; s < rows; ++s)
     for (int u = 0; u < units; ++u) {
       const int place = (u * 7919 + s * 31) % units;
       values.push_back((static_cast<float>(place - units / 2) + 0.5f) * spacing);
@@ -39,22 +39,22 @@ std::vector<float> distinct_inputs(int slots, int units) {
 
 Bench make_bench(Layer& layer, const GradientCheck& check, Layout layout,
                  const ParameterTable& table) {
-  const int slots = check.batch.slots();
+  const int rows = check.batch.rows();
   const Shape in = layer.input_shape();
   const Shape out = layer.output_shape();
   Bench bench{layer, check, make_test_step(check.batch, table.block_size()), table, {}, {}, {},
               {},    {}};
-  bench.inputs = distinct_inputs(slots, in.units());
-  bench.x = make_activation(in, layout, slots, bench.inputs, 0.5f);
-  bench.y = filled_activation(out, layer.output_layout(layout), slots, 777);
+  bench.inputs = distinct_inputs(rows, in.units());
+  bench.x = make_activation(in, layout, rows, bench.inputs, 0.5f);
+  bench.y = filled_activation(out, layer.output_layout(layout), rows, 777);
   bench.parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     const auto values = random_values(static_cast<std::size_t>(entry.count), 11, -0.5f, 0.5f);
     write_tensor(entry, values, bench.parameters);
   }
-  bench.weights = random_values(static_cast<std::size_t>(slots * out.units()), 12);
-  const std::vector<std::int64_t> samples = sample_of_slot(check.batch);
-  for (int s = 0; s < slots; ++s)
+  bench.weights = random_values(static_cast<std::size_t>(rows * out.units()), 12);
+  const std::vector<std::int64_t> samples = sample_of_row(check.batch);
+  for (int s = 0; s < rows; ++s)
     if (samples[static_cast<std::size_t>(s)] < 0)
       std::fill_n(bench.weights.begin() + std::ptrdiff_t{s} * out.units(), out.units(), 0.0f);
   return bench;
@@ -93,22 +93,23 @@ void compare(const Bench& bench, std::vector<float>& values, const std::vector<f
 }
 
 void compare_inputs(Bench& bench, const Activation& dx) {
-  const std::vector<float> slopes = values_of(dx);
-  const std::vector<std::int64_t> samples = sample_of_slot(bench.check.batch);
-  const std::size_t units = slopes.size() / samples.size();
+  const std::vector<float> gradients = values_of(dx);
+  const std::vector<std::int64_t> samples = sample_of_row(bench.check.batch);
+  const std::size_t units = gradients.size() / samples.size();
   std::vector<std::size_t> filled;
-  for (std::size_t i = 0; i < slopes.size(); ++i)
+  for (std::size_t i = 0; i < gradients.size(); ++i)
     if (samples[i / units] >= 0)
       filled.push_back(i);
     else
-      EXPECT_EQ(slopes[i], 0) << bench.layer.name() << " dx of empty slot " << i / units;
-  compare(bench, bench.inputs, slopes, filled, bench.layer.name() + " dx");
+      EXPECT_EQ(gradients[i], 0) << bench.layer.name() << " dx of empty row " << i / units;
+  compare(bench, bench.inputs, gradients, filled, bench.layer.name() + " dx");
 }
 
 void compare_parameters(Bench& bench) {
   std::vector<float> gradient(bench.parameters.size());
-  const std::vector<float> partials = to_vector(bench.step.gradients.data);
-  for (std::size_t i = 0; i < partials.size(); ++i) gradient[i % gradient.size()] += partials[i];
+  const std::vector<float> partial_sums = to_vector(bench.step.gradients.data);
+  for (std::size_t i = 0; i < partial_sums.size(); ++i)
+    gradient[i % gradient.size()] += partial_sums[i];
   for (const ParameterEntry& entry : bench.table.entries()) {
     std::vector<std::size_t> where;
     for (std::int64_t i = 0; i < entry.count; ++i) {
@@ -122,11 +123,11 @@ void check_in_layout(Layer& layer, const GradientCheck& check, Layout layout,
                      const ParameterTable& table) {
   Bench bench = make_bench(layer, check, layout, table);
   const ExecSpace exec;
-  const int slots = check.batch.slots();
+  const int rows = check.batch.rows();
   objective(bench);
   const Activation dy =
-      make_activation(layer.output_shape(), bench.y.layout, slots, bench.weights, 0);
-  const Activation dx = filled_activation(layer.input_shape(), layout, slots, 777);
+      make_activation(layer.output_shape(), bench.y.layout, rows, bench.weights, 0);
+  const Activation dx = filled_activation(layer.input_shape(), layout, rows, 777);
   layer.backward(exec, bench.step, bench.x, bench.y, dy, dx);
   exec.fence("test: read gradients");
   compare_inputs(bench, dx);
@@ -138,10 +139,10 @@ void check_in_layout(Layer& layer, const GradientCheck& check, Layout layout,
 void check_layer_gradients(Layer& layer, const GradientCheck& check) {
   ParameterTable table;
   layer.add_parameters(table);
-  layer.allocate(check.batch.slots());
+  layer.allocate(check.batch.rows());
   layer.use_workspace(
       FloatView("quern::test::workspace",
-                static_cast<std::size_t>(layer.workspace_floats(check.batch.slots()))));
+                static_cast<std::size_t>(layer.workspace_floats(check.batch.rows()))));
   std::set<Layout> layouts;
   for (const Layout incoming : all_layouts()) layouts.insert(layer.input_layout(incoming));
   for (const Layout layout : layouts) check_in_layout(layer, check, layout, table);

@@ -22,9 +22,9 @@ struct GradientCheck {
   int max_elements = 80;    ///< at most so many elements of each tensor are varied
 };
 
-/// Compares dx, and the sum of the gradient partials of every parameter, with central differences
+/// Compares dx, and the sum of the partial gradients of every parameter, with central differences
 /// of sum(r y), r random, through `layer.forward` in float. Runs once in each layout that the layer
-/// accepts, with empty slots, over garbage in everything that backward must overwrite. Input values
+/// accepts, with empty rows, over garbage in everything that backward must overwrite. Input values
 /// of a sample lie 0.05 apart and away from 0, so that kinks and maxima stay where they are.
 void check_layer_gradients(Layer& layer, const GradientCheck& check = {});
 

@@ -18,44 +18,43 @@ struct LayerRun {
 };
 
 /// `parameters` by name, as LayerRun::gradients. Samples are put into micro-blocks of
-/// `block_samples`, the last one short; slots of a block are rounded up to lanes where the layer
-/// works in lanes.
+/// `block_samples`, the last one short; rows of a block are rounded up to kLanes where the layer
+/// works in nchw16n.
 inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const std::vector<float>& x,
                           const std::vector<float>& dy,
                           const std::map<std::string, std::vector<float>>& parameters) {
   const Layout layout = layer.input_layout(flat_layout());
-  const int multiple = layout == Layout::lanes ? kLanes : 1;
-  const int block_slots = (block_samples + multiple - 1) / multiple * multiple;
+  const int multiple = layout == Layout::nchw16n ? kLanes : 1;
+  const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
   const int blocks = (samples + block_samples - 1) / block_samples;
-  const BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_slots);
+  const BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_rows);
 
-  // Sample i sits in slot (its block) * block_slots + (its place in the block).
+  // Sample i sits in row (its block) * block_rows + (its place in the block).
   const auto spread = [&](const Activation& a, const std::vector<float>& values) {
     const int units = a.shape.units();
-    std::vector<float> slots(static_cast<std::size_t>(a.slots) * units, 0.0f);
+    std::vector<float> rows(static_cast<std::size_t>(a.rows) * units, 0.0f);
     for (int i = 0; i < samples; ++i) {
-      const int slot = i / block_samples * block_slots + i % block_samples;
-      for (int u = 0; u < units; ++u) slots[slot * units + u] = values[i * units + u];
+      const int row = i / block_samples * block_rows + i % block_samples;
+      for (int u = 0; u < units; ++u) rows[row * units + u] = values[i * units + u];
     }
-    fill(a, slots);
+    fill(a, rows);
   };
   const auto collect = [&](const Activation& a) {
     const int units = a.shape.units();
-    const std::vector<float> slots = read(a, a.slots);
+    const std::vector<float> rows = read(a, a.rows);
     std::vector<float> values;
     for (int i = 0; i < samples; ++i) {
-      const int slot = i / block_samples * block_slots + i % block_samples;
-      for (int u = 0; u < units; ++u) values.push_back(slots[slot * units + u]);
+      const int row = i / block_samples * block_rows + i % block_samples;
+      for (int u = 0; u < units; ++u) values.push_back(rows[row * units + u]);
     }
     return values;
   };
 
   ParameterTable table;
   layer.add_parameters(table);
-  layer.allocate(schedule.slots());
-  layer.use_workspace(
-      FloatView("quern::test::workspace",
-                static_cast<std::size_t>(layer.workspace_floats(schedule.slots()))));
+  layer.allocate(schedule.rows());
+  layer.use_workspace(FloatView("quern::test::workspace",
+                                static_cast<std::size_t>(layer.workspace_floats(schedule.rows()))));
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     write_tensor(entry, parameters.at(entry.name), block);
@@ -65,15 +64,15 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   const StepContext step{Mode::train,
                          schedule,
                          StepScalarsView("quern::test::scalars"),
-                         View<std::int64_t>("quern::test::samples", schedule.slots()),
+                         View<std::int64_t>("quern::test::samples", schedule.rows()),
                          parameter_view,
                          {gradient_view, static_cast<std::int64_t>(block.size()) + 16}};
 
-  const Activation x_a = make_activation(layer.input_shape(), layout, schedule.slots());
-  const Activation dx_a = make_activation(layer.input_shape(), layout, schedule.slots());
+  const Activation x_a = make_activation(layer.input_shape(), layout, schedule.rows());
+  const Activation dx_a = make_activation(layer.input_shape(), layout, schedule.rows());
   const Layout out = layer.output_layout(layout);
-  const Activation y_a = make_activation(layer.output_shape(), out, schedule.slots());
-  const Activation dy_a = make_activation(layer.output_shape(), out, schedule.slots());
+  const Activation y_a = make_activation(layer.output_shape(), out, schedule.rows());
+  const Activation dy_a = make_activation(layer.output_shape(), out, schedule.rows());
   spread(x_a, x);
   spread(dy_a, dy);
   layer.forward(ExecSpace(), step, x_a, y_a);

@@ -45,71 +45,71 @@ std::remove_const_t<T> only_value(const View<T>& view) {
   return to_vector(view).at(0);
 }
 
-/// Values in the order [slots, units], whatever the layout.
+/// Values in the order [rows, units], whatever the layout.
 inline std::vector<float> values_of(const Activation& activation) {
   const std::vector<float> raw = to_vector(activation.data);
   const ActivationIndex index(activation);
   std::vector<float> values;
-  for (int s = 0; s < activation.slots; ++s)
+  for (int s = 0; s < activation.rows; ++s)
     for (int u = 0; u < activation.shape.units(); ++u)
       values.push_back(raw[static_cast<std::size_t>(index(s, u))]);
   return values;
 }
 
-/// Writes values [slots, units]; `rest` goes everywhere else (padding and slack).
+/// Writes values [rows, units]; `rest` goes everywhere else (padding and slack).
 inline void set_values(const Activation& activation, const std::vector<float>& values,
                        float rest = 0) {
   std::vector<float> raw(activation.data.extent(0), rest);
   const ActivationIndex index(activation);
   std::size_t next = 0;
-  for (int s = 0; s < activation.slots; ++s)
+  for (int s = 0; s < activation.rows; ++s)
     for (int u = 0; u < activation.shape.units(); ++u)
       raw[static_cast<std::size_t>(index(s, u))] = values.at(next++);
   Kokkos::deep_copy(activation.data, to_view(raw));
 }
 
 /// An activation full of `value`, padding and slack included: what a kernel has to overwrite.
-inline Activation filled_activation(const Shape& shape, Layout layout, int slots, float value) {
-  const Activation activation = allocate_activation("test::activation", shape, layout, slots);
+inline Activation filled_activation(const Shape& shape, Layout layout, int rows, float value) {
+  const Activation activation = allocate_activation("test::activation", shape, layout, rows);
   Kokkos::deep_copy(activation.data, value);
   return activation;
 }
 
-inline Activation make_activation(const Shape& shape, Layout layout, int slots,
+inline Activation make_activation(const Shape& shape, Layout layout, int rows,
                                   const std::vector<float>& values, float rest = 0) {
-  const Activation activation = filled_activation(shape, layout, slots, rest);
+  const Activation activation = filled_activation(shape, layout, rows, rest);
   set_values(activation, values, rest);
   return activation;
 }
 
-/// The layouts of flat layers; panels are for the kernels of a CPU.
+/// The layouts of flat layers; cn16c is for the kernels of a CPU.
 inline std::vector<Layout> flat_layouts() {
-  if (runs_device_kernels()) return {Layout::rows};
-  return {Layout::panels, Layout::rows};
+  if (runs_device_kernels()) return {Layout::nc};
+  return {Layout::cn16c, Layout::nc};
 }
 inline std::vector<Layout> all_layouts() {
   std::vector<Layout> layouts = flat_layouts();
-  layouts.push_back(Layout::lanes);
+  layouts.push_back(Layout::nchw16n);
   return layouts;
 }
 
-/// Largest magnitude in the padding of units to whole lane groups, in rows and panels (0 for
-/// lanes): must be 0 after gather and conversion.
+/// Largest magnitude in the padding of units to whole lane groups, in nc and cn16c (0 for nchw16n):
+/// must be 0 after gather and conversion.
 inline float padding_of(const Activation& activation) {
-  if (activation.layout == Layout::lanes) return 0;
+  if (activation.layout == Layout::nchw16n) return 0;
   const std::vector<float> raw = to_vector(activation.data);
   const ActivationIndex at(activation);
   float largest = 0;
-  for (int s = 0; s < activation.slots; ++s)
+  for (int s = 0; s < activation.rows; ++s)
     for (std::int64_t u = activation.shape.units(); u % kLanes != 0; ++u)
       largest = std::max(largest, std::abs(raw[static_cast<std::size_t>(at(s, u))]));
   return largest;
 }
 
 /// The values of one sample of [count, units].
-inline std::vector<float> sample_of(const std::vector<float>& values, int units, int slot) {
-  return {values.begin() + std::ptrdiff_t{slot} * units,
-          values.begin() + std::ptrdiff_t{slot + 1} * units};
+inline std::vector<float> sample_of(const std::vector<float>& values, int units, int row) {
+  return {values.begin() + std::ptrdiff_t{row} * units,
+          values.begin() + std::ptrdiff_t{row + 1} * units};
 }
 
 }  // namespace quern::test

@@ -62,32 +62,32 @@ class ProbeFile {
 
 }  // namespace
 
-FileFacts inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep) {
-  FileFacts facts;
-  facts.checkpoint_bytes = checkpoint_bytes;
-  facts.checkpoints = keep + 1;
+FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep) {
+  FileInfo info;
+  info.checkpoint_bytes = checkpoint_bytes;
+  info.checkpoints = keep + 1;
   const fs::path place = nearest_existing(folder);
-  facts.folder = place.string();
+  info.folder = place.string();
   struct statvfs system {};
   if (statvfs(place.c_str(), &system) == 0) {
-    facts.free_bytes = static_cast<std::int64_t>(system.f_bavail * system.f_frsize);
+    info.free_bytes = static_cast<std::int64_t>(system.f_bavail * system.f_frsize);
   }
   const ProbeFile probe(place);
   if (probe.descriptor() < 0) {
-    facts.problem = "cannot write to '" + facts.folder + "': " + reason();
-    return facts;
+    info.problem = "cannot write to '" + info.folder + "': " + reason();
+    return info;
   }
   const int error = posix_fallocate(probe.descriptor(), 0,
                                     std::clamp(checkpoint_bytes, std::int64_t{1}, kMostReserved));
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    facts.problem = "no room for one checkpoint of " + std::to_string(checkpoint_bytes) +
-                    " bytes in '" + facts.folder + "': " + std::strerror(error);
-    return facts;
+    info.problem = "no room for one checkpoint of " + std::to_string(checkpoint_bytes) +
+                   " bytes in '" + info.folder + "': " + std::strerror(error);
+    return info;
   }
   if (flock(probe.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    facts.locking_problem = "files cannot be locked in '" + facts.folder + "': " + reason();
+    info.locking_problem = "files cannot be locked in '" + info.folder + "': " + reason();
   }
-  return facts;
+  return info;
 }
 
 std::string data_problem(const Recipe& recipe) {

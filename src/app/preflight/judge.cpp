@@ -17,12 +17,12 @@ namespace {
 
 constexpr double kClockToleranceS = 2;
 
-using Nodes = std::map<std::string, std::vector<const RankFacts*>>;
+using Nodes = std::map<std::string, std::vector<const RankInfo*>>;
 
 class Judge {
  public:
-  explicit Judge(const Preflight& facts) : facts_(facts) {
-    for (const RankFacts& rank : facts.ranks) nodes_[rank.host].push_back(&rank);
+  explicit Judge(const Preflight& info) : info_(info) {
+    for (const RankInfo& rank : info.ranks) nodes_[rank.host].push_back(&rank);
   }
 
   std::vector<Finding> run() {
@@ -52,8 +52,8 @@ class Judge {
   }
 
   void count_ranks() {
-    const auto ranks = static_cast<int>(facts_.ranks.size());
-    const JobFacts& job = facts_.job;
+    const auto ranks = static_cast<int>(info_.ranks.size());
+    const JobInfo& job = info_.job;
     const char* one_launch =
         "start all ranks with one srun: srun --mpi=pmix -n <ranks>; srun --mpi=list names what "
         "this Slurm knows, quern info the MPI library that quern was built with";
@@ -76,7 +76,7 @@ class Judge {
   }
 
   void spread_over_nodes() {
-    std::size_t fewest = facts_.ranks.size();
+    std::size_t fewest = info_.ranks.size();
     std::size_t most = 0;
     for (const auto& [host, ranks] : nodes_) {
       fewest = std::min(fewest, ranks.size());
@@ -90,34 +90,34 @@ class Judge {
 
   void devices() {
     std::map<std::string, std::vector<int>> users;
-    for (const RankFacts& rank : facts_.ranks) {
+    for (const RankInfo& rank : info_.ranks) {
       if (!rank.device_id.empty()) users[rank.device_id].push_back(rank.rank);
     }
     for (const auto& [device, ranks] : users) {
       if (ranks.size() < 2) continue;
-      const RankFacts& first = facts_.ranks[static_cast<std::size_t>(ranks.front())];
+      const RankInfo& first = info_.ranks[static_cast<std::size_t>(ranks.front())];
       const std::string text = fmt::format("ranks {} share the device {} on {}",
                                            fmt::join(ranks, ", "), device, first.host);
       const char* fix =
           "--gpus-per-node=<ranks per node> --gpu-bind=none, or fewer --ntasks-per-node";
-      if (facts_.job.may_share_devices) {
+      if (info_.job.may_share_devices) {
         warn("devices", text + ", as QUERN_SHARE_GPU=1 allows: gradients travel by MPI", fix);
       } else {
         error("devices", text, fix);
       }
     }
-    if (!users.empty() && users.size() < facts_.ranks.size()) without_device();
+    if (!users.empty() && users.size() < info_.ranks.size()) without_device();
     hidden_peers();
-    if (users.empty() && !facts_.ranks[0].visible_devices.empty()) {
+    if (users.empty() && !info_.ranks[0].visible_devices.empty()) {
       warn("devices",
            "devices are allocated, but this quern runs its kernels on processors (" +
-               facts_.ranks[0].device + ")",
+               info_.ranks[0].device + ")",
            "take a partition without GPUs, or build quern for them");
     }
   }
 
   void without_device() {
-    for (const RankFacts& rank : facts_.ranks) {
+    for (const RankInfo& rank : info_.ranks) {
       if (!rank.device_id.empty()) continue;
       error("devices", fmt::format("rank {} on {} has no device", rank.rank, rank.host),
             "--gpus-per-node=<ranks per node>");
@@ -130,7 +130,7 @@ class Judge {
     for (const auto& [host, ranks] : nodes_) {
       if (ranks.size() < 2) continue;
       std::set<std::string> seen;
-      for (const RankFacts* rank : ranks) seen.insert(rank->visible_devices);
+      for (const RankInfo* rank : ranks) seen.insert(rank->visible_devices);
       const bool single = ranks[0]->visible_devices.find(',') == std::string::npos;
       if (!single || seen.size() < ranks.size()) continue;
       warn("devices", "each rank on " + host + " sees one device only: its peers' are hidden",
@@ -153,14 +153,14 @@ class Judge {
     if (others > 0) findings_.back().text += fmt::format(" (and on {} more nodes)", others);
   }
 
-  void processors_of(const std::string& host, const std::vector<const RankFacts*>& ranks) {
+  void processors_of(const std::string& host, const std::vector<const RankInfo*>& ranks) {
     const char* fix =
         "--cpus-per-task=<threads>, and srun -c $SLURM_CPUS_PER_TASK (srun does not take it from "
         "sbatch by itself), or a smaller OMP_NUM_THREADS";
     std::map<std::vector<int>, int> threads_of_mask;
     std::set<int> all;
     int threads = 0;
-    for (const RankFacts* rank : ranks) {
+    for (const RankInfo* rank : ranks) {
       threads_of_mask[rank->cpus] += rank->threads;
       all.insert(rank->cpus.begin(), rank->cpus.end());
       threads += rank->threads;
@@ -178,14 +178,14 @@ class Judge {
     if (count == 0 || threads <= count) return;
     const std::string text = fmt::format("{} threads of {} rank(s) on {} for {} processors",
                                          threads, ranks.size(), host, count);
-    // Where Slurm itself claims more processors than there are, somebody wants it so.
-    const bool refuse = facts_.job.under_slurm && !facts_.job.cpus_overcommitted;
+    // Where Slurm itself claims more processors than there are, that is deliberate.
+    const bool refuse = info_.job.under_slurm && !info_.job.cpus_overcommitted;
     add(refuse ? Severity::error : Severity::warning, "processors", text, fix);
   }
 
   void recipes() {
-    const RankFacts* first = nullptr;
-    for (const RankFacts& rank : facts_.ranks) {
+    const RankInfo* first = nullptr;
+    for (const RankInfo& rank : info_.ranks) {
       if (rank.recipe_hash.empty()) continue;
       if (!first) first = &rank;
       if (rank.recipe_hash == first->recipe_hash) continue;
@@ -198,7 +198,7 @@ class Judge {
   }
 
   void data() {
-    for (const RankFacts& rank : facts_.ranks) {
+    for (const RankInfo& rank : info_.ranks) {
       if (rank.data_problem.empty()) continue;
       error("data", rank.host + ": " + rank.data_problem,
             "data.train and data.test on a file system that all nodes share");
@@ -207,28 +207,28 @@ class Judge {
   }
 
   void network() {
-    const NetworkFacts& network = facts_.network;
+    const NetworkInfo& network = info_.network;
     if (!network.all_reduce_is_right) {
       error("network", "an all-reduce gave a wrong sum",
             "another MPI library or transport; ask the site");
     }
-    if (facts_.device_network) {
-      device_network(*facts_.device_network);
-    } else if (facts_.ranks.size() > 1) {
+    if (info_.device_network) {
+      device_network(*info_.device_network);
+    } else if (info_.ranks.size() > 1) {
       bandwidth(network, "an all-reduce");
     }
   }
 
-  void bandwidth(const NetworkFacts& network, const std::string& what) {
-    if (network.bytes_per_s >= facts_.job.min_bandwidth) return;
+  void bandwidth(const NetworkInfo& network, const std::string& what) {
+    if (network.bytes_per_s >= info_.job.min_bandwidth) return;
     error("network",
           fmt::format("{} of {} bytes runs at {:.3g} GB/s, {:.3g} were asked for", what,
-                      network.bytes, network.bytes_per_s / 1e9, facts_.job.min_bandwidth / 1e9),
+                      network.bytes, network.bytes_per_s / 1e9, info_.job.min_bandwidth / 1e9),
           "the transport that the site recommends, or a smaller --min-bandwidth");
   }
 
   // Gradients travel between the devices; what MPI reaches in host memory is the least to expect.
-  void device_network(const DeviceNetworkFacts& devices) {
+  void device_network(const DeviceNetworkInfo& devices) {
     const std::string what = "an all-reduce by " + devices.transport;
     if (!devices.problem.empty()) {
       error(
@@ -240,29 +240,29 @@ class Judge {
       error("network", what + " gave a wrong sum", "another NCCL or driver; ask the site");
     }
     bandwidth(devices.network, what);
-    if (devices.network.bytes_per_s < facts_.network.bytes_per_s) {
+    if (devices.network.bytes_per_s < info_.network.bytes_per_s) {
       warn("network",
            fmt::format("{} of {} bytes runs at {:.3g} GB/s, and by MPI in host memory at {:.3g}",
                        what, devices.network.bytes, devices.network.bytes_per_s / 1e9,
-                       facts_.network.bytes_per_s / 1e9),
+                       info_.network.bytes_per_s / 1e9),
            "--gpu-bind=none with srun, so that devices reach each other; NCCL_DEBUG=INFO tells "
            "which way it takes");
     }
   }
 
   void clocks() {
-    for (const RankFacts& rank : facts_.ranks) {
+    for (const RankInfo& rank : info_.ranks) {
       if (std::abs(rank.clock_offset_s) < kClockToleranceS) continue;
       warn("clocks",
            fmt::format("the clock of {} is {:.1f} s away from that of {}", rank.host,
-                       rank.clock_offset_s, facts_.ranks[0].host),
+                       rank.clock_offset_s, info_.ranks[0].host),
            "tell the site; times in logs and files will not fit together");
       return;
     }
   }
 
   void files() {
-    const FileFacts& files = facts_.files;
+    const FileInfo& files = info_.files;
     if (files.folder.empty()) return;
     if (!files.problem.empty()) {
       error("files", files.problem, "another --run-dir");
@@ -281,15 +281,15 @@ class Judge {
     }
   }
 
-  const Preflight& facts_;
+  const Preflight& info_;
   Nodes nodes_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-std::vector<Finding> judge(const Preflight& facts) {
-  return Judge(facts).run();
+std::vector<Finding> judge(const Preflight& info) {
+  return Judge(info).run();
 }
 
 }  // namespace quern

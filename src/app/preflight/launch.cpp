@@ -32,8 +32,8 @@ std::string launch_problem(const Launch& launch, const std::string& mpi_library,
          "srun --mpi=pmix; srun --mpi=list names what this Slurm knows)";
 }
 
-JobFacts job_facts(const EnvironmentLookup& lookup, int machine_cpus) {
-  JobFacts job;
+JobInfo job_info(const EnvironmentLookup& lookup, int machine_cpus) {
+  JobInfo job;
   job.under_slurm = lookup("SLURM_JOB_ID") != nullptr;
   if (!job.under_slurm) return job;
   job.ranks_per_node = number(lookup, "SLURM_NTASKS_PER_NODE");

@@ -42,9 +42,9 @@ double seconds_now() {
 
 }  // namespace
 
-NetworkFacts measure_all_reduce(Communicator& comm, const TimedSum& sum) {
-  NetworkFacts facts;
-  facts.bytes = std::int64_t{kFloats} * std::int64_t{sizeof(float)};
+NetworkInfo measure_all_reduce(Communicator& comm, const TimedSum& sum) {
+  NetworkInfo info;
+  info.bytes = std::int64_t{kFloats} * std::int64_t{sizeof(float)};
   std::int64_t wrong = 0;
   const auto seconds_of = [&](std::size_t floats) {
     std::vector<float> values(floats);
@@ -58,15 +58,15 @@ NetworkFacts measure_all_reduce(Communicator& comm, const TimedSum& sum) {
   seconds_of(kFloats);  // warms up
   double best = seconds_of(kFloats);
   for (int repeat = 1; repeat < kRepeats; ++repeat) best = std::min(best, seconds_of(kFloats));
-  for (int repeat = 0; repeat < kSmall; ++repeat) facts.latency_s += seconds_of(2) / kSmall;
+  for (int repeat = 0; repeat < kSmall; ++repeat) info.latency_s += seconds_of(2) / kSmall;
   comm.all_reduce_max(std::span(&wrong, 1));
-  facts.all_reduce_is_right = wrong == 0;
-  facts.bytes_per_s = static_cast<double>(facts.bytes) / std::max(best, 1e-9);
-  facts.bus_bytes_per_s = facts.bytes_per_s * 2 * (comm.size() - 1) / comm.size();
-  return facts;
+  info.all_reduce_is_right = wrong == 0;
+  info.bytes_per_s = static_cast<double>(info.bytes) / std::max(best, 1e-9);
+  info.bus_bytes_per_s = info.bytes_per_s * 2 * (comm.size() - 1) / comm.size();
+  return info;
 }
 
-NetworkFacts measure_network(Communicator& comm) {
+NetworkInfo measure_network(Communicator& comm) {
   return measure_all_reduce(comm, [&](std::span<float> values) {
     comm.barrier();
     const Stopwatch watch;
@@ -87,7 +87,7 @@ double measure_clock_offset(Communicator& comm) {
   return offset;
 }
 
-NetworkFacts measure_device_network(Communicator& comm, DeviceTransport& transport) {
+NetworkInfo measure_device_network(Communicator& comm, DeviceTransport& transport) {
   using HostFloats = Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
   const ExecSpace exec = make_instance();
   return measure_all_reduce(comm, [&](std::span<float> values) {
@@ -107,19 +107,19 @@ NetworkFacts measure_device_network(Communicator& comm, DeviceTransport& transpo
   });
 }
 
-std::optional<DeviceNetworkFacts> try_nccl(Communicator& comm) {
+std::optional<DeviceNetworkInfo> try_nccl(Communicator& comm) {
   const auto ids = all_gather_strings(comm, device_of_this_rank().id);
   if (kHostExecution || !built_with_nccl() || comm.size() == 1 || is_any_shared(ids)) return {};
-  DeviceNetworkFacts facts;
+  DeviceNetworkInfo info;
   try {
     const auto transport = connect_by_nccl(comm);
-    facts.transport = transport->name();
-    facts.network = measure_device_network(comm, *transport);
+    info.transport = transport->name();
+    info.network = measure_device_network(comm, *transport);
   } catch (const AgreedError& error) {
-    facts.transport = nccl_version();
-    facts.problem = error.what();
+    info.transport = nccl_version();
+    info.problem = error.what();
   }
-  return facts;
+  return info;
 }
 
 }  // namespace quern

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "app/preflight/facts.hpp"
+#include "app/preflight/info.hpp"
 #include "comm/communicator.hpp"
 #include "comm/device_transport.hpp"
 #include "comm/launch.hpp"
@@ -23,32 +23,32 @@ std::string launch_problem(const Launch& launch, const std::string& mpi_library,
                            const EnvironmentLookup& lookup);
 
 /// What the batch system's variables ask for.
-JobFacts job_facts(const EnvironmentLookup& lookup, int machine_cpus);
+JobInfo job_info(const EnvironmentLookup& lookup, int machine_cpus);
 
 /// Collective: overwrites the values by their sums over the ranks; the seconds that took.
 using TimedSum = std::function<double(std::span<float> values)>;
 
 /// Collective: sums that can be told in advance, and how long they take. The figures are rank 0's.
-NetworkFacts measure_all_reduce(Communicator& comm, const TimedSum& sum);
+NetworkInfo measure_all_reduce(Communicator& comm, const TimedSum& sum);
 
 /// The same of the communicator itself, in host memory.
-NetworkFacts measure_network(Communicator& comm);
+NetworkInfo measure_network(Communicator& comm);
 
 /// Collective: this rank's clock minus rank 0's, in seconds, to a few milliseconds.
 double measure_clock_offset(Communicator& comm);
 
 /// Collective: as measure_network(), between the ranks' devices. AgreedError when an exchange
 /// fails.
-NetworkFacts measure_device_network(Communicator& comm, DeviceTransport& transport);
+NetworkInfo measure_device_network(Communicator& comm, DeviceTransport& transport);
 
 /// Collective: the same by NCCL, where this program has it and each of several ranks a device of
 /// its own; nothing elsewhere. What keeps NCCL from joining is in `problem`, on all ranks.
-std::optional<DeviceNetworkFacts> try_nccl(Communicator& comm);
+std::optional<DeviceNetworkInfo> try_nccl(Communicator& comm);
 
 /// Rank 0: can `folder` (or where it will be) hold the checkpoints of a run? A file of one
 /// checkpoint's size, at most 1 GiB, is really reserved and removed again, since quotas are not
 /// told. Writes nothing else.
-FileFacts inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
+FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
 
 /// The first rank of a node: why this node cannot read the recipe's shards; "" when it can. Reads
 /// what the shards say of themselves, no data.

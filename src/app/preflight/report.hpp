@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "app/preflight/facts.hpp"
+#include "app/preflight/info.hpp"
 
 namespace quern {
 
 /// What is wrong with a launch, and the flag to change. Errors first. Pure: `findings` is not read.
-std::vector<Finding> judge(const Preflight& facts);
+std::vector<Finding> judge(const Preflight& info);
 
 /// A table (rank, host, device, processors, threads), what was measured, and the findings. Of many
 /// ranks only the first ones are shown.
-std::string preflight_text(const Preflight& facts);
+std::string preflight_text(const Preflight& info);
 
 /// All of it, as one JSON object.
-std::string preflight_json(const Preflight& facts);
+std::string preflight_json(const Preflight& info);
 
 /// Findings that forbid to go on.
-int num_errors(const Preflight& facts);
+int num_errors(const Preflight& info);
 
 }  // namespace quern

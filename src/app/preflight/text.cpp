@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::size_t kRowsShown = 64;
 
-std::string table(const std::vector<RankFacts>& ranks) {
+std::string table(const std::vector<RankInfo>& ranks) {
   std::size_t host = 4;
   std::size_t device = 6;
-  for (const RankFacts& rank : ranks) {
+  for (const RankInfo& rank : ranks) {
     host = std::max(host, rank.host.size());
     device = std::max(device, rank.device.size() + rank.device_id.size() + 1);
   }
   std::string text = fmt::format("{:>5}  {:<{}}  {:<{}}  {:>7}  {}\n", "rank", "host", host,
                                  "device", device, "threads", "cores");
   for (std::size_t i = 0; i < std::min(ranks.size(), kRowsShown); ++i) {
-    const RankFacts& rank = ranks[i];
+    const RankInfo& rank = ranks[i];
     const std::string shown =
         rank.device_id.empty() ? rank.device : rank.device + " " + rank.device_id;
     text += fmt::format("{:>5}  {:<{}}  {:<{}}  {:>7}  {}\n", rank.rank, rank.host, host, shown,
@@ -39,9 +39,9 @@ std::string table(const std::vector<RankFacts>& ranks) {
   return text;
 }
 
-std::size_t num_hosts(const Preflight& facts) {
+std::size_t num_hosts(const Preflight& info) {
   std::set<std::string> hosts;
-  for (const RankFacts& rank : facts.ranks) hosts.insert(rank.host);
+  for (const RankInfo& rank : info.ranks) hosts.insert(rank.host);
   return hosts.size();
 }
 
@@ -49,7 +49,7 @@ const char* name_of(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
-Json json_of(const NetworkFacts& network) {
+Json json_of(const NetworkInfo& network) {
   return Json{{"right", network.all_reduce_is_right},
               {"latency_us", network.latency_s * 1e6},
               {"bytes", network.bytes},
@@ -59,49 +59,49 @@ Json json_of(const NetworkFacts& network) {
 
 }  // namespace
 
-int num_errors(const Preflight& facts) {
+int num_errors(const Preflight& info) {
   return static_cast<int>(
-      std::count_if(facts.findings.begin(), facts.findings.end(),
+      std::count_if(info.findings.begin(), info.findings.end(),
                     [](const Finding& found) { return found.severity == Severity::error; }));
 }
 
-std::string preflight_text(const Preflight& facts) {
-  const NetworkFacts& network = facts.network;
-  std::string text = table(facts.ranks);
-  text += fmt::format("{} rank(s) on {} node(s)", facts.ranks.size(), num_hosts(facts));
-  if (facts.ranks.size() > 1) {
+std::string preflight_text(const Preflight& info) {
+  const NetworkInfo& network = info.network;
+  std::string text = table(info.ranks);
+  text += fmt::format("{} rank(s) on {} node(s)", info.ranks.size(), num_hosts(info));
+  if (info.ranks.size() > 1) {
     text += fmt::format(
         "; all-reduce {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} on the bus)",
         network.latency_s * 1e6, network.bytes_per_s / 1e9, network.bytes / 1024,
         network.bus_bytes_per_s / 1e9);
   }
-  if (facts.device_network && facts.device_network->problem.empty()) {
-    const NetworkFacts& devices = facts.device_network->network;
+  if (info.device_network && info.device_network->problem.empty()) {
+    const NetworkInfo& devices = info.device_network->network;
     text += fmt::format(
         "\nall-reduce by {} between devices {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} "
         "on "
         "the bus); reference: {:.3g} GB/s by MPI in host memory",
-        facts.device_network->transport, devices.latency_s * 1e6, devices.bytes_per_s / 1e9,
+        info.device_network->transport, devices.latency_s * 1e6, devices.bytes_per_s / 1e9,
         devices.bytes / 1024, devices.bus_bytes_per_s / 1e9, network.bytes_per_s / 1e9);
   }
-  if (!facts.files.folder.empty()) {
-    text += fmt::format("\n{}: {:.3g} GB free, {} checkpoints of {:.3g} MB", facts.files.folder,
-                        static_cast<double>(facts.files.free_bytes) / 1e9, facts.files.checkpoints,
-                        static_cast<double>(facts.files.checkpoint_bytes) / 1e6);
+  if (!info.files.folder.empty()) {
+    text += fmt::format("\n{}: {:.3g} GB free, {} checkpoints of {:.3g} MB", info.files.folder,
+                        static_cast<double>(info.files.free_bytes) / 1e9, info.files.checkpoints,
+                        static_cast<double>(info.files.checkpoint_bytes) / 1e6);
   }
-  for (const Finding& found : facts.findings) {
+  for (const Finding& found : info.findings) {
     text += fmt::format("\n{}: {}: {}\n  change: {}", name_of(found.severity), found.check,
                         found.text, found.fix);
   }
-  text += num_errors(facts) > 0 ? "\npreflight: refused" : "\npreflight: good to go";
+  text += num_errors(info) > 0 ? "\npreflight: refused" : "\npreflight: good to go";
   return text;
 }
 
-std::string preflight_json(const Preflight& facts) {
+std::string preflight_json(const Preflight& info) {
   Json json;
-  json["good"] = num_errors(facts) == 0;
+  json["good"] = num_errors(info) == 0;
   json["ranks"] = Json::array();
-  for (const RankFacts& rank : facts.ranks) {
+  for (const RankInfo& rank : info.ranks) {
     json["ranks"].push_back(Json{{"rank", rank.rank},
                                  {"host", rank.host},
                                  {"node_rank", rank.node_rank},
@@ -111,22 +111,22 @@ std::string preflight_json(const Preflight& facts) {
                                  {"cores", rank.cpus},
                                  {"clock_offset_s", rank.clock_offset_s}});
   }
-  if (facts.ranks.size() > 1) {
-    json["all_reduce"] = json_of(facts.network);
+  if (info.ranks.size() > 1) {
+    json["all_reduce"] = json_of(info.network);
   }
-  if (facts.device_network && facts.device_network->problem.empty()) {
-    json["device_all_reduce"] = json_of(facts.device_network->network);
-    json["device_all_reduce"]["transport"] = facts.device_network->transport;
+  if (info.device_network && info.device_network->problem.empty()) {
+    json["device_all_reduce"] = json_of(info.device_network->network);
+    json["device_all_reduce"]["transport"] = info.device_network->transport;
   }
-  if (!facts.files.folder.empty()) {
-    json["files"] = Json{{"folder", facts.files.folder},
-                         {"free_bytes", facts.files.free_bytes},
-                         {"checkpoint_bytes", facts.files.checkpoint_bytes},
-                         {"checkpoints", facts.files.checkpoints},
-                         {"locking", facts.files.locking_problem.empty()}};
+  if (!info.files.folder.empty()) {
+    json["files"] = Json{{"folder", info.files.folder},
+                         {"free_bytes", info.files.free_bytes},
+                         {"checkpoint_bytes", info.files.checkpoint_bytes},
+                         {"checkpoints", info.files.checkpoints},
+                         {"locking", info.files.locking_problem.empty()}};
   }
   json["findings"] = Json::array();
-  for (const Finding& found : facts.findings) {
+  for (const Finding& found : info.findings) {
     json["findings"].push_back(Json{{"severity", name_of(found.severity)},
                                     {"check", found.check},
                                     {"text", found.text},

@@ -6,7 +6,7 @@ namespace quern {
 namespace {
 
 constexpr const char* kHead = R"(# SPDX-License-Identifier: Apache-2.0
-# Completion of quern for bash: commands, options, and the recipe's keys behind --set.
+# Completion of quern for bash: commands, options, and the recipe's keys after --set.
 # Written by unit.app.reference from the options of the program.
 # shellcheck shell=bash
 
@@ -54,20 +54,20 @@ _quern() {
 complete -o default -F _quern quern
 )BASH";
 
-std::string cases_of(const CommandFacts& command) {
+std::string cases_of(const CommandInfo& command) {
   std::string words;
-  for (const CommandFacts& child : command.children)
+  for (const CommandInfo& child : command.children)
     words += child.path.substr(child.path.rfind(' ') + 1) + " ";
-  for (const OptionFacts& option : command.options)
+  for (const OptionInfo& option : command.options)
     if (!option.is_positional) words += option.name + " ";
   std::string text = "    \"" + command.path + "\") echo \"" + words + "--help\" ;;\n";
-  for (const CommandFacts& child : command.children) text += cases_of(child);
+  for (const CommandInfo& child : command.children) text += cases_of(child);
   return text;
 }
 
 }  // namespace
 
-std::string bash_completion(const CommandFacts& program,
+std::string bash_completion(const CommandInfo& program,
                             const std::vector<std::string>& recipe_keys) {
   std::string text = kHead + cases_of(program) + kMiddle;
   for (const std::string& key : recipe_keys) text += key + "=\n";

@@ -117,18 +117,18 @@ std::string escaped(const std::string& text) {
       out += c;
     }
   }
-  // A point or quote at the begin of a line would be a request.
+  // A point or quote at the beginning of a line would be a request.
   return out.rfind('.', 0) == 0 || out.rfind('\'', 0) == 0 ? "\\&" + out : out;
 }
 
 std::string sentence(std::string text) {
-  // A value or a key at the begin ("auto: ...", "train.determinism: ...") keeps its name.
+  // A value or a key at the beginning ("auto: ...", "train.determinism: ...") keeps its name.
   if (text.substr(0, text.find(' ')).find_first_of(":.") != std::string::npos) return escaped(text);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return escaped(text);
 }
 
-std::string text_of(const OptionFacts& option) {
+std::string text_of(const OptionInfo& option) {
   std::string head = "\\fB" + escaped(option.name) + "\\fR";
   if (option.is_positional) head = "\\fI" + escaped(option.name) + "\\fR";
   if (!option.is_positional && !option.value.empty())
@@ -137,22 +137,22 @@ std::string text_of(const OptionFacts& option) {
   return ".TP\n" + head + "\n" + sentence(option.meaning) + escaped(note) + "\n";
 }
 
-std::string text_of(const CommandFacts& command) {
+std::string text_of(const CommandInfo& command) {
   std::string text =
       ".SS quern " + escaped(command.path) + "\n" + sentence(command.meaning) + ".\n";
-  for (const OptionFacts& option : command.options) text += text_of(option);
-  for (const CommandFacts& child : command.children) text += text_of(child);
+  for (const OptionInfo& option : command.options) text += text_of(option);
+  for (const CommandInfo& child : command.children) text += text_of(child);
   return text;
 }
 
 }  // namespace
 
-std::string man_page(const CommandFacts& program) {
+std::string man_page(const CommandInfo& program) {
   std::string text = kManHead;
   text += ".SH OPTIONS\n";
-  for (const OptionFacts& option : program.options) text += text_of(option);
+  for (const OptionInfo& option : program.options) text += text_of(option);
   text += ".SH COMMANDS\n";
-  for (const CommandFacts& command : program.children) text += text_of(command);
+  for (const CommandInfo& command : program.children) text += text_of(command);
   return text + kManTail;
 }
 

@@ -9,7 +9,7 @@
 
 namespace quern {
 
-struct OptionFacts {
+struct OptionInfo {
   std::string name;     ///< "--run-dir", "recipe"
   std::string value;    ///< "TEXT", "auto|never|FILE"; "" for a flag
   std::string meaning;  ///< a sentence
@@ -17,14 +17,14 @@ struct OptionFacts {
   bool is_required = false;
 };
 
-struct CommandFacts {
+struct CommandInfo {
   std::string path;  ///< "train", "bench kernels"; "" for the program itself
   std::string meaning;
-  std::vector<OptionFacts> options;  ///< without --help
-  std::vector<CommandFacts> children;
+  std::vector<OptionInfo> options;  ///< without --help
+  std::vector<CommandInfo> children;
 };
 
 /// Of `app` and, in order, all below it.
-CommandFacts facts_of(const CLI::App& app, const std::string& path = "");
+CommandInfo info_of(const CLI::App& app, const std::string& path = "");
 
 }  // namespace quern

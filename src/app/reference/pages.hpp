@@ -11,10 +11,10 @@
 namespace quern {
 
 /// docs/quern.1
-std::string man_page(const CommandFacts& program);
+std::string man_page(const CommandInfo& program);
 
 /// scripts/quern-completion.bash. `recipe_keys`: what --set may name.
-std::string bash_completion(const CommandFacts& program,
+std::string bash_completion(const CommandInfo& program,
                             const std::vector<std::string>& recipe_keys);
 
 }  // namespace quern

@@ -12,7 +12,7 @@
 namespace quern {
 
 /// A shared window of the node's ranks; all bytes belong to the node's rank 0. In front of them
-/// lies the state of the barrier behind publish().
+/// lies the state of publish()'s barrier.
 class MpiNodeShared final : public NodeShared {
  public:
   /// Collective over `node`.

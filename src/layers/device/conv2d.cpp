@@ -60,16 +60,16 @@ void pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* w
       });
 }
 
-void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+void forward(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
              const float* weights, const float* bias, bool with_relu, float* y) {
   for_each_item(exec, "quern::layers::conv2d_forward",
-                ConvForward{shape, slots / kLanes, x, weights, bias, with_relu, y});
+                ConvForward{shape, batch_rows / kLanes, x, weights, bias, with_relu, y});
 }
 
-void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots, const float* dy,
-                    const float* weights, const float* x_gate, float* dx) {
+void input_gradient(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* dy,
+                    const float* weights, const float* x_mask, float* dx) {
   for_each_item(exec, "quern::layers::conv2d_input_gradient",
-                ConvInputGradient{shape, slots / kLanes, dy, weights, x_gate, dx});
+                ConvInputGradient{shape, batch_rows / kLanes, dy, weights, x_mask, dx});
 }
 
 std::int64_t no_workspace(const ConvShape&, int) {
@@ -77,16 +77,16 @@ std::int64_t no_workspace(const ConvShape&, int) {
 }
 
 void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
-                     const float* x, const float* dy, const GradientPartials& partials,
+                     const float* x, const float* dy, const GradientSums& partial_sums,
                      std::int64_t offset, const FloatView&) {
   const auto run = [&]<int Channels, int Taps>() {
     const ConvWeightGradient<Channels, Taps, false> kernel{shape,
-                                                           walk_of(schedule),
-                                                           schedule.block_slots / kLanes,
+                                                           traversal_of(schedule),
+                                                           schedule.block_rows / kLanes,
                                                            x,
                                                            dy,
-                                                           partials.data.data() + offset,
-                                                           partials.stride};
+                                                           partial_sums.data.data() + offset,
+                                                           partial_sums.stride};
     if (kernel.num_teams() < kEnoughTeams && Channels > 1) return false;
     for_each_team(exec, "quern::layers::conv2d_weight_gradient", kernel.num_teams(), kernel);
     return true;
@@ -95,14 +95,14 @@ void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockS
 }
 
 void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
-                   const float* dy, const GradientPartials& partials, std::int64_t offset) {
+                   const float* dy, const GradientSums& partial_sums, std::int64_t offset) {
   const ConvWeightGradient<1, 1, true> kernel{shape,
-                                              walk_of(schedule),
-                                              schedule.block_slots / kLanes,
+                                              traversal_of(schedule),
+                                              schedule.block_rows / kLanes,
                                               nullptr,
                                               dy,
-                                              partials.data.data() + offset,
-                                              partials.stride};
+                                              partial_sums.data.data() + offset,
+                                              partial_sums.stride};
   for_each_team(exec, "quern::layers::conv2d_bias_gradient", kernel.num_teams(), kernel);
 }
 

@@ -109,13 +109,13 @@ struct ConvForward {
   }
 };
 
-/// dx = sum over outputs of W dy, 0 where x_gate is not above 0.
+/// dx = sum over outputs of W dy, 0 where x_mask is not above 0.
 struct ConvInputGradient {
   ConvShape shape;
   int groups;
   const float* dy;
   const float* weights;  ///< [channel tile, kernel column, out channels, kernel row, 8]
-  const float* x_gate;   ///< or null
+  const float* x_mask;   ///< or null
   float* dx;
 
   std::int64_t num_items() const {
@@ -152,9 +152,9 @@ struct ConvInputGradient {
           const float* dy_row = from + shape.out(o, (at.row - kh) / shape.stride, 0);
           for (int t = 0; t < kTileColumns; ++t) {
             if (column[t] < 0) continue;
-            const float slope = dy_row[kLanes * column[t]];
+            const float gradient = dy_row[kLanes * column[t]];
             for (int c = 0; c < kTileChannels; ++c)
-              sum[t][c] = Kokkos::fma(tap[c], slope, sum[t][c]);
+              sum[t][c] = Kokkos::fma(tap[c], gradient, sum[t][c]);
           }
         }
       }
@@ -163,7 +163,7 @@ struct ConvInputGradient {
       for (int t = 0; t < kTileColumns && at.column + t < shape.in_width; ++t) {
         const std::int64_t place =
             at.group * shape.in_group() + shape.in(at.channel + c, at.row, at.column + t) + at.lane;
-        dx[place] = x_gate && x_gate[place] <= 0 ? 0 : sum[t][c];
+        dx[place] = x_mask && x_mask[place] <= 0 ? 0 : sum[t][c];
       }
     }
   }

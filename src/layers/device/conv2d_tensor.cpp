@@ -126,14 +126,14 @@ void TensorConv2d<Operand>::pack_gradient(const ExecSpace& exec, const ConvShape
 }
 
 template <class Operand>
-void TensorConv2d<Operand>::forward(const ExecSpace& exec, const ConvShape& shape, int slots,
+void TensorConv2d<Operand>::forward(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
                                     const float* x, const float* weights, const float* bias,
                                     bool with_relu, float* y) {
   const int depth = forward_depth(shape);
   const ForwardPatches patches{shape, x, reinterpret_cast<const int*>(weights)};
   with_row_tiles(shape.out_channels, [&]<int RowTiles>() {
-    const PixelTeams<RowTiles> teams{shape.out_channels, patches.tiles().teams(), slots / kLanes,
-                                     depth / kPanelDepth};
+    const PixelTeams<RowTiles> teams{shape.out_channels, patches.tiles().teams(),
+                                     batch_rows / kLanes, depth / kPanelDepth};
     const ForwardProblem<RowTiles> problem{
         {weights + offset_floats(shape), depth}, patches, teams, bias, with_relu, y};
     launch<Operand>(exec, "quern::layers::conv2d_forward", teams.count(), problem);
@@ -141,22 +141,22 @@ void TensorConv2d<Operand>::forward(const ExecSpace& exec, const ConvShape& shap
 }
 
 template <class Operand>
-void TensorConv2d<Operand>::input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                                           const float* dy, const float* weights,
-                                           const float* x_gate, float* dx) {
+void TensorConv2d<Operand>::input_gradient(const ExecSpace& exec, const ConvShape& shape,
+                                           int batch_rows, const float* dy, const float* weights,
+                                           const float* x_mask, float* dx) {
   const int depth = gradient_depth(shape);
   const GradientPatches patches{shape, dy};
   with_row_tiles(shape.in_channels, [&]<int RowTiles>() {
-    const PixelTeams<RowTiles> teams{shape.in_channels, patches.tiles().teams(), slots / kLanes,
-                                     depth / kPanelDepth};
-    const InputGradientProblem<RowTiles> problem{{weights, depth}, patches, teams, x_gate, dx};
+    const PixelTeams<RowTiles> teams{shape.in_channels, patches.tiles().teams(),
+                                     batch_rows / kLanes, depth / kPanelDepth};
+    const InputGradientProblem<RowTiles> problem{{weights, depth}, patches, teams, x_mask, dx};
     launch<Operand>(exec, "quern::layers::conv2d_input_gradient", teams.count(), problem);
   });
 }
 
 template <class Operand>
-std::int64_t TensorConv2d<Operand>::workspace_floats(const ConvShape& shape, int max_slots) {
-  const std::int64_t groups = max_slots / kLanes;  // and so at most as many blocks
+std::int64_t TensorConv2d<Operand>::workspace_floats(const ConvShape& shape, int max_rows) {
+  const std::int64_t groups = max_rows / kLanes;  // and so at most as many blocks
   const std::int64_t pixels = std::int64_t{shape.out_height} * shape.out_width;
   const std::int64_t all_slices = groups * ((pixels + kSlicePixels - 1) / kSlicePixels);
   const std::int64_t round_slices = kRoundTeams / gradient_tiles(shape) + most_slices(shape) + 1;
@@ -167,9 +167,9 @@ std::int64_t TensorConv2d<Operand>::workspace_floats(const ConvShape& shape, int
 template <class Operand>
 void TensorConv2d<Operand>::weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                             const BlockSchedule& schedule, const float* x,
-                                            const float* dy, const GradientPartials& partials,
+                                            const float* dy, const GradientSums& partial_sums,
                                             std::int64_t offset, const FloatView& workspace) {
-  const BlockSlices cut = cut_block(shape, schedule.block_slots / kLanes);
+  const BlockSlices cut = cut_block(shape, schedule.block_rows / kLanes);
   const std::int64_t values = std::int64_t{shape.out_channels} * shape.taps();
   const int round = blocks_of_round(gradient_tiles(shape) * cut.slices, schedule.num_blocks);
   float* stack = workspace.data();
@@ -191,7 +191,7 @@ void TensorConv2d<Operand>::weight_gradient(const ExecSpace& exec, const ConvSha
       launch<Operand>(exec, "quern::layers::conv2d_weight_gradient", problem.num_teams(), problem);
     });
     SliceTree{slices, cut.slices, values, stack}.push(exec, "quern::layers::conv2d_weight_sum",
-                                                      schedule, begin, end, partials, offset);
+                                                      schedule, begin, end, partial_sums, offset);
   }
 }
 

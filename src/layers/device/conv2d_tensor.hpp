@@ -16,14 +16,14 @@ struct TensorConv2d {
   static std::int64_t gradient_floats(const ConvShape& shape);
   static void pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                             float* packed);
-  static void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+  static void forward(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
                       const float* weights, const float* bias, bool with_relu, float* y);
-  static void input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                             const float* dy, const float* weights, const float* x_gate, float* dx);
-  static std::int64_t workspace_floats(const ConvShape& shape, int max_slots);
+  static void input_gradient(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+                             const float* dy, const float* weights, const float* x_mask, float* dx);
+  static std::int64_t workspace_floats(const ConvShape& shape, int max_rows);
   static void weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                               const BlockSchedule& schedule, const float* x, const float* dy,
-                              const GradientPartials& partials, std::int64_t offset,
+                              const GradientSums& partial_sums, std::int64_t offset,
                               const FloatView& workspace);
 };
 

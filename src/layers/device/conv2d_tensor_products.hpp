@@ -205,7 +205,7 @@ struct ForwardProblem {
   }
 };
 
-/// dx = sum over outputs of W dy, 0 where x_gate is not above 0.
+/// dx = sum over outputs of W dy, 0 where x_mask is not above 0.
 template <int RowTiles>
 struct InputGradientProblem {
   static constexpr int kRowTiles = RowTiles;
@@ -222,7 +222,7 @@ struct InputGradientProblem {
   PackedWeights a;
   GradientPatches b;
   PixelTeams<RowTiles> teams;
-  const float* x_gate;  ///< or null
+  const float* x_mask;  ///< or null
   float* dx;
 
   KOKKOS_INLINE_FUNCTION Work work(int team) const {
@@ -248,7 +248,7 @@ struct InputGradientProblem {
     const int i = work.first_row + row;
     if (target.place < 0 || i >= b.shape.in_channels) return;
     const std::int64_t place = target.place + b.shape.in(i, 0, 0) + lane;
-    dx[place] = x_gate && x_gate[place] <= 0 ? 0 : sum;
+    dx[place] = x_mask && x_mask[place] <= 0 ? 0 : sum;
   }
 };
 

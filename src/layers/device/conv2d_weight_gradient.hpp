@@ -31,11 +31,11 @@ struct ConvWeightGradient {
   static constexpr std::size_t kScratchBytes = Stack::kScratchBytes + scratch_bytes(kLaneFloats, 1);
 
   ConvShape shape;
-  BlockWalk walk;
+  BlockTraversal traversal;
   int groups;  ///< of a block
   const float* x;
   const float* dy;
-  float* sums;  ///< the first weight of the first partial
+  float* sums;  ///< the first weight of the first partial sum
   std::int64_t partial_stride;
 
   KOKKOS_INLINE_FUNCTION int num_taps() const { return Ones ? 1 : shape.taps(); }
@@ -49,21 +49,21 @@ struct ConvWeightGradient {
     const int first_tap = team.league_rank() % tap_tiles() * Taps;
     Stack stack(team);
     float* lanes = scratch_floats(team, kLaneFloats);
-    for (int begin = 0; begin < walk.num_blocks; begin += kRound) {
+    for (int begin = 0; begin < traversal.num_blocks; begin += kRound) {
       for (int item = team.team_rank(); item < kRound * kLanes; item += Threads) {
         const int block = begin + item / kLanes;
-        if (block < walk.num_blocks)
+        if (block < traversal.num_blocks)
           sum_lane(block, item % kLanes, first_o, first_tap,
                    lanes + item / kLanes * kTile * kLaneStride);
       }
       team.team_barrier();
       for (int item = team.team_rank(); item < kRound * kTile; item += Threads) {
-        if (begin + item / kTile < walk.num_blocks)
+        if (begin + item / kTile < traversal.num_blocks)
           stack.round(item / kTile)[item % kTile] = sum_lanes(lanes + item * kLaneStride);
       }
-      stack.push_round(team, walk, begin);
+      stack.push_round(team, traversal, begin);
     }
-    stack.store(team, walk, [&](int partial, int v, float sum) {
+    stack.store(team, traversal, [&](int partial, int v, float sum) {
       const int o = first_o + v / Taps;
       const int tap = first_tap + v % Taps;
       if (o < shape.out_channels && tap < num_taps())

@@ -7,7 +7,7 @@
 namespace quern::device {
 
 /// Mask: see layers/dropout.cpp. The masks of neighbouring threads belong to neighbouring quads
-/// (rows) or samples (lanes).
+/// (nc) or samples (nchw16n).
 template <class Mask>
 struct MaskQuad {
   static constexpr int kUnits = 4;
@@ -15,27 +15,26 @@ struct MaskQuad {
   Layout layout;
 
   KOKKOS_INLINE_FUNCTION static constexpr std::int64_t quads(std::int64_t units, Layout layout) {
-    return ((layout == Layout::rows ? round_up_to_lanes(units) : units) + kUnits - 1) / kUnits;
+    return ((layout == Layout::nc ? round_up_to_lanes(units) : units) + kUnits - 1) / kUnits;
   }
-  std::int64_t num_items(int slots) const { return quads(mask.units, layout) * slots; }
+  std::int64_t num_items(int rows) const { return quads(mask.units, layout) * rows; }
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
-    const bool in_rows = layout == Layout::rows;
-    const std::int64_t per_slot = quads(mask.units, layout);
-    const std::int64_t quad = in_rows ? item % per_slot : item / kLanes % per_slot;
-    const std::int64_t slot =
-        in_rows ? item / per_slot : item / kLanes / per_slot * kLanes + item % kLanes;
-    const std::int64_t sample = mask.sample_of_slot(slot);
+    const bool is_nc = layout == Layout::nc;
+    const std::int64_t per_row = quads(mask.units, layout);
+    const std::int64_t quad = is_nc ? item % per_row : item / kLanes % per_row;
+    const std::int64_t row =
+        is_nc ? item / per_row : item / kLanes / per_row * kLanes + item % kLanes;
+    const std::int64_t sample = mask.sample_of_row(row);
     float factor[kUnits] = {};
     if (sample >= 0) mask.draw(sample, quad, factor, 1);
     const std::int64_t row_stride = row_floats(mask.units);
     for (int w = 0; w < kUnits; ++w) {
       const std::int64_t unit = quad * kUnits + w;
       const bool exists = unit < mask.units;
-      if (!exists && !in_rows) return;
-      const std::int64_t at = in_rows
-                                  ? slot * row_stride + unit
-                                  : (slot / kLanes * mask.units + unit) * kLanes + slot % kLanes;
+      if (!exists && !is_nc) return;
+      const std::int64_t at = is_nc ? row * row_stride + unit
+                                    : (row / kLanes * mask.units + unit) * kLanes + row % kLanes;
       mask.to[at] = Mask::apply(mask.from[at], exists ? factor[w] : 0);
     }
   }

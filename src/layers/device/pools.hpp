@@ -7,7 +7,7 @@
 
 namespace quern::device {
 
-/// Element `i` of an array of planes [height, width] in lanes.
+/// Element `i` of an array of planes [height, width] in nchw16n.
 struct PlaneElement {
   int lane;
   int column;
@@ -66,20 +66,20 @@ struct AvgPoolForward {
 
 struct AvgPoolBackward {
   PoolWindow window;
-  const float* x;  ///< read only if gated
+  const float* x;  ///< read only if masked
   const float* dy;
   float* dx;
   float factor;
-  bool gated;  ///< x is a ReLU's output, whose slope is applied
+  bool masked;  ///< x is a ReLU's output, whose derivative is applied
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const PlaneElement at(i, window.height, window.width);
-    const float* slope = dy + at.plane * window.out_plane() + at.lane;
-    const bool closed = gated && x[i] <= 0;
+    const float* gradient = dy + at.plane * window.out_plane() + at.lane;
+    const bool closed = masked && x[i] <= 0;
     const bool add = window.windows_overlap();
     float sum = 0;
     for_each_window(window, at, [&](std::int64_t, std::int64_t output) {
-      const float passed = closed ? 0.0f : slope[output] * factor;
+      const float passed = closed ? 0.0f : gradient[output] * factor;
       sum = add ? sum + passed : passed;
     });
     dx[i] = sum;
@@ -120,19 +120,19 @@ struct MaxPoolBackward {
   const float* x;
   const float* dy;
   float* dx;
-  bool gated;  ///< x is a ReLU's output, whose slope is applied
+  bool masked;  ///< x is a ReLU's output, whose derivative is applied
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const PlaneElement at(i, window.height, window.width);
     const float* plane = x + at.plane * window.plane() + at.lane;
-    const float* slope = dy + at.plane * window.out_plane() + at.lane;
+    const float* gradient = dy + at.plane * window.out_plane() + at.lane;
     const std::int64_t mine = (std::int64_t{at.row} * window.width + at.column) * kLanes;
     float sum = 0;
     for_each_window(window, at, [&](std::int64_t begin, std::int64_t output) {
       const WindowMaximum best(window, plane + begin);
       const int k = best.place;
       const bool won = begin + (k / window.size * window.width + k % window.size) * kLanes == mine;
-      const float share = gated && best.value <= 0 ? 0 : slope[output];
+      const float share = masked && best.value <= 0 ? 0 : gradient[output];
       sum = sum + (won ? share : 0.0f);
     });
     dx[i] = sum;

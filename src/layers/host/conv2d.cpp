@@ -25,9 +25,9 @@ struct WeightPlace {
 
 template <int C, int T>
 void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, const float* x,
-                          const float* dy, const GradientPartials& partials, std::int64_t offset,
+                          const float* dy, const GradientSums& partial_sums, std::int64_t offset,
                           const WeightPlace& place) {
-  const int groups = schedule.block_slots / kLanes;
+  const int groups = schedule.block_rows / kLanes;
   BlockStack<C * T> stacks[kTapRows];
   for (int block = 0; block < schedule.num_blocks; ++block) {
     const std::int64_t first = std::int64_t{block} * groups;
@@ -40,8 +40,8 @@ void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, con
     }
   }
   for (int row = 0; row < place.rows; ++row) {
-    store_partials<C, T>(stacks[row], s, partials, offset, place.o, place.i, place.kh + row,
-                         place.kw);
+    store_partial_sums<C, T>(stacks[row], s, partial_sums, offset, place.o, place.i, place.kh + row,
+                             place.kw);
   }
 }
 
@@ -65,9 +65,9 @@ void pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* we
                        });
 }
 
-void forward(const ExecSpace& exec, const ConvShape& shape, int slots, const float* x,
+void forward(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
              const float* weights, const float* bias, bool with_relu, float* y) {
-  const std::int64_t items = std::int64_t{slots / kLanes} * shape.out_height;
+  const std::int64_t items = std::int64_t{batch_rows / kLanes} * shape.out_height;
   const std::int64_t taps = shape.taps();
   with_kernel_size(shape.kernel, [&]<int K>() {
     Kokkos::parallel_for(
@@ -88,7 +88,7 @@ std::int64_t no_workspace(const ConvShape&, int) {
 }
 
 void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
-                     const float* x, const float* dy, const GradientPartials& partials,
+                     const float* x, const float* dy, const GradientSums& partial_sums,
                      std::int64_t offset, const FloatView&) {
   const EvenSplit columns(shape.kernel, kTapColumns);
   const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
@@ -112,16 +112,16 @@ void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockS
                                 rows.size(row_piece)};
         simd::with_constant<kTapColumns>(columns.size(column_piece), [&]<int T>() {
           simd::with_constant<largest_channels(T)>(channels.size(channel_piece), [&]<int C>() {
-            weight_gradient_item<C, T>(shape, schedule, x, dy, partials, offset, place);
+            weight_gradient_item<C, T>(shape, schedule, x, dy, partial_sums, offset, place);
           });
         });
       });
 }
 
 void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
-                   const float* dy, const GradientPartials& partials, std::int64_t offset) {
+                   const float* dy, const GradientSums& partial_sums, std::int64_t offset) {
   const int pixels = shape.out_height * shape.out_width;
-  const int groups = schedule.block_slots / kLanes;
+  const int groups = schedule.block_rows / kLanes;
   Kokkos::parallel_for(
       "quern::layers::conv2d_bias_gradient", RangePolicy(exec, 0, shape.out_channels),
       [=](std::int64_t o) {
@@ -133,7 +133,7 @@ void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSch
           stack.push(&total, 1, schedule.host_merges(block));
         }
         for (int p = 0; p < stack.top; ++p) {
-          partials.data.data()[p * partials.stride + offset + o] = stack.rows[p][0];
+          partial_sums.data.data()[p * partial_sums.stride + offset + o] = stack.rows[p][0];
         }
       });
 }

@@ -12,16 +12,16 @@ using simd::kConvChannels;
 
 // One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
 void input_gradient_row(const ConvShape& shape, const float* dy, const float* weights,
-                        const float* x_gate, float* dx, int ih) {
+                        const float* x_mask, float* dx, int ih) {
   const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
   for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
     const float* packed = weights + i * rows;
     if (shape.stride == 1) {
-      simd::conv_input_gradient_tile<C, T>(shape, dy, packed, x_gate, dx, i, ih, iw);
+      simd::conv_input_gradient_tile<C, T>(shape, dy, packed, x_mask, dx, i, ih, iw);
       return;
     }
     for (int t = 0; t < T; ++t) {
-      simd::conv_input_gradient_column<C>(shape, dy, packed, x_gate, dx, i, ih, iw + t);
+      simd::conv_input_gradient_column<C>(shape, dy, packed, x_mask, dx, i, ih, iw + t);
     }
   });
 }
@@ -52,15 +52,15 @@ void conv2d_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const f
                        });
 }
 
-void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                           const float* dy, const float* weights, const float* x_gate, float* dx) {
-  const std::int64_t items = std::int64_t{slots / kLanes} * shape.in_height;
+void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+                           const float* dy, const float* weights, const float* x_mask, float* dx) {
+  const std::int64_t items = std::int64_t{batch_rows / kLanes} * shape.in_height;
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items),
                        [=](std::int64_t item) {
                          const int ih = static_cast<int>(item % shape.in_height);
                          const std::int64_t in = item / shape.in_height * shape.in_group();
                          input_gradient_row(shape, dy + item / shape.in_height * shape.out_group(),
-                                            weights, x_gate ? x_gate + in : nullptr, dx + in, ih);
+                                            weights, x_mask ? x_mask + in : nullptr, dx + in, ih);
                        });
 }
 

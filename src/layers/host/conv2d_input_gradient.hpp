@@ -12,7 +12,7 @@ std::int64_t conv2d_gradient_floats(const ConvShape& shape);
 void conv2d_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                           float* packed);
 
-void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int slots,
-                           const float* dy, const float* weights, const float* x_gate, float* dx);
+void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+                           const float* dy, const float* weights, const float* x_mask, float* dx);
 
 }  // namespace quern::host

@@ -11,7 +11,7 @@ namespace quern::host {
 
 /// Calls f<C, T>(first channel, first column) for every tile of `channels` channels and `columns`
 /// columns. Channels run fastest: what they read of the other side stays in the first-level cache,
-/// and the weights, one behind the other, the processor fetches ahead by itself.
+/// and the weights, one after the other, the processor fetches ahead by itself.
 template <class F>
 void for_each_tile(int channels, int columns, F&& f) {
   const simd::EvenSplit channel_tiles(channels, simd::kConvChannels);
@@ -66,20 +66,21 @@ struct BlockStack {
 };
 
 /// The weight gradients of the channels o .. o + C - 1 and kernel columns kw .. kw + T - 1, a
-/// partial per row of the stack, to `offset` of the partials. Overwrites.
+/// partial sum per row of the stack, to `offset` of the partial sums. Overwrites.
 template <int C, int T>
-void store_partials(const BlockStack<C * T>& stack, const ConvShape& s,
-                    const GradientPartials& partials, std::int64_t offset, int o, int i, int kh,
-                    int kw) {
+void store_partial_sums(const BlockStack<C * T>& stack, const ConvShape& s,
+                        const GradientSums& partial_sums, std::int64_t offset, int o, int i, int kh,
+                        int kw) {
   for (int p = 0; p < stack.top; ++p) {
-    float* out = partials.data.data() + p * partials.stride + offset + s.weight(o, i, kh, kw);
+    float* out =
+        partial_sums.data.data() + p * partial_sums.stride + offset + s.weight(o, i, kh, kw);
     for (int c = 0; c < C; ++c) {
       for (int t = 0; t < T; ++t) out[s.weight(c, 0, 0, t)] = stack.rows[p][c * T + t];
     }
   }
 }
 
-/// The sum over the pixels of a channel's plane [groups, plane] in Layout::lanes: per lane in the
+/// The sum over the pixels of a channel's plane [groups, plane] in Layout::nchw16n: per lane in the
 /// order of the pixels, then the lanes in a fixed tree.
 inline float sum_of_planes(const float* plane, int groups, std::int64_t group_floats, int pixels) {
   simd::Vector sum{};

@@ -83,12 +83,12 @@ ForwardRow forward_row_of(const Pool& pool) {
   return two ? forward_row<2, PoolKind::mean> : forward_row<3, PoolKind::mean>;
 }
 
-void forward(const ExecSpace& exec, const ConvShape& shape, const Pool& pool, int slots,
+void forward(const ExecSpace& exec, const ConvShape& shape, const Pool& pool, int batch_rows,
              const float* x, const float* weights, const float* bias, std::uint16_t* passes,
              float* y) {
   const PoolWindow window = pool.window;
   const ForwardRow compute_row = forward_row_of(pool);
-  const std::int64_t items = std::int64_t{slots / kLanes} * window.out_height;
+  const std::int64_t items = std::int64_t{batch_rows / kLanes} * window.out_height;
   Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, items),
                        [=](std::int64_t item) {
                          const std::int64_t group = item / window.out_height;
@@ -99,9 +99,10 @@ void forward(const ExecSpace& exec, const ConvShape& shape, const Pool& pool, in
                        });
 }
 
-// The gradients of a block's pixels; how many slots a block has is not known yet: at most all.
-std::int64_t workspace_floats(const ConvShape& shape, int max_slots) {
-  return shape.out_group() * (max_slots / kLanes);
+// The gradients of a block's pixels; how many rows of the batch a block has is not known yet: at
+// most all of them.
+std::int64_t workspace_floats(const ConvShape& shape, int max_rows) {
+  return shape.out_group() * (max_rows / kLanes);
 }
 
 // Everything that the gradients of a work item's channels are computed from.
@@ -113,7 +114,7 @@ struct Gradients {
   const float* x;
   const std::uint16_t* passes;
   const float* dy;
-  GradientPartials partials;
+  GradientSums partial_sums;
   std::int64_t weight_offset;
   std::int64_t bias_offset;
 
@@ -121,34 +122,34 @@ struct Gradients {
   template <int Size>
   void spread(std::int64_t group, int o, float* pixels) const {
     const std::int64_t plane = group * shape.out_channels + o;
-    const float* slope = dy + plane * window.out_plane();
+    const float* gradient = dy + plane * window.out_plane();
     const std::uint16_t* pass = passes + plane * window.plane() / kLanes;
     const simd::Vector factor = simd::broadcast(share);
     for (int oh = 0; oh < window.out_height; ++oh) {
-      for (int ow = 0; ow < window.out_width; ++ow, slope += kLanes) {
+      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
         const std::int64_t begin = window.begin(oh, ow);
-        simd::spread_over_window<Size>(simd::load(slope) * factor, pass + begin / kLanes,
+        simd::spread_over_window<Size>(simd::load(gradient) * factor, pass + begin / kLanes,
                                        window.width, pixels + begin,
                                        std::int64_t{kLanes} * window.width);
       }
     }
   }
 
-  // Weight and bias gradients of the channels o .. o + C - 1; K: kernel rows and columns. `slopes`
-  // has room for these channels' gradients of a block.
+  // Weight and bias gradients of the channels o .. o + C - 1; K: kernel rows and columns.
+  // `gradients` has room for these channels' gradients of a block.
   template <int C, int K>
-  void compute(int o, float* slopes) const {
+  void compute(int o, float* gradients) const {
     BlockStack<C * K> weights[kMaxInChannels * K];
     BlockStack<C> bias;
-    const int groups = schedule.block_slots / kLanes;
+    const int groups = schedule.block_rows / kLanes;
     const std::int64_t plane = window.plane();
-    ConvShape channels = shape;  // of x and slopes
+    ConvShape channels = shape;  // of x and gradients
     channels.out_channels = C;
     for (int block = 0; block < schedule.num_blocks; ++block) {
       const std::int64_t first = std::int64_t{block} * groups;
       for (int group = 0; group < groups; ++group) {
         for (int c = 0; c < C; ++c) {
-          float* pixels = slopes + (group * C + c) * plane;
+          float* pixels = gradients + (group * C + c) * plane;
           window.size == 2 ? spread<2>(first + group, o + c, pixels)
                            : spread<3>(first + group, o + c, pixels);
         }
@@ -156,22 +157,23 @@ struct Gradients {
       const int merges = schedule.host_merges(block);
       for (int row = 0; row < shape.in_channels * K; ++row) {
         float sums[C * K];
-        simd::conv_weight_gradient_tile<C, K>(channels, x + first * shape.in_group(), slopes,
+        simd::conv_weight_gradient_tile<C, K>(channels, x + first * shape.in_group(), gradients,
                                               groups, 0, row / K, row % K, 0, sums);
         weights[row].push(sums, C * K, merges);
       }
       float sums[C];
       for (int c = 0; c < C; ++c) {
-        sums[c] = sum_of_planes(slopes + c * plane, groups, channels.out_group(),
+        sums[c] = sum_of_planes(gradients + c * plane, groups, channels.out_group(),
                                 static_cast<int>(plane / kLanes));
       }
       bias.push(sums, C, merges);
     }
     for (int row = 0; row < shape.in_channels * K; ++row) {
-      store_partials<C, K>(weights[row], shape, partials, weight_offset, o, row / K, row % K, 0);
+      store_partial_sums<C, K>(weights[row], shape, partial_sums, weight_offset, o, row / K,
+                               row % K, 0);
     }
     for (int p = 0; p < bias.top; ++p) {
-      float* out = partials.data.data() + p * partials.stride + bias_offset + o;
+      float* out = partial_sums.data.data() + p * partial_sums.stride + bias_offset + o;
       std::copy(bias.rows[p], bias.rows[p] + C, out);
     }
   }
@@ -179,17 +181,17 @@ struct Gradients {
 
 void gradients(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                const BlockSchedule& schedule, const float* x, const std::uint16_t* passes,
-               const float* dy, const GradientPartials& partials, std::int64_t weight_offset,
+               const float* dy, const GradientSums& partial_sums, std::int64_t weight_offset,
                std::int64_t bias_offset, const FloatView& workspace) {
   const Gradients work{shape,  pool.window, pool.share(), schedule,      x,
-                       passes, dy,          partials,     weight_offset, bias_offset};
+                       passes, dy,          partial_sums, weight_offset, bias_offset};
   // An item's channels share the pixels that they read: as many as there are registers for, but not
   // so many that less than two items are left for a thread.
   const int threads = exec.concurrency();
   const int for_threads = threads == 1 ? shape.out_channels : shape.out_channels / (2 * threads);
   const EvenSplit channels(shape.out_channels,
                            std::clamp(for_threads, 1, largest_channels(shape.kernel)));
-  const std::int64_t slopes = pool.window.plane() * (schedule.block_slots / kLanes);
+  const std::int64_t gradients = pool.window.plane() * (schedule.block_rows / kLanes);
   float* const scratch = workspace.data();
   Kokkos::parallel_for("quern::layers::conv2d_pool_gradients",
                        RangePolicy(exec, 0, channels.pieces), [=](std::int64_t item) {
@@ -197,7 +199,7 @@ void gradients(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                          simd::with_constant<kMaxKernel>(shape.kernel, [&]<int K>() {
                            simd::with_constant<largest_channels(K)>(
                                channels.size(static_cast<int>(item)),
-                               [&]<int C>() { work.compute<C, K>(o, scratch + o * slopes); });
+                               [&]<int C>() { work.compute<C, K>(o, scratch + o * gradients); });
                          });
                        });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register tiles of the direct convolution, vectorised over 16 samples (Layout::lanes): no
+// Register tiles of the direct convolution, vectorised over 16 samples (Layout::nchw16n): no
 // im2col, no packing of images, no wasted lanes on odd widths or channel counts.
 //
 // Every output element is one chain of fused multiply-adds in a fixed order (forward: input
@@ -88,15 +88,15 @@ inline void with_range(int first, int count, F&& f) {
   });
 }
 
-/// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites. Zero where x_gate, laid
+/// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites. Zero where x_mask, laid
 /// out like dx, is not above 0; null: everywhere kept. Only for stride 1.
 /// `weights` are packed for these channels, [kw, out channels, kh, C].
 template <int C, int T>
 inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const float* weights,
-                                     const float* x_gate, float* dx, int i, int ih, int iw) {
+                                     const float* x_mask, float* dx, int i, int ih, int iw) {
   const int first_kh = std::max(0, ih - (s.out_height - 1));
   const int end_kh = std::min(s.kernel, ih + 1);
-  // None where only outputs that nobody reads would be.
+  // 0 where the only outputs would be ones that nobody reads.
   const int num_rows = end_kh - first_kh;
   ConvTile<C, T> tile;
   tile.clear();
@@ -122,7 +122,8 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
   for (int c = 0; c < C; ++c) {
     for (int t = 0; t < T; ++t) {
       const std::int64_t place = s.in(i + c, ih, iw + t);
-      store(dx + place, x_gate ? relu_slope(load(x_gate + place), tile.sum[c][t]) : tile.sum[c][t]);
+      store(dx + place,
+            x_mask ? relu_backward(load(x_mask + place), tile.sum[c][t]) : tile.sum[c][t]);
     }
   }
 }
@@ -130,7 +131,7 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
 /// The same, one input column at a time, for any stride.
 template <int C>
 inline void conv_input_gradient_column(const ConvShape& s, const float* dy, const float* weights,
-                                       const float* x_gate, float* dx, int i, int ih, int iw) {
+                                       const float* x_mask, float* dx, int i, int ih, int iw) {
   ConvTile<C, 1> tile;
   tile.clear();
   for (int kw = 0; kw < s.kernel; ++kw) {
@@ -147,7 +148,8 @@ inline void conv_input_gradient_column(const ConvShape& s, const float* dy, cons
   }
   for (int c = 0; c < C; ++c) {
     const std::int64_t place = s.in(i + c, ih, iw);
-    store(dx + place, x_gate ? relu_slope(load(x_gate + place), tile.sum[c][0]) : tile.sum[c][0]);
+    store(dx + place,
+          x_mask ? relu_backward(load(x_mask + place), tile.sum[c][0]) : tile.sum[c][0]);
   }
 }
 

@@ -32,41 +32,41 @@ simd::Vector load_floats(const std::uint8_t* pixels) {
   return divide_by_255(simd::load_bytes(pixels));
 }
 
-/// Four slots side by side: in panels their vectors are neighbours.
+/// Four rows side by side: in cn16c their vectors are neighbours.
 template <class T>
 struct GatherFlat {
-  static constexpr int kSlots = 4;
+  static constexpr int kRows = 4;
   static constexpr std::int64_t kCacheLine = 64;
 
-  const T* data;                       ///< [N, units]
-  const std::int64_t* sample_of_slot;  ///< [num_slots]
+  const T* data;                      ///< [N, units]
+  const std::int64_t* sample_of_row;  ///< [num_rows]
   float* y;
   ActivationIndex at;
-  std::int64_t num_slots;
+  std::int64_t num_rows;
 
-  std::int64_t num_items() const { return (num_slots + kSlots - 1) / kSlots; }
+  std::int64_t num_items() const { return (num_rows + kRows - 1) / kRows; }
 
-  /// The sample in this slot, or null.
-  const T* sample(std::int64_t slot) const {
-    if (slot >= num_slots || sample_of_slot[slot] < 0) return nullptr;
-    return data + sample_of_slot[slot] * at.units;
+  /// The sample in this row, or null.
+  const T* sample(std::int64_t row) const {
+    if (row >= num_rows || sample_of_row[row] < 0) return nullptr;
+    return data + sample_of_row[row] * at.units;
   }
 
   void operator()(std::int64_t item) const {
-    const std::int64_t first = item * kSlots;
-    const std::int64_t slots = num_slots - first < kSlots ? num_slots - first : kSlots;
-    const T* in[kSlots];
-    const T* next[kSlots];
-    for (int s = 0; s < kSlots; ++s) {
+    const std::int64_t first = item * kRows;
+    const std::int64_t rows = num_rows - first < kRows ? num_rows - first : kRows;
+    const T* in[kRows];
+    const T* next[kRows];
+    for (int s = 0; s < kRows; ++s) {
       in[s] = sample(first + s);
-      next[s] = sample(first + s + kSlots);
+      next[s] = sample(first + s + kRows);
     }
     for (std::int64_t unit = 0; unit < at.units; unit += kLanes) {
       // Samples lie anywhere in the data set: without a hint each waits for memory.
       if (unit * std::int64_t{sizeof(T)} % kCacheLine == 0)
         for (const T* row : next)
           if (row) __builtin_prefetch(row + unit);
-      for (int s = 0; s < slots; ++s)
+      for (int s = 0; s < rows; ++s)
         simd::store(y + at.sixteen(first + s, unit), sixteen_of(in[s], unit));
     }
   }
@@ -82,22 +82,22 @@ struct GatherFlat {
 
 template <class T>
 void launch(const ExecSpace& exec, const std::string& label, const View<const T>& data,
-            const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  const GatherFlat<T> kernel{data.data(), sample_of_slot.data(), y.data.data(), ActivationIndex(y),
-                             y.slots};
+            const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  const GatherFlat<T> kernel{data.data(), sample_of_row.data(), y.data.data(), ActivationIndex(y),
+                             y.rows};
   Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
 }
 
 }  // namespace
 
 void gather(const ExecSpace& exec, const std::string& label, const View<const std::uint8_t>& data,
-            const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  launch(exec, label, data, sample_of_slot, y);
+            const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  launch(exec, label, data, sample_of_row, y);
 }
 
 void gather(const ExecSpace& exec, const std::string& label, const View<const float>& data,
-            const View<const std::int64_t>& sample_of_slot, const Activation& y) {
-  launch(exec, label, data, sample_of_slot, y);
+            const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  launch(exec, label, data, sample_of_row, y);
 }
 
 }  // namespace quern::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of a pool in registers, 16 samples at a time, on the output of a ReLU. Beside the result
-// they say which pixels the gradient reaches, a bit per sample: those whose slope is not 0, and of
-// a maximum the first one (or the last NaN).
+// they say which pixels the gradient reaches, a bit per sample: those whose derivative is not 0,
+// and of a maximum the first one (or the last NaN).
 //
 // The bits are those of avg_pool2d.cpp and max_pool2d.cpp: no product here may feed a sum, which a
 // compiler could fuse. (A maximum's gradient of -0 stays -0; sums from +0 on do not see it.)
@@ -23,7 +23,7 @@ inline void mean_of_window(const float* pixels, std::int64_t row, float factor, 
     for (int kw = 0; kw < Size; ++kw) {
       const Vector pixel = load(pixels + kh * row + 16 * kw);
       sum += pixel;
-      passes[kh * pass_row + kw] = static_cast<std::uint16_t>(lanes_with_slope(pixel));
+      passes[kh * pass_row + kw] = static_cast<std::uint16_t>(active_lanes(pixel));
     }
   }
   store(y, sum * broadcast(factor));
@@ -43,9 +43,9 @@ inline void maximum_of_window(const float* pixels, std::int64_t row, float* y,
     winners[k] = better;
     best = select_lanes(better, pixel, best);
   }
-  const unsigned with_slope = lanes_with_slope(best);
+  const unsigned active = active_lanes(best);
   for (int k = 0; k < Size * Size; ++k) {
-    passes[k / Size * pass_row + k % Size] = static_cast<std::uint16_t>(winners[k] & with_slope);
+    passes[k / Size * pass_row + k % Size] = static_cast<std::uint16_t>(winners[k] & active);
   }
   store(y, best);
 }

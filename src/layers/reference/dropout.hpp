@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twin of layers/dropout.hpp, and the definition of which unit is kept.
+// Reference implementation of layers/dropout.hpp, and the definition of which unit is kept.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twins of layers/elementwise.hpp, for one unit: f(x) and f'(x).
+// Reference implementations of layers/elementwise.hpp, for one unit: f(x) and f'(x).
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ T elementwise(LayerType type, T x) {
 }
 
 template <class T>
-T elementwise_slope(LayerType type, T x) {
+T elementwise_derivative(LayerType type, T x) {
   const T y = elementwise(type, x);
   switch (type) {
     case LayerType::relu:

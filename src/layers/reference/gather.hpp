@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twin of layers/gather.hpp.
+// Reference implementation of layers/gather.hpp.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace quern::reference {
 
-/// Values [slots, units] of a batch: data[sample][unit] / divisor, zeros where sample is -1.
+/// Values [rows, units] of a batch: data[sample][unit] / divisor, zeros where sample is -1.
 template <class T>
 std::vector<float> gather(std::span<const T> data, std::size_t units,
-                          std::span<const std::int64_t> sample_of_slot, float divisor) {
+                          std::span<const std::int64_t> sample_of_row, float divisor) {
   std::vector<float> values;
-  for (const std::int64_t sample : sample_of_slot)
+  for (const std::int64_t sample : sample_of_row)
     for (std::size_t u = 0; u < units; ++u)
       values.push_back(
           sample < 0

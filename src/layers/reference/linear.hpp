@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slow, obvious twin of layers/linear.hpp: plain loops over logical indices, in double.
+// Reference implementation of layers/linear.hpp: plain loops over logical indices, in double.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twins of layers/avg_pool2d.hpp and max_pool2d.hpp, for one sample [C, H, W].
+// Reference implementations of layers/avg_pool2d.hpp and max_pool2d.hpp, for one sample [C, H, W].
 #pragma once
 
 #include <cmath>

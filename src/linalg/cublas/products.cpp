@@ -20,13 +20,13 @@ Side seen(const ConstMatrix& m, bool transposed) {
   return seen(m.rows, m.columns, m.stride, transposed);
 }
 
-/// C = 0 where the gate is not above 0: the slope of a ReLU, whose output the gate is.
-void apply_gate(const ExecSpace& exec, const Matrix& c, const float* gate) {
+/// C = 0 where the mask is not above 0: the derivative of a ReLU, whose output the mask is.
+void apply_mask(const ExecSpace& exec, const Matrix& c, const float* mask) {
   Kokkos::parallel_for(
-      "quern::linalg::relu_gate", RangePolicy(exec, 0, std::int64_t{c.rows} * c.columns),
+      "quern::linalg::relu_mask", RangePolicy(exec, 0, std::int64_t{c.rows} * c.columns),
       KOKKOS_LAMBDA(std::int64_t i) {
         const std::int64_t at = i / c.columns * c.stride + i % c.columns;
-        if (gate[at] <= 0) c.data[at] = 0;
+        if (mask[at] <= 0) c.data[at] = 0;
       });
 }
 
@@ -73,7 +73,7 @@ void Products::run(const ExecSpace& exec, const std::string& label, const Matmul
   }
   planned.plan.run(handle_.get(), exec.cuda_stream(), a_operand, b_operand, c.data, epilogue.bias,
                    workspace_.data());
-  if (epilogue.relu_gate) apply_gate(exec, c, epilogue.relu_gate);
+  if (epilogue.relu_mask) apply_mask(exec, c, epilogue.relu_mask);
 }
 
 // Row-major C = A B is column-major C^T = B^T A^T: B comes first, and each is its own transpose.
@@ -94,12 +94,12 @@ void Products::multiply_transposed(const ExecSpace& exec, const std::string& lab
 }
 
 void Products::multiply_blocks(const ExecSpace& exec, const std::string& label,
-                               const BlockSchedule& schedule, const GradientPartials& partials,
+                               const BlockSchedule& schedule, const GradientSums& partial_sums,
                                const GradientPlace& place, const ConstMatrix& a,
                                const ConstMatrix& b, const FloatView&) {
-  expect(schedule.num_partials <= 1, "fast sums");
-  if (schedule.num_partials == 0) return;
-  const Matrix c{partials.data.data() + place.offset, a.columns, b.columns, place.stride,
+  expect(schedule.num_partial_sums <= 1, "fast sums");
+  if (schedule.num_partial_sums == 0) return;
+  const Matrix c{partial_sums.data.data() + place.offset, a.columns, b.columns, place.stride,
                  place.panel};
   const MatmulShape shape{seen(b, false), seen(a, true), seen(c.rows, c.columns, c.stride, false),
                           false, false};

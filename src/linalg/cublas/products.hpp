@@ -19,9 +19,10 @@ class Products final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b,
                            const Epilogue& epilogue) override;
-  /// One sum over all blocks at once: serves fast sums, of which a rank has one partial or none.
+  /// One sum over all blocks at once: serves fast sums, of which a rank has one partial sum or
+  /// none.
   void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                       const BlockSchedule& schedule, const GradientPartials& partials,
+                       const BlockSchedule& schedule, const GradientSums& partial_sums,
                        const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
                        const FloatView& workspace) override;
 

@@ -20,10 +20,10 @@ struct ColumnSums {
   using Stack = BlockStack<kColumns, kRound, Threads>;
   static constexpr std::size_t kScratchBytes = Stack::kScratchBytes;
 
-  BlockWalk walk;
-  int block_slots;
+  BlockTraversal traversal;
+  int block_rows;
   const float* values;
-  std::int64_t slot_stride;
+  std::int64_t row_stride;
   std::int64_t columns;
   float* sums;
   std::int64_t partial_stride;
@@ -33,34 +33,35 @@ struct ColumnSums {
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     Stack stack(team);
     const std::int64_t first = std::int64_t{team.league_rank()} * kColumns;
-    for (int begin = 0; begin < walk.num_blocks; begin += kRound) {
+    for (int begin = 0; begin < traversal.num_blocks; begin += kRound) {
       for (int item = team.team_rank(); item < kColumns * kRound; item += Threads) {
         const int block = begin + item / kColumns;
         const std::int64_t column = first + item % kColumns;
-        if (block < walk.num_blocks && column < columns)
+        if (block < traversal.num_blocks && column < columns)
           stack.round(item / kColumns)[item % kColumns] = block_sum(block, column);
       }
-      stack.push_round(team, walk, begin);
+      stack.push_round(team, traversal, begin);
     }
-    stack.store(team, walk, [&](int partial, int c, float sum) {
+    stack.store(team, traversal, [&](int partial, int c, float sum) {
       if (first + c < columns) sums[partial * partial_stride + first + c] = sum;
     });
   }
 
   KOKKOS_INLINE_FUNCTION float block_sum(int block, std::int64_t column) const {
-    const float* value = values + std::int64_t{block} * block_slots * slot_stride + column;
+    const float* value = values + std::int64_t{block} * block_rows * row_stride + column;
     float sum = 0;
-    for (int s = 0; s < block_slots; ++s, value += slot_stride) sum += *value;
+    for (int s = 0; s < block_rows; ++s, value += row_stride) sum += *value;
     return sum;
   }
 };
 
 inline void block_tree_sum(const ExecSpace& exec, const std::string& label,
                            const BlockSchedule& schedule, const ConstMatrix& values,
-                           const GradientPartials& partials, std::int64_t offset) {
-  const ColumnSums<> kernel{walk_of(schedule), schedule.block_slots, values.data,
-                            values.stride,     values.columns,       partials.data.data() + offset,
-                            partials.stride};
+                           const GradientSums& partial_sums, std::int64_t offset) {
+  const ColumnSums<> kernel{
+      traversal_of(schedule), schedule.block_rows, values.data,
+      values.stride,          values.columns,      partial_sums.data.data() + offset,
+      partial_sums.stride};
   for_each_team(exec, label, kernel.num_teams(), kernel);
 }
 

@@ -133,8 +133,8 @@ struct EpilogueProblem {
   }
 };
 
-/// sums[block] = A^T B over the slots of a block, A [slots, m], B [slots, n]; rows of a sum are
-/// `stride` floats, zero behind n.
+/// sums[block] = A^T B over the rows of a block, A [rows, m], B [rows, n]; rows of a sum are
+/// `stride` floats, zero after n.
 template <int RowTiles>
 struct BlocksProblem {
   static constexpr int kRowTiles = RowTiles;
@@ -149,7 +149,7 @@ struct BlocksProblem {
   A a;
   B b;
   int stride;
-  int block_slots;
+  int block_rows;
   int first_block;
   int num_blocks;
   float* sums;
@@ -158,8 +158,8 @@ struct BlocksProblem {
   std::int64_t num_teams() const { return std::int64_t{num_blocks} * tiles().count(); }
   KOKKOS_INLINE_FUNCTION MatrixWork work(int team) const {
     const int block = team % num_blocks;
-    const int begin = (first_block + block) * block_slots;
-    return tiles().work(team / num_blocks, begin, begin + block_slots, block);
+    const int begin = (first_block + block) * block_rows;
+    return tiles().work(team / num_blocks, begin, begin + block_rows, block);
   }
   KOKKOS_INLINE_FUNCTION int next(const MatrixWork&, int panel) const { return panel; }
   KOKKOS_INLINE_FUNCTION Target target(const MatrixWork& work, int tile) const {

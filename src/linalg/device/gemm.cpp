@@ -56,16 +56,16 @@ namespace {
 
 // A's row `ones`, if not negative, is all ones; its sums go to `sums`.
 void run_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                const GradientPartials& partials, const GradientPlace& place, const Operand& a,
+                const GradientSums& partial_sums, const GradientPlace& place, const Operand& a,
                 const ConstMatrix& b, float* sums) {
   expect(place.panel == kLanes, "a row-major gradient");
   const int rows = a.ones < 0 ? a.outer : a.ones;
   const auto launch = [&]<int Depth>() {
     run<false, false>(
-        exec, label, a, columns_of(b), {schedule.num_blocks, schedule.block_slots},
-        PartialsOutput<Depth>{schedule.merges.data(), partials.data.data() + place.offset,
-                              partials.stride, place.stride, schedule.num_partials, rows, b.columns,
-                              sums});
+        exec, label, a, columns_of(b), {schedule.num_blocks, schedule.block_rows},
+        PartialSumsOutput<Depth>{schedule.merges.data(), partial_sums.data.data() + place.offset,
+                                 partial_sums.stride, place.stride, schedule.num_partial_sums, rows,
+                                 b.columns, sums});
   };
   if (schedule.depth <= kUsualDepth)
     launch.template operator()<kUsualDepth>();
@@ -76,18 +76,19 @@ void run_blocks(const ExecSpace& exec, const std::string& label, const BlockSche
 }  // namespace
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, const GradientPlace& place,
+                     const GradientSums& partial_sums, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b) {
-  run_blocks(exec, label, schedule, partials, place, columns_of(a), b, nullptr);
+  run_blocks(exec, label, schedule, partial_sums, place, columns_of(a), b, nullptr);
 }
 
 void multiply_and_sum_blocks(const ExecSpace& exec, const std::string& label,
-                             const BlockSchedule& schedule, const GradientPartials& partials,
+                             const BlockSchedule& schedule, const GradientSums& partial_sums,
                              const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
                              std::int64_t sums) {
   Operand with_ones = columns_of(a);
   with_ones.ones = with_ones.outer++;
-  run_blocks(exec, label, schedule, partials, place, with_ones, b, partials.data.data() + sums);
+  run_blocks(exec, label, schedule, partial_sums, place, with_ones, b,
+             partial_sums.data.data() + sums);
 }
 
 }  // namespace quern::device

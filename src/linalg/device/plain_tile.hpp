@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of a product without tensor cores: the twin of WmmaTile, for tests on a CPU and for
-// devices that have none.
+// A tile of a product without tensor cores: the reference implementation of WmmaTile, for tests on
+// a CPU and for devices that have none.
 #pragma once
 
 #include "linalg/device/rounded_operand.hpp"

@@ -41,15 +41,15 @@ struct EpilogueOutput {
 
 /// The sums of blocks, added by the block tree. StackDepth: at least schedule.depth.
 template <int StackDepth>
-struct PartialsOutput {
+struct PartialSumsOutput {
   const int* merges;
-  float* partials;  ///< element (0, 0) of the first partial
+  float* partial_sums;  ///< element (0, 0) of the first partial sum
   std::int64_t partial_stride;
   std::int64_t row_stride;
-  int num_partials;
+  int num_partial_sums;
   int rows;
   int columns;
-  float* sums;  ///< where row `rows` of the first partial goes, or null if there is none
+  float* sums;  ///< where row `rows` of the first partial sum goes, or null if there is none
 
   template <class Shape>
   struct State {
@@ -71,12 +71,12 @@ struct PartialsOutput {
 
   template <class Shape>
   KOKKOS_INLINE_FUNCTION void finish(State<Shape>& state, int row, int column) const {
-    for (int p = 0; p < num_partials; ++p) {
+    for (int p = 0; p < num_partial_sums; ++p) {
       for (int r = 0; r < Shape::kMicroRows; ++r) {
         for (int c = 0; c < Shape::kMicroColumns; ++c) {
           if (column + c >= columns) continue;
           float* to = nullptr;
-          if (row + r < rows) to = partials + (row + r) * row_stride;
+          if (row + r < rows) to = partial_sums + (row + r) * row_stride;
           if (row + r == rows) to = sums;
           if (to) to[p * partial_stride + column + c] = state.stack[p].sum[r][c];
         }

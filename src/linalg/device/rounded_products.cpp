@@ -67,14 +67,14 @@ void RoundedProducts::multiply_transposed(const ExecSpace& exec, const std::stri
   run<true>(exec, label, precision_, c, a, b, epilogue);
 }
 
-std::int64_t RoundedProducts::workspace_floats(int m, std::int64_t stride, int max_slots) const {
+std::int64_t RoundedProducts::workspace_floats(int m, std::int64_t stride, int max_rows) const {
   const int tiles = BlockTiles{m, static_cast<int>(stride)}.count();
-  return (blocks_of_round(tiles, max_slots) + most_depth(max_slots)) * m * stride;
+  return (blocks_of_round(tiles, max_rows) + most_depth(max_rows)) * m * stride;
 }
 
 void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& label,
                                       const BlockSchedule& schedule,
-                                      const GradientPartials& partials, const GradientPlace& place,
+                                      const GradientSums& partial_sums, const GradientPlace& place,
                                       const ConstMatrix& a, const ConstMatrix& b,
                                       const FloatView& workspace) {
   expect_rows(a);
@@ -92,7 +92,7 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& 
     const Blocks problem{{a.data, a.stride, a.columns},
                          {b.data, b.stride, b.columns},
                          stride,
-                         schedule.block_slots,
+                         schedule.block_rows,
                          begin,
                          end - begin,
                          sums};
@@ -100,7 +100,7 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& 
       for_each_team(exec, label, problem.num_teams(), TensorProduct<Blocks, Operand>{problem});
     });
     SliceTree{sums, 1, values, stack}.push(exec, "quern::linalg::add_blocks", schedule, begin, end,
-                                           partials, place.offset);
+                                           partial_sums, place.offset);
   }
 }
 

@@ -18,10 +18,10 @@ class RoundedProducts final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b,
                            const Epilogue& epilogue) override;
-  std::int64_t workspace_floats(int m, std::int64_t stride, int max_slots) const override;
-  /// Rows of the result become zero behind the columns of B.
+  std::int64_t workspace_floats(int m, std::int64_t stride, int max_rows) const override;
+  /// Rows of the result become zero after the columns of B.
   void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                       const BlockSchedule& schedule, const GradientPartials& partials,
+                       const BlockSchedule& schedule, const GradientSums& partial_sums,
                        const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
                        const FloatView& workspace) override;
 

@@ -19,14 +19,14 @@ inline int blocks_of_round(int teams_of_block, int num_blocks) {
   return std::min((kRoundTeams + teams_of_block - 1) / teams_of_block, num_blocks);
 }
 
-/// What the walk over the tree of so many blocks may hold at once.
+/// What the traversal of the tree of so many blocks may hold at once.
 inline int most_depth(int num_blocks) {
   return std::min(num_blocks,
                   2 * static_cast<int>(std::bit_width(static_cast<unsigned>(num_blocks))));
 }
 
 /// Sums of blocks as they come: `values` floats for each of `slices` slices of a block, whose sum
-/// in order is the block's. The stack of the walk lies beside them, `values` floats an entry.
+/// in order is the block's. The stack of the traversal lies beside them, `values` floats an entry.
 struct SliceTree {
   const float* slices_of_block;  ///< [blocks of this round, slices, values]
   int slices;
@@ -34,17 +34,17 @@ struct SliceTree {
   float* stack;  ///< [schedule.depth, values], kept from round to round
 
   /// Pushes the blocks [begin, end) of the schedule, all before `begin` being pushed already. With
-  /// the last one, writes the partials at `offset`. Overwrites.
+  /// the last one, writes the partial sums at `offset`. Overwrites.
   void push(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-            int begin, int end, const GradientPartials& partials, std::int64_t offset) const {
+            int begin, int end, const GradientSums& partial_sums, std::int64_t offset) const {
     int first_top = 0;  // entries on the stack so far
     for (int block = 0; block < begin; ++block)
       first_top += 1 - schedule.host_merges(static_cast<std::size_t>(block));
     const SliceTree tree = *this;
     const int* merges = schedule.merges.data();
-    const int num_partials = end == schedule.num_blocks ? schedule.num_partials : 0;
-    float* to = partials.data.data() + offset;
-    const std::int64_t stride = partials.stride;
+    const int num_partial_sums = end == schedule.num_blocks ? schedule.num_partial_sums : 0;
+    float* to = partial_sums.data.data() + offset;
+    const std::int64_t stride = partial_sums.stride;
     Kokkos::parallel_for(
         label, RangePolicy(exec, 0, values), KOKKOS_LAMBDA(std::int64_t v) {
           int top = first_top;
@@ -54,7 +54,7 @@ struct SliceTree {
               sum = tree.stack[--top * tree.values + v] + sum;
             tree.stack[top++ * tree.values + v] = sum;
           }
-          for (int p = 0; p < num_partials; ++p)
+          for (int p = 0; p < num_partial_sums; ++p)
             to[p * stride + v] = tree.stack[p * tree.values + v];
         });
   }

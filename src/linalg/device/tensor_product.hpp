@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of products of rounded operands, whose tiles tensor cores multiply. What its operands
-// are and where its results go, a Problem says; so the columns of a convolution need not be written
-// down first.
+// The kernel of products of rounded operands, whose tiles tensor cores multiply. A Problem says
+// what its operands are and where its results go, so the columns of a convolution need not be
+// written to memory first.
 #pragma once
 
 #include "linalg/device/rounded_panel.hpp"

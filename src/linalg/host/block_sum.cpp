@@ -10,7 +10,7 @@ namespace {
 // Columns of one work item: four vector registers on the widest processors.
 constexpr int kColumnChunk = 64;
 
-/// Sums Width columns over all slots, or values.columns where Width is 0: full chunks have a width
+/// Sums Width columns over all rows, or values.columns where Width is 0: full chunks have a width
 /// that the compiler knows.
 template <int Width>
 struct ColumnSum {
@@ -24,20 +24,20 @@ struct ColumnSum {
   int columns() const { return Width == 0 ? values.columns : Width; }
 
   void add_block(int block, float* sum) const {
-    const float* rows = values.data + std::int64_t{block} * schedule.block_slots * values.stride;
+    const float* rows = values.data + std::int64_t{block} * schedule.block_rows * values.stride;
     int c = 0;
     for (; c + kGroups * kLanes <= columns(); c += kGroups * kLanes) add_vectors(rows, c, sum);
     for (; c < columns(); ++c) {
       const float* value = rows + values.place(0, c);
       sum[c] = 0;
-      for (int s = 0; s < schedule.block_slots; ++s, value += values.stride) sum[c] += *value;
+      for (int s = 0; s < schedule.block_rows; ++s, value += values.stride) sum[c] += *value;
     }
   }
 
   void add_vectors(const float* rows, int c, float* sum) const {
     const float* row = rows + values.place(0, c);
     simd::Vector total[kGroups] = {};
-    for (int s = 0; s < schedule.block_slots; ++s, row += values.stride)
+    for (int s = 0; s < schedule.block_rows; ++s, row += values.stride)
       for (int g = 0; g < kGroups; ++g) total[g] += simd::load(row + g * values.panel);
     for (int g = 0; g < kGroups; ++g) simd::store(sum + c + g * kLanes, total[g]);
   }
@@ -58,10 +58,10 @@ struct ColumnSum {
 }  // namespace
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstMatrix& values, const GradientPartials& partials,
+                    const ConstMatrix& values, const GradientSums& partial_sums,
                     std::int64_t offset) {
-  float* target = partials.data.data() + offset;
-  const std::int64_t stride = partials.stride;
+  float* target = partial_sums.data.data() + offset;
+  const std::int64_t stride = partial_sums.stride;
   Kokkos::parallel_for(
       label, RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
       KOKKOS_LAMBDA(std::int64_t chunk) {

@@ -10,7 +10,7 @@ namespace quern::host {
 
 /// linalg/block_sum.hpp on a CPU: a work item sums some neighbouring columns.
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                    const ConstMatrix& values, const GradientPartials& partials,
+                    const ConstMatrix& values, const GradientSums& partial_sums,
                     std::int64_t offset);
 
 }  // namespace quern::host

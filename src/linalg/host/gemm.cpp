@@ -116,10 +116,10 @@ void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_st
   float* top = stack;
   Tile<R, V> tile;
   for (int block = 0; block < schedule.num_blocks; ++block) {
-    const std::int64_t slot = std::int64_t{block} * schedule.block_slots;
+    const std::int64_t row = std::int64_t{block} * schedule.block_rows;
     tile.clear();
-    tile.multiply_add(schedule.block_slots, a.data + slot * a_stride, Known<1>{}, a_stride,
-                      b.data + slot * b_stride, b_stride, b.panel);
+    tile.multiply_add(schedule.block_rows, a.data + row * a_stride, Known<1>{}, a_stride,
+                      b.data + row * b_stride, b_stride, b.panel);
     for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(top -= size);
     tile.save(top);
     top += size;
@@ -152,7 +152,7 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
         multiply_tile(tile, from(a, place.row, 0), from(b, 0, place.column), a_stride, b_stride);
         if (epilogue.bias) tile.add_to_rows(epilogue.bias + place.column);
         if (epilogue.relu) tile.apply_relu();
-        if (epilogue.relu_gate) tile.apply_relu_slope(epilogue.relu_gate + target, c_step);
+        if (epilogue.relu_mask) tile.apply_relu_backward(epilogue.relu_mask + target, c_step);
         tile.store_to(c.data + target, c_step, place.columns);
       });
     });
@@ -160,17 +160,17 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
 }
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, const GradientPlace& gradient,
+                     const GradientSums& partial_sums, const GradientPlace& gradient,
                      const ConstMatrix& a, const ConstMatrix& b) {
   const TileGrid<FixedSplit> grid(a.columns, b.columns, block_rows);
-  const Matrix target{partials.data.data() + gradient.offset, a.columns, b.columns, gradient.stride,
-                      gradient.panel};
+  const Matrix target{partial_sums.data.data() + gradient.offset, a.columns, b.columns,
+                      gradient.stride, gradient.panel};
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
     Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
       const TilePlace place = grid[item];
       float* c = target.data + target.place(place.row, place.column);
       with_tile<block_rows>(place.rows, place.vectors(), [&]<int R, int V>() {
-        sum_blocks<R, V>(schedule, c, partials.stride, steps_of(target), place.columns,
+        sum_blocks<R, V>(schedule, c, partial_sums.stride, steps_of(target), place.columns,
                          from(a, 0, place.row), from(b, 0, place.column), a_stride, b_stride);
       });
     });

@@ -15,7 +15,7 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
-                     const GradientPartials& partials, const GradientPlace& place,
+                     const GradientSums& partial_sums, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b);
 
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,

@@ -67,11 +67,11 @@ struct Tile {
     }
   }
 
-  /// Zero where gate[r, :] is not above 0. Reads whole vectors.
-  void apply_relu_slope(const float* gate, Steps step) {
+  /// Zero where mask[r, :] is not above 0. Reads whole vectors.
+  void apply_relu_backward(const float* mask, Steps step) {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
-        sum[r][v] = relu_slope(load(gate + r * step.row + v * step.vector), sum[r][v]);
+        sum[r][v] = relu_backward(load(mask + r * step.row + v * step.vector), sum[r][v]);
       }
     }
   }

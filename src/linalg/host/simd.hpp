@@ -179,13 +179,13 @@ inline Pair<Half> relu(Pair<Half> v) {
   return {relu(v.low), relu(v.high)};
 }
 
-/// v where `gate` is above 0 or not a number, else 0: the slope of relu, gate being its output.
-inline Register relu_slope(Register gate, Register v) {
-  return gate <= 0 ? Register{} : v;
+/// v where `mask` is above 0 or not a number, else 0: the gradient of relu, whose output `mask` is.
+inline Register relu_backward(Register mask, Register v) {
+  return mask <= 0 ? Register{} : v;
 }
 template <class Half>
-inline Pair<Half> relu_slope(Pair<Half> gate, Pair<Half> v) {
-  return {relu_slope(gate.low, v.low), relu_slope(gate.high, v.high)};
+inline Pair<Half> relu_backward(Pair<Half> mask, Pair<Half> v) {
+  return {relu_backward(mask.low, v.low), relu_backward(mask.high, v.high)};
 }
 
 /// Bit l: the condition holds in lane l (all bits of the lane are set, or none).
@@ -202,7 +202,7 @@ inline unsigned lane_bits(LaneIndex condition) {
 }
 
 /// The lanes in which v, the output of a relu, has passed the gradient on: above 0 or not a number.
-inline unsigned lanes_with_slope(Register v) {
+inline unsigned active_lanes(Register v) {
   return lane_bits(~(v <= 0));
 }
 /// The lanes in which `value` takes the place of `best` in a maximum: above it or not a number.
@@ -216,8 +216,8 @@ inline Register select_lanes(unsigned bits, Register a, Register b) {
   return (static_cast<int>(bits) & bit) != 0 ? a : b;
 }
 template <class Half>
-inline unsigned lanes_with_slope(Pair<Half> v) {
-  return lanes_with_slope(v.low) | lanes_with_slope(v.high) << kLanesOf<Half>;
+inline unsigned active_lanes(Pair<Half> v) {
+  return active_lanes(v.low) | active_lanes(v.high) << kLanesOf<Half>;
 }
 template <class Half>
 inline unsigned lanes_that_replace(Pair<Half> value, Pair<Half> best) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slow, obvious twins of linalg/gemm.hpp, in double.
+// Reference implementations of linalg/gemm.hpp, in double.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy on a device: a team has one slot, a thread every n-th class. Only the sum of the
+// Cross entropy on a device: a team has one row, a thread every n-th class. Only the sum of the
 // powers is a chain, in the order of the classes as on a CPU.
 #pragma once
 
@@ -16,10 +16,10 @@ struct CrossEntropyTeam {
   static constexpr int kChunk = 128;  ///< classes whose powers wait to be added
   static constexpr std::size_t kScratchBytes = scratch_bytes(kChunk + 2 * Threads + 2, 4);
 
-  const float* logits;  ///< [slots, row_stride]
+  const float* logits;  ///< [rows, row_stride]
   float* d_logits;      ///< the same shape, or null
-  float* values;        ///< [slots, Loss::kColumns]
-  const std::int64_t* sample_of_slot;
+  float* values;        ///< [rows, Loss::kColumns]
+  const std::int64_t* sample_of_row;
   const std::uint8_t* labels;
   const StepScalars* scalars;
   int classes;
@@ -27,19 +27,19 @@ struct CrossEntropyTeam {
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     const int thread = team.team_rank();
-    const std::int64_t slot = team.league_rank();
-    const std::int64_t sample = sample_of_slot[slot];
+    const std::int64_t row = team.league_rank();
+    const std::int64_t sample = sample_of_row[row];
     const int label = sample >= 0 ? labels[sample] : 0;
     const bool valid = sample >= 0 && label < classes;
-    const float* x = logits + slot * row_stride;
-    float* dx = d_logits ? d_logits + slot * row_stride : nullptr;
+    const float* x = logits + row * row_stride;
+    float* dx = d_logits ? d_logits + row * row_stride : nullptr;
     if (dx)
       for (int v = valid ? classes + thread : thread; v < row_stride; v += Threads) dx[v] = 0;
     if (!valid) {  // the same for the whole team
       if (thread != 0) return;
-      values[slot * Loss::kColumns + Loss::kLoss] =
+      values[row * Loss::kColumns + Loss::kLoss] =
           sample >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0;
-      values[slot * Loss::kColumns + Loss::kCorrect] = 0;
+      values[row * Loss::kColumns + Loss::kCorrect] = 0;
       return;
     }
     const int best = largest(team, x);
@@ -52,8 +52,8 @@ struct CrossEntropyTeam {
       }
     }
     if (thread != 0) return;
-    values[slot * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
-    values[slot * Loss::kColumns + Loss::kLoss] = log_normal(total) + (x[best] - x[label]);
+    values[row * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
+    values[row * Loss::kColumns + Loss::kLoss] = log_normal(total) + (x[best] - x[label]);
   }
 
   /// The first of the largest logits; what is not a number counts only as the first.

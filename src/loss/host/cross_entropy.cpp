@@ -12,25 +12,25 @@ namespace quern::host {
 
 namespace {
 
-/// Sixteen classes of sixteen slots: [class][slot].
+/// Sixteen classes of sixteen rows: [class][row].
 using Tile = float[kLanes][kLanes];
 
-/// Sixteen slots side by side: every lane does what the formula says for its own slot.
+/// Sixteen rows side by side: every lane does what the formula says for its own row.
 struct CrossEntropyGroup {
-  const float* logits;  ///< in rows or panels
+  const float* logits;  ///< in nc or cn16c
   float* d_logits;      ///< laid out alike, or null
-  float* values;        ///< [num_slots, Loss::kColumns]
-  const std::int64_t* sample_of_slot;
+  float* values;        ///< [num_rows, Loss::kColumns]
+  const std::int64_t* sample_of_row;
   const std::uint8_t* labels;
   const StepScalars* scalars;
   ActivationIndex at;
-  int num_slots;
+  int num_rows;
 
   static constexpr int kNoLabel = -1;
 
   int classes() const { return static_cast<int>(at.units); }
-  int slots_of(std::int64_t first) const {
-    return static_cast<int>(std::min<std::int64_t>(kLanes, num_slots - first));
+  int rows_of(std::int64_t first) const {
+    return static_cast<int>(std::min<std::int64_t>(kLanes, num_rows - first));
   }
 
   void operator()(std::int64_t group) const {
@@ -46,25 +46,25 @@ struct CrossEntropyGroup {
     set_values(first, total, largest, best, label);
   }
 
-  /// kNoLabel in empty slots and where there is no such class.
+  /// kNoLabel in empty rows and where there is no such class.
   void find_labels(std::int64_t first, int* label) const {
     for (int l = 0; l < kLanes; ++l) {
-      const std::int64_t sample = l < slots_of(first) ? sample_of_slot[first + l] : -1;
+      const std::int64_t sample = l < rows_of(first) ? sample_of_row[first + l] : -1;
       label[l] = sample >= 0 && labels[sample] < classes() ? labels[sample] : kNoLabel;
     }
   }
 
-  /// The classes `begin` to `begin` + 15; what is behind the last one is not specified.
+  /// The classes `begin` to `begin` + 15; what is after the last one is not specified.
   void load_tile(const float* from, std::int64_t first, int begin, Tile& tile) const {
-    for (int l = 0; l < slots_of(first); ++l)
+    for (int l = 0; l < rows_of(first); ++l)
       simd::store(tile[l], simd::load(from + at.sixteen(first + l, begin)));
-    for (int l = slots_of(first); l < kLanes; ++l) simd::store(tile[l], simd::Vector{});
+    for (int l = rows_of(first); l < kLanes; ++l) simd::store(tile[l], simd::Vector{});
     simd::transpose_tile(tile);
   }
 
   void store_tile(Tile& tile, std::int64_t first, int begin) const {
     simd::transpose_tile(tile);
-    for (int l = 0; l < slots_of(first); ++l)
+    for (int l = 0; l < rows_of(first); ++l)
       simd::store(d_logits + at.sixteen(first + l, begin), simd::load(tile[l]));
   }
 
@@ -113,8 +113,8 @@ struct CrossEntropyGroup {
         for (int l = 0; l < kLanes; ++l) {
           const float power = tile[v][l];
           const float numerator = begin + v == label[l] ? power - total[l] : power;
-          const float slope = numerator / total[l] * inverse_count;
-          tile[v][l] = padding || label[l] == kNoLabel ? 0 : slope;
+          const float derivative = numerator / total[l] * inverse_count;
+          tile[v][l] = padding || label[l] == kNoLabel ? 0 : derivative;
         }
       }
       store_tile(tile, first, begin);
@@ -126,15 +126,15 @@ struct CrossEntropyGroup {
     float log_total[kLanes];
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) log_total[l] = log_normal(total[l]);
-    for (int l = 0; l < slots_of(first); ++l) {
-      const std::int64_t slot = first + l;
-      float* value = values + slot * Loss::kColumns;
+    for (int l = 0; l < rows_of(first); ++l) {
+      const std::int64_t row = first + l;
+      float* value = values + row * Loss::kColumns;
       value[Loss::kCorrect] = best[l] == label[l] ? 1.0f : 0.0f;
       if (label[l] != kNoLabel)
-        value[Loss::kLoss] = log_total[l] + (largest[l] - logits[at(slot, label[l])]);
+        value[Loss::kLoss] = log_total[l] + (largest[l] - logits[at(row, label[l])]);
       else  // a sample without a label of ours cannot be learnt
         value[Loss::kLoss] =
-            sample_of_slot[slot] >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0.0f;
+            sample_of_row[row] >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0.0f;
     }
   }
 };
@@ -146,9 +146,9 @@ void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activat
                    const FloatView& values) {
   const CrossEntropyGroup kernel{
       prediction.data.data(),      d_prediction.data.data(), values.data(),
-      step.sample_of_slot.data(),  target.labels.data(),     step.scalars.data(),
-      ActivationIndex(prediction), prediction.slots};
-  const std::int64_t groups = (prediction.slots + kLanes - 1) / kLanes;
+      step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
+      ActivationIndex(prediction), prediction.rows};
+  const std::int64_t groups = (prediction.rows + kLanes - 1) / kLanes;
   Kokkos::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
 }
 

@@ -6,7 +6,7 @@
 
 namespace quern::host {
 
-/// What CrossEntropy::evaluate_slots says; predictions in rows or panels.
+/// What CrossEntropy::evaluate_rows says; predictions in nc or cn16c.
 void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
                    const FloatView& values);

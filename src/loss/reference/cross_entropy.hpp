@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twin of loss/cross_entropy.hpp, for one sample.
+// Reference implementation of loss/cross_entropy.hpp, for one sample.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ T cross_entropy(const std::vector<T>& logits, std::size_t label) {
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
 std::vector<T> cross_entropy_backward(const std::vector<T>& logits, std::size_t label) {
-  std::vector<T> slope;
+  std::vector<T> gradient;
   // exp(-loss of class v) is the probability of class v.
   for (std::size_t v = 0; v < logits.size(); ++v)
-    slope.push_back(std::exp(-cross_entropy(logits, v)) - (v == label ? 1 : 0));
-  return slope;
+    gradient.push_back(std::exp(-cross_entropy(logits, v)) - (v == label ? 1 : 0));
+  return gradient;
 }
 
 template <class T>

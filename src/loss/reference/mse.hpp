@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twin of loss/mse.hpp, for one sample.
+// Reference implementation of loss/mse.hpp, for one sample.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ T mse(const std::vector<T>& prediction, const std::vector<T>& target) {
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
 std::vector<T> mse_backward(const std::vector<T>& prediction, const std::vector<T>& target) {
-  std::vector<T> slope;
+  std::vector<T> gradient;
   for (std::size_t u = 0; u < prediction.size(); ++u)
-    slope.push_back(2 * (prediction[u] - target[u]) / static_cast<T>(prediction.size()));
-  return slope;
+    gradient.push_back(2 * (prediction[u] - target[u]) / static_cast<T>(prediction.size()));
+  return gradient;
 }
 
 }  // namespace quern::reference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twin of optim/clip.hpp, and the definition of its order of additions.
+// Reference implementation of optim/clip.hpp, and the definition of its order of additions.
 #pragma once
 
 #include <algorithm>

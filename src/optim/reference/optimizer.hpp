@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obvious twins of the optimizers, for one parameter, in double.
+// Reference implementations of the optimizers, for one parameter, in double.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow, obvious twin of the summation tree: its definition, read aloud.
+// Reference implementation of the summation tree: its definition, read aloud.
 #pragma once
 
 #include <bit>

@@ -84,7 +84,7 @@ class ResumeTest(training.TrainingTest):
             self.train("mlp", name, LONG)
             self.assert_same_run(name, "whole")
 
-    def test_signals_behind_the_last_step(self):
+    def test_signals_after_the_last_step(self):
         # Rank 0 alone writes the last checkpoint: nobody may leave, or be killed, before.
         self.train("mlp", "whole")
         run = self.start("mlp", "run", ranks=3)
@@ -190,7 +190,7 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "whole")
         self.train("mlp", "run", "checkpoint.every_steps=1", "checkpoint.keep=100", ranks=2)
         folder = self.folder / "run" / "checkpoints"
-        # Step 13 was saved within the first epoch, then again behind it; 12 is the last before.
+        # Step 13 was saved within the first epoch, then again after it; 12 is the last before.
         for step in checkpoint_steps(self.folder / "run"):
             if step > 12:
                 training.checkpoint_file(self.folder / "run", step).unlink()

@@ -19,13 +19,13 @@ using testing::world;
 
 constexpr std::chrono::seconds kLong{60};
 
-void expect_sound(const NetworkFacts& facts) {
-  EXPECT_TRUE(facts.all_reduce_is_right);
-  EXPECT_EQ(facts.bytes, 1 << 20);
-  EXPECT_GT(facts.latency_s, 0);
-  EXPECT_GT(facts.bytes_per_s, 0);
+void expect_sound(const NetworkInfo& info) {
+  EXPECT_TRUE(info.all_reduce_is_right);
+  EXPECT_EQ(info.bytes, 1 << 20);
+  EXPECT_GT(info.latency_s, 0);
+  EXPECT_GT(info.bytes_per_s, 0);
   const double share = 2.0 * (world().size() - 1) / world().size();
-  EXPECT_DOUBLE_EQ(facts.bus_bytes_per_s, facts.bytes_per_s * share);
+  EXPECT_DOUBLE_EQ(info.bus_bytes_per_s, info.bytes_per_s * share);
 }
 
 TEST(PreflightNetwork, IsMeasuredByMpi) {
@@ -39,22 +39,22 @@ TEST(PreflightNetwork, IsMeasuredByNccl) {
 }
 
 TEST(PreflightNetwork, WrongSumsOfOneRankAreSeenByAll) {
-  const NetworkFacts facts = measure_all_reduce(world(), [](std::span<float> values) {
+  const NetworkInfo info = measure_all_reduce(world(), [](std::span<float> values) {
     world().all_reduce_sum(values);
     if (world().rank() == world().size() - 1) values[1] += 1;
     return 1.0;
   });
-  EXPECT_FALSE(facts.all_reduce_is_right);
+  EXPECT_FALSE(info.all_reduce_is_right);
 }
 
 TEST(PreflightNetwork, TheQuickestRoundCounts) {
   int round = 0;
-  const NetworkFacts facts = measure_all_reduce(world(), [&](std::span<float> values) {
+  const NetworkInfo info = measure_all_reduce(world(), [&](std::span<float> values) {
     world().all_reduce_sum(values);
     return 4.0 / ++round;
   });
   // One round to warm up and three that count.
-  EXPECT_DOUBLE_EQ(facts.bytes_per_s, 1 << 20);
+  EXPECT_DOUBLE_EQ(info.bytes_per_s, 1 << 20);
 }
 
 TEST(PreflightNetwork, AFailureOfNcclIsHeardByAll) {

@@ -23,7 +23,7 @@ using testing::leaf_gradients;
 using testing::vote_and_reduce;
 using testing::world;
 using testing::write_one_partial;
-using testing::write_tree_partials;
+using testing::write_tree_partial_sums;
 
 constexpr std::int64_t kSums = 2;
 
@@ -31,7 +31,7 @@ std::vector<float> expected_total(const BatchPartition& partition, std::int64_t 
   return reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
 }
 
-// The gradient and the sums behind it.
+// The gradient and the sums after it.
 std::vector<float> floats_of(const ReducedGradient& reduced) {
   std::vector<float> all = test::to_vector(reduced.total);
   const std::vector<float> sums = test::to_vector(reduced.sums);
@@ -92,7 +92,7 @@ TEST(BucketReducer, HasTheBitsOfTheTree) {
         reducer.allocate();
         // Again and again: what an earlier round left behind must not count.
         for (int round = 0; round < 2; ++round) {
-          write_tree_partials(partition, world().rank(), reducer);
+          write_tree_partial_sums(partition, world().rank(), reducer);
           const ReducedGradient reduced = vote_and_reduce(reducer, plan, 0.0f);
           expect_bits(reduced, expected_total(partition, num_floats),
                       std::to_string(num_blocks) + " blocks, " + std::to_string(num_floats) +
@@ -115,21 +115,21 @@ TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
     const ReductionPlan plan = reducer.add_plan(partition);
     reducer.allocate();
     const auto write = [&] {
-      order == SumOrder::tree ? write_tree_partials(partition, world().rank(), reducer)
+      order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
                               : write_one_partial(partition, world().rank(), reducer);
     };
     write();
     const std::vector<float> expected = floats_of(vote_and_reduce(reducer, plan, 0.0f));
 
     write();
-    const std::vector<float> good = test::to_vector(reducer.partials().data);
-    const int partials = reducer.num_partials(partition, world().rank());
+    const std::vector<float> good = test::to_vector(reducer.partial_sums().data);
+    const int num_partial_sums = reducer.num_partial_sums(partition, world().rank());
     const auto restore_from = [&](std::int64_t offset) {
       std::vector<float> floats = good;
-      for (int p = 0; p < partials; ++p) {
+      for (int p = 0; p < num_partial_sums; ++p) {
         std::fill_n(floats.begin() + p * reducer.partial_stride(), offset, -7.0f);
       }
-      test::overwrite(reducer.partials().data, floats);
+      test::overwrite(reducer.partial_sums().data, floats);
     };
     int before = transport.exchanges = 0;
     for (const std::int64_t offset : {1000, 900, 890, 512, 500, 16, 0}) {
@@ -190,7 +190,7 @@ TEST(BucketReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
       reducer.allocate();
       for (int voters = world().size(); voters >= 0; --voters) {
         const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
-        order == SumOrder::tree ? write_tree_partials(partition, world().rank(), reducer)
+        order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
                                 : write_one_partial(partition, world().rank(), reducer);
         EXPECT_EQ(test::only_value(vote_and_reduce(reducer, plan, vote).votes),
                   static_cast<float>(voters))
@@ -210,9 +210,9 @@ TEST(BucketReducer, TakesTurnsBetweenFullAndShortBatches) {
   const ReductionPlan last_plan = reducer.add_plan(last);
   reducer.allocate();
   for (int round = 0; round < 3; ++round) {
-    write_tree_partials(full, world().rank(), reducer);
+    write_tree_partial_sums(full, world().rank(), reducer);
     expect_bits(vote_and_reduce(reducer, full_plan, 0), expected_total(full, num_floats), "full");
-    write_tree_partials(last, world().rank(), reducer);
+    write_tree_partial_sums(last, world().rank(), reducer);
     expect_bits(vote_and_reduce(reducer, last_plan, 0), expected_total(last, num_floats), "last");
   }
 }

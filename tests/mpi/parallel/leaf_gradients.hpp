@@ -32,44 +32,48 @@ inline std::vector<std::vector<float>> leaf_gradients(std::int64_t num_floats, i
   return leaves;
 }
 
-/// What a rank's kernels hand on: the walk over its own leaves, as in BlockSchedule. Floats behind
-/// and between the partials become junk.
-inline void write_partials(const std::vector<std::vector<float>>& leaves,
-                           const BlockTree::Walk& walk, const GradientPartials& partials) {
+/// What a rank's kernels hand on: the traversal of its own leaves, as in BlockSchedule. Floats
+/// after and between the partial sums become junk.
+inline void write_partial_sums(const std::vector<std::vector<float>>& leaves,
+                               const BlockTree::Traversal& traversal,
+                               const GradientSums& partial_sums) {
   std::vector<std::vector<float>> stack;
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     stack.push_back(leaves[leaf]);
-    for (int merge = 0; merge < walk.merges[leaf]; ++merge) {
+    for (int merge = 0; merge < traversal.merges[leaf]; ++merge) {
       const std::vector<float> right = stack.back();
       stack.pop_back();
       for (std::size_t i = 0; i < right.size(); ++i) stack.back()[i] += right[i];
     }
   }
-  std::vector<float> floats(partials.data.extent(0), -123.0f);
+  std::vector<float> floats(partial_sums.data.extent(0), -123.0f);
   for (std::size_t p = 0; p < stack.size(); ++p) {
     std::copy(stack[p].begin(), stack[p].end(),
-              floats.data() + p * static_cast<std::size_t>(partials.stride));
+              floats.data() + p * static_cast<std::size_t>(partial_sums.stride));
   }
-  test::overwrite(partials.data, floats);
+  test::overwrite(partial_sums.data, floats);
 }
 
 /// The gradient of a rank's blocks under a partition, for SumOrder::tree ...
-inline void write_tree_partials(const BatchPartition& partition, int rank,
-                                const GradientReducer& reducer) {
+inline void write_tree_partial_sums(const BatchPartition& partition, int rank,
+                                    const GradientReducer& reducer) {
   const int first = partition.first_block(rank);
   const int last = partition.last_block(rank);
-  write_partials(leaf_gradients(reducer.num_floats(), first, last),
-                 BlockTree(partition.num_blocks()).walk_blocks(first, last), reducer.partials());
+  write_partial_sums(leaf_gradients(reducer.num_floats(), first, last),
+                     BlockTree(partition.num_blocks()).traverse_blocks(first, last),
+                     reducer.partial_sums());
 }
 
-/// ... and in one partial: the schedule of the rank's own blocks alone.
+/// ... and in one partial sum: the schedule of the rank's own blocks alone.
 inline void write_one_partial(const BatchPartition& partition, int rank,
                               const GradientReducer& reducer) {
   const int first = partition.first_block(rank);
   const int last = partition.last_block(rank);
-  const BlockTree::Walk walk =
-      first == last ? BlockTree::Walk{} : BlockTree(last - first).walk_blocks(0, last - first);
-  write_partials(leaf_gradients(reducer.num_floats(), first, last), walk, reducer.partials());
+  const BlockTree::Traversal traversal =
+      first == last ? BlockTree::Traversal{}
+                    : BlockTree(last - first).traverse_blocks(0, last - first);
+  write_partial_sums(leaf_gradients(reducer.num_floats(), first, last), traversal,
+                     reducer.partial_sums());
 }
 
 /// Puts the vote where kernels put it, and reduces.

@@ -18,7 +18,7 @@ namespace {
 using testing::leaf_gradients;
 using testing::vote_and_reduce;
 using testing::world;
-using testing::write_tree_partials;
+using testing::write_tree_partial_sums;
 
 TEST(NcclReducer, HasTheBitsOfTheTree) {
   const auto transport = start_nccl(world(), std::chrono::seconds(60));
@@ -30,7 +30,7 @@ TEST(NcclReducer, HasTheBitsOfTheTree) {
       reducer.allocate();
       const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, num_blocks));
       for (int round = 0; round < 2; ++round) {
-        write_tree_partials(partition, world().rank(), reducer);
+        write_tree_partial_sums(partition, world().rank(), reducer);
         const ReducedGradient reduced = vote_and_reduce(reducer, plan, 1.0f);
         reducer.wait(ExecSpace());
         std::vector<float> actual = test::to_vector(reduced.total);

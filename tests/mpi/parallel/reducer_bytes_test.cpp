@@ -40,7 +40,7 @@ std::int64_t allocate(GradientReducer& reducer) {
   return allocated;
 }
 
-// Ranks with one partial, with several and with none.
+// Ranks with one partial sum, with several and with none.
 void add_plans(GradientReducer& reducer) {
   for (const int num_blocks : {2, 8, 13}) {
     reducer.add_plan(BatchPartition(num_blocks, 1, world().size()));
@@ -70,8 +70,8 @@ TEST(ReducerBytes, AreWhatIsAllocated) {
   }
 }
 
-// What the node has once is not in Views: every rank counts its section of the partials, which it
-// sees, and its share of the total.
+// What the node has once is not in Views: every rank counts its section of the partial sums, which
+// it sees, and its share of the total.
 TEST(ReducerBytes, SharedMemoryIsCountedOnce) {
   if (!SharedMemoryReducer::is_possible(world())) GTEST_SKIP() << "ranks of several nodes";
   SharedMemoryReducer reducer(world(), kFloats, SumOrder::tree, kSums);
@@ -79,7 +79,7 @@ TEST(ReducerBytes, SharedMemoryIsCountedOnce) {
   const std::int64_t told = reducer.bytes();
   reducer.allocate();
   const std::int64_t total = (kFloats - kSums) / world().size();
-  const auto section = static_cast<std::int64_t>(reducer.partials().data.extent(0));
+  const auto section = static_cast<std::int64_t>(reducer.partial_sums().data.extent(0));
   EXPECT_NEAR(static_cast<double>(told), static_cast<double>((section + total) * 4), 4.0);
 }
 

@@ -25,7 +25,7 @@ using testing::leaf_gradients;
 using testing::vote_and_reduce;
 using testing::world;
 using testing::write_one_partial;
-using testing::write_tree_partials;
+using testing::write_tree_partial_sums;
 
 void expect_bits(const ConstFloatView& total, const std::vector<float>& expected,
                  const std::string& what) {
@@ -38,14 +38,14 @@ void expect_bits(const ConstFloatView& total, const std::vector<float>& expected
 // Rank after rank, each rank's blocks in a tree of their own.
 std::vector<float> sum_of_ranks(const BatchPartition& partition, const GradientReducer& reducer) {
   const auto size = static_cast<std::size_t>(reducer.partial_stride());
-  const GradientPartials one{FloatView("one", size), reducer.partial_stride()};
+  const GradientSums one{FloatView("one", size), reducer.partial_stride()};
   std::vector<float> sum;
   for (int rank = 0; rank < partition.num_ranks(); ++rank) {
     const int count = partition.num_blocks(rank);
     if (count == 0) continue;
-    testing::write_partials(leaf_gradients(reducer.num_floats(), partition.first_block(rank),
-                                           partition.last_block(rank)),
-                            BlockTree(count).walk_blocks(0, count), one);
+    testing::write_partial_sums(leaf_gradients(reducer.num_floats(), partition.first_block(rank),
+                                               partition.last_block(rank)),
+                                BlockTree(count).traverse_blocks(0, count), one);
     std::vector<float> part = to_vector(one.data);
     part.resize(static_cast<std::size_t>(reducer.num_floats()));
     if (sum.empty()) sum.resize(part.size(), 0.0f);
@@ -71,11 +71,11 @@ TEST_F(SharedMemoryReducers, HaveTheBitsOfMessages) {
       messages->add_plan(partition);
       shared.allocate();
       messages->allocate();
-      write_tree_partials(partition, world().rank(), *messages);
+      write_tree_partial_sums(partition, world().rank(), *messages);
       const auto expected = to_vector(messages->reduce(ExecSpace(), plan).total);
       // Again and again: what an earlier round left behind must not count.
       for (int round = 0; round < 3; ++round) {
-        write_tree_partials(partition, world().rank(), shared);
+        write_tree_partial_sums(partition, world().rank(), shared);
         const ReducedGradient reduced = vote_and_reduce(shared, plan, 0.0f);
         expect_bits(
             reduced.total, expected,
@@ -108,7 +108,7 @@ TEST_F(SharedMemoryReducers, CountTheVotesOfAllRanksAlsoWithoutBlocks) {
     reducer.allocate();
     for (int voters = world().size(); voters >= 0; --voters) {
       const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
-      write_tree_partials(partition, world().rank(), reducer);
+      write_tree_partial_sums(partition, world().rank(), reducer);
       EXPECT_EQ(only_value(vote_and_reduce(reducer, plan, vote).votes), static_cast<float>(voters))
           << num_blocks << " blocks";
     }
@@ -131,21 +131,21 @@ TEST_F(SharedMemoryReducers, WaitForEachOtherWithFullAndShortBatches) {
   };
   for (int round = 0; round < 200; ++round) {
     const bool is_last = round % 5 == 4;
-    const int count = reducer.num_partials(is_last ? last : full, world().rank());
+    const int count = reducer.num_partial_sums(is_last ? last : full, world().rank());
     const auto value = static_cast<float>(round + 1);
     for (int p = 0; p < count; ++p) {
       for (std::int64_t i = 0; i < num_floats; ++i) {
-        reducer.partials().data(p * reducer.partial_stride() + i) = value;
+        reducer.partial_sums().data(p * reducer.partial_stride() + i) = value;
       }
     }
     const auto total = reducer.reduce(ExecSpace(), is_last ? last_plan : full_plan).total;
-    int partials = 0;
+    int num_partial_sums = 0;
     for (int rank = 0; rank < world().size(); ++rank) {
-      partials += reducer.num_partials(is_last ? last : full, rank);
+      num_partial_sums += reducer.num_partial_sums(is_last ? last : full, rank);
     }
     volatile int work = 0;  // some ranks dawdle before they read
     for (int i = 0; i < 20000 * ((world().rank() + round) % 3); ++i) work = work + 1;
-    expect_total(total, value * static_cast<float>(partials));
+    expect_total(total, value * static_cast<float>(num_partial_sums));
   }
 }
 
@@ -160,7 +160,7 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
     const SharedBlock block = reducer.allocate_block("test::block", num_gradient);
     const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
     for (int round = 1; round <= 20; ++round) {
-      write_tree_partials(partition, world().rank(), reducer);
+      write_tree_partial_sums(partition, world().rank(), reducer);
       const ReducedGradient reduced = reducer.reduce_own_part(ExecSpace(), plan);
       expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");
       const auto [begin, end] = reducer.own_part();
@@ -184,7 +184,7 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
     EXPECT_EQ(reducer->own_part(), std::pair(std::int64_t{0}, std::int64_t{10}));
     std::vector<float> values(12);
     std::iota(values.begin(), values.end(), 0.0f);
-    test::overwrite(reducer->partials().data, values);
+    test::overwrite(reducer->partial_sums().data, values);
     const ReducedGradient reduced = reducer->reduce_own_part(ExecSpace(), plan);
     values.resize(10);
     EXPECT_EQ(to_vector(reduced.total), values);

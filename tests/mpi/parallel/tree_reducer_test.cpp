@@ -17,11 +17,11 @@ namespace {
 using testing::leaf_gradients;
 using testing::vote_and_reduce;
 using testing::world;
-using testing::write_tree_partials;
+using testing::write_tree_partial_sums;
 
 ReducedGradient write_and_reduce(TreeReducer& reducer, ReductionPlan plan,
                                  const BatchPartition& partition, float vote) {
-  write_tree_partials(partition, world().rank(), reducer);
+  write_tree_partial_sums(partition, world().rank(), reducer);
   return vote_and_reduce(reducer, plan, vote);
 }
 
@@ -93,9 +93,9 @@ TEST(TreeReducer, CopiesNothingWhenAlone) {
   TreeReducer reducer(world(), 100);
   const ReductionPlan plan = reducer.add_plan(partition);
   reducer.allocate();
-  EXPECT_EQ(reducer.num_partials(partition, 0), 1);
+  EXPECT_EQ(reducer.num_partial_sums(partition, 0), 1);
   EXPECT_EQ(write_and_reduce(reducer, plan, partition, 1.0f).total.data(),
-            reducer.partials().data.data());
+            reducer.partial_sums().data.data());
 }
 
 // A wrong order must not slip through: rank by rank is not the order of the tree.

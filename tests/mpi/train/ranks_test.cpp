@@ -134,7 +134,7 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
       const auto own_transport = transport_of(comm);
       Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 10, count),
                           transport ? transport : own_transport.get());
-      model.allocate(evaluator.max_slots());
+      model.allocate(evaluator.max_rows());
       return evaluator.run(ExecSpace());
     };
     SerialCommunicator alone;

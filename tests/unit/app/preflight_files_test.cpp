@@ -14,18 +14,18 @@ using ::testing::HasSubstr;
 
 TEST(PreflightFiles, FolderThatIsYetToBeMade) {
   const test::TempDir folder;
-  const FileFacts facts = inspect_run_folder((folder.path() / "a" / "b").string(), 1000, 3);
-  EXPECT_EQ(facts.folder, folder.path().string());
-  EXPECT_EQ(facts.checkpoints, 4);
-  EXPECT_GT(facts.free_bytes, 0);
-  EXPECT_EQ(facts.problem, "");
-  EXPECT_EQ(facts.locking_problem, "");
+  const FileInfo info = inspect_run_folder((folder.path() / "a" / "b").string(), 1000, 3);
+  EXPECT_EQ(info.folder, folder.path().string());
+  EXPECT_EQ(info.checkpoints, 4);
+  EXPECT_GT(info.free_bytes, 0);
+  EXPECT_EQ(info.problem, "");
+  EXPECT_EQ(info.locking_problem, "");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(PreflightFiles, FolderThatCannotBeWritten) {
-  const FileFacts facts = inspect_run_folder("/proc/quern/run", 1000, 3);
-  EXPECT_THAT(facts.problem, HasSubstr("cannot write to '/proc'"));
+  const FileInfo info = inspect_run_folder("/proc/quern/run", 1000, 3);
+  EXPECT_THAT(info.problem, HasSubstr("cannot write to '/proc'"));
 }
 
 TEST(PreflightFiles, Data) {

@@ -37,32 +37,32 @@ TEST(PreflightLaunch, WhatCanConnectIsLeftAlone) {
   EXPECT_EQ(problem({{"SLURM_STEP_NUM_TASKS", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "");
 }
 
-TEST(PreflightLaunch, JobFactsOutsideSlurm) {
+TEST(PreflightLaunch, JobInfoOutsideSlurm) {
   const Variables none;
-  const JobFacts facts = job_facts(lookup(none), 4);
-  EXPECT_FALSE(facts.under_slurm);
-  EXPECT_FALSE(facts.job_ranks);
+  const JobInfo info = job_info(lookup(none), 4);
+  EXPECT_FALSE(info.under_slurm);
+  EXPECT_FALSE(info.job_ranks);
 }
 
-TEST(PreflightLaunch, JobFactsOfAStepAreThoseOfTheJob) {
+TEST(PreflightLaunch, JobInfoOfAStepIsThatOfTheJob) {
   const Variables step = {{"SLURM_JOB_ID", "7"},
                           {"SLURM_NTASKS", "1"},
                           {"SLURM_NTASKS_PER_NODE", "3"},
                           {"SLURM_JOB_NUM_NODES", "2"},
                           {"SLURM_CPUS_ON_NODE", "4"}};
-  const JobFacts facts = job_facts(lookup(step), 2);
-  EXPECT_EQ(facts.job_ranks, 6);
-  EXPECT_EQ(facts.ranks_per_node, 3);
-  EXPECT_TRUE(facts.cpus_overcommitted);
-  EXPECT_FALSE(job_facts(lookup(step), 4).cpus_overcommitted);
+  const JobInfo info = job_info(lookup(step), 2);
+  EXPECT_EQ(info.job_ranks, 6);
+  EXPECT_EQ(info.ranks_per_node, 3);
+  EXPECT_TRUE(info.cpus_overcommitted);
+  EXPECT_FALSE(job_info(lookup(step), 4).cpus_overcommitted);
 }
 
 TEST(PreflightLaunch, NonsenseCountsAsUnset) {
   const Variables odd = {
       {"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "many"}, {"SLURM_CPUS_ON_NODE", ""}};
-  const JobFacts facts = job_facts(lookup(odd), 2);
-  EXPECT_FALSE(facts.job_ranks);
-  EXPECT_FALSE(facts.cpus_overcommitted);
+  const JobInfo info = job_info(lookup(odd), 2);
+  EXPECT_FALSE(info.job_ranks);
+  EXPECT_FALSE(info.cpus_overcommitted);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unit/app/preflight_facts.hpp"
+#include "unit/app/preflight_info.hpp"
 
 namespace quern {
 namespace {
@@ -21,14 +21,14 @@ TEST(PreflightText, TableOfAGoodLaunch) {
 }
 
 TEST(PreflightText, FindingsSayWhatToChange) {
-  Preflight facts = test::good_launch(1, 2);
-  facts.ranks[1].threads = 2;
-  facts.findings = judge(facts);
-  const std::string text = preflight_text(facts);
+  Preflight info = test::good_launch(1, 2);
+  info.ranks[1].threads = 2;
+  info.findings = judge(info);
+  const std::string text = preflight_text(info);
   EXPECT_THAT(text, HasSubstr("error: processors: 2 thread(s)"));
   EXPECT_THAT(text, HasSubstr("  change: --cpus-per-task"));
   EXPECT_THAT(text, HasSubstr("refused"));
-  EXPECT_EQ(num_errors(facts), 1);
+  EXPECT_EQ(num_errors(info), 1);
 }
 
 TEST(PreflightText, ManyRanksAreCutShort) {
@@ -38,25 +38,25 @@ TEST(PreflightText, ManyRanksAreCutShort) {
 }
 
 TEST(PreflightText, BandwidthBetweenDevicesStandsBesideItsReference) {
-  Preflight facts = test::good_gpu_launch(1, 2);
-  EXPECT_THAT(preflight_text(facts), Not(HasSubstr("between devices")));
-  facts.device_network.emplace();
-  facts.device_network->transport = "NCCL 2.28.9";
-  facts.device_network->network = {true, 2e-5, 4e10, 4e10, 1 << 20};
+  Preflight info = test::good_gpu_launch(1, 2);
+  EXPECT_THAT(preflight_text(info), Not(HasSubstr("between devices")));
+  info.device_network.emplace();
+  info.device_network->transport = "NCCL 2.28.9";
+  info.device_network->network = {true, 2e-5, 4e10, 4e10, 1 << 20};
   EXPECT_THAT(
-      preflight_text(facts),
+      preflight_text(info),
       HasSubstr("\nall-reduce by NCCL 2.28.9 between devices 20.0 us for 8 bytes, 40 GB/s for "
                 "1024 KiB (40 on the bus); reference: 1 GB/s by MPI in host memory\n"));
-  const auto json = nlohmann::json::parse(preflight_json(facts));
+  const auto json = nlohmann::json::parse(preflight_json(info));
   EXPECT_EQ(json["device_all_reduce"]["transport"], "NCCL 2.28.9");
   EXPECT_EQ(json["device_all_reduce"]["bytes_per_s"], 4e10);
 }
 
 TEST(PreflightText, JsonHoldsEverything) {
-  Preflight facts = test::good_launch(2, 1);
-  facts.files = {"/scratch", 10, 4, 1, "", ""};
-  facts.findings = judge(facts);
-  const auto json = nlohmann::json::parse(preflight_json(facts));
+  Preflight info = test::good_launch(2, 1);
+  info.files = {"/scratch", 10, 4, 1, "", ""};
+  info.findings = judge(info);
+  const auto json = nlohmann::json::parse(preflight_json(info));
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["ranks"].size(), 2u);
   EXPECT_EQ(json["ranks"][1]["host"], "node2");
@@ -65,19 +65,19 @@ TEST(PreflightText, JsonHoldsEverything) {
   EXPECT_FALSE(json["all_reduce"].empty());
 }
 
-TEST(PreflightText, FactsSurviveTheJourney) {
-  RankFacts facts;
-  facts.rank = 5;
-  facts.host = "node \"5\"\n";
-  facts.cpus = {1, 2, 9};
-  facts.threads = 3;
-  facts.device_id = "GPU-\xff";  // whatever a driver says
-  facts.clock_offset_s = -0.25;
-  facts.data_problem = "none";
-  const RankFacts there = rank_facts_of(to_text(facts));
+TEST(PreflightText, InfoSurvivesTheJourney) {
+  RankInfo info;
+  info.rank = 5;
+  info.host = "node \"5\"\n";
+  info.cpus = {1, 2, 9};
+  info.threads = 3;
+  info.device_id = "GPU-\xff";  // whatever a driver says
+  info.clock_offset_s = -0.25;
+  info.data_problem = "none";
+  const RankInfo there = rank_info_of(to_text(info));
   EXPECT_EQ(there.rank, 5);
-  EXPECT_EQ(there.host, facts.host);
-  EXPECT_EQ(there.cpus, facts.cpus);
+  EXPECT_EQ(there.host, info.host);
+  EXPECT_EQ(there.cpus, info.cpus);
   EXPECT_EQ(there.clock_offset_s, -0.25);
   EXPECT_EQ(there.data_problem, "none");
 }

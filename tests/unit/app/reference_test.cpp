@@ -18,10 +18,10 @@
 namespace quern {
 namespace {
 
-CommandFacts program() {
+CommandInfo program() {
   CLI::App app;
   add_commands(app);
-  return facts_of(app);
+  return info_of(app);
 }
 
 std::vector<std::string> keys() {
@@ -47,17 +47,17 @@ TEST(Reference, CompletionIsThatOfTheProgram) {
   expect_file("scripts/quern-completion.bash", bash_completion(program(), keys()));
 }
 
-void expect_all_explained(const CommandFacts& command) {
+void expect_all_explained(const CommandInfo& command) {
   EXPECT_NE(command.meaning, "") << command.path;
-  for (const OptionFacts& option : command.options)
+  for (const OptionInfo& option : command.options)
     EXPECT_NE(option.meaning, "") << command.path << " " << option.name;
-  for (const CommandFacts& child : command.children) expect_all_explained(child);
+  for (const CommandInfo& child : command.children) expect_all_explained(child);
 }
 
 TEST(Reference, EveryCommandAndOptionIsExplained) {
-  const CommandFacts facts = program();
-  EXPECT_EQ(facts.children.size(), 8u);
-  expect_all_explained(facts);
+  const CommandInfo info = program();
+  EXPECT_EQ(info.children.size(), 8u);
+  expect_all_explained(info);
 }
 
 }  // namespace

@@ -13,17 +13,17 @@
 namespace quern {
 namespace {
 
-LayerFacts dense() {
+LayerInfo dense() {
   return {Shape{7}, Shape{3}, 21, 24};
 }
 
-MachineFacts machine() {
-  MachineFacts facts;
-  facts.fma_flops = {1000, 900, 1100};
-  facts.l2 = {100, 50, {50, 50, 50}};
-  facts.l3 = {1000, 500, {20, 20, 20}};
-  facts.memory = {0, 4000, {10, 10, 10}};
-  return facts;
+MachineInfo machine() {
+  MachineInfo info;
+  info.fma_flops = {1000, 900, 1100};
+  info.l2 = {100, 50, {50, 50, 50}};
+  info.l3 = {1000, 500, {20, 20, 20}};
+  info.memory = {0, 4000, {10, 10, 10}};
+  return info;
 }
 
 TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
@@ -62,7 +62,7 @@ TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
 }
 
 TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
-  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
   const auto bytes = [&](const char* label) { return step_kernel_cost(label, step, 8).bytes; };
   EXPECT_EQ(bytes("quern::layers::gather_images"), 8 * 20 * 5);
   EXPECT_EQ(bytes("quern::loss::cross_entropy"), 2 * 8 * 3 * 4);
@@ -74,7 +74,7 @@ TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
 }
 
 TEST(KernelShape, SaysWhatTheKernelWorksOn) {
-  const StepFacts step{Shape{1, 4, 5}, Shape{3}, 1000};
+  const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
   EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
   EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
   EXPECT_EQ(step_kernel_shape("quern::loss::mse_flat", step, 8), "8 x [3]");

@@ -13,18 +13,18 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-MachineFacts machine() {
-  MachineFacts facts;
-  facts.processor = "Test 9000";
-  facts.vectors = "AVX2";
-  facts.device = "OpenMP";
-  facts.ranks = 2;
-  facts.threads = 3;
-  facts.fma_flops = {100e9, 90e9, 110e9};
-  facts.l2 = {1 << 20, 1 << 19, {200e9, 190e9, 210e9}};
-  facts.l3 = {1 << 25, 1 << 24, {50e9, 40e9, 60e9}};
-  facts.memory = {0, 1 << 27, {20e9, 19e9, 21e9}};
-  return facts;
+MachineInfo machine() {
+  MachineInfo info;
+  info.processor = "Test 9000";
+  info.vectors = "AVX2";
+  info.device = "OpenMP";
+  info.ranks = 2;
+  info.threads = 3;
+  info.fma_flops = {100e9, 90e9, 110e9};
+  info.l2 = {1 << 20, 1 << 19, {200e9, 190e9, 210e9}};
+  info.l3 = {1 << 25, 1 << 24, {50e9, 40e9, 60e9}};
+  info.memory = {0, 1 << 27, {20e9, 19e9, 21e9}};
+  return info;
 }
 
 void expect_head(const json& document, const std::string& name, int rounds) {
@@ -50,39 +50,39 @@ TEST(BenchText, ScalesNumbersToThreeDigits) {
 }
 
 TEST(StepReport, DerivesRatesFromTheMedian) {
-  StepBenchFacts facts;
-  facts.workload = "toy";
-  facts.global_batch = 100;
-  facts.steps = 7;
-  facts.rounds = 5;
-  facts.step_s = {1e-3, 0.9e-3, 2e-3};
-  facts.flop_per_sample = 250e3;
-  const json document = json::parse(step_bench_json(machine(), facts));
+  StepBenchInfo info;
+  info.workload = "toy";
+  info.global_batch = 100;
+  info.steps = 7;
+  info.rounds = 5;
+  info.step_s = {1e-3, 0.9e-3, 2e-3};
+  info.flop_per_sample = 250e3;
+  const json document = json::parse(step_bench_json(machine(), info));
   expect_head(document, "step", 5);
   EXPECT_DOUBLE_EQ(document["samples_per_s"], 100e3);
   EXPECT_DOUBLE_EQ(document["slowest_step_us"], 2000);
   EXPECT_DOUBLE_EQ(document["seconds_per_epoch"], 0.6);
   EXPECT_DOUBLE_EQ(document["gflops"], 25);
   EXPECT_DOUBLE_EQ(document["fraction_of_peak"], 0.25);
-  EXPECT_THAT(step_bench_text(machine(), facts), HasSubstr("25.0 % of the FMA peak"));
+  EXPECT_THAT(step_bench_text(machine(), info), HasSubstr("25.0 % of the FMA peak"));
 }
 
-KernelsBenchFacts kernels() {
-  KernelsBenchFacts facts;
-  facts.workload = "toy";
-  facts.rounds = 5;
-  facts.steps = 7;
-  facts.step_s = {90e-6, 89e-6, 95e-6};
-  facts.profiled_step_s = {100e-6, 99e-6, 110e-6};
-  facts.kernels_s = {80e-6, 79e-6, 81e-6};
-  facts.rows = {{"fc1",
-                 "quern::layers::linear_forward",
-                 "8 x [3] -> [2]",
-                 1,
-                 {50e-6, 49e-6, 60e-6},
-                 {2.5e6, 1e5}},
-                {"", "quern::train::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
-  return facts;
+KernelsBenchInfo kernels() {
+  KernelsBenchInfo info;
+  info.workload = "toy";
+  info.rounds = 5;
+  info.steps = 7;
+  info.step_s = {90e-6, 89e-6, 95e-6};
+  info.profiled_step_s = {100e-6, 99e-6, 110e-6};
+  info.kernels_s = {80e-6, 79e-6, 81e-6};
+  info.rows = {{"fc1",
+                "quern::layers::linear_forward",
+                "8 x [3] -> [2]",
+                1,
+                {50e-6, 49e-6, 60e-6},
+                {2.5e6, 1e5}},
+               {"", "quern::train::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
+  return info;
 }
 
 TEST(KernelsReport, RelatesKernelsToTheLimitOfTheMachine) {
@@ -118,11 +118,11 @@ TEST(KernelsReport, TellsTheTimeOutsideOfKernels) {
 }
 
 TEST(AllreduceReport, ComparesTheMethods) {
-  AllreduceBenchFacts facts;
-  facts.rounds = 5;
-  facts.rows = {{"toy", 4096, 8, 2, Spread{6e-6, 5e-6, 7e-6}, Spread{4e-6, 4e-6, 4e-6},
-                 Spread{3e-6, 3e-6, 3e-6}}};
-  const json document = json::parse(allreduce_bench_json(machine(), facts));
+  AllreduceBenchInfo info;
+  info.rounds = 5;
+  info.rows = {{"toy", 4096, 8, 2, Spread{6e-6, 5e-6, 7e-6}, Spread{4e-6, 4e-6, 4e-6},
+                Spread{3e-6, 3e-6, 3e-6}}};
+  const json document = json::parse(allreduce_bench_json(machine(), info));
   expect_head(document, "allreduce", 5);
   const json& row = document["rows"][0];
   EXPECT_EQ(row["bytes"], 4096);
@@ -134,21 +134,21 @@ TEST(AllreduceReport, ComparesTheMethods) {
 }
 
 TEST(AllreduceReport, LeavesOutTheModeThatWasNotAskedFor) {
-  AllreduceBenchFacts facts;
-  facts.rows = {{"", 4096, 8, 0, std::nullopt, Spread{4e-6, 4e-6, 4e-6}, Spread{3e-6, 3e-6, 3e-6}}};
-  const json row = json::parse(allreduce_bench_json(machine(), facts))["rows"][0];
+  AllreduceBenchInfo info;
+  info.rows = {{"", 4096, 8, 0, std::nullopt, Spread{4e-6, 4e-6, 4e-6}, Spread{3e-6, 3e-6, 3e-6}}};
+  const json row = json::parse(allreduce_bench_json(machine(), info))["rows"][0];
   EXPECT_FALSE(row.contains("rank_invariant"));
   EXPECT_FALSE(row.contains("rank_invariant_over_fast"));
-  EXPECT_THAT(allreduce_bench_text(machine(), facts), HasSubstr("4.0"));
+  EXPECT_THAT(allreduce_bench_text(machine(), info), HasSubstr("4.0"));
 }
 
 TEST(IoReport, ComparesWithPlainFiles) {
-  IoBenchFacts facts;
-  facts.folder = "there";
-  facts.rounds = 5;
-  facts.rows = {{"checkpoint_write", "toy", 1000000, 0, {4e-3, 3e-3, 5e-3}, {2e-3, 1e-3, 3e-3}},
-                {"shards_read", "made up", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
-  const json document = json::parse(io_bench_json(machine(), facts));
+  IoBenchInfo info;
+  info.folder = "there";
+  info.rounds = 5;
+  info.rows = {{"checkpoint_write", "toy", 1000000, 0, {4e-3, 3e-3, 5e-3}, {2e-3, 1e-3, 3e-3}},
+               {"shards_read", "made up", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
+  const json document = json::parse(io_bench_json(machine(), info));
   expect_head(document, "io", 5);
   EXPECT_EQ(document["cold"], false);
   EXPECT_DOUBLE_EQ(document["rows"][0]["over_raw"], 2);
@@ -156,7 +156,7 @@ TEST(IoReport, ComparesWithPlainFiles) {
   EXPECT_DOUBLE_EQ(document["rows"][0]["fastest_raw_us"], 1000);
   EXPECT_FALSE(document["rows"][0].contains("samples_per_s"));
   EXPECT_DOUBLE_EQ(document["rows"][1]["samples_per_s"], 500e3);
-  EXPECT_THAT(io_bench_text(machine(), facts), HasSubstr("takes root"));
+  EXPECT_THAT(io_bench_text(machine(), info), HasSubstr("takes root"));
 }
 
 }  // namespace

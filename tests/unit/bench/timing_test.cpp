@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "bench/machine_facts.hpp"
+#include "bench/machine_info.hpp"
 #include "comm/serial/communicator.hpp"
 
 namespace quern {
@@ -46,11 +46,11 @@ TEST(Calls, AreTimedTogether) {
 }
 
 TEST(PerRank, DividesEveryRate) {
-  MachineFacts facts;
-  facts.ranks = 4;
-  facts.fma_flops = {8, 4, 12};
-  facts.memory.rate = {40, 20, 80};
-  const MachineFacts one = per_rank(facts);
+  MachineInfo info;
+  info.ranks = 4;
+  info.fma_flops = {8, 4, 12};
+  info.memory.rate = {40, 20, 80};
+  const MachineInfo one = per_rank(info);
   EXPECT_EQ(one.fma_flops.median, 2);
   EXPECT_EQ(one.fma_flops.largest, 3);
   EXPECT_EQ(one.memory.rate.smallest, 5);

@@ -24,7 +24,7 @@ namespace quern::test {
 
 namespace fs = std::filesystem;
 
-/// Owns the values that its state points to: two layers and Adam's two slots.
+/// Owns the values that its state points to: two layers and Adam's two state arrays.
 class SampleRun {
  public:
   /// `variant` changes every value, so that two runs differ everywhere.
@@ -86,11 +86,11 @@ inline void expect_same_state(const CheckpointState& a, const CheckpointState& b
   ASSERT_EQ(a.model.size(), b.model.size());
   for (std::size_t i = 0; i < a.model.size(); ++i) expect_same_tensor(a.model[i], b.model[i]);
   ASSERT_EQ(a.optimizer.size(), b.optimizer.size());
-  for (std::size_t slot = 0; slot < a.optimizer.size(); ++slot) {
-    EXPECT_EQ(a.optimizer[slot].name, b.optimizer[slot].name);
-    ASSERT_EQ(a.optimizer[slot].tensors.size(), b.optimizer[slot].tensors.size());
-    for (std::size_t i = 0; i < a.optimizer[slot].tensors.size(); ++i) {
-      expect_same_tensor(a.optimizer[slot].tensors[i], b.optimizer[slot].tensors[i]);
+  for (std::size_t state_array = 0; state_array < a.optimizer.size(); ++state_array) {
+    EXPECT_EQ(a.optimizer[state_array].name, b.optimizer[state_array].name);
+    ASSERT_EQ(a.optimizer[state_array].tensors.size(), b.optimizer[state_array].tensors.size());
+    for (std::size_t i = 0; i < a.optimizer[state_array].tensors.size(); ++i) {
+      expect_same_tensor(a.optimizer[state_array].tensors[i], b.optimizer[state_array].tensors[i]);
     }
   }
   EXPECT_EQ(train_attributes_sha256(train_attributes(a)),

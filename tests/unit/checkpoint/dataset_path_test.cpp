@@ -17,11 +17,11 @@ TEST(DatasetPath, FollowsPyTorchNames) {
 TEST(DatasetPath, GoesBackToTheName) {
   const auto model = owner_of_dataset("/model/stage1/conv/bias");
   ASSERT_TRUE(model);
-  EXPECT_EQ(model->slot, "");
+  EXPECT_EQ(model->state_array, "");
   EXPECT_EQ(model->tensor, "stage1.conv.bias");
   const auto state = owner_of_dataset("/optimizer/exp_avg/fc1/weight");
   ASSERT_TRUE(state);
-  EXPECT_EQ(state->slot, "exp_avg");
+  EXPECT_EQ(state->state_array, "exp_avg");
   EXPECT_EQ(state->tensor, "fc1.weight");
 }
 

@@ -54,7 +54,7 @@ TEST(NodeBarrier, PutsWritesBeforeReads) {
 TEST(NodeBarrier, NobodyPassesBeforeTheLastOneComes) {
   constexpr int kRanks = 4;
   NodeBarrier::State state{};
-  int passed = 0;  // written behind the barrier, by one rank
+  int passed = 0;  // written after the barrier, by one rank
   run_ranks(kRanks, [&](int rank) {
     NodeBarrier barrier(state, kRanks);
     if (rank == kRanks - 1) {

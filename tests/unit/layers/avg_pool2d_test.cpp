@@ -13,36 +13,36 @@
 namespace quern {
 namespace {
 
-constexpr int kSlots = 48;
+constexpr int kRows = 48;
 
 std::vector<float> random_for(const Shape& shape, std::uint64_t seed) {
-  return test::random_values(static_cast<std::size_t>(kSlots * shape.units()), seed);
+  return test::random_values(static_cast<std::size_t>(kRows * shape.units()), seed);
 }
 
-TEST(AvgPool2d, MatchesTheTwin) {
+TEST(AvgPool2d, MatchesTheReference) {
   for (const test::PoolCase& pool : test::kPoolCases) {
     SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
     AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
     const Shape out = layer.output_shape();
     const std::vector<float> inputs = random_for(pool.input, 1);
-    const std::vector<float> slopes = random_for(out, 2);
-    const Activation x = test::make_activation(pool.input, Layout::lanes, kSlots, inputs);
-    const Activation dy = test::make_activation(out, Layout::lanes, kSlots, slopes);
-    const Activation y = test::filled_activation(out, Layout::lanes, kSlots, 777);
-    const Activation dx = test::filled_activation(pool.input, Layout::lanes, kSlots, 777);
+    const std::vector<float> gradients = random_for(out, 2);
+    const Activation x = test::make_activation(pool.input, Layout::nchw16n, kRows, inputs);
+    const Activation dy = test::make_activation(out, Layout::nchw16n, kRows, gradients);
+    const Activation y = test::filled_activation(out, Layout::nchw16n, kRows, 777);
+    const Activation dx = test::filled_activation(pool.input, Layout::nchw16n, kRows, 777);
     const ExecSpace exec;
     layer.forward(exec, {}, x, y);
     layer.backward(exec, {}, x, y, dy, dx);
     exec.fence("test: read results");
-    for (int s = 0; s < kSlots; ++s) {
+    for (int s = 0; s < kRows; ++s) {
       const auto expected = reference::avg_pool2d(pool.input, pool.size, pool.stride,
                                                   test::sample_of(inputs, pool.input.units(), s));
       EXPECT_THAT(test::sample_of(test::values_of(y), out.units(), s),
                   testing::Pointwise(testing::FloatNear(1e-6f), expected));
-      const auto slope = reference::avg_pool2d_backward(pool.input, pool.size, pool.stride,
-                                                        test::sample_of(slopes, out.units(), s));
+      const auto gradient = reference::avg_pool2d_backward(
+          pool.input, pool.size, pool.stride, test::sample_of(gradients, out.units(), s));
       EXPECT_THAT(test::sample_of(test::values_of(dx), pool.input.units(), s),
-                  testing::Pointwise(testing::FloatNear(1e-6f), slope));
+                  testing::Pointwise(testing::FloatNear(1e-6f), gradient));
     }
   }
 }

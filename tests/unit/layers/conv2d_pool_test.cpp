@@ -78,8 +78,8 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
 
     const auto filled = [&](const Shape& shape, std::uint64_t seed) {
       return make_activation(
-          shape, Layout::lanes, batch.slots(),
-          random_values(static_cast<std::size_t>(batch.slots() * shape.units()), seed));
+          shape, Layout::nchw16n, batch.rows(),
+          random_values(static_cast<std::size_t>(batch.rows() * shape.units()), seed));
     };
     Activation x = filled(c.input, 1);
     const ActivationIndex at(x);
@@ -90,13 +90,13 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
     const Activation y_plain = filled(pool->output_shape(), 3);
     const Activation y_fused = filled(pool->output_shape(), 4);
     const Activation between = filled(middle, 5);
-    const Activation slope = filled(middle, 6);
+    const Activation gradient = filled(middle, 6);
 
     const Numbers expected = step(plain, batch, [&](Layer& layer, const StepContext& s) {
       layer.forward(exec_, s, x, between);
       pool->forward(exec_, s, between, y_plain);
-      pool->backward(exec_, s, between, y_plain, dy, slope);
-      layer.backward(exec_, s, x, between, slope, {});
+      pool->backward(exec_, s, between, y_plain, dy, gradient);
+      layer.backward(exec_, s, x, between, gradient, {});
       return y_plain;
     });
     const Numbers actual = step(fused, batch, [&](Layer& layer, const StepContext& s) {
@@ -113,9 +113,9 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
   Numbers step(Layer& layer, const TestBatch& batch, const Work& work) {
     ParameterTable table;
     layer.add_parameters(table);
-    layer.allocate(batch.slots());
+    layer.allocate(batch.rows());
     layer.use_workspace(FloatView("test::workspace",
-                                  static_cast<std::size_t>(layer.workspace_floats(batch.slots()))));
+                                  static_cast<std::size_t>(layer.workspace_floats(batch.rows()))));
     StepContext context = make_test_step(batch, table.block_size());
     context.parameters =
         to_view(random_values(static_cast<std::size_t>(table.block_size()), 7, -0.3f, 0.3f));

@@ -32,7 +32,7 @@ struct Case {
 
 class Conv2dLayer : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Conv2dLayer, AgreesWithItsTwin) {
+TEST_P(Conv2dLayer, AgreesWithItsReference) {
   const auto& [d, block] = GetParam();
   const auto x = random_values(d.x_size(), 1);
   const auto dy = random_values(d.y_size(), 2);

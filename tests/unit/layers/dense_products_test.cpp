@@ -39,16 +39,17 @@ class HostProducts final : public DenseProducts {
     });
   }
   void multiply_blocks(const ExecSpace&, const std::string&, const BlockSchedule& schedule,
-                       const GradientPartials& partials, const GradientPlace& place,
+                       const GradientSums& partial_sums, const GradientPlace& place,
                        const ConstMatrix& a, const ConstMatrix& b, const FloatView&) override {
     ++products;
-    EXPECT_EQ(schedule.num_partials, 1);
-    store({partials.data.data() + place.offset, a.columns, b.columns, place.stride, place.panel},
-          {}, [&](int i, int j) {
-            double sum = 0;
-            for (int k = 0; k < a.rows; ++k) sum += product(a, k, i, b, k, j);
-            return sum;
-          });
+    EXPECT_EQ(schedule.num_partial_sums, 1);
+    store(
+        {partial_sums.data.data() + place.offset, a.columns, b.columns, place.stride, place.panel},
+        {}, [&](int i, int j) {
+          double sum = 0;
+          for (int k = 0; k < a.rows; ++k) sum += product(a, k, i, b, k, j);
+          return sum;
+        });
   }
 
   int products = 0;
@@ -65,7 +66,7 @@ class HostProducts final : public DenseProducts {
         double value = element(i, j);
         if (epilogue.bias) value += epilogue.bias[j];
         if (epilogue.relu && value <= 0) value = 0;
-        if (epilogue.relu_gate && epilogue.relu_gate[c.place(i, j)] <= 0) value = 0;
+        if (epilogue.relu_mask && epilogue.relu_mask[c.place(i, j)] <= 0) value = 0;
         c.data[c.place(i, j)] = static_cast<float>(value);
       }
     }

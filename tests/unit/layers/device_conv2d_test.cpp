@@ -33,7 +33,7 @@ ConvShape trimmed(ConvShape shape) {
 struct Case {
   ConvShape shape;
   int blocks;
-  int block_slots;
+  int block_rows;
 };
 
 class DeviceConv2d : public ::testing::TestWithParam<Case> {
@@ -42,9 +42,9 @@ class DeviceConv2d : public ::testing::TestWithParam<Case> {
 #if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
     GTEST_SKIP() << "a CPU without fused multiply-add";
 #endif
-    const auto& [s, blocks, block_slots] = GetParam();
-    const auto groups = static_cast<std::size_t>(blocks * block_slots / kLanes);
-    slots = blocks * block_slots;
+    const auto& [s, blocks, block_rows] = GetParam();
+    const auto groups = static_cast<std::size_t>(blocks * block_rows / kLanes);
+    batch_rows = blocks * block_rows;
     x = make_view(random_values(groups * s.in_group(), 1));
     dy = make_view(random_values(groups * s.out_group(), 2));
     weight = make_view(random_values(static_cast<std::size_t>(s.taps()) * s.out_channels, 3));
@@ -59,13 +59,13 @@ class DeviceConv2d : public ::testing::TestWithParam<Case> {
   }
 
   const ExecSpace exec;
-  int slots = 0;
+  int batch_rows = 0;
   FloatView x, dy, weight, bias;
 };
 
 TEST_P(DeviceConv2d, ForwardHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
-  const std::int64_t size = slots / kLanes * s.out_group();
+  const std::int64_t size = batch_rows / kLanes * s.out_group();
   const FloatView host_packed("quern::test::packed",
                               static_cast<std::size_t>(host::conv2d_kernels().forward_floats(s)));
   const FloatView device_packed(
@@ -75,35 +75,35 @@ TEST_P(DeviceConv2d, ForwardHasTheHostsBits) {
   for (const bool relu : {false, true}) {
     EXPECT_EQ(written(size,
                       [&](float* y) {
-                        host::conv2d_kernels().forward(exec, s, slots, x.data(), host_packed.data(),
-                                                       bias.data(), relu, y);
+                        host::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
+                                                       host_packed.data(), bias.data(), relu, y);
                       }),
               written(size, [&](float* y) {
-                device::conv2d_kernels().forward(exec, s, slots, x.data(), device_packed.data(),
-                                                 bias.data(), relu, y);
+                device::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
+                                                 device_packed.data(), bias.data(), relu, y);
               }));
   }
 }
 
 TEST_P(DeviceConv2d, InputGradientHasTheHostsBits) {
   const ConvShape& s = GetParam().shape;
-  const std::int64_t size = slots / kLanes * s.in_group();
+  const std::int64_t size = batch_rows / kLanes * s.in_group();
   const FloatView host_packed("quern::test::packed",
                               static_cast<std::size_t>(host::conv2d_kernels().gradient_floats(s)));
   const FloatView device_packed(
       "quern::test::packed", static_cast<std::size_t>(device::conv2d_kernels().gradient_floats(s)));
   host::conv2d_kernels().pack_gradient(exec, s, weight.data(), host_packed.data());
   device::conv2d_kernels().pack_gradient(exec, s, weight.data(), device_packed.data());
-  for (const float* gate :
+  for (const float* mask :
        {static_cast<const float*>(nullptr), static_cast<const float*>(x.data())}) {
     EXPECT_EQ(written(size,
                       [&](float* dx) {
-                        host::conv2d_kernels().input_gradient(exec, s, slots, dy.data(),
-                                                              host_packed.data(), gate, dx);
+                        host::conv2d_kernels().input_gradient(exec, s, batch_rows, dy.data(),
+                                                              host_packed.data(), mask, dx);
                       }),
               written(size, [&](float* dx) {
-                device::conv2d_kernels().input_gradient(exec, s, slots, dy.data(),
-                                                        device_packed.data(), gate, dx);
+                device::conv2d_kernels().input_gradient(exec, s, batch_rows, dy.data(),
+                                                        device_packed.data(), mask, dx);
               }));
   }
 }
@@ -111,28 +111,32 @@ TEST_P(DeviceConv2d, InputGradientHasTheHostsBits) {
 template <class Kernel>
 void launch_gradient(const ConvShape& s, const BlockSchedule& schedule, const FloatView& x,
                      const FloatView& dy, float* sums, std::int64_t stride) {
-  const Kernel kernel{
-      s,     device::walk_of(schedule), schedule.block_slots / kLanes, x.data(), dy.data(), sums,
-      stride};
+  const Kernel kernel{s,
+                      device::traversal_of(schedule),
+                      schedule.block_rows / kLanes,
+                      x.data(),
+                      dy.data(),
+                      sums,
+                      stride};
   for_each_team(ExecSpace(), "quern::test::gradient", kernel.num_teams(), kernel);
 }
 
 TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
-  const auto& [s, blocks, block_slots] = GetParam();
-  // Of a larger batch, so that several partials remain.
-  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_slots);
+  const auto& [s, blocks, block_rows] = GetParam();
+  // Of a larger batch, so that several partial sums remain.
+  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
   const std::int64_t stride = std::int64_t{s.taps()} * s.out_channels + 16;
-  const std::int64_t size = stride * schedule.num_partials;
-  const auto partials = [&](float* out) {
-    return GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride};
+  const std::int64_t size = stride * schedule.num_partial_sums;
+  const auto partial_sums = [&](float* out) {
+    return GradientSums{FloatView(out, static_cast<std::size_t>(size)), stride};
   };
   const auto expected = written(size, [&](float* out) {
-    host::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(), partials(out), 0,
-                                           {});
+    host::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(),
+                                           partial_sums(out), 0, {});
   });
   EXPECT_EQ(expected, written(size, [&](float* out) {
               device::conv2d_kernels().weight_gradient(exec, s, schedule, x.data(), dy.data(),
-                                                       partials(out), 0, {});
+                                                       partial_sums(out), 0, {});
             }));
   const auto tiled = [&]<class Kernel>() {
     return written(size,
@@ -147,14 +151,14 @@ TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
 }
 
 TEST_P(DeviceConv2d, BiasGradientHasTheHostsBits) {
-  const auto& [s, blocks, block_slots] = GetParam();
-  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_slots);
+  const auto& [s, blocks, block_rows] = GetParam();
+  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
   const std::int64_t stride = s.out_channels + 16;
-  const std::int64_t size = stride * schedule.num_partials;
+  const std::int64_t size = stride * schedule.num_partial_sums;
   const auto run = [&](const auto& kernel) {
     return written(size, [&](float* out) {
       kernel(exec, s, schedule, dy.data(),
-             GradientPartials{FloatView(out, static_cast<std::size_t>(size)), stride}, 0);
+             GradientSums{FloatView(out, static_cast<std::size_t>(size)), stride}, 0);
     });
   };
   EXPECT_EQ(run(host::conv2d_kernels().bias_gradient), run(device::conv2d_kernels().bias_gradient));

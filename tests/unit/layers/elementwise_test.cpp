@@ -27,16 +27,16 @@ double tolerance_of(LayerType type, double expected) {
   return type == LayerType::relu ? 0 : 1e-6 * (1 + std::abs(expected));
 }
 
-void expect_twin(LayerType type, Layout layout, int slots, const Shape& shape) {
+void expect_matches_reference(LayerType type, Layout layout, int rows, const Shape& shape) {
   SCOPED_TRACE(std::string(to_string(type)) + " " + to_string(shape));
   const auto layer = make_elementwise(spec_of(type), shape);
-  const auto count = static_cast<std::size_t>(slots * shape.units());
+  const auto count = static_cast<std::size_t>(rows * shape.units());
   const std::vector<float> inputs = test::random_values(count, 1, -4, 4);
-  const std::vector<float> slopes = test::random_values(count, 2);
-  const Activation x = test::make_activation(shape, layout, slots, inputs);
-  const Activation dy = test::make_activation(shape, layout, slots, slopes);
-  const Activation y = test::filled_activation(shape, layout, slots, 777);
-  const Activation dx = test::filled_activation(shape, layout, slots, 777);
+  const std::vector<float> gradients = test::random_values(count, 2);
+  const Activation x = test::make_activation(shape, layout, rows, inputs);
+  const Activation dy = test::make_activation(shape, layout, rows, gradients);
+  const Activation y = test::filled_activation(shape, layout, rows, 777);
+  const Activation dx = test::filled_activation(shape, layout, rows, 777);
   const ExecSpace exec;
   layer->forward(exec, {}, x, y);
   layer->backward(exec, {}, x, y, dy, dx);
@@ -45,18 +45,21 @@ void expect_twin(LayerType type, Layout layout, int slots, const Shape& shape) {
   const std::vector<float> derivatives = test::values_of(dx);
   for (std::size_t i = 0; i < count; ++i) {
     const double value = reference::elementwise<double>(type, inputs[i]);
-    const double slope = slopes[i] * reference::elementwise_slope<double>(type, inputs[i]);
+    const double gradient =
+        gradients[i] * reference::elementwise_derivative<double>(type, inputs[i]);
     ASSERT_NEAR(outputs[i], value, tolerance_of(type, value)) << i;
-    ASSERT_NEAR(derivatives[i], slope, tolerance_of(type, slope)) << i;
+    ASSERT_NEAR(derivatives[i], gradient, tolerance_of(type, gradient)) << i;
   }
 }
 
-TEST(Elementwise, MatchesTheTwinOnOddSizes) {
+TEST(Elementwise, MatchesTheReferenceOnOddSizes) {
   for (const LayerType type : kTypes) {
     for (const Layout layout : test::flat_layouts())
-      for (const int slots : {1, 3, 17, 33})
-        for (const int units : {1, 3, 17, 33, 257}) expect_twin(type, layout, slots, {units});
-    for (const int slots : {16, 48}) expect_twin(type, Layout::lanes, slots, {3, 5, 7});
+      for (const int rows : {1, 3, 17, 33})
+        for (const int units : {1, 3, 17, 33, 257})
+          expect_matches_reference(type, layout, rows, {units});
+    for (const int rows : {16, 48})
+      expect_matches_reference(type, Layout::nchw16n, rows, {3, 5, 7});
   }
 }
 
@@ -67,13 +70,13 @@ TEST(Elementwise, DerivativesMatchDifferences) {
   }
 }
 
-TEST(Elementwise, TwinDerivativesMatchDifferences) {
+TEST(Elementwise, ReferenceDerivativesMatchDifferences) {
   for (const LayerType type : kTypes)
     for (const double x : {-3.1, -0.7, 0.2, 2.5}) {
       const auto f = [&](const std::vector<double>& at) {
         return reference::elementwise(type, at[0]);
       };
-      EXPECT_NEAR(reference::elementwise_slope(type, x), test::central_differences(f, {x})[0],
+      EXPECT_NEAR(reference::elementwise_derivative(type, x), test::central_differences(f, {x})[0],
                   1e-8);
     }
 }
@@ -81,9 +84,8 @@ TEST(Elementwise, TwinDerivativesMatchDifferences) {
 // Python: torch.nn.functional.gelu(torch.tensor([-3.0, -0.5, 0.0, 1.0, 4.0]))
 TEST(Elementwise, GeluIsPyTorchsExactOne) {
   const std::vector<float> expected = {-0.00405023f, -0.15426877f, 0.0f, 0.84134471f, 3.99987364f};
-  const Activation x =
-      test::make_activation({5}, Layout::rows, 1, {-3.0f, -0.5f, 0.0f, 1.0f, 4.0f});
-  const Activation y = test::filled_activation({5}, Layout::rows, 1, 777);
+  const Activation x = test::make_activation({5}, Layout::nc, 1, {-3.0f, -0.5f, 0.0f, 1.0f, 4.0f});
+  const Activation y = test::filled_activation({5}, Layout::nc, 1, 777);
   const ExecSpace exec;
   make_elementwise(spec_of(LayerType::gelu), {5})->forward(exec, {}, x, y);
   exec.fence("test: read y");
@@ -94,8 +96,8 @@ TEST(Elementwise, GeluIsPyTorchsExactOne) {
 TEST(Elementwise, NanStaysNanAndSaturationStaysFinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const LayerType type : kTypes) {
-    const Activation x = test::make_activation({3}, Layout::rows, 1, {nan, -200.0f, 200.0f});
-    const Activation y = test::filled_activation({3}, Layout::rows, 1, 777);
+    const Activation x = test::make_activation({3}, Layout::nc, 1, {nan, -200.0f, 200.0f});
+    const Activation y = test::filled_activation({3}, Layout::nc, 1, 777);
     const ExecSpace exec;
     make_elementwise(spec_of(type), {3})->forward(exec, {}, x, y);
     exec.fence("test: read y");
@@ -114,13 +116,13 @@ TEST(Elementwise, EveryFloatInUseIsWrittenPaddingIncluded) {
     exec.fence("test: read y");
     const std::vector<float> raw = test::to_vector(y.data);
     for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(raw[static_cast<std::size_t>(i)], 0.5f);
-    EXPECT_EQ(raw[static_cast<std::size_t>(y.size())], 777.0f) << "and nothing behind them";
+    EXPECT_EQ(raw[static_cast<std::size_t>(y.size())], 777.0f) << "and nothing after them";
   }
 }
 
 TEST(Elementwise, ReluWorksInPlace) {
   const std::vector<float> inputs = test::random_values(4000, 5);
-  const Activation x = test::make_activation({4000}, Layout::rows, 1, inputs);
+  const Activation x = test::make_activation({4000}, Layout::nc, 1, inputs);
   const ExecSpace exec;
   make_elementwise(spec_of(LayerType::relu), {4000})->forward(exec, {}, x, x);
   exec.fence("test: read x");

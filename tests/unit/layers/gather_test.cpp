@@ -12,9 +12,9 @@ namespace {
 
 constexpr int kSamples = 50;
 
-std::vector<std::int64_t> scattered_samples(int slots) {
+std::vector<std::int64_t> scattered_samples(int rows) {
   std::vector<std::int64_t> samples;
-  for (int s = 0; s < slots; ++s) samples.push_back(s % 5 == 4 ? -1 : (s * 37 + 11) % kSamples);
+  for (int s = 0; s < rows; ++s) samples.push_back(s % 5 == 4 ? -1 : (s * 37 + 11) % kSamples);
   return samples;
 }
 
@@ -26,11 +26,11 @@ std::vector<std::uint8_t> random_bytes(int units) {
   return bytes;
 }
 
-void expect_images(Layout layout, int slots, int units) {
-  SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(units) + " units");
+void expect_images(Layout layout, int rows, int units) {
+  SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(units) + " units");
   const std::vector<std::uint8_t> bytes = random_bytes(units);
-  const std::vector<std::int64_t> samples = scattered_samples(slots);
-  const Activation y = test::filled_activation({units}, layout, slots, 777);
+  const std::vector<std::int64_t> samples = scattered_samples(rows);
+  const Activation y = test::filled_activation({units}, layout, rows, 777);
   const ExecSpace exec;
   gather_images(exec, test::to_view(bytes), test::to_view(samples), y);
   exec.fence("test: read y");
@@ -40,15 +40,15 @@ void expect_images(Layout layout, int slots, int units) {
   EXPECT_EQ(test::to_vector(y.data)[static_cast<std::size_t>(y.size())], 777.0f);
 }
 
-TEST(Gather, ImagesMatchTheTwinOnOddSizes) {
+TEST(Gather, ImagesMatchTheReferenceOnOddSizes) {
   for (const int units : {1, 3, 16, 17, 33, 257, 784}) {
-    for (const int slots : {1, 3, 17, 33})
-      for (const Layout layout : test::flat_layouts()) expect_images(layout, slots, units);
-    for (const int slots : {16, 48}) expect_images(Layout::lanes, slots, units);
+    for (const int rows : {1, 3, 17, 33})
+      for (const Layout layout : test::flat_layouts()) expect_images(layout, rows, units);
+    for (const int rows : {16, 48}) expect_images(Layout::nchw16n, rows, units);
   }
 }
 
-TEST(Gather, ValuesMatchTheTwin) {
+TEST(Gather, ValuesMatchTheReference) {
   for (const Layout layout : test::all_layouts()) {
     const auto data = test::random_values(kSamples * 33, 4);
     const std::vector<std::int64_t> samples = scattered_samples(32);
@@ -75,7 +75,7 @@ TEST(Gather, EveryByteIsDividedBy255AsInFloat) {
 }
 
 TEST(Gather, DataOfAnotherShapeIsRefused) {
-  const Activation y = test::filled_activation({7}, Layout::rows, 2, 0);
+  const Activation y = test::filled_activation({7}, Layout::nc, 2, 0);
   EXPECT_THROW(gather_values(ExecSpace(), FloatView("test::data", 20),
                              test::to_view(std::vector<std::int64_t>(2, 0)), y),
                std::exception);

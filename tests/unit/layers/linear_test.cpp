@@ -27,7 +27,7 @@ struct Size {
 
 class LinearLayer : public ::testing::TestWithParam<Size> {};
 
-TEST_P(LinearLayer, AgreesWithItsTwin) {
+TEST_P(LinearLayer, AgreesWithItsReference) {
   const auto [samples, in, out, block] = GetParam();
   const auto x = random_values(static_cast<std::size_t>(samples) * in, 1);
   const auto dy = random_values(static_cast<std::size_t>(samples) * out, 2);

@@ -14,11 +14,11 @@
 namespace quern {
 namespace {
 
-constexpr int kSlots = 48;
+constexpr int kRows = 48;
 
 // Few different values, so that windows have ties.
 std::vector<float> inputs_with_ties(const Shape& shape) {
-  auto values = test::random_values(static_cast<std::size_t>(kSlots * shape.units()), 1, -3, 3);
+  auto values = test::random_values(static_cast<std::size_t>(kRows * shape.units()), 1, -3, 3);
   for (float& value : values) value = std::floor(value);
   return values;
 }
@@ -28,14 +28,14 @@ struct Result {
   std::vector<float> dx;
 };
 
-Result run(MaxPool2d& layer, int slots, const std::vector<float>& inputs,
-           const std::vector<float>& slopes) {
+Result run(MaxPool2d& layer, int rows, const std::vector<float>& inputs,
+           const std::vector<float>& gradients) {
   const Shape in = layer.input_shape();
   const Shape out = layer.output_shape();
-  const Activation x = test::make_activation(in, Layout::lanes, slots, inputs);
-  const Activation dy = test::make_activation(out, Layout::lanes, slots, slopes);
-  const Activation y = test::filled_activation(out, Layout::lanes, slots, 777);
-  const Activation dx = test::filled_activation(in, Layout::lanes, slots, 777);
+  const Activation x = test::make_activation(in, Layout::nchw16n, rows, inputs);
+  const Activation dy = test::make_activation(out, Layout::nchw16n, rows, gradients);
+  const Activation y = test::filled_activation(out, Layout::nchw16n, rows, 777);
+  const Activation dx = test::filled_activation(in, Layout::nchw16n, rows, 777);
   const ExecSpace exec;
   layer.forward(exec, {}, x, y);
   layer.backward(exec, {}, x, y, dy, dx);
@@ -43,23 +43,23 @@ Result run(MaxPool2d& layer, int slots, const std::vector<float>& inputs,
   return {test::values_of(y), test::values_of(dx)};
 }
 
-TEST(MaxPool2d, MatchesTheTwinTiesIncluded) {
+TEST(MaxPool2d, MatchesTheReferenceTiesIncluded) {
   for (const test::PoolCase& pool : test::kPoolCases) {
     SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
     MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
     const int units = pool.input.units();
     const int out_units = layer.output_shape().units();
     const std::vector<float> inputs = inputs_with_ties(pool.input);
-    const std::vector<float> slopes =
-        test::random_values(static_cast<std::size_t>(kSlots * out_units), 2);
-    const Result result = run(layer, kSlots, inputs, slopes);
-    for (int s = 0; s < kSlots; ++s) {
+    const std::vector<float> gradients =
+        test::random_values(static_cast<std::size_t>(kRows * out_units), 2);
+    const Result result = run(layer, kRows, inputs, gradients);
+    for (int s = 0; s < kRows; ++s) {
       const std::vector<float> x = test::sample_of(inputs, units, s);
       EXPECT_EQ(test::sample_of(result.y, out_units, s),
                 reference::max_pool2d(pool.input, pool.size, pool.stride, x));
       EXPECT_EQ(test::sample_of(result.dx, units, s),
                 reference::max_pool2d_backward(pool.input, pool.size, pool.stride, x,
-                                               test::sample_of(slopes, out_units, s)));
+                                               test::sample_of(gradients, out_units, s)));
     }
   }
 }

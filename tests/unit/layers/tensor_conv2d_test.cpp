@@ -25,7 +25,7 @@ using test::relative_difference;
 struct Case {
   ConvShape shape;
   int blocks;
-  int block_slots;
+  int block_rows;
 };
 
 ConvShape conv_shape(int channels, int height, int width, int out, int kernel, int stride) {
@@ -42,7 +42,7 @@ struct Operands {
 };
 
 Operands random_operands(const Case& c) {
-  const auto groups = static_cast<std::size_t>(c.blocks * c.block_slots / kLanes);
+  const auto groups = static_cast<std::size_t>(c.blocks * c.block_rows / kLanes);
   return {random_values(groups * c.shape.in_group(), 1),
           random_values(groups * c.shape.out_group(), 2),
           random_values(static_cast<std::size_t>(c.shape.taps()) * c.shape.out_channels, 3),
@@ -55,12 +55,12 @@ Operands transformed(Operands operands, const std::function<float(float)>& f) {
   return operands;
 }
 
-/// The results of all kernels of `precision`, behind each other.
+/// The results of all kernels of `precision`, one after the other.
 Values results(const Case& c, const Operands& operands, OperandPrecision precision) {
   const Conv2dKernels& kernels = device::conv2d_kernels(precision);
   const ConvShape& s = c.shape;
   const ExecSpace exec;
-  const int slots = c.blocks * c.block_slots;
+  const int batch_rows = c.blocks * c.block_rows;
   const FloatView x = make_view(operands.x);
   const FloatView dy = make_view(operands.dy);
   const FloatView weight = make_view(operands.weight);
@@ -76,22 +76,23 @@ Values results(const Case& c, const Operands& operands, OperandPrecision precisi
   kernels.pack_forward(exec, s, weight.data(), forward_weights.data());
   for (const bool relu : {false, true}) {
     const FloatView y = output(dy.extent(0));
-    kernels.forward(exec, s, slots, x.data(), forward_weights.data(), bias.data(), relu, y.data());
+    kernels.forward(exec, s, batch_rows, x.data(), forward_weights.data(), bias.data(), relu,
+                    y.data());
     append(y);
   }
   const FloatView gradient_weights("", static_cast<std::size_t>(kernels.gradient_floats(s)));
   kernels.pack_gradient(exec, s, weight.data(), gradient_weights.data());
-  for (const bool gated : {false, true}) {
+  for (const bool masked : {false, true}) {
     const FloatView dx = output(x.extent(0));
-    kernels.input_gradient(exec, s, slots, dy.data(), gradient_weights.data(),
-                           gated ? x.data() : nullptr, dx.data());
+    kernels.input_gradient(exec, s, batch_rows, dy.data(), gradient_weights.data(),
+                           masked ? x.data() : nullptr, dx.data());
     append(dx);
   }
-  // Of a larger batch, so that several partials remain.
-  const BlockSchedule schedule = make_block_schedule(1, 1 + c.blocks, c.blocks + 2, c.block_slots);
+  // Of a larger batch, so that several partial sums remain.
+  const BlockSchedule schedule = make_block_schedule(1, 1 + c.blocks, c.blocks + 2, c.block_rows);
   const std::int64_t stride = std::int64_t{s.taps()} * s.out_channels + 16;
-  const FloatView sums = output(static_cast<std::size_t>(stride * schedule.num_partials));
-  const FloatView workspace("", static_cast<std::size_t>(kernels.workspace_floats(s, slots)));
+  const FloatView sums = output(static_cast<std::size_t>(stride * schedule.num_partial_sums));
+  const FloatView workspace("", static_cast<std::size_t>(kernels.workspace_floats(s, batch_rows)));
   kernels.weight_gradient(exec, s, schedule, x.data(), dy.data(), {sums, stride}, 0, workspace);
   append(sums);
   return all;
@@ -132,18 +133,18 @@ INSTANTIATE_TEST_SUITE_P(
                                          Case{conv_shape(3, 13, 12, 17, 4, 3), 1, 48},
                                          Case{conv_shape(33, 4, 9, 67, 2, 2), 5, 16}),
                        kBoth));
-/// The weight gradient of the blocks [first, last), one partial.
+/// The weight gradient of the blocks [first, last), one partial sum.
 Values weight_gradient(const Case& c, const Operands& operands, OperandPrecision precision,
                        int first, int last) {
   const Conv2dKernels& kernels = device::conv2d_kernels(precision);
-  const BlockSchedule schedule = make_block_schedule(first, last, c.blocks, c.block_slots);
-  EXPECT_EQ(schedule.num_partials, 1);
-  const std::int64_t groups = first * c.block_slots / kLanes;
+  const BlockSchedule schedule = make_block_schedule(first, last, c.blocks, c.block_rows);
+  EXPECT_EQ(schedule.num_partial_sums, 1);
+  const std::int64_t groups = first * c.block_rows / kLanes;
   const FloatView x = make_view(operands.x);
   const FloatView dy = make_view(operands.dy);
   const FloatView sums = make_view(operands.weight);
   const FloatView workspace(
-      "", static_cast<std::size_t>(kernels.workspace_floats(c.shape, schedule.slots())));
+      "", static_cast<std::size_t>(kernels.workspace_floats(c.shape, schedule.rows())));
   kernels.weight_gradient(ExecSpace(), c.shape, schedule, x.data() + groups * c.shape.in_group(),
                           dy.data() + groups * c.shape.out_group(), {sums, 0}, 0, workspace);
   return read(sums, 0, sums.extent(0));

@@ -11,7 +11,7 @@ namespace quern {
 namespace {
 
 struct Case {
-  int first, last, total, block_slots, columns, slot_stride;
+  int first, last, total, block_rows, columns, row_stride;
 };
 
 // Values of very different size, so that another order of additions gives other bits.
@@ -23,49 +23,50 @@ std::vector<float> uneven_values(std::size_t count) {
 
 class BlockSum : public testing::TestWithParam<Case> {};
 
-// The columns of rows [slots, c.slot_stride] in panels.
-FloatView panels_of(const std::vector<float>& rows, int slots, const Case& c) {
-  std::vector<float> values(static_cast<std::size_t>(slots * round_up_to_lanes(c.columns)), 777.0f);
-  const Matrix panels = in_panels(values.data(), slots, c.columns);
-  for (int s = 0; s < slots; ++s)
+// The columns of values [rows, c.row_stride] in panels.
+FloatView panels_of(const std::vector<float>& rows, int num_rows, const Case& c) {
+  std::vector<float> values(static_cast<std::size_t>(num_rows * round_up_to_lanes(c.columns)),
+                            777.0f);
+  const Matrix panels = in_panels(values.data(), num_rows, c.columns);
+  for (int s = 0; s < num_rows; ++s)
     for (int column = 0; column < c.columns; ++column)
       panels.data[panels.place(s, column)] =
-          rows[static_cast<std::size_t>(s * c.slot_stride + column)];
+          rows[static_cast<std::size_t>(s * c.row_stride + column)];
   return test::to_view(values);
 }
 
-TEST_P(BlockSum, HasTheBitsOfTheTwin) {
+TEST_P(BlockSum, HasTheBitsOfTheReference) {
   const Case c = GetParam();
-  const BlockSchedule schedule = make_block_schedule(c.first, c.last, c.total, c.block_slots);
-  const BlockTree::Walk walk = BlockTree(c.total).walk_blocks(c.first, c.last);
+  const BlockSchedule schedule = make_block_schedule(c.first, c.last, c.total, c.block_rows);
+  const BlockTree::Traversal traversal = BlockTree(c.total).traverse_blocks(c.first, c.last);
   const std::vector<float> values =
-      uneven_values(static_cast<std::size_t>(schedule.slots() * c.slot_stride));
+      uneven_values(static_cast<std::size_t>(schedule.rows() * c.row_stride));
   constexpr int offset = 5;
   const std::int64_t stride = c.columns + offset + 3;
-  GradientPartials partials{
-      FloatView("test::partials", static_cast<std::size_t>(stride * schedule.num_partials)),
+  GradientSums partial_sums{
+      FloatView("test::partial_sums", static_cast<std::size_t>(stride * schedule.num_partial_sums)),
       stride};
   const FloatView rows = test::to_view(values);
   const auto sum = [&](const ConstMatrix& matrix) {
-    Kokkos::deep_copy(partials.data, 777.0f);
+    Kokkos::deep_copy(partial_sums.data, 777.0f);
     const ExecSpace exec;
-    block_tree_sum(exec, "quern::linalg::test_sum", schedule, matrix, partials, offset);
+    block_tree_sum(exec, "quern::linalg::test_sum", schedule, matrix, partial_sums, offset);
     exec.fence("test: read sums");
-    return test::to_vector(partials.data);
+    return test::to_vector(partial_sums.data);
   };
-  const std::vector<float> sums = sum({rows.data(), schedule.slots(), c.columns, c.slot_stride});
+  const std::vector<float> sums = sum({rows.data(), schedule.rows(), c.columns, c.row_stride});
   if (!runs_device_kernels()) {
-    const FloatView panels = panels_of(values, schedule.slots(), c);
-    EXPECT_EQ(sum(in_panels<const float>(panels.data(), schedule.slots(), c.columns)), sums);
+    const FloatView panels = panels_of(values, schedule.rows(), c);
+    EXPECT_EQ(sum(in_panels<const float>(panels.data(), schedule.rows(), c.columns)), sums);
   }
   std::vector<float> expected(sums.size(), 777.0f);
   for (int column = 0; column < c.columns; ++column) {
-    std::vector<float> slots;
-    for (int s = 0; s < schedule.slots(); ++s)
-      slots.push_back(values[static_cast<std::size_t>(s * c.slot_stride + column)]);
+    std::vector<float> of_column;
+    for (int s = 0; s < schedule.rows(); ++s)
+      of_column.push_back(values[static_cast<std::size_t>(s * c.row_stride + column)]);
     const auto roots =
-        reference::block_tree_sum(walk, static_cast<std::size_t>(c.block_slots), slots);
-    ASSERT_EQ(roots.size(), static_cast<std::size_t>(schedule.num_partials));
+        reference::block_tree_sum(traversal, static_cast<std::size_t>(c.block_rows), of_column);
+    ASSERT_EQ(roots.size(), static_cast<std::size_t>(schedule.num_partial_sums));
     for (std::size_t p = 0; p < roots.size(); ++p)
       expected[p * static_cast<std::size_t>(stride) + offset + static_cast<std::size_t>(column)] =
           roots[p];
@@ -81,22 +82,23 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, BlockSum,
                                          // 23 sums at once: left and right of the tree's middle
                                          Case{4097, 8194, 12291, 1, 3, 16}));
 
-TEST(BlockSum, OneSlotBlocksAreThePlainTree) {
+TEST(BlockSum, OneRowBlocksAreThePlainTree) {
   // ((1e8 + 1) + (-1e8 + 1)) in float is 0; from left to right it would be 1.
   const BlockSchedule schedule = make_block_schedule(0, 4, 4, 1);
-  const GradientPartials partials{FloatView("test::partials", 1), 1};
+  const GradientSums partial_sums{FloatView("test::partial_sums", 1), 1};
   const ExecSpace exec;
   const FloatView values = test::to_view<float>({1e8f, 1, -1e8f, 1});
-  block_tree_sum(exec, "quern::linalg::test_sum", schedule, {values.data(), 4, 1, 1}, partials, 0);
+  block_tree_sum(exec, "quern::linalg::test_sum", schedule, {values.data(), 4, 1, 1}, partial_sums,
+                 0);
   exec.fence("test: read sum");
-  EXPECT_EQ(test::to_vector(partials.data)[0], 0.0f);
+  EXPECT_EQ(test::to_vector(partial_sums.data)[0], 0.0f);
 }
 
 // Rows of 128 floats lie 144 apart: who allocates otherwise than allocate_activation() is refused.
 TEST(BlockSum, AnActivationBringsItsStride) {
   const BlockSchedule schedule = make_block_schedule(0, 2, 2, 2);
-  const int partials_of = schedule.num_partials;
-  for (const Layout layout : {Layout::rows, flat_layout()}) {
+  const int num_partial_sums = schedule.num_partial_sums;
+  for (const Layout layout : {Layout::nc, flat_layout()}) {
     for (const int units : {3, 112, 128}) {
       Activation values = allocate_activation("test::values", Shape{units}, layout, 6);
       Kokkos::deep_copy(values.data, 777.0f);  // what lies beside the values does not count
@@ -106,28 +108,29 @@ TEST(BlockSum, AnActivationBringsItsStride) {
         for (int u = 0; u < units; ++u)
           host(static_cast<std::size_t>(at(s, u))) = static_cast<float>(1000 * s + u);
       Kokkos::deep_copy(values.data, host);
-      const GradientPartials partials{
-          FloatView("test::partials", static_cast<std::size_t>(partials_of * units)), units};
+      const GradientSums partial_sums{
+          FloatView("test::partial_sums", static_cast<std::size_t>(num_partial_sums * units)),
+          units};
       const ExecSpace exec;
-      block_tree_sum(exec, "quern::linalg::test_sum", schedule, values, partials, 0);
+      block_tree_sum(exec, "quern::linalg::test_sum", schedule, values, partial_sums, 0);
       exec.fence("test: read sum");
-      const std::vector<float> sums = test::to_vector(partials.data);
+      const std::vector<float> sums = test::to_vector(partial_sums.data);
       for (int u = 0; u < units; ++u)
         EXPECT_EQ(sums[static_cast<std::size_t>(u)], static_cast<float>(6000 + 4 * u)) << units;
     }
   }
-  Activation short_one{FloatView("test::values", 4 * 128), Shape{128}, Layout::rows, 4};
+  Activation short_one{FloatView("test::values", 4 * 128), Shape{128}, Layout::nc, 4};
   EXPECT_THROW(block_tree_sum(ExecSpace(), "quern::linalg::test_sum", schedule, short_one,
-                              {FloatView("test::partials", 128), 128}, 0),
+                              {FloatView("test::partial_sums", 128), 128}, 0),
                std::exception);
 }
 
 TEST(BlockSum, TooFewValuesAreRefused) {
   const BlockSchedule schedule = make_block_schedule(0, 4, 4, 2);
-  const GradientPartials partials{FloatView("test::partials", 4), 4};
+  const GradientSums partial_sums{FloatView("test::partial_sums", 4), 4};
   const FloatView values("test::values", 7);
   EXPECT_THROW(block_tree_sum(ExecSpace(), "quern::linalg::test_sum", schedule,
-                              {values.data(), 7, 1, 1}, partials, 0),
+                              {values.data(), 7, 1, 1}, partial_sums, 0),
                std::exception);
 }
 

@@ -41,9 +41,9 @@ TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
   const FloatView b_t = make_view(std::vector<float>(static_cast<std::size_t>(k) * n));
   transpose(ExecSpace(), "quern::test::transpose", {b_t.data(), n, k, k}, {b.data(), k, n, n});
   const FloatView bias = make_view(random_values(static_cast<std::size_t>(n), 3));
-  const FloatView gate = make_view(random_values(static_cast<std::size_t>(m) * row, 4));
+  const FloatView mask = make_view(random_values(static_cast<std::size_t>(m) * row, 4));
   for (const Epilogue& epilogue :
-       {Epilogue{}, Epilogue{bias.data(), true, nullptr}, Epilogue{nullptr, false, gate.data()}}) {
+       {Epilogue{}, Epilogue{bias.data(), true, nullptr}, Epilogue{nullptr, false, mask.data()}}) {
     const auto run = [&](const auto& product) {
       const FloatView c = make_view(std::vector<float>(static_cast<std::size_t>(m) * row, 7.0f));
       product(Matrix{c.data(), m, n, row});
@@ -95,40 +95,40 @@ TEST_P(DeviceProducts, BitsDoNotDependOnTilesAndTeams) {
 TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
   QUERN_SKIP_WITHOUT_FMA();
   const auto [m, n, k] = GetParam();
-  for (const int block_slots : {3, 16, 20}) {
-    const int blocks = (k + block_slots - 1) / block_slots;
-    const auto slots = static_cast<std::size_t>(blocks * block_slots);
-    const FloatView a = make_view(random_values(slots * m, 4));
-    const FloatView b = make_view(random_values(slots * n, 5));
-    // Of a larger batch, so that several partials remain.
-    const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_slots);
+  for (const int block_rows : {3, 16, 20}) {
+    const int blocks = (k + block_rows - 1) / block_rows;
+    const auto num_rows = static_cast<std::size_t>(blocks * block_rows);
+    const FloatView a = make_view(random_values(num_rows * m, 4));
+    const FloatView b = make_view(random_values(num_rows * n, 5));
+    // Of a larger batch, so that several partial sums remain.
+    const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
     const std::int64_t stride = static_cast<std::int64_t>(m) * n + 16;
-    const auto size = static_cast<std::size_t>(stride * schedule.num_partials);
+    const auto size = static_cast<std::size_t>(stride * schedule.num_partial_sums);
     const auto run = [&](const auto& product) {
       const FloatView out = make_view(std::vector<float>(size, 7.0f));
-      product(ExecSpace(), "quern::test::multiply_blocks", schedule, GradientPartials{out, stride},
-              GradientPlace{16, n}, ConstMatrix{a.data(), static_cast<int>(slots), m, m},
-              ConstMatrix{b.data(), static_cast<int>(slots), n, n});
+      product(ExecSpace(), "quern::test::multiply_blocks", schedule, GradientSums{out, stride},
+              GradientPlace{16, n}, ConstMatrix{a.data(), static_cast<int>(num_rows), m, m},
+              ConstMatrix{b.data(), static_cast<int>(num_rows), n, n});
       return read(out, 0, size);
     };
-    EXPECT_EQ(run(multiply_blocks), run(device::multiply_blocks)) << block_slots;
+    EXPECT_EQ(run(multiply_blocks), run(device::multiply_blocks)) << block_rows;
   }
 }
 
 TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
   QUERN_SKIP_WITHOUT_FMA();
   const auto [m, n, k] = GetParam();
-  const int block_slots = 4;
-  const int blocks = (k + block_slots - 1) / block_slots;
-  const auto slots = static_cast<std::size_t>(blocks * block_slots);
-  const FloatView a = make_view(random_values(slots * m, 4));
-  const FloatView b = make_view(random_values(slots * n, 5));
-  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_slots);
-  const std::int64_t sums = std::int64_t{m} * n + 3;  // behind the product and a gap
+  const int block_rows = 4;
+  const int blocks = (k + block_rows - 1) / block_rows;
+  const auto num_rows = static_cast<std::size_t>(blocks * block_rows);
+  const FloatView a = make_view(random_values(num_rows * m, 4));
+  const FloatView b = make_view(random_values(num_rows * n, 5));
+  const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
+  const std::int64_t sums = std::int64_t{m} * n + 3;  // after the product and a gap
   const std::int64_t stride = sums + n + 5;
-  const auto size = static_cast<std::size_t>(stride * schedule.num_partials);
-  const ConstMatrix left{a.data(), static_cast<int>(slots), m, m};
-  const ConstMatrix right{b.data(), static_cast<int>(slots), n, n};
+  const auto size = static_cast<std::size_t>(stride * schedule.num_partial_sums);
+  const ConstMatrix left{a.data(), static_cast<int>(num_rows), m, m};
+  const ConstMatrix right{b.data(), static_cast<int>(num_rows), n, n};
   const FloatView apart = make_view(std::vector<float>(size, 7.0f));
   multiply_blocks(ExecSpace(), "quern::test::multiply", schedule, {apart, stride}, {0, n}, left,
                   right);
@@ -148,10 +148,10 @@ template <int Threads>
 std::vector<float> column_sums(const BlockSchedule& schedule, const FloatView& values, int stride,
                                int columns) {
   const std::int64_t partial = columns + 3;
-  const auto size = static_cast<std::size_t>(partial * schedule.num_partials);
+  const auto size = static_cast<std::size_t>(partial * schedule.num_partial_sums);
   const FloatView sums = make_view(std::vector<float>(size, 7.0f));
-  const device::ColumnSums<Threads> kernel{device::walk_of(schedule),
-                                           schedule.block_slots,
+  const device::ColumnSums<Threads> kernel{device::traversal_of(schedule),
+                                           schedule.block_rows,
                                            values.data(),
                                            stride,
                                            columns,
@@ -166,13 +166,13 @@ TEST(DeviceBlockSum, HasTheHostsBits) {
     for (const int blocks : {1, 7, 8, 19}) {
       const int stride = columns + 1;
       const BlockSchedule schedule = make_block_schedule(2, 2 + blocks, blocks + 3, 5);
-      const auto slots = static_cast<std::size_t>(schedule.slots());
-      const FloatView values = make_view(random_values(slots * stride, 6));
+      const auto num_rows = static_cast<std::size_t>(schedule.rows());
+      const FloatView values = make_view(random_values(num_rows * stride, 6));
       const std::int64_t partial = columns + 3;
-      const auto size = static_cast<std::size_t>(partial * schedule.num_partials);
+      const auto size = static_cast<std::size_t>(partial * schedule.num_partial_sums);
       const FloatView sums = make_view(std::vector<float>(size, 7.0f));
       block_tree_sum(ExecSpace(), "quern::test::block_sum", schedule,
-                     {values.data(), schedule.slots(), columns, stride}, {sums, partial}, 0);
+                     {values.data(), schedule.rows(), columns, stride}, {sums, partial}, 0);
       const auto expected = read(sums, 0, size);
       EXPECT_EQ(expected, column_sums<1>(schedule, values, stride, columns));
       if (ExecSpace().concurrency() < 2) continue;

@@ -33,7 +33,7 @@ struct Size {
 
 class Gemm : public ::testing::TestWithParam<Size> {};
 
-TEST_P(Gemm, AgreesWithItsTwinAndLeavesThePaddingAlone) {
+TEST_P(Gemm, AgreesWithItsReferenceAndLeavesThePaddingAlone) {
   const auto [m, n, k] = GetParam();
   const auto a = random_values(static_cast<std::size_t>(m) * k, 1);
   const auto b = random_values(static_cast<std::size_t>(k) * n, 2);
@@ -67,10 +67,10 @@ TEST_P(Gemm, EpilogueIsWhatItsStepsAreOneByOne) {
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
   const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
   const auto bias = random_values(static_cast<std::size_t>(n), 3);
-  auto gate = random_values(size, 4);
-  gate[0] = 0;
+  auto mask = random_values(size, 4);
+  mask[0] = 0;
   const FloatView bias_view = make_view(bias);
-  const FloatView gate_view = make_view(gate);
+  const FloatView mask_view = make_view(mask);
   const auto run = [&](const Epilogue& epilogue) {
     const FloatView c = make_view(std::vector<float>(size));
     multiply(ExecSpace(), "quern::test::multiply", {c.data(), m, n, n}, {a.data(), m, k, k},
@@ -83,19 +83,19 @@ TEST_P(Gemm, EpilogueIsWhatItsStepsAreOneByOne) {
   EXPECT_EQ(run({bias_view.data()}), expected);
   for (std::size_t i = 0; i < size; ++i) expected[i] = expected[i] <= 0 ? 0 : expected[i];
   EXPECT_EQ(run({bias_view.data(), true}), expected);
-  for (std::size_t i = 0; i < size; ++i) expected[i] = gate[i] <= 0 ? 0 : expected[i];
-  EXPECT_EQ(run({bias_view.data(), true, gate_view.data()}), expected);
+  for (std::size_t i = 0; i < size; ++i) expected[i] = mask[i] <= 0 ? 0 : expected[i];
+  EXPECT_EQ(run({bias_view.data(), true, mask_view.data()}), expected);
 }
 
 TEST(GemmEpilogue, KeepsWhatIsNotANumber) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const FloatView a = make_view({nan, 1.0f});
   const FloatView b = make_view({1.0f});
-  const FloatView gate = make_view({nan, nan});
+  const FloatView mask = make_view({nan, nan});
   const FloatView c = make_view({7.0f, 7.0f});
   Epilogue epilogue;
   epilogue.relu = true;
-  epilogue.relu_gate = gate.data();
+  epilogue.relu_mask = mask.data();
   multiply(ExecSpace(), "quern::test::multiply", {c.data(), 2, 1, 1}, {a.data(), 2, 1, 1},
            {b.data(), 1, 1, 1}, epilogue);
   const auto values = read(c, 0, 2);
@@ -123,25 +123,25 @@ TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
 
 TEST_P(Gemm, BlockSumsFollowTheTree) {
   const auto [m, n, k] = GetParam();
-  const int block_slots = 3;
-  const int blocks = (k + block_slots - 1) / block_slots;
-  const int slots = blocks * block_slots;
-  const auto a = random_values(static_cast<std::size_t>(slots) * m, 4);
-  const auto b = random_values(static_cast<std::size_t>(slots) * n, 5);
+  const int block_rows = 3;
+  const int blocks = (k + block_rows - 1) / block_rows;
+  const int num_rows = blocks * block_rows;
+  const auto a = random_values(static_cast<std::size_t>(num_rows) * m, 4);
+  const auto b = random_values(static_cast<std::size_t>(num_rows) * n, 5);
   const FloatView a_view = make_view(a);
   const FloatView b_view = make_view(b);
   const std::size_t size = static_cast<std::size_t>(m) * n;
 
-  // One rank owns everything; or the tree is cut behind the first third.
-  const auto run = [&](int first, int last, std::vector<std::vector<float>>* partials) {
-    const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_slots);
+  // One rank owns everything; or the tree is cut after the first third.
+  const auto run = [&](int first, int last, std::vector<std::vector<float>>* partial_sums) {
+    const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_rows);
     const std::int64_t stride = static_cast<std::int64_t>(size) + 16;
-    const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partials + 1)));
+    const FloatView out = make_view(std::vector<float>(stride * (schedule.num_partial_sums + 1)));
     multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride}, {16, n},
-                    {a_view.data() + first * block_slots * m, schedule.slots(), m, m},
-                    {b_view.data() + first * block_slots * n, schedule.slots(), n, n});
-    for (int p = 0; p < schedule.num_partials; ++p) {
-      partials->push_back(read(out, 16 + p * stride, size));
+                    {a_view.data() + first * block_rows * m, schedule.rows(), m, m},
+                    {b_view.data() + first * block_rows * n, schedule.rows(), n, n});
+    for (int p = 0; p < schedule.num_partial_sums; ++p) {
+      partial_sums->push_back(read(out, 16 + p * stride, size));
     }
   };
   std::vector<std::vector<float>> whole;
@@ -152,16 +152,16 @@ TEST_P(Gemm, BlockSumsFollowTheTree) {
   run(cut, blocks, &pieces);
 
   ASSERT_EQ(whole.size(), 1u);
-  std::vector<float> a_t(static_cast<std::size_t>(m) * slots);
-  for (int s = 0; s < slots; ++s) {
-    for (int i = 0; i < m; ++i) a_t[i * slots + s] = a[s * m + i];
+  std::vector<float> a_t(static_cast<std::size_t>(m) * num_rows);
+  for (int s = 0; s < num_rows; ++s) {
+    for (int i = 0; i < m; ++i) a_t[i * num_rows + s] = a[s * m + i];
   }
-  expect_close(reference::multiply(m, n, slots, a_t, b, {}), whole[0], slots);
+  expect_close(reference::multiply(m, n, num_rows, a_t, b, {}), whole[0], num_rows);
 
   const BlockTree tree(blocks);
-  std::vector<TreeNode> nodes = tree.walk_blocks(0, cut).remain;
-  for (const TreeNode& node : tree.walk_blocks(cut, blocks).remain) nodes.push_back(node);
-  const auto merges = tree.walk_nodes(nodes).merges;
+  std::vector<TreeNode> nodes = tree.traverse_blocks(0, cut).roots;
+  for (const TreeNode& node : tree.traverse_blocks(cut, blocks).roots) nodes.push_back(node);
+  const auto merges = tree.traverse_nodes(nodes).merges;
   std::vector<std::vector<float>> stack;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     stack.push_back(pieces[p]);
@@ -227,13 +227,13 @@ TEST_P(GemmInPanels, ProductHasTheBitsOfRowMajor) {
 TEST_P(GemmInPanels, BlockSumsHaveTheBitsOfRowMajor) {
   const auto [m, n, k] = GetParam();
   const BlockSchedule schedule = make_block_schedule(0, k, k, 2);
-  const int slots = schedule.slots();
-  const auto a = random_values(static_cast<std::size_t>(slots) * m, 4);
-  const auto b = random_values(static_cast<std::size_t>(slots) * n, 5);
+  const int num_rows = schedule.rows();
+  const auto a = random_values(static_cast<std::size_t>(num_rows) * m, 4);
+  const auto b = random_values(static_cast<std::size_t>(num_rows) * n, 5);
   const FloatView a_rows = make_view(a);
   const FloatView b_rows = make_view(b);
-  const FloatView a_panels = panels_of(a, slots, m);
-  const FloatView b_panels = panels_of(b, slots, n);
+  const FloatView a_panels = panels_of(a, num_rows, m);
+  const FloatView b_panels = panels_of(b, num_rows, n);
   const auto run = [&](const FloatView& gradient, const GradientPlace& place,
                        const ConstMatrix& left, const ConstMatrix& right) {
     multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {gradient, 0}, place,
@@ -241,11 +241,11 @@ TEST_P(GemmInPanels, BlockSumsHaveTheBitsOfRowMajor) {
   };
   const auto size = static_cast<std::size_t>(m) * n;
   const FloatView rows = make_view(std::vector<float>(size));
-  run(rows, {0, n}, {a_rows.data(), slots, m, m}, {b_rows.data(), slots, n, n});
+  run(rows, {0, n}, {a_rows.data(), num_rows, m, m}, {b_rows.data(), num_rows, n, n});
   const FloatView panels = panels_of(std::vector<float>(size), m, n);
   run(panels, {0, kLanes, std::int64_t{m} * kLanes},
-      in_panels<const float>(a_panels.data(), slots, m),
-      in_panels<const float>(b_panels.data(), slots, n));
+      in_panels<const float>(a_panels.data(), num_rows, m),
+      in_panels<const float>(b_panels.data(), num_rows, n));
   EXPECT_EQ(read(rows, 0, size), rows_of(panels, m, n));
 }
 

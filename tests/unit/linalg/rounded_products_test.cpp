@@ -58,7 +58,7 @@ TEST_P(RoundedProductsOf, WholeNumbersAreExact) {
   const FloatView b = make_view(whole_numbers(k, n, 2));
   const FloatView b_t = make_view(whole_numbers(n, k, 3));
   const FloatView bias = make_view(whole_numbers(1, n, 4));
-  const FloatView gate = make_view(whole_numbers(m, n, 5));
+  const FloatView mask = make_view(whole_numbers(m, n, 5));
   const auto written = [&, m = m, n = n](const auto& product) {
     const FloatView c = make_view(Values(static_cast<std::size_t>(m) * row_of(n), 7.0f));
     product(Matrix{c.data(), m, n, row_of(n)});
@@ -66,7 +66,7 @@ TEST_P(RoundedProductsOf, WholeNumbersAreExact) {
   };
   const ExecSpace exec;
   for (const Epilogue& epilogue :
-       {Epilogue{}, Epilogue{bias.data(), true, nullptr}, Epilogue{nullptr, false, gate.data()}}) {
+       {Epilogue{}, Epilogue{bias.data(), true, nullptr}, Epilogue{nullptr, false, mask.data()}}) {
     EXPECT_EQ(written([&, k = k](const Matrix& c) {
                 device::multiply(exec, "quern::test::multiply", c, matrix(a, c.rows, k),
                                  matrix(b, k, c.columns), epilogue);
@@ -88,21 +88,21 @@ TEST_P(RoundedProductsOf, WholeNumbersAreExact) {
 
 /// The sums of A^T B over blocks first .. last - 1 of `total`, without what is between the rows.
 Values block_sums(DenseProducts* products, const Size& size, int first, int last, int total,
-                  int block_slots, const Values& a_values, const Values& b_values) {
-  const BlockSchedule schedule = make_block_schedule(first, last, total, block_slots);
+                  int block_rows, const Values& a_values, const Values& b_values) {
+  const BlockSchedule schedule = make_block_schedule(first, last, total, block_rows);
   const FloatView a = make_view(a_values);
   const FloatView b = make_view(b_values);
   const std::int64_t stride = std::int64_t{size.m} * row_of(size.n) + 16;
   const FloatView out = make_view(
-      Values(static_cast<std::size_t>(stride * std::max(schedule.num_partials, 1)), 0.0f));
+      Values(static_cast<std::size_t>(stride * std::max(schedule.num_partial_sums, 1)), 0.0f));
   const GradientPlace place{16, row_of(size.n)};
   const FloatView workspace("", products ? static_cast<std::size_t>(products->workspace_floats(
-                                               size.m, row_of(size.n), schedule.slots()))
+                                               size.m, row_of(size.n), schedule.rows()))
                                          : 0);
-  const int begin = first * block_slots;
-  const ConstMatrix left{a.data() + begin * row_of(size.m), schedule.slots(), size.m,
+  const int begin = first * block_rows;
+  const ConstMatrix left{a.data() + begin * row_of(size.m), schedule.rows(), size.m,
                          row_of(size.m)};
-  const ConstMatrix right{b.data() + begin * row_of(size.n), schedule.slots(), size.n,
+  const ConstMatrix right{b.data() + begin * row_of(size.n), schedule.rows(), size.n,
                           row_of(size.n)};
   if (products)
     products->multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride},
@@ -131,15 +131,15 @@ TEST(RoundedProducts, KeepWhatIsNotANumber) {
 TEST_P(RoundedProductsOf, WholeNumbersInBlocksAreExact) {
   const auto& [size, precision] = GetParam();
   device::RoundedProducts products(precision);
-  for (const int block_slots : {3, 16, 40}) {
-    const int blocks = (size.k + block_slots - 1) / block_slots;
-    const Values a = whole_numbers((blocks + 1) * block_slots, size.m, 4);
-    const Values b = whole_numbers((blocks + 1) * block_slots, size.n, 5);
-    // Of a larger batch, so that several partials remain.
+  for (const int block_rows : {3, 16, 40}) {
+    const int blocks = (size.k + block_rows - 1) / block_rows;
+    const Values a = whole_numbers((blocks + 1) * block_rows, size.m, 4);
+    const Values b = whole_numbers((blocks + 1) * block_rows, size.n, 5);
+    // Of a larger batch, so that several partial sums remain.
     const auto sums = [&](DenseProducts* by) {
-      return block_sums(by, size, 1, 1 + blocks, blocks + 2, block_slots, a, b);
+      return block_sums(by, size, 1, 1 + blocks, blocks + 2, block_rows, a, b);
     };
-    EXPECT_EQ(sums(nullptr), sums(&products)) << block_slots;
+    EXPECT_EQ(sums(nullptr), sums(&products)) << block_rows;
   }
 }
 

@@ -29,53 +29,53 @@ std::vector<std::uint8_t> some_labels(int samples, int classes) {
   return values;
 }
 
-void expect_twin(const test::TestBatch& batch, int classes) {
+void expect_matches_reference(const test::TestBatch& batch, int classes) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + std::to_string(classes));
   CrossEntropy loss({classes});
   const std::vector<float> logits =
-      test::random_values(static_cast<std::size_t>(batch.slots() * classes), 1, -5, 5);
+      test::random_values(static_cast<std::size_t>(batch.rows() * classes), 1, -5, 5);
   const std::vector<std::uint8_t> wanted = some_labels(batch.samples, classes);
-  const Activation x = test::make_activation({classes}, flat_layout(), batch.slots(), logits, 900);
+  const Activation x = test::make_activation({classes}, flat_layout(), batch.rows(), logits, 900);
   const test::LossResult result = test::run_loss(loss, batch, x, labels(wanted));
 
-  const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
-  for (int s = 0; s < batch.slots(); ++s) {
-    const auto slot = static_cast<std::size_t>(s);
+  const std::vector<std::int64_t> samples = test::sample_of_row(batch);
+  for (int s = 0; s < batch.rows(); ++s) {
+    const auto row = static_cast<std::size_t>(s);
     const std::vector<float> dx = test::sample_of(result.d_prediction, classes, s);
-    if (samples[slot] < 0) {
+    if (samples[row] < 0) {
       EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
-      EXPECT_EQ(result.slot_values[2 * slot], 0);
-      EXPECT_EQ(result.slot_values[2 * slot + 1], 0);
+      EXPECT_EQ(result.row_values[2 * row], 0);
+      EXPECT_EQ(result.row_values[2 * row + 1], 0);
       continue;
     }
-    const std::vector<float> row = test::sample_of(logits, classes, s);
-    const std::vector<double> exact(row.begin(), row.end());
-    const std::size_t label = wanted[static_cast<std::size_t>(samples[slot])];
-    EXPECT_NEAR(result.slot_values[2 * slot], reference::cross_entropy(exact, label), 2e-6);
-    EXPECT_EQ(result.slot_values[2 * slot + 1], reference::is_correct(exact, label) ? 1 : 0);
-    const std::vector<double> slope = reference::cross_entropy_backward(exact, label);
+    const std::vector<float> floats = test::sample_of(logits, classes, s);
+    const std::vector<double> exact(floats.begin(), floats.end());
+    const std::size_t label = wanted[static_cast<std::size_t>(samples[row])];
+    EXPECT_NEAR(result.row_values[2 * row], reference::cross_entropy(exact, label), 2e-6);
+    EXPECT_EQ(result.row_values[2 * row + 1], reference::is_correct(exact, label) ? 1 : 0);
+    const std::vector<double> gradient = reference::cross_entropy_backward(exact, label);
     for (std::size_t v = 0; v < dx.size(); ++v)
-      EXPECT_NEAR(double{dx[v]} * batch.samples, slope[v], 1e-6);
+      EXPECT_NEAR(double{dx[v]} * batch.samples, gradient[v], 1e-6);
   }
   EXPECT_EQ(result.d_padding, 0);
-  EXPECT_EQ(result.sums, test::expected_sums(batch, result.slot_values));
+  EXPECT_EQ(result.sums, test::expected_sums(batch, result.row_values));
 }
 
-TEST(CrossEntropy, MatchesTheTwinOnOddSizes) {
+TEST(CrossEntropy, MatchesTheReferenceOnOddSizes) {
   for (const int classes : {1, 3, 10, 17, 33, 257}) {
-    expect_twin({1, 1, 1}, classes);
-    expect_twin({17, 3, 3}, classes);
-    expect_twin({33, 4, 16}, classes);
+    expect_matches_reference({1, 1, 1}, classes);
+    expect_matches_reference({17, 3, 3}, classes);
+    expect_matches_reference({33, 4, 16}, classes);
   }
 }
 
-TEST(CrossEntropy, TwinDerivativeMatchesDifferences) {
+TEST(CrossEntropy, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> logits = {0.3, -1.2, 2.0, 0.7};
   for (std::size_t label = 0; label < 4; ++label) {
-    const auto slope = reference::cross_entropy_backward(logits, label);
+    const auto gradient = reference::cross_entropy_backward(logits, label);
     const auto numeric = test::central_differences(
         [&](const std::vector<double>& x) { return reference::cross_entropy(x, label); }, logits);
-    for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(slope[v], numeric[v], 1e-9);
+    for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(gradient[v], numeric[v], 1e-9);
   }
 }
 
@@ -84,37 +84,37 @@ TEST(CrossEntropy, TwinDerivativeMatchesDifferences) {
 // l.mean().backward(); print(l, x.grad)
 TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
   const std::vector<float> losses = {1.00459695f, 200.0f, 0.75862366f};
-  const std::vector<float> slopes = {0.201249644f, 0.0100196293f, -0.211269259f,
-                                     0.333333343f, -0.333333343f, 0.0f,
-                                     0.156103522f, -0.177229822f, 0.021126315f};
+  const std::vector<float> gradients = {0.201249644f, 0.0100196293f, -0.211269259f,
+                                        0.333333343f, -0.333333343f, 0.0f,
+                                        0.156103522f, -0.177229822f, 0.021126315f};
   CrossEntropy loss({3});
   const test::TestBatch batch{3, 3, 3};
   const Activation x =
       test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
   const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
   for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_NEAR(result.slot_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], slopes[i], 1e-7);
+    EXPECT_NEAR(result.row_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], gradients[i], 1e-7);
 }
 
 TEST(CrossEntropy, OfEqualMaximaTheFirstCounts) {
   CrossEntropy loss({3});
   const Activation x = test::make_activation({3}, flat_layout(), 2, {3, 3, 1, 3, 3, 1});
   const test::LossResult result = test::run_loss(loss, {2, 2, 2}, x, labels({0, 1}));
-  EXPECT_EQ(result.slot_values[1], 1);
-  EXPECT_EQ(result.slot_values[3], 0);
+  EXPECT_EQ(result.row_values[1], 1);
+  EXPECT_EQ(result.row_values[3], 0);
 }
 
 TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
   CrossEntropy loss({10});
   const test::TestBatch batch{33, 4, 16};
   const Activation x = test::make_activation(
-      {10}, flat_layout(), batch.slots(),
-      test::random_values(static_cast<std::size_t>(batch.slots() * 10), 1, -5, 5));
+      {10}, flat_layout(), batch.rows(),
+      test::random_values(static_cast<std::size_t>(batch.rows() * 10), 1, -5, 5));
   const LossTarget target = labels(some_labels(33, 10));
   const test::LossResult train = test::run_loss(loss, batch, x, target);
   const test::LossResult evaluation = test::run_loss(loss, batch, x, target, LossMode::evaluate);
-  EXPECT_EQ(train.slot_values, evaluation.slot_values);
+  EXPECT_EQ(train.row_values, evaluation.row_values);
   EXPECT_EQ(train.sums, evaluation.sums);
 }
 
@@ -122,8 +122,8 @@ TEST(CrossEntropy, ALabelBeyondTheClassesMakesTheLossNan) {
   CrossEntropy loss({3});
   const Activation x = test::make_activation({3}, flat_layout(), 1, {1, 2, 3});
   const test::LossResult result = test::run_loss(loss, {1, 1, 1}, x, labels({255}));
-  EXPECT_TRUE(std::isnan(result.slot_values[0]));
-  EXPECT_EQ(result.slot_values[1], 0);
+  EXPECT_TRUE(std::isnan(result.row_values[0]));
+  EXPECT_EQ(result.row_values[1], 0);
   EXPECT_EQ(result.d_prediction, std::vector<float>(3, 0.0f));
 }
 
@@ -132,28 +132,28 @@ TEST(CrossEntropy, ALogitThatIsNotANumberMakesTheLossNan) {
   CrossEntropy loss({3});
   const Activation x = test::make_activation({3}, flat_layout(), 2, {nan, 1, 2, 1, 2, nan});
   const test::LossResult result = test::run_loss(loss, {2, 2, 2}, x, labels({1, 1}));
-  EXPECT_TRUE(std::isnan(result.slot_values[0]));
-  EXPECT_TRUE(std::isnan(result.slot_values[2]));
+  EXPECT_TRUE(std::isnan(result.row_values[0]));
+  EXPECT_TRUE(std::isnan(result.row_values[2]));
 }
 
-// A step that takes the slots in groups must not let them meet: each slot alone gives its bits.
-TEST(CrossEntropy, ASlotAloneGivesTheSameBits) {
+// A step that takes the rows in groups must not let them meet: each row alone gives its bits.
+TEST(CrossEntropy, ARowAloneGivesTheSameBits) {
   for (const int classes : {10, 33}) {
-    const int slots = 21;
+    const int rows = 21;
     const std::vector<float> logits =
-        test::random_values(static_cast<std::size_t>(slots * classes), 3, -9, 9);
-    const std::vector<std::uint8_t> wanted = some_labels(slots, classes);
+        test::random_values(static_cast<std::size_t>(rows * classes), 3, -9, 9);
+    const std::vector<std::uint8_t> wanted = some_labels(rows, classes);
     CrossEntropy loss({classes});
-    const Activation x = test::make_activation({classes}, flat_layout(), slots, logits);
-    const test::LossResult all = test::run_loss(loss, {slots, slots, slots}, x, labels(wanted));
-    for (int s = 0; s < slots; ++s) {
-      const auto slot = static_cast<std::size_t>(s);
-      const std::vector<float> row = test::sample_of(logits, classes, s);
-      const Activation one = test::make_activation({classes}, flat_layout(), 1, row);
+    const Activation x = test::make_activation({classes}, flat_layout(), rows, logits);
+    const test::LossResult all = test::run_loss(loss, {rows, rows, rows}, x, labels(wanted));
+    for (int s = 0; s < rows; ++s) {
+      const auto row = static_cast<std::size_t>(s);
+      const std::vector<float> floats = test::sample_of(logits, classes, s);
+      const Activation one = test::make_activation({classes}, flat_layout(), 1, floats);
       const test::LossResult alone =
-          test::run_loss(loss, {1, 1, 1}, one, labels({wanted[slot]}), LossMode::evaluate);
-      EXPECT_EQ(alone.slot_values[0], all.slot_values[2 * slot]);
-      EXPECT_EQ(alone.slot_values[1], all.slot_values[2 * slot + 1]);
+          test::run_loss(loss, {1, 1, 1}, one, labels({wanted[row]}), LossMode::evaluate);
+      EXPECT_EQ(alone.row_values[0], all.row_values[2 * row]);
+      EXPECT_EQ(alone.row_values[1], all.row_values[2 * row + 1]);
     }
   }
 }

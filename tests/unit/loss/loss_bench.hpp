@@ -11,10 +11,10 @@
 namespace quern::test {
 
 struct LossResult {
-  std::vector<float> slot_values;   ///< [slots, 2]
-  std::vector<float> d_prediction;  ///< [slots, units]
+  std::vector<float> row_values;    ///< [rows, 2]
+  std::vector<float> d_prediction;  ///< [rows, units]
   float d_padding = 0;
-  std::vector<float> sums;  ///< [partials, stride]
+  std::vector<float> sums;  ///< [partial sums, stride]
   Activation gradient;
 };
 
@@ -26,20 +26,20 @@ enum class LossMode { train, evaluate };
 inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation& prediction,
                            const LossTarget& target, LossMode mode = LossMode::train) {
   const StepContext step = make_test_step(batch);
-  loss.allocate(batch.slots());
-  const GradientPartials sums{
-      FloatView("test::sums", static_cast<std::size_t>(step.schedule.num_partials * kSumStride)),
-      kSumStride};
+  loss.allocate(batch.rows());
+  const GradientSums sums{FloatView("test::sums", static_cast<std::size_t>(
+                                                      step.schedule.num_partial_sums * kSumStride)),
+                          kSumStride};
   Kokkos::deep_copy(sums.data, 777.0f);
   LossResult result;
   if (mode == LossMode::train)
-    result.gradient = filled_activation(prediction.shape, prediction.layout, prediction.slots, 777);
+    result.gradient = filled_activation(prediction.shape, prediction.layout, prediction.rows, 777);
   const ExecSpace exec;
-  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_slot}, prediction, target,
+  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_row}, prediction, target,
                result.gradient, sums, kSumOffset);
   exec.fence("test: read results");
-  result.slot_values = to_vector(loss.slot_values());
-  result.slot_values.resize(static_cast<std::size_t>(batch.slots() * Loss::kColumns));
+  result.row_values = to_vector(loss.row_values());
+  result.row_values.resize(static_cast<std::size_t>(batch.rows() * Loss::kColumns));
   if (mode == LossMode::train) {
     result.d_prediction = values_of(result.gradient);
     result.d_padding = padding_of(result.gradient);
@@ -48,18 +48,18 @@ inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation&
   return result;
 }
 
-/// What `sums` must hold, from the slot values, by the twin of the block tree sum.
+/// What `sums` must hold, from the row values, by the reference block tree sum.
 inline std::vector<float> expected_sums(const TestBatch& batch,
-                                        const std::vector<float>& slot_values) {
-  const BlockTree::Walk walk =
-      BlockTree(batch.num_blocks() + 2).walk_blocks(1, 1 + batch.num_blocks());
-  std::vector<float> sums(walk.remain.size() * kSumStride, 777.0f);
+                                        const std::vector<float>& row_values) {
+  const BlockTree::Traversal traversal =
+      BlockTree(batch.num_blocks() + 2).traverse_blocks(1, 1 + batch.num_blocks());
+  std::vector<float> sums(traversal.roots.size() * kSumStride, 777.0f);
   for (std::size_t column = 0; column < Loss::kColumns; ++column) {
     std::vector<float> values;
-    for (std::size_t i = column; i < slot_values.size(); i += Loss::kColumns)
-      values.push_back(slot_values[i]);
+    for (std::size_t i = column; i < row_values.size(); i += Loss::kColumns)
+      values.push_back(row_values[i]);
     const auto roots =
-        reference::block_tree_sum(walk, static_cast<std::size_t>(batch.block_slots), values);
+        reference::block_tree_sum(traversal, static_cast<std::size_t>(batch.block_rows), values);
     for (std::size_t p = 0; p < roots.size(); ++p)
       sums[p * kSumStride + kSumOffset + column] = roots[p];
   }

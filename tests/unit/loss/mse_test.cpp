@@ -22,62 +22,62 @@ struct Bench {
 };
 
 Bench make_bench(const test::TestBatch& batch, const Shape& shape, Layout layout) {
-  const auto count = static_cast<std::size_t>(batch.slots() * shape.units());
+  const auto count = static_cast<std::size_t>(batch.rows() * shape.units());
   Bench bench;
   bench.predictions = test::random_values(count, 1);
   bench.wanted = test::random_values(count, 2);
-  bench.x = test::make_activation(shape, layout, batch.slots(), bench.predictions, 900);
-  bench.target.values = test::make_activation(shape, layout, batch.slots(), bench.wanted, -900);
+  bench.x = test::make_activation(shape, layout, batch.rows(), bench.predictions, 900);
+  bench.target.values = test::make_activation(shape, layout, batch.rows(), bench.wanted, -900);
   return bench;
 }
 
-void expect_twin(const test::TestBatch& batch, const Shape& shape, Layout layout) {
+void expect_matches_reference(const test::TestBatch& batch, const Shape& shape, Layout layout) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + to_string(shape));
   Mse loss(shape);
   const Bench bench = make_bench(batch, shape, layout);
   const test::LossResult result = test::run_loss(loss, batch, bench.x, bench.target);
-  const std::vector<std::int64_t> samples = test::sample_of_slot(batch);
-  for (int s = 0; s < batch.slots(); ++s) {
-    const auto slot = static_cast<std::size_t>(s);
+  const std::vector<std::int64_t> samples = test::sample_of_row(batch);
+  for (int s = 0; s < batch.rows(); ++s) {
+    const auto row = static_cast<std::size_t>(s);
     const std::vector<float> dx = test::sample_of(result.d_prediction, shape.units(), s);
-    EXPECT_EQ(result.slot_values[2 * slot + 1], 0);
-    if (samples[slot] < 0) {
+    EXPECT_EQ(result.row_values[2 * row + 1], 0);
+    if (samples[row] < 0) {
       EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
-      EXPECT_EQ(result.slot_values[2 * slot], 0);
+      EXPECT_EQ(result.row_values[2 * row], 0);
       continue;
     }
-    const std::vector<float> row = test::sample_of(bench.predictions, shape.units(), s);
+    const std::vector<float> floats = test::sample_of(bench.predictions, shape.units(), s);
     const std::vector<float> wanted = test::sample_of(bench.wanted, shape.units(), s);
-    const std::vector<double> x(row.begin(), row.end());
+    const std::vector<double> x(floats.begin(), floats.end());
     const std::vector<double> t(wanted.begin(), wanted.end());
-    EXPECT_NEAR(result.slot_values[2 * slot], reference::mse(x, t), 1e-6);
-    const std::vector<double> slope = reference::mse_backward(x, t);
+    EXPECT_NEAR(result.row_values[2 * row], reference::mse(x, t), 1e-6);
+    const std::vector<double> gradient = reference::mse_backward(x, t);
     for (std::size_t u = 0; u < dx.size(); ++u)
-      EXPECT_NEAR(double{dx[u]} * batch.samples, slope[u], 1e-6);
+      EXPECT_NEAR(double{dx[u]} * batch.samples, gradient[u], 1e-6);
   }
   EXPECT_EQ(result.d_padding, 0);
-  EXPECT_EQ(result.sums, test::expected_sums(batch, result.slot_values));
+  EXPECT_EQ(result.sums, test::expected_sums(batch, result.row_values));
 }
 
-TEST(Mse, MatchesTheTwinOnOddSizesInAllLayouts) {
+TEST(Mse, MatchesTheReferenceOnOddSizesInAllLayouts) {
   for (const int units : {1, 3, 16, 17, 33, 257}) {
     for (const Layout layout : test::flat_layouts()) {
-      expect_twin({1, 1, 1}, {units}, layout);
-      expect_twin({17, 3, 3}, {units}, layout);
-      expect_twin({33, 4, 16}, {units}, layout);
+      expect_matches_reference({1, 1, 1}, {units}, layout);
+      expect_matches_reference({17, 3, 3}, {units}, layout);
+      expect_matches_reference({33, 4, 16}, {units}, layout);
     }
-    expect_twin({33, 4, 16}, {units}, Layout::lanes);
+    expect_matches_reference({33, 4, 16}, {units}, Layout::nchw16n);
   }
-  expect_twin({17, 16, 16}, {2, 3, 5}, Layout::lanes);
+  expect_matches_reference({17, 16, 16}, {2, 3, 5}, Layout::nchw16n);
 }
 
-TEST(Mse, TwinDerivativeMatchesDifferences) {
+TEST(Mse, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> x = {0.3, -1.2, 2.0};
   const std::vector<double> t = {0.1, 0.2, 0.3};
-  const auto slope = reference::mse_backward(x, t);
+  const auto gradient = reference::mse_backward(x, t);
   const auto numeric = test::central_differences(
       [&](const std::vector<double>& at) { return reference::mse(at, t); }, x);
-  for (std::size_t u = 0; u < 3; ++u) EXPECT_NEAR(slope[u], numeric[u], 1e-9);
+  for (std::size_t u = 0; u < 3; ++u) EXPECT_NEAR(gradient[u], numeric[u], 1e-9);
 }
 
 // torch.nn.MSELoss()(x, t) is the mean over all elements, not over samples.
@@ -85,10 +85,10 @@ TEST(Mse, GradientIsThatOfTheMeanOverAllElements) {
   Mse loss({2});
   const test::TestBatch batch{2, 2, 2};
   LossTarget target;
-  target.values = test::make_activation({2}, Layout::rows, 2, {0, 0, 0, 0});
-  const Activation x = test::make_activation({2}, Layout::rows, 2, {1, 2, 3, 4});
+  target.values = test::make_activation({2}, Layout::nc, 2, {0, 0, 0, 0});
+  const Activation x = test::make_activation({2}, Layout::nc, 2, {1, 2, 3, 4});
   const test::LossResult result = test::run_loss(loss, batch, x, target);
-  EXPECT_EQ(result.slot_values, (std::vector<float>{2.5f, 0, 12.5f, 0}));
+  EXPECT_EQ(result.row_values, (std::vector<float>{2.5f, 0, 12.5f, 0}));
   EXPECT_EQ(result.d_prediction, (std::vector<float>{0.5f, 1, 1.5f, 2}));
 }
 
@@ -100,13 +100,13 @@ TEST(Mse, EvaluationGivesTheSameValuesWithoutAGradient) {
     const test::LossResult train = test::run_loss(loss, batch, bench.x, bench.target);
     const test::LossResult evaluation =
         test::run_loss(loss, batch, bench.x, bench.target, LossMode::evaluate);
-    EXPECT_EQ(train.slot_values, evaluation.slot_values);
+    EXPECT_EQ(train.row_values, evaluation.row_values);
     EXPECT_EQ(train.sums, evaluation.sums);
   }
 }
 
-// The slope of a ReLU in front of the loss is 0 where the ReLU put out 0, else 1.
-TEST(Mse, BehindAReluTheGradientIsThatInFrontOfIt) {
+// The derivative of a ReLU in front of the loss is 0 where the ReLU put out 0, else 1.
+TEST(Mse, AfterAReluTheGradientIsThatBeforeIt) {
   for (const int units : {1, 16, 33}) {
     for (const Layout layout : test::all_layouts()) {
       SCOPED_TRACE(units);
@@ -114,13 +114,13 @@ TEST(Mse, BehindAReluTheGradientIsThatInFrontOfIt) {
       Bench bench = make_bench(batch, {units}, layout);
       for (std::size_t i = 0; i < bench.predictions.size(); ++i)
         if (i % 3 == 0) bench.predictions[i] = 0;
-      bench.x = test::make_activation({units}, layout, batch.slots(), bench.predictions, 900);
+      bench.x = test::make_activation({units}, layout, batch.rows(), bench.predictions, 900);
       Mse plain({units});
-      Mse behind_relu({units});
-      EXPECT_TRUE(behind_relu.fuse_input_relu());
+      Mse after_relu({units});
+      EXPECT_TRUE(after_relu.fuse_input_relu());
       const test::LossResult all = test::run_loss(plain, batch, bench.x, bench.target);
-      const test::LossResult result = test::run_loss(behind_relu, batch, bench.x, bench.target);
-      EXPECT_EQ(result.slot_values, all.slot_values);
+      const test::LossResult result = test::run_loss(after_relu, batch, bench.x, bench.target);
+      EXPECT_EQ(result.row_values, all.row_values);
       EXPECT_EQ(result.sums, all.sums);
       EXPECT_EQ(result.d_padding, 0);
       std::vector<float> expected = all.d_prediction;
@@ -135,17 +135,17 @@ TEST(Mse, BehindAReluTheGradientIsThatInFrontOfIt) {
 TEST(Mse, ATargetOfAnotherShapeIsRefused) {
   Mse loss({2});
   LossTarget target;
-  target.values = test::filled_activation({3}, Layout::rows, 2, 0);
+  target.values = test::filled_activation({3}, Layout::nc, 2, 0);
   EXPECT_THROW(
-      test::run_loss(loss, {2, 2, 2}, test::filled_activation({2}, Layout::rows, 2, 0), target),
+      test::run_loss(loss, {2, 2, 2}, test::filled_activation({2}, Layout::nc, 2, 0), target),
       std::exception);
 }
 
 TEST(Mse, TheFactoryMakesWhatTheSpecSays) {
   LossSpec spec;
-  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), flat_layout());
+  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::nchw16n), flat_layout());
   spec.type = LossType::mse;
-  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::lanes), Layout::lanes);
+  EXPECT_EQ(make_loss(spec, {10})->input_layout(Layout::nchw16n), Layout::nchw16n);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class Scale : public Layer {
   Scale(const std::string& name, const Shape& shape, bool wrong = false)
       : Layer(name, shape, shape), wrong_(wrong) {}
 
-  Layout input_layout(Layout) const override { return Layout::rows; }
+  Layout input_layout(Layout) const override { return Layout::nc; }
 
   void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                const Activation& y) override {
@@ -48,7 +48,7 @@ class Shift : public Layer {
  public:
   Shift(const std::string& name, const Shape& shape) : Layer(name, shape, shape) {}
 
-  Layout input_layout(Layout) const override { return Layout::rows; }
+  Layout input_layout(Layout) const override { return Layout::nc; }
   void add_parameters(ParameterTable& table) override {
     shift_ = table.add(name() + ".shift", {input_shape().units()}, 1, true);
   }
@@ -59,7 +59,7 @@ class Shift : public Layer {
   void backward(const ExecSpace& exec, const StepContext& step, const Activation&,
                 const Activation&, const Activation& dy, const Activation&) override {
     block_tree_sum(exec, "test::shift", step.schedule,
-                   {dy.data.data(), dy.slots, input_shape().units(), dy.row_stride()},
+                   {dy.data.data(), dy.rows, input_shape().units(), dy.row_stride()},
                    step.gradients, shift_);
   }
 
@@ -118,21 +118,21 @@ TEST(CustomLayer, ParametersInFrontOfAllOthersAreTrained) {
   });
   const TestBatch batch;
   Network network(network_of({4}, {custom("shift"), linear(3)}));
-  network.allocate(batch.slots());
-  network.set_slots(batch.slots());
+  network.allocate(batch.rows());
+  network.set_rows(batch.rows());
   StepContext step = make_test_step(batch, network.table().block_size());
   step.parameters =
       to_view(std::vector<float>(static_cast<std::size_t>(network.table().block_size()) + 128, 1));
   const ExecSpace exec;
-  const auto units = static_cast<std::size_t>(3 * batch.slots());
+  const auto units = static_cast<std::size_t>(3 * batch.rows());
   network.forward(exec, step);
   set_values(network.d_output(), std::vector<float>(units, 1));
   network.backward(exec, step);
   exec.fence("test: read gradients");
-  // dy of every slot is the sum of a row of three ones.
+  // dy of every sample is the sum of three ones.
   float sum = 0;
   const std::vector<float> gradients = to_vector(step.gradients.data);
-  for (int p = 0; p < step.schedule.num_partials; ++p) {
+  for (int p = 0; p < step.schedule.num_partial_sums; ++p) {
     const std::int64_t at = p * step.gradients.stride + network.table().entries()[0].offset;
     sum += gradients[static_cast<std::size_t>(at)];
   }

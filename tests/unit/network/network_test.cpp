@@ -22,14 +22,14 @@ constexpr float kGarbage = 3;  // in padding and slack, where nothing may depend
 
 struct Numbers {
   std::vector<float> output;
-  std::vector<float> gradients;  // all partials of all tensors, gaps left out
+  std::vector<float> gradients;  // all partial sums of all tensors, gaps left out
 };
 
-// Values of the filled slots; `empty` in the others.
-std::vector<float> slot_values(const TestBatch& batch, int units, std::uint64_t seed, float empty) {
+// Values of the filled rows; `empty` in the others.
+std::vector<float> row_values(const TestBatch& batch, int units, std::uint64_t seed, float empty) {
   const auto size = static_cast<std::size_t>(units);
   std::vector<float> values;
-  for (const std::int64_t sample : sample_of_slot(batch)) {
+  for (const std::int64_t sample : sample_of_row(batch)) {
     const std::vector<float> drawn =
         random_values(size, seed * 100 + static_cast<std::uint64_t>(sample + 1));
     for (const float value : drawn) values.push_back(sample < 0 ? empty : value);
@@ -37,13 +37,13 @@ std::vector<float> slot_values(const TestBatch& batch, int units, std::uint64_t 
   return values;
 }
 
-std::vector<float> filled_slots(const TestBatch& batch, const Activation& activation) {
+std::vector<float> filled_rows(const TestBatch& batch, const Activation& activation) {
   const std::vector<float> values = values_of(activation);
-  const std::vector<std::int64_t> samples = sample_of_slot(batch);
+  const std::vector<std::int64_t> samples = sample_of_row(batch);
   std::vector<float> filled;
-  for (int slot = 0; slot < activation.slots; ++slot) {
-    if (samples[static_cast<std::size_t>(slot)] < 0) continue;
-    const auto one = sample_of(values, activation.shape.units(), slot);
+  for (int row = 0; row < activation.rows; ++row) {
+    if (samples[static_cast<std::size_t>(row)] < 0) continue;
+    const auto one = sample_of(values, activation.shape.units(), row);
     filled.insert(filled.end(), one.begin(), one.end());
   }
   return filled;
@@ -52,7 +52,7 @@ std::vector<float> filled_slots(const TestBatch& batch, const Activation& activa
 std::vector<float> gradients_of(const StepContext& step, const ParameterTable& table) {
   const std::vector<float> raw = to_vector(step.gradients.data);
   std::vector<float> values;
-  for (int p = 0; p < step.schedule.num_partials; ++p) {
+  for (int p = 0; p < step.schedule.num_partial_sums; ++p) {
     for (const ParameterEntry& entry : table.entries()) {
       const auto block = std::span(raw).subspan(static_cast<std::size_t>(p * step.gradients.stride),
                                                 static_cast<std::size_t>(table.block_size()));
@@ -74,16 +74,16 @@ StepContext step_for(const TestBatch& batch, const ParameterTable& table) {
   return step;
 }
 
-Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int spare_slots = 0) {
+Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int spare_rows = 0) {
   Network network(spec);
-  network.allocate(batch.slots() + spare_slots);
-  network.set_slots(batch.slots());
+  network.allocate(batch.rows() + spare_rows);
+  network.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
   const ExecSpace exec;
-  set_values(network.input(), slot_values(batch, spec.input.units(), 1, 0));
+  set_values(network.input(), row_values(batch, spec.input.units(), 1, 0));
   network.forward(exec, step);
-  const std::vector<float> output = filled_slots(batch, network.output());
-  set_values(network.d_output(), slot_values(batch, network.output_shape().units(), 2, 0));
+  const std::vector<float> output = filled_rows(batch, network.output());
+  set_values(network.d_output(), row_values(batch, network.output_shape().units(), 2, 0));
   network.backward(exec, step);
   return {output, gradients_of(step, network.table())};
 }
@@ -97,10 +97,10 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
   const ExecSpace exec;
   std::vector<Link> links;
   ParameterTable table;
-  Activation current{{}, spec.input, flat_layout(), batch.slots()};
+  Activation current{{}, spec.input, flat_layout(), batch.rows()};
   const auto convert = [&](Layout to) {
     if (current.layout == to) return;
-    links.push_back({nullptr, current, {{}, current.shape, to, batch.slots()}});
+    links.push_back({nullptr, current, {{}, current.shape, to, batch.rows()}});
     current = links.back().y;
   };
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
@@ -112,20 +112,20 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
     auto layer = build_layer(spec.layers[i], current.shape, static_cast<int>(i));
     convert(layer->input_layout(current.layout));
     layer->add_parameters(table);
-    layer->allocate(batch.slots());
+    layer->allocate(batch.rows());
     const Layout out = layer->output_layout(current.layout);
     links.push_back({std::move(layer), current, {}});
-    current = {{}, links.back().layer->output_shape(), out, batch.slots()};
+    current = {{}, links.back().layer->output_shape(), out, batch.rows()};
     links.back().y = current;
   }
 
   const StepContext step = step_for(batch, table);
   const auto fresh = [](const Activation& like) {
-    return filled_activation(like.shape, like.layout, like.slots, kGarbage);
+    return filled_activation(like.shape, like.layout, like.rows, kGarbage);
   };
-  Activation input{{}, spec.input, flat_layout(), batch.slots()};
+  Activation input{{}, spec.input, flat_layout(), batch.rows()};
   input = fresh(input);
-  set_values(input, slot_values(batch, spec.input.units(), 1, 0));
+  set_values(input, row_values(batch, spec.input.units(), 1, 0));
   Activation x = input;
   for (Link& link : links) {
     link.x.data = x.data;
@@ -137,17 +137,17 @@ Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
     }
     x = link.y;
   }
-  Numbers numbers{filled_slots(batch, x), {}};
+  Numbers numbers{filled_rows(batch, x), {}};
   Activation dy = fresh(x);
-  set_values(dy, slot_values(batch, x.shape.units(), 2, 0));
+  set_values(dy, row_values(batch, x.shape.units(), 2, 0));
   for (auto link = links.rbegin(); link != links.rend(); ++link) {
     const Activation dx = fresh(link->x);
-    Activation slope = link->y;
-    slope.data = dy.data;
+    Activation gradient = link->y;
+    gradient.data = dy.data;
     if (link->layer) {
-      link->layer->backward(exec, step, link->x, link->y, slope, dx);
+      link->layer->backward(exec, step, link->x, link->y, gradient, dx);
     } else {
-      convert_layout(exec, slope, dx);
+      convert_layout(exec, gradient, dx);
     }
     dy = dx;
   }
@@ -159,8 +159,8 @@ void expect_same_as_layers(const NetworkSpec& spec) {
   for (const TestBatch& batch : {TestBatch{7, 3, 16}, TestBatch{18, 17, 32}, TestBatch{1, 1, 16}}) {
     SCOPED_TRACE(std::to_string(batch.samples) + " samples");
     const Numbers expected = run_layers(spec, batch);
-    for (const int spare_slots : {0, 32}) {
-      const Numbers actual = run_network(spec, batch, spare_slots);
+    for (const int spare_rows : {0, 32}) {
+      const Numbers actual = run_network(spec, batch, spare_rows);
       EXPECT_EQ(actual.output, expected.output);
       EXPECT_EQ(actual.gradients, expected.gradients);
     }
@@ -212,7 +212,7 @@ TEST(Network, OutputsThatNobodyReadsAreLeftOut) {
   EXPECT_EQ(network.forward_macs(), 3 * 26 * 26 * 9 + 4 * 9 * 9 * 75 + 64 * 2) << "all outputs";
   expect_same_as_layers(lenet);
 
-  // Padding, strides, windows with gaps and overlaps; a conv2d right behind another.
+  // Padding, strides, windows with gaps and overlaps; a conv2d directly after another.
   expect_same_as_layers(
       network_of({2, 11, 8}, {conv2d(3, 3, 1, 1), tanh_layer, conv2d(2, 4, 2, 2), relu,
                               pool(LayerType::avg_pool2d, 2, 3), flatten, linear(3)}));
@@ -256,13 +256,13 @@ TEST(Network, AFirstConvolutionTakesOverReluAndPool) {
 
 TEST(Network, OutputLayoutThatTheLossWants) {
   Network network(network_of({2, 3, 3}, {conv2d(4, 3)}));
-  EXPECT_EQ(network.output_layout(), Layout::lanes);
+  EXPECT_EQ(network.output_layout(), Layout::nchw16n);
   network.set_output_layout(flat_layout());
   EXPECT_EQ(network.output_layout(), flat_layout());
   EXPECT_EQ(network.output_shape(), Shape{4});
 }
 
-TEST(Network, TheSlopeOfALastReluMayBeSomebodyElses) {
+TEST(Network, TheLossMayApplyTheDerivativeOfALastRelu) {
   EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20)})).ends_with_relu());
   EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20), gelu})).ends_with_relu());
   // Its output and its input are two arrays there.
@@ -276,17 +276,17 @@ TEST(Network, TheSlopeOfALastReluMayBeSomebodyElses) {
   const TestBatch batch;
   Network network(spec);
   EXPECT_TRUE(network.ends_with_relu());
-  network.leave_out_last_slope();
-  network.allocate(batch.slots());
-  network.set_slots(batch.slots());
+  network.leave_out_last_derivative();
+  network.allocate(batch.rows());
+  network.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
-  set_values(network.input(), slot_values(batch, 20, 1, 0));
+  set_values(network.input(), row_values(batch, 20, 1, 0));
   network.forward(ExecSpace(), step);
-  std::vector<float> slope = slot_values(batch, 19, 2, 0);
+  std::vector<float> gradient = row_values(batch, 19, 2, 0);
   const std::vector<float> output = values_of(network.output());
-  for (std::size_t i = 0; i < slope.size(); ++i)
-    if (output[i] <= 0) slope[i] = 0;
-  set_values(network.d_output(), slope);
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    if (output[i] <= 0) gradient[i] = 0;
+  set_values(network.d_output(), gradient);
   network.backward(ExecSpace(), step);
   EXPECT_EQ(gradients_of(step, network.table()), run_network(spec, batch).gradients);
 }
@@ -297,34 +297,34 @@ TEST(Network, BatchIsNeverOverwritten) {
     const NetworkSpec spec = network_of({20, 1, 1}, {first, relu, linear(20)});
     const TestBatch batch;
     Network network(spec);
-    network.allocate(batch.slots());
-    network.set_slots(batch.slots());
+    network.allocate(batch.rows());
+    network.set_rows(batch.rows());
     const StepContext step = step_for(batch, network.table());
-    const std::vector<float> before = slot_values(batch, 20, 1, 0);
+    const std::vector<float> before = row_values(batch, 20, 1, 0);
     set_values(network.input(), before);
     network.forward(ExecSpace(), step);
-    set_values(network.d_output(), slot_values(batch, 20, 2, 0));
+    set_values(network.d_output(), row_values(batch, 20, 2, 0));
     network.backward(ExecSpace(), step);
     EXPECT_EQ(values_of(network.input()), before);
   }
 }
 
-TEST(Network, RankWithoutSlotsWritesNothing) {
+TEST(Network, RankWithoutRowsWritesNothing) {
   for (const NetworkSpec& spec :
        {network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}),
         network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten,
                                linear(2)})}) {
     Network network(spec);
     network.allocate(0);
-    network.set_slots(0);
+    network.set_rows(0);
     StepContext step = step_for({}, network.table());
     step.schedule = make_block_schedule(3, 3, 3, 16);
-    ASSERT_EQ(step.schedule.num_partials, 0);
+    ASSERT_EQ(step.schedule.num_partial_sums, 0);
     const std::vector<float> before = to_vector(step.gradients.data);
     const std::vector<float> parameters = to_vector(step.parameters);
     ASSERT_FALSE(before.empty());
     network.forward(ExecSpace(), step);
-    EXPECT_EQ(network.output().slots, 0);
+    EXPECT_EQ(network.output().rows, 0);
     network.backward(ExecSpace(), step);
     EXPECT_EQ(to_vector(step.gradients.data), before);
     EXPECT_EQ(to_vector(step.parameters), parameters);
@@ -334,11 +334,11 @@ TEST(Network, RankWithoutSlotsWritesNothing) {
 TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
   const TestBatch batch;
   Network network(network_of({4, 1, 1}, {linear(6), tanh_layer, linear(3)}));
-  network.allocate(batch.slots());
-  network.set_slots(batch.slots());
+  network.allocate(batch.rows());
+  network.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
   const auto culprit = [&](float filled, float empty) {
-    std::vector<float> values = slot_values(batch, 4, 1, empty);
+    std::vector<float> values = row_values(batch, 4, 1, empty);
     values[0] = filled;
     set_values(network.input(), values);
     network.forward(ExecSpace(), step);
@@ -346,7 +346,7 @@ TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(culprit(1, 0), "");
-  EXPECT_EQ(culprit(1, nan), "") << "empty slots do not count";
+  EXPECT_EQ(culprit(1, nan), "") << "empty rows do not count";
   EXPECT_EQ(culprit(nan, 0), "linear1");
   const std::int64_t bias = network.table().entries().at(3).offset;
   Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),

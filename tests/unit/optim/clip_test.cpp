@@ -38,7 +38,7 @@ TEST(Clip, NoClippingLeavesTheScaleAlone) {
   EXPECT_EQ(scale_of(0, std::vector<float>(16, 1e6f), 16), 1.0f);
 }
 
-TEST(Clip, HasTheBitsOfTheTwinAndIgnoresWhatLiesBehind) {
+TEST(Clip, HasTheBitsOfTheReferenceAndIgnoresWhatFollows) {
   for (const std::size_t count : {16u, 4096u, 4112u, 200000u}) {
     std::vector<float> gradient = test::random_values(count, 1);
     const float expected = reference::gradient_scale(0.5, gradient);

@@ -103,25 +103,25 @@ TEST(Optimizer, AgreesWithPyTorch) {
   }
 }
 
-TEST(Optimizer, MatchesTheTwinOverManyElements) {
+TEST(Optimizer, MatchesTheReferenceOverManyElements) {
   for (const Golden& golden : kGolden) {
     constexpr std::size_t count = 5008;  // several chunks, the last one short
     const std::vector<float> start = test::random_values(count, 1);
     Stepper run(golden.spec, start);
-    std::vector<reference::Parameter> twins;
-    for (const float value : start) twins.push_back({value, 0, 0, 0});
+    std::vector<reference::Parameter> expected;
+    for (const float value : start) expected.push_back({value, 0, 0, 0});
     for (int t = 1; t <= 3; ++t) {
       const std::vector<float> gradient =
           test::random_values(count + 2, static_cast<std::uint64_t>(t + 1));
       run.step(gradient);
       for (std::size_t i = 0; i < count; ++i)
-        reference::update(golden.spec, t, golden.spec.lr, gradient[i], twins[i]);
+        reference::update(golden.spec, t, golden.spec.lr, gradient[i], expected[i]);
     }
     const std::vector<float> values = test::to_vector(run.parameters);
     // Near zero, m / sqrt(v) magnifies the rounding of the gradient.
     const double tolerance = golden.spec.type == OptimizerType::sgd ? 1e-6 : 1e-5;
     for (std::size_t i = 0; i < count; ++i)
-      ASSERT_NEAR(values[i], twins[i].value, tolerance) << golden.name << " " << i;
+      ASSERT_NEAR(values[i], expected[i].value, tolerance) << golden.name << " " << i;
   }
 }
 

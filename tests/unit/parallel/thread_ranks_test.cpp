@@ -38,20 +38,20 @@ TEST(ThreadRanks, ReduceToTheSumOfAllRanks) {
       for (int round = 0; round < 10; ++round) {
         const BatchPartition& partition = round % 3 == 2 ? last : full;
         // Whole numbers: the sum does not depend on the order, which other tests look at.
-        const int count = reducer.num_partials(partition, comm.rank());
+        const int count = reducer.num_partial_sums(partition, comm.rank());
         for (int p = 0; p < count; ++p) {
           for (std::int64_t i = 0; i < kFloats; ++i) {
-            reducer.partials().data(p * reducer.partial_stride() + i) =
+            reducer.partial_sums().data(p * reducer.partial_stride() + i) =
                 static_cast<float>(round + 1);
           }
         }
         reducer.vote()(0) = comm.rank() == 0 ? 1.0f : 0.0f;
         const ReducedGradient reduced = reducer.reduce(exec, plans[round % 3 == 2]);
-        int partials = 0;
+        int num_partial_sums = 0;
         for (int rank = 0; rank < num_ranks; ++rank) {
-          partials += reducer.num_partials(partition, rank);
+          num_partial_sums += reducer.num_partial_sums(partition, rank);
         }
-        const auto expected = static_cast<float>((round + 1) * partials);
+        const auto expected = static_cast<float>((round + 1) * num_partial_sums);
         for (std::int64_t i = 0; i < kFloats; ++i) own_wrong += reduced.total(i) != expected;
         own_wrong += reduced.votes(0) != 1.0f;
       }

@@ -31,7 +31,7 @@ Leaves random_leaves(int num_leaves, int count) {
   return leaves;
 }
 
-// Every second leaf lies in `own`, the others in `received`, each behind three floats of nobody.
+// Every second leaf lies in `own`, the others in `received`, each after three floats of nobody.
 std::vector<float> sum_with_kernel(const Leaves& leaves) {
   const auto count = static_cast<std::int64_t>(leaves[0].size());
   const std::int64_t pitch = count + 3;
@@ -45,15 +45,15 @@ std::vector<float> sum_with_kernel(const Leaves& leaves) {
     std::copy(leaves[leaf].begin(), leaves[leaf].end(), buffer.begin() + offset);
     offsets.push_back(leaf % 2 == 1 ? ~offset : offset);
   }
-  const BlockTree::Walk walk =
-      BlockTree(static_cast<int>(num_leaves)).walk_blocks(0, static_cast<int>(num_leaves));
+  const BlockTree::Traversal traversal =
+      BlockTree(static_cast<int>(num_leaves)).traverse_blocks(0, static_cast<int>(num_leaves));
   const FloatView sum_view("sum", static_cast<std::size_t>(count + 1));
   const ExecSpace exec;
-  tree_sum(exec, make_tree_sum_plan(offsets, walk), test::to_view(received), test::to_view(own),
-           sum_view, count);
+  tree_sum(exec, make_tree_sum_plan(offsets, traversal), test::to_view(received),
+           test::to_view(own), sum_view, count);
   exec.fence();
   std::vector<float> sum = test::to_vector(sum_view);
-  EXPECT_EQ(sum.back(), 0.0f) << "wrote behind the end";
+  EXPECT_EQ(sum.back(), 0.0f) << "wrote past the end";
   sum.pop_back();
   return sum;
 }
@@ -86,20 +86,20 @@ TEST(TreeSum, OrderMatters) {
   EXPECT_EQ(sum_with_kernel({{1e8f}, {-1e8f}, {1.0f}, {1.0f}}), (std::vector<float>{2.0f}));
 }
 
-TEST(TreeSum, RefusesAWalkThatDoesNotFit) {
-  EXPECT_THROW(make_tree_sum_plan({0, 1}, BlockTree(3).walk_blocks(0, 3)), Error);
-  EXPECT_THROW(make_tree_sum_plan({0, 1, 2}, BlockTree(4).walk_blocks(0, 3)), Error);
+TEST(TreeSum, RefusesATraversalThatDoesNotFit) {
+  EXPECT_THROW(make_tree_sum_plan({0, 1}, BlockTree(3).traverse_blocks(0, 3)), Error);
+  EXPECT_THROW(make_tree_sum_plan({0, 1, 2}, BlockTree(4).traverse_blocks(0, 3)), Error);
 }
 
 TEST(PackSlices, LaysEverySliceOutForItsOwner) {
   const GradientSlices slices(40, 2);  // 32 and 8 floats
-  const GradientPartials partials{FloatView("partials", 3 * 48), 48};
+  const GradientSums partial_sums{FloatView("partials", 3 * 48), 48};
   std::vector<float> values(3 * 48);
   std::iota(values.begin(), values.end(), 0.0f);
-  test::overwrite(partials.data, values);
+  test::overwrite(partial_sums.data, values);
   const FloatView packed("packed", 3 * 40 + 1);
   const ExecSpace exec;
-  pack_slices(exec, partials, 3, slices, 0, packed);
+  pack_slices(exec, partial_sums, 3, slices, 0, packed);
   exec.fence();
   std::vector<float> expected(3 * 32, 0.0f);  // the own slice stays
   for (int partial = 0; partial < 3; ++partial) {

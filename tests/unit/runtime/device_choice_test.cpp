@@ -9,14 +9,14 @@ namespace quern::test {
 
 namespace {
 
-TransportFacts two_gpus() {
+TransportInfo two_gpus() {
   return {CommBackend::automatic, 2, true, true, {"GPU-a", "GPU-b"}, false};
 }
 
-TransportFacts one_gpu_twice() {
-  TransportFacts facts = two_gpus();
-  facts.device_ids = {"GPU-a", "GPU-a"};
-  return facts;
+TransportInfo one_gpu_twice() {
+  TransportInfo info = two_gpus();
+  info.device_ids = {"GPU-a", "GPU-a"};
+  return info;
 }
 
 }  // namespace
@@ -38,9 +38,9 @@ TEST(DeviceChoice, SharedDevicesAreNamedWithTheirRanks) {
 }
 
 TEST(TransportChoice, HostsAndSingleRanksNeedNone) {
-  TransportFacts host{CommBackend::automatic, 4, false, true, {"", "", "", ""}, false};
+  TransportInfo host{CommBackend::automatic, 4, false, true, {"", "", "", ""}, false};
   EXPECT_EQ(choose_transport(host), TransportKind::hosts);
-  TransportFacts alone = two_gpus();
+  TransportInfo alone = two_gpus();
   alone.ranks = 1;
   alone.device_ids = {"GPU-a"};
   EXPECT_EQ(choose_transport(alone), TransportKind::hosts);
@@ -49,38 +49,38 @@ TEST(TransportChoice, HostsAndSingleRanksNeedNone) {
 }
 
 TEST(TransportChoice, NcclWhereItCan) {
-  TransportFacts facts = two_gpus();
-  EXPECT_EQ(choose_transport(facts), TransportKind::nccl);
-  facts.wanted = CommBackend::nccl;
-  EXPECT_EQ(choose_transport(facts), TransportKind::nccl);
-  facts.wanted = CommBackend::mpi;
-  EXPECT_EQ(choose_transport(facts), TransportKind::staged);
-  facts.wanted = CommBackend::automatic;
-  facts.has_nccl = false;
-  EXPECT_EQ(choose_transport(facts), TransportKind::staged);
+  TransportInfo info = two_gpus();
+  EXPECT_EQ(choose_transport(info), TransportKind::nccl);
+  info.wanted = CommBackend::nccl;
+  EXPECT_EQ(choose_transport(info), TransportKind::nccl);
+  info.wanted = CommBackend::mpi;
+  EXPECT_EQ(choose_transport(info), TransportKind::staged);
+  info.wanted = CommBackend::automatic;
+  info.has_nccl = false;
+  EXPECT_EQ(choose_transport(info), TransportKind::staged);
 }
 
 TEST(TransportChoice, NcclThatCannotBeIsRefused) {
-  TransportFacts facts = two_gpus();
-  facts.wanted = CommBackend::nccl;
-  facts.has_nccl = false;
-  expect_error([&] { choose_transport(facts); }, ExitCode::bad_input,
+  TransportInfo info = two_gpus();
+  info.wanted = CommBackend::nccl;
+  info.has_nccl = false;
+  expect_error([&] { choose_transport(info); }, ExitCode::bad_input,
                {"parallel.backend = \"nccl\"", "built without NCCL"});
-  facts.on_devices = false;
-  expect_error([&] { choose_transport(facts); }, ExitCode::bad_input, {"on processors"});
-  facts = one_gpu_twice();
-  facts.wanted = CommBackend::nccl;
-  facts.may_share = true;
-  expect_error([&] { choose_transport(facts); }, ExitCode::bad_input,
+  info.on_devices = false;
+  expect_error([&] { choose_transport(info); }, ExitCode::bad_input, {"on processors"});
+  info = one_gpu_twice();
+  info.wanted = CommBackend::nccl;
+  info.may_share = true;
+  expect_error([&] { choose_transport(info); }, ExitCode::bad_input,
                {"ranks 0, 1 share the device GPU-a, which NCCL refuses"});
 }
 
 TEST(TransportChoice, RanksShareADeviceOnlyIfAskedFor) {
-  TransportFacts facts = one_gpu_twice();
-  expect_error([&] { choose_transport(facts); }, ExitCode::bad_input,
+  TransportInfo info = one_gpu_twice();
+  expect_error([&] { choose_transport(info); }, ExitCode::bad_input,
                {"ranks 0, 1 share the device GPU-a", "QUERN_SHARE_GPU=1"});
-  facts.may_share = true;
-  EXPECT_EQ(choose_transport(facts), TransportKind::staged);
+  info.may_share = true;
+  EXPECT_EQ(choose_transport(info), TransportKind::staged);
 }
 
 }  // namespace quern::test

@@ -20,30 +20,30 @@ struct Case {
   int count;          // samples of the data set
   int batch;          // at most count
   int block_samples;  // of a micro-block
-  int slot_multiple;
+  int row_multiple;
   int ranks;
   Determinism determinism = Determinism::rank_invariant;
 };
 
-// Samples in the order of the slots of all ranks, batch after batch; empty slots left out.
+// Samples in the order of the rows of all ranks, batch after batch; empty rows left out.
 std::vector<std::int64_t> epoch_order(const Case& c, bool shuffle, std::int64_t epoch) {
   std::vector<std::int64_t> order;
-  const BatchCut cut{c.block_samples, c.slot_multiple, c.determinism};
+  const BatchCut cut{c.block_samples, c.row_multiple, c.determinism};
   for (int cursor = 0; cursor < c.count; cursor += c.batch) {
     const int samples = std::min(c.batch, c.count - cursor);
     for (int rank = 0; rank < c.ranks; ++rank) {
       const BatchPlan full = make_batch_plan(cut, c.batch, rank, c.ranks);
       const BatchPlan plan = make_batch_plan(cut, samples, rank, c.ranks);
-      EXPECT_LE(plan.slots(), full.max_slots()) << "what the model is allocated for";
-      EXPECT_EQ(plan.slots() % c.slot_multiple, 0);
+      EXPECT_LE(plan.rows(), full.max_rows()) << "what the model is allocated for";
+      EXPECT_EQ(plan.rows() % c.row_multiple, 0);
       const StepScalarsView scalars("test::scalars");
       set_position(scalars, 11, 0, epoch, cursor);
-      const View<std::int64_t> slots("test::slots", static_cast<std::size_t>(full.max_slots()));
-      assign_slots(ExecSpace(), plan, c.count, shuffle, scalars, slots);
+      const View<std::int64_t> rows("test::rows", static_cast<std::size_t>(full.max_rows()));
+      assign_rows(ExecSpace(), plan, c.count, shuffle, scalars, rows);
       int filled = 0;
-      const std::vector<std::int64_t> values = to_vector(slots);
-      for (int slot = 0; slot < plan.slots(); ++slot) {
-        const std::int64_t sample = values[static_cast<std::size_t>(slot)];
+      const std::vector<std::int64_t> values = to_vector(rows);
+      for (int row = 0; row < plan.rows(); ++row) {
+        const std::int64_t sample = values[static_cast<std::size_t>(row)];
         if (sample < 0) continue;
         order.push_back(sample);
         ++filled;
@@ -104,20 +104,20 @@ TEST(BatchPlan, FastModeDistributesTheSameSamples) {
   }
 }
 
-TEST(BatchPlan, FastModeHasAtMostOnePartial) {
+TEST(BatchPlan, FastModeHasAtMostOnePartialSum) {
   const BatchCut cut{1, 1, Determinism::fast};
-  EXPECT_EQ(make_batch_plan(cut, 5, 0, 2).schedule.num_partials, 1);
-  EXPECT_EQ(make_batch_plan(cut, 5, 1, 2).schedule.num_partials, 1);
-  EXPECT_EQ(make_batch_plan(cut, 2, 2, 3).schedule.num_partials, 0);
+  EXPECT_EQ(make_batch_plan(cut, 5, 0, 2).schedule.num_partial_sums, 1);
+  EXPECT_EQ(make_batch_plan(cut, 5, 1, 2).schedule.num_partial_sums, 1);
+  EXPECT_EQ(make_batch_plan(cut, 2, 2, 3).schedule.num_partial_sums, 0);
 }
 
 TEST(BatchPlan, SmallerBatchMayGiveARankMoreBlocks) {
   // Five blocks on four ranks: 2, 2, 1, 0. Four blocks: 1, 1, 1, 1.
   const BatchCut cut{2, 1, Determinism::rank_invariant};
   const BatchPlan full = make_batch_plan(cut, 10, 3, 4);
-  EXPECT_EQ(full.slots(), 0);
-  EXPECT_EQ(make_batch_plan(cut, 8, 3, 4).slots(), 2);
-  EXPECT_EQ(full.max_slots(), 4);
+  EXPECT_EQ(full.rows(), 0);
+  EXPECT_EQ(make_batch_plan(cut, 8, 3, 4).rows(), 2);
+  EXPECT_EQ(full.max_rows(), 4);
 }
 
 TEST(BatchPlan, MoreBlocksThanTheTreeHoldsAreRefused) {

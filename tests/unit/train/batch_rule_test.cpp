@@ -57,7 +57,7 @@ TEST(BatchRule, EvaluationIsCutLikeTrainingAndAlwaysExact) {
   EXPECT_EQ(rule.determinism, Determinism::rank_invariant);
   const BatchCut cut = rule.cut(16);
   EXPECT_EQ(cut.block_samples, 8);
-  EXPECT_EQ(cut.slot_multiple, 16);
+  EXPECT_EQ(cut.row_multiple, 16);
 }
 
 }  // namespace quern::test

@@ -22,7 +22,7 @@ Recipe linear_recipe(int global_batch) {
                        "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 5}]"});
 }
 
-Evaluation twin(const Model& model, const Samples& samples) {
+Evaluation expected_evaluation(const Model& model, const Samples& samples) {
   const std::vector<float> block = to_vector(model.parameters());
   const auto& entries = model.network().table().entries();
   const std::vector<std::uint8_t> pixels = to_vector(samples.images);
@@ -60,9 +60,9 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
       const Recipe recipe = linear_recipe(batch);
       Model model(recipe);
       Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, batch, count));
-      model.allocate(evaluator.max_slots());
+      model.allocate(evaluator.max_rows());
       const Evaluation result = evaluator.run(ExecSpace());
-      const Evaluation expected = twin(model, samples);
+      const Evaluation expected = expected_evaluation(model, samples);
       EXPECT_EQ(result.samples, count);
       EXPECT_EQ(result.correct, expected.correct);
       EXPECT_NEAR(result.loss, expected.loss, 1e-6 * expected.loss);
@@ -77,7 +77,7 @@ TEST(Evaluator, LeavesTheParametersAlone) {
   const Recipe recipe = linear_recipe(8);
   Model model(recipe);
   Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 8, samples.count));
-  model.allocate(evaluator.max_slots());
+  model.allocate(evaluator.max_rows());
   const std::vector<float> before = to_vector(model.parameters());
   evaluator.run(ExecSpace());
   EXPECT_EQ(to_vector(model.parameters()), before);

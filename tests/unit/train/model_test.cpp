@@ -47,7 +47,7 @@ TEST(Model, MoreClassesThanOutputs) {
 }
 
 TEST(Model, CrossEntropyOnAConvolutionWithoutFlatten) {
-  // [5, 1, 1] is flat, but comes in lanes.
+  // [5, 1, 1] is flat, but comes in nchw16n.
   SerialCommunicator comm;
   const Samples samples = image_samples(20, kImage, 5);
   const auto first_loss = [&](const std::string& layers) {

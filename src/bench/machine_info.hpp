@@ -22,7 +22,7 @@ struct MeasuredBandwidth {
 };
 
 /// Rates are sums over all ranks, each with all its threads, all at the same time.
-struct MachineFacts {
+struct MachineInfo {
   std::string processor;
   std::string vectors;  ///< instructions the program was compiled for
   std::string device;   ///< Kokkos' name of the execution space
@@ -35,6 +35,6 @@ struct MachineFacts {
 };
 
 /// The part of one rank, when all are alike.
-MachineFacts per_rank(MachineFacts all);
+MachineInfo per_rank(MachineInfo all);
 
 }  // namespace quern

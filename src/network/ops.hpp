@@ -11,7 +11,7 @@
 namespace quern {
 
 /// One computation: a layer, or a change of layout where `layer` is null.
-struct Stage {
+struct Op {
   std::unique_ptr<Layer> layer;
   std::string region;
   Activation x, y, dy, dx;
@@ -20,8 +20,8 @@ struct Stage {
   bool in_place = false;
   bool is_relu = false;
   bool forward_fused = false;   // a layer before computes it (ReLU, pool)
-  bool backward_fused = false;  // somebody else's: a ReLU's slope the layer's or the loss's
-                                // behind it, a pool's the convolution's before it
+  bool backward_fused = false;  // another op does it: a ReLU's the next layer or the
+                                // loss, a pool's the convolution before it
 };
 
 /// The region in which a profiler sees the kernels of a layer, in both directions.
@@ -29,16 +29,16 @@ inline std::string region_of_layer(const std::string& name) {
   return "quern::network::" + name;
 }
 
-/// Stages in order, with shapes and layouts; allocate_buffers() of stage_buffers.hpp adds the data.
-struct Stages {
-  std::vector<Stage> all;
-  Activation input;   // of the first stage: the batch
-  Activation output;  // of the last stage
-  bool use_lanes = false;
+/// Ops in order, with shapes and layouts; allocate_buffers() of op_buffers.hpp adds the data.
+struct Ops {
+  std::vector<Op> all;
+  Activation input;   // of the first op: the batch
+  Activation output;  // of the last op
+  bool uses_nchw16n = false;
 
-  /// A layer, behind a change of layout where it wants another one; in place where it can be.
+  /// A layer, after a change of layout where it wants another one; in place where it can be.
   void append(std::unique_ptr<Layer> layer);
-  /// Only gives the units another shape; out of lanes they have to come first.
+  /// Only gives the units another shape; out of nchw16n they have to come first.
   void append_flatten();
   /// In front of the first layer the batch itself is gathered in this layout.
   void append_conversion(Layout to);

@@ -8,16 +8,16 @@
 namespace quern {
 
 /// What this program was built with and runs on.
-struct BuildFacts {
+struct BuildInfo {
   std::string kokkos_version;
   std::string kokkos_backend;
   std::vector<std::pair<std::string, std::string>> rest;  ///< name, value
 };
 
 /// All but Kokkos, which needs another compiler.
-BuildFacts build_facts();
+BuildInfo build_info();
 
-std::string info_text(const BuildFacts& facts);
-std::string info_json(const BuildFacts& facts);
+std::string info_text(const BuildInfo& info);
+std::string info_json(const BuildInfo& info);
 
 }  // namespace quern

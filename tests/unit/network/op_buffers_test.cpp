@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network says it will allocate is what it allocates.
-#include "network/stage_buffers.hpp"
+#include "network/op_buffers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace tools = Kokkos::Tools::Experimental;
 
-constexpr int kSlots = 48;
+constexpr int kRows = 48;
 constexpr std::int64_t kRounding = 8;  // Kokkos allocates views in steps of so many bytes
 
 std::int64_t allocated = 0;
@@ -31,16 +31,16 @@ void expect_memory_as_said(const NetworkSpec& spec) {
   Network network(spec);
   allocated = allocations = 0;
   tools::set_allocate_data_callback(count_allocation);
-  network.allocate(kSlots);
+  network.allocate(kRows);
   tools::set_allocate_data_callback(nullptr);
-  const std::int64_t said = network.memory_bytes(kSlots);
+  const std::int64_t said = network.memory_bytes(kRows);
   EXPECT_GE(allocated, said);
   EXPECT_LE(allocated, said + kRounding * allocations);
 }
 
 }  // namespace
 
-TEST(StageBuffers, TakeTheMemoryThatWasSaid) {
+TEST(OpBuffers, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(network_of({19, 1, 1}, {linear(33), relu, dropout(0.5), linear(7)}));
   // Both with padding, the first one with its pool and the second without.
   expect_memory_as_said(

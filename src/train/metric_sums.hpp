@@ -9,7 +9,7 @@
 namespace quern {
 
 /// Losses are of samples, not divided by their number; correct answers are 0 without labels.
-struct Tally {
+struct MetricSums {
   // Of the epoch so far, over all ranks: the same additions in the same order whenever the host
   // looks.
   double loss_sum = 0;
@@ -24,7 +24,7 @@ struct Tally {
   float votes = 0;  ///< to stop, of all steps
 };
 
-using TallyView = ScalarView<Tally>;
+using MetricSumsView = ScalarView<MetricSums>;
 
 /// What a kernel has left in a scalar, once everything on its instance is done.
 template <class T>
@@ -37,10 +37,10 @@ T read_scalar(const ScalarView<T>& scalar) {
 }
 
 /// What kernels read from the host while it runs ahead of them: pinned memory.
-struct HostInputs {
+struct HostFlags {
   float vote = 0;  ///< 1: this rank asks for a stop
 };
 
-using HostInputsView = Kokkos::View<HostInputs, Kokkos::SharedHostPinnedSpace>;
+using HostFlagsView = Kokkos::View<HostFlags, Kokkos::SharedHostPinnedSpace>;
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/machine_facts.hpp"
+#include "bench/machine_info.hpp"
 
 #include <fstream>
 
@@ -26,12 +26,12 @@ const char* vector_instructions() {
 #endif
 }
 
-MachineFacts per_rank(MachineFacts facts) {
-  const double share = 1.0 / facts.ranks;
-  for (Spread* spread : {&facts.fma_flops, &facts.l2.rate, &facts.l3.rate, &facts.memory.rate}) {
+MachineInfo per_rank(MachineInfo info) {
+  const double share = 1.0 / info.ranks;
+  for (Spread* spread : {&info.fma_flops, &info.l2.rate, &info.l3.rate, &info.memory.rate}) {
     *spread = {spread->median * share, spread->smallest * share, spread->largest * share};
   }
-  return facts;
+  return info;
 }
 
 }  // namespace quern

@@ -10,7 +10,7 @@
 namespace quern {
 
 /// What one rank sees of itself.
-struct RankFacts {
+struct RankInfo {
   int rank = 0;
   std::string host;
   int node_rank = 0;
@@ -26,11 +26,11 @@ struct RankFacts {
   std::string data_problem;  ///< why it cannot read the shards
 };
 
-std::string to_text(const RankFacts& facts);
-RankFacts rank_facts_of(const std::string& text);
+std::string to_text(const RankInfo& info);
+RankInfo rank_info_of(const std::string& text);
 
 /// What the surroundings ask for.
-struct JobFacts {
+struct JobInfo {
   std::optional<int> expected_ranks;  ///< --ranks
   std::optional<int> job_ranks;       ///< tasks of the Slurm job, when it tells
   std::optional<int> ranks_per_node;  ///< SLURM_NTASKS_PER_NODE
@@ -40,7 +40,7 @@ struct JobFacts {
   double min_bandwidth = 0;         ///< bytes/s that an all-reduce must reach; 0: any
 };
 
-struct NetworkFacts {
+struct NetworkInfo {
   bool all_reduce_is_right = true;
   double latency_s = 0;        ///< of an all-reduce of 8 bytes
   double bytes_per_s = 0;      ///< of an all-reduce of `bytes`: size by time
@@ -49,13 +49,13 @@ struct NetworkFacts {
 };
 
 /// The same between the ranks' devices, by what moves gradients there.
-struct DeviceNetworkFacts {
+struct DeviceNetworkInfo {
   std::string transport;  ///< "NCCL 2.28.9"
   std::string problem;    ///< why there are no figures
-  NetworkFacts network;
+  NetworkInfo network;
 };
 
-struct FileFacts {
+struct FileInfo {
   std::string folder;  ///< where the run will write; empty when none was named
   std::int64_t checkpoint_bytes = 0;
   int checkpoints = 0;  ///< kept, and one being written
@@ -74,11 +74,11 @@ struct Finding {
 };
 
 struct Preflight {
-  JobFacts job;
-  std::vector<RankFacts> ranks;
-  NetworkFacts network;  ///< between hosts
-  std::optional<DeviceNetworkFacts> device_network;
-  FileFacts files;
+  JobInfo job;
+  std::vector<RankInfo> ranks;
+  NetworkInfo network;  ///< between hosts
+  std::optional<DeviceNetworkInfo> device_network;
+  FileInfo files;
   std::vector<Finding> findings;
 };
 
