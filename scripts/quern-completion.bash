@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion of quern for bash: commands, options, and the recipe's keys behind --set.
+# Completion of quern for bash: commands, options, and the recipe's keys after --set.
 # Written by unit.app.reference from the options of the program.
 # shellcheck shell=bash
 
