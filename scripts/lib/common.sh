@@ -4,7 +4,12 @@
 
 kRoot="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 kRememberedFile="$kRoot/build/.quern-setup.env"
-kMinimumKokkos=4.6
+
+# oldest_version PACKAGE: the oldest that the build takes, by CMake's name; nothing if it takes all.
+oldest_version() {
+  sed -n "s/^ *find_package($1 \([0-9][0-9.]*\) .*/\1/p" "$kRoot/cmake/QuernDependencies.cmake"
+}
+kMinimumKokkos="$(oldest_version Kokkos)"
 
 say() { printf '%s\n' "$*"; }
 step() { printf '\n== %s\n' "$*"; }

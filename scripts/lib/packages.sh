@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What Quern needs, besides Kokkos: Debian's package, for what, how to see it without dpkg, why.
 # run: a program that is built already; train: to build it as well; test: to run the tests as well.
-# Probes: command NAME | cmake PACKAGE (find_package) | python MODULE | file PATH.
+# Probes: command NAME | cmake PACKAGE (find_package) | python MODULE | file PATH. Of a PACKAGE to
+# which CMake sets an oldest version (oldest_version), no older one counts.
 
 kPackages='
 g++|train|command c++|C++20 compiler
@@ -49,16 +50,19 @@ package_rows() {
   done <<<"$kPackages"
 }
 
-# cmake_lacks PACKAGE...: prints those of them that find_package does not find.
+# cmake_lacks PACKAGE...: prints those of them that find_package does not find, or only too old.
 cmake_lacks() {
-  local scratch wanted generator=()
+  local scratch package oldest wanted="" generator=()
   has ninja && generator=(-G Ninja)
   if ! has cmake || ! has c++; then
     printf '%s\n' "$@"
     return
   fi
   scratch="$(mktemp -d)"
-  wanted="$(printf '%s;' "$@")"
+  for package in "$@"; do
+    oldest="$(oldest_version "$package")"
+    wanted+="$package${oldest:+>=$oldest};"
+  done
   if ! cmake -S "$kRoot/scripts/lib/probe" -B "$scratch" "${generator[@]}" \
     -DWANTED="${wanted%;}" -DLACKING_FILE="$scratch/lacking.txt" >/dev/null 2>&1; then
     printf '%s\n' "$@" >"$scratch/lacking.txt"
@@ -77,19 +81,33 @@ probe_finds() {
   esac
 }
 
+# oldest_of PROBE: the oldest version that counts; nothing if all do.
+oldest_of() { [[ $1 != cmake* ]] || oldest_version "${1#cmake }"; }
+
+# with_oldest PROBE TEXT: the text, and which versions it must be.
+with_oldest() {
+  local oldest
+  oldest="$(oldest_of "$1")"
+  printf '%s\n' "$2${oldest:+ ($oldest or newer)}"
+}
+
 # missing_rows run|train|test [PACKAGE...]: the rows that neither dpkg nor a probe finds, without
 # those packages. Quick when dpkg has all.
 missing_rows() {
-  local rows package probe why installed="" asked=() lacking="" candidates=()
+  local rows package probe why name version asked=() lacking="" candidates=()
+  local -A installed=()
   rows="$(package_rows "$@")"
   if has_apt; then
     # shellcheck disable=SC2016  # dpkg-query expands ${...} itself
-    installed="$(cut -d'|' -f1 <<<"$rows" |
-      xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
-      sed -n 's/^installed //p' || true)"
+    while read -r name version; do
+      installed[$name]="$version"
+    done < <(cut -d'|' -f1 <<<"$rows" |
+      xargs dpkg-query -W -f='${db:Status-Status} ${Package} ${source:Upstream-Version}\n' \
+        2>/dev/null | sed -n 's/^installed //p' || true)
   fi
   while IFS='|' read -r package probe why; do
-    [[ $'\n'"$installed"$'\n' == *$'\n'"$package"$'\n'* ]] && continue
+    version="${installed[$package]:-}"
+    [[ -n $version ]] && version_at_least "$version" "$(oldest_of "$probe")" && continue
     candidates+=("$package|$probe|$why")
     [[ $probe == cmake* ]] && asked+=("${probe#cmake }")
   done <<<"$rows"

@@ -3,6 +3,7 @@
 has every library whose code gets into programs."""
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,30 @@ class LibrariesTest(unittest.TestCase):
         return subprocess.run([given.cmake, "-S", folder, "-B", f"{folder}/build",
                                f"-DTOO_OLD={name}", f"-DOLD={folder}"],
                               text=True, capture_output=True, check=False)
+
+    def test_setup_wants_the_same(self):
+        """The probe of scripts/setup, on the libraries of this system."""
+        self.assertEqual(self.setup_lacks({}), [])
+        for name in ("HDF5", "fmt", "nlohmann_json", "tomlplusplus", "CLI11"):
+            with self.subTest(name):
+                self.assertEqual(self.setup_lacks({f"{name} {wanted()[name]}": f"{name} 99"}), [name])
+
+    def setup_lacks(self, changes):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "scripts", f"{folder}/scripts")
+            libraries = Path(folder) / "cmake/QuernDependencies.cmake"
+            libraries.parent.mkdir()
+            text = LIBRARIES.read_text()
+            for old, new in changes.items():
+                self.assertIn(f"({old} ", text)
+                text = text.replace(f"({old} ", f"({new} ")
+            libraries.write_text(text)
+            lib = f"{folder}/scripts/lib"
+            names = sorted(set(wanted()) - {"Kokkos"})
+            done = subprocess.run(["bash", "-euc", f". {lib}/common.sh; . {lib}/packages.sh; "
+                                   f"cmake_lacks {' '.join(names)}"],
+                                  text=True, capture_output=True, check=True)
+            return done.stdout.split()
 
     def test_notice(self):
         notice = (ROOT / "NOTICE").read_text()

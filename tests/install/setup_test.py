@@ -27,6 +27,9 @@ REPLACING = ("Inst libc6 [2.36-9] (2.41-12 Debian:13/stable [amd64])\n"
              "Inst libkokkos-dev (5.2.2-1 Debian:unstable [amd64])\n")
 NEW_ONLY = "Inst libkokkos-dev (5.2.2-1 Debian:unstable [amd64])\n"
 
+NEW_ENOUGH = ("MPI 3.1\nHDF5 1.10.7\nZLIB 1.2\nfmt 9\nnlohmann_json 3.11.2\ntomlplusplus 3.3.0\n"
+              "CLI11 2.1.2\n")
+
 
 class SetupTest(unittest.TestCase):
     """Starts as root on Debian 12, all packages there but a Kokkos, the release's host silent."""
@@ -39,6 +42,8 @@ class SetupTest(unittest.TestCase):
         for folder in (self.state, self.bin, self.root / "later", self.root / "usr/bin"):
             folder.mkdir(parents=True)
         shutil.copytree(SCRIPTS, self.clone / "scripts")
+        (self.clone / "cmake").mkdir()
+        shutil.copy(SCRIPTS.parent / "cmake/QuernDependencies.cmake", self.clone / "cmake")
         for file in (self.clone / "scripts").rglob("*"):
             if file.is_file():
                 file.write_text(re.sub(r"(?<!!)/(usr|etc)\b", rf"{self.root}/\1", file.read_text()))
@@ -53,6 +58,7 @@ class SetupTest(unittest.TestCase):
         for name, content in {"installed": "\n".join(name for name, _ in PACKAGES) + "\n",
                               "uid": "0\n", "candidate": "3.7.01-2\n", "indexes": BOOKWORM,
                               "plan": REPLACING, "lists_are_read": "", "cmake_finds": "",
+                              "versions": "",
                               "release_version": "4.7.4\n"}.items():
             self.given(name, content)
         self.file("etc/ssl/certs/ca-certificates.crt")
@@ -361,7 +367,7 @@ class Packages(SetupTest):
 
     def test_no_apt_and_all_there(self):
         self.without_apt()
-        self.given("cmake_finds", "MPI\nHDF5\nZLIB\nfmt\nnlohmann_json\ntomlplusplus\nCLI11\n")
+        self.given("cmake_finds", NEW_ENOUGH)
         output = self.assert_refused("this system has no apt")
         self.assertEqual(re.findall("(?m)^  ([a-z0-9+-]+)  ", output.split("error")[0]),
                          ["dataset-fashion-mnist"])
@@ -369,10 +375,34 @@ class Packages(SetupTest):
         self.file("usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")
         self.assert_works()
 
+    def test_packages_that_are_too_old(self):
+        self.given("versions", "libfmt-dev 8.1.1+ds1\nlibhdf5-dev 1.10.8+repack1\n")
+        output = self.assert_refused("still missing after the installation: libfmt-dev (9 or newer)")
+        self.assertIn("libfmt-dev               text formatting (9 or newer)\n", output)
+        self.assertEqual(len(self.calls("install libfmt-dev")), 1)
+        self.given("cmake_finds", "fmt 8.1.1\n")
+        self.assert_refused("libfmt-dev (9 or newer)")
+        self.given("cmake_finds", "fmt 10.2\n")
+        self.assert_works()
+        self.assert_changed_nothing()
+
+    def test_no_apt_and_libraries_that_are_too_old(self):
+        self.without_apt()
+        self.file("usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")
+        self.given("cmake_finds", NEW_ENOUGH)
+        self.assert_works()
+        for package, before in (("libhdf5-dev", "HDF5 1.8.23"), ("libfmt-dev", "fmt 8.1.1"),
+                                ("nlohmann-json3-dev", "nlohmann_json 3.10.5"),
+                                ("libtomlplusplus-dev", "tomlplusplus 3.0.1"),
+                                ("libcli11-dev", "CLI11 2.0.0")):
+            with self.subTest(package):
+                self.given("cmake_finds", re.sub(f"(?m)^{before.split()[0]} .*", before, NEW_ENOUGH))
+                self.assertIn(f"\n  {package} ", self.assert_refused("this system has no apt"))
+
     def test_no_apt_and_a_kokkos_to_build(self):
         shutil.rmtree(self.root / "usr/lib")
         self.without_apt()
-        self.given("cmake_finds", "MPI\nHDF5\nZLIB\nfmt\nnlohmann_json\ntomlplusplus\nCLI11\n")
+        self.given("cmake_finds", NEW_ENOUGH)
         self.release()
         self.assert_works("--without", "dataset-fashion-mnist")
         self.assertEqual(self.remembered(), f"KOKKOS_PREFIX={self.clone}/build/deps/kokkos\n")
