@@ -19,19 +19,19 @@ struct ConvShape {
   int kernel;
   int stride;
 
-  /// Floats of 16 samples.
+  /// Floats of a group of kLanes samples.
   KOKKOS_INLINE_FUNCTION std::int64_t in_group() const {
-    return std::int64_t{16} * in_channels * in_height * in_width;
+    return std::int64_t{kLanes} * in_channels * in_height * in_width;
   }
   KOKKOS_INLINE_FUNCTION std::int64_t out_group() const {
-    return std::int64_t{16} * out_channels * out_height * out_width;
+    return std::int64_t{kLanes} * out_channels * out_height * out_width;
   }
   /// Place of a value of the first sample of a group.
   KOKKOS_INLINE_FUNCTION std::int64_t in(int c, int h, int w) const {
-    return std::int64_t{16} * ((c * in_height + h) * in_width + w);
+    return std::int64_t{kLanes} * ((c * in_height + h) * in_width + w);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t out(int c, int h, int w) const {
-    return std::int64_t{16} * ((c * out_height + h) * out_width + w);
+    return std::int64_t{kLanes} * ((c * out_height + h) * out_width + w);
   }
   /// Position of W[o, i, kh, kw] in PyTorch's order.
   KOKKOS_INLINE_FUNCTION std::int64_t weight(int o, int i, int kh, int kw) const {

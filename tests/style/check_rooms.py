@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every #include of src/ follows an arrow of src/rooms.txt, each arrow has one, vendor headers stay in
-their rooms, and fmt and nlohmann-json meet Kokkos in no file, not even through other headers. Headers
-say #pragma once."""
+their rooms, and fmt and nlohmann-json meet Kokkos in no file, not even through other headers. Folders
+host/ hold what is written for vector registers (SIMD), and nothing else does. Headers say
+#pragma once."""
 import re
 
 from rooms import FILE, Rooms
@@ -29,6 +30,7 @@ VENDOR_NAMES = {
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Headers that the build writes.
 GENERATED = {"quern_git_commit.hpp"}
+SIMD = "linalg/host/simd.hpp"
 NOT_WITH_KOKKOS = re.compile(r"^(fmt/|nlohmann/)")
 
 
@@ -93,6 +95,24 @@ def everything_included(path, includes, known):
     return known[path]
 
 
+def reaches(path, header, includes, seen):
+    """Does the file include the header of src/, directly or through others?"""
+    if path in seen:
+        return False
+    seen.add(path)
+    own = [name for quote, name, _ in includes.get(path, ()) if quote == '"']
+    return header in own or any(
+        reaches(tree.pathlib.PurePath("src") / name, header, includes, seen) for name in own)
+
+
+def check_host(path, includes):
+    in_host = path.parent.name == "host"
+    if not in_host and reaches(path, SIMD, includes, set()):
+        yield f"{path}: uses \"{SIMD}\" (expected in a folder host/ only)"
+    if in_host and path.suffix == ".cpp" and not reaches(path, SIMD, includes, set()):
+        yield f"{path}: lies in host/ without \"{SIMD}\" (expected beside host/)"
+
+
 def check(root):
     rooms = Rooms((root / FILE).read_text(encoding="utf-8"))
     includes = read_includes(root)
@@ -109,6 +129,7 @@ def check(root):
         for quote, name, line in lines:
             offences += check_include(root, rooms, path, quote, name, line)
         offences += check_names(root, rooms, path)
+        offences += check_host(path, includes)
         reached = everything_included(path, includes, known)
         kokkos = [way for name, way in reached.items() if VENDOR_HEADERS["Kokkos"].match(name)]
         for name, way in reached.items():

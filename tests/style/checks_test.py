@@ -79,6 +79,20 @@ class RoomsTest(CheckCase):
         self.write("src/base/b.cpp", "#include \"a.hpp\"\n")
         self.assert_found(check_rooms.check, "is no file of src/")
 
+    def test_host_folders_are_for_vector_registers(self):
+        def offences():
+            includes = check_rooms.read_includes(self.root)
+            return [offence for path in includes for offence in check_rooms.check_host(path, includes)]
+
+        self.write("src/linalg/host/tile.hpp", "#include \"linalg/host/simd.hpp\"\n")
+        self.write("src/layers/host/l.cpp", "#include \"linalg/host/tile.hpp\"\n")
+        self.assertEqual(offences(), [])
+        self.write("src/layers/k.cpp", "#include \"linalg/host/tile.hpp\"\n")
+        self.write("src/layers/host/m.cpp", "#include \"tensor/view.hpp\"\n")
+        found = "\n".join(offences())
+        self.assertIn("src/layers/k.cpp: uses", found)
+        self.assertIn("src/layers/host/m.cpp: lies in host/ without", found)
+
     def test_header_without_pragma_once(self):
         self.write("src/base/b.hpp", "// #pragma once\n")
         self.assert_found(check_rooms.check, "src/base/b.hpp", "#pragma once")

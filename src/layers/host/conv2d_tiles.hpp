@@ -31,7 +31,7 @@ struct ConvTile {
   template <int First, int Count>
   [[gnu::always_inline]] void multiply_add(const float* w, const float* image, std::int64_t step) {
     Vector image_t[Count];
-    for (int t = 0; t < Count; ++t) image_t[t] = load(image + 16 * step * (First + t));
+    for (int t = 0; t < Count; ++t) image_t[t] = load(image + kWidth * step * (First + t));
     for (int c = 0; c < C; ++c) {
       const Vector w_c = broadcast(w[c]);
       for (int t = 0; t < Count; ++t)
@@ -54,7 +54,7 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
       const float* x_row = x + s.in(i, oh * s.stride + kh, ow * s.stride);
 #pragma GCC unroll 5
       for (int kw = 0; kw < kernel; ++kw) {
-        tile.template multiply_add<0, T>(weights, x_row + 16 * kw, s.stride);
+        tile.template multiply_add<0, T>(weights, x_row + kWidth * kw, s.stride);
         weights += C;
       }
     }
@@ -112,8 +112,8 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
         const int rows = Rows > 0 ? Rows : num_rows;
         for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C, dy_o += s.out(1, 0, 0)) {
           for (int kh = 0; kh < rows; ++kh) {
-            tile.template multiply_add<First, Count>(w + kh * C,
-                                                     dy_o - std::int64_t{16} * kh * s.out_width, 1);
+            tile.template multiply_add<First, Count>(
+                w + kh * C, dy_o - std::int64_t{kWidth} * kh * s.out_width, 1);
           }
         }
       });
@@ -171,12 +171,12 @@ template <int C, int T>
 [[gnu::always_inline]] inline void add_row(Register* sum, const float* x, const float* dy,
                                            std::int64_t channel, int width) {
   Register ring[T];
-  for (int t = 0; t + 1 < T; ++t) ring[t] = in_register(load<Register>(x + 16 * t));
+  for (int t = 0; t + 1 < T; ++t) ring[t] = in_register(load<Register>(x + kWidth * t));
   int ow = 0;
   // Returns whether the row goes on.
   const auto step = [&]<int Step>() __attribute__((always_inline)) {
-    ring[(Step + T - 1) % T] = in_register(load<Register>(x + 16 * (T - 1 + Step)));
-    add_pixel<C, T, Step>(sum, ring, dy + 16 * Step, channel);
+    ring[(Step + T - 1) % T] = in_register(load<Register>(x + kWidth * (T - 1 + Step)));
+    add_pixel<C, T, Step>(sum, ring, dy + kWidth * Step, channel);
     return ++ow < width;
   };
   const auto round = [&]<int... Step>(std::integer_sequence<int, Step...>)
@@ -184,8 +184,8 @@ template <int C, int T>
     return (step.template operator()<Step>() && ...);
   };
   while (round(std::make_integer_sequence<int, T>{})) {
-    x += 16 * T;
-    dy += 16 * T;
+    x += kWidth * T;
+    dy += kWidth * T;
   }
 }
 
@@ -197,10 +197,10 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
                                       int groups, int o, int i, int kh, int kw, float* sums) {
   Vector lanes[C * T];
   const std::int64_t channel = s.out(1, 0, 0);
-  const std::int64_t step = std::int64_t{16} * s.stride;
+  const std::int64_t step = std::int64_t{kWidth} * s.stride;
   // Lanes do not meet before the end: as many at a time as a register has, so that a tile of sums
   // fills the register file once.
-  for (int lane = 0; lane < 16; lane += kRegisterLanes) {
+  for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
     for (Register& r : sum) r = Register{};
     for (int group = 0; group < groups; ++group) {
@@ -213,14 +213,14 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
         }
         for (int ow = 0; ow < s.out_width; ++ow) {
           Register x_t[T];
-          for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + 16 * t));
+          for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + kWidth * t));
           for (int c = 0; c < C; ++c) {
             const Register dy_c = in_register(load<Register>(dy_p + c * channel));
             for (int t = 0; t < T; ++t)
               sum[c * T + t] = simd::multiply_add(dy_c, x_t[t], sum[c * T + t]);
           }
           x_p += step;
-          dy_p += 16;
+          dy_p += kWidth;
         }
       }
     }

@@ -80,12 +80,46 @@ struct GatherFlat {
   }
 };
 
+/// 16 units of 16 rows in nchw16n.
+template <class T>
+struct GatherTile {
+  const T* data;                      ///< [N, units]
+  const std::int64_t* sample_of_row;  ///< [num_rows]
+  float* y;
+  std::int64_t units;
+  std::int64_t num_rows;
+
+  std::int64_t tiles_per_group() const { return round_up_to_lanes(units) / kLanes; }
+  std::int64_t num_items() const { return num_rows / kLanes * tiles_per_group(); }
+
+  void operator()(std::int64_t item) const {
+    const std::int64_t group = item / tiles_per_group();
+    const std::int64_t first = item % tiles_per_group() * kLanes;
+    const int width = static_cast<int>(units - first < kLanes ? units - first : kLanes);
+    T tile[kLanes * kLanes] = {};
+    for (int l = 0; l < kLanes; ++l) {
+      const std::int64_t sample = sample_of_row[group * kLanes + l];
+      if (sample < 0) continue;
+      const T* in = data + sample * units + first;
+      for (int u = 0; u < width; ++u) tile[u * kLanes + l] = in[u];
+    }
+    float* out = y + (group * units + first) * kLanes;
+    for (int u = 0; u < width; ++u) simd::store(out + u * kLanes, load_floats(tile + u * kLanes));
+  }
+};
+
 template <class T>
 void launch(const ExecSpace& exec, const std::string& label, const View<const T>& data,
             const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  const GatherFlat<T> kernel{data.data(), sample_of_row.data(), y.data.data(), ActivationIndex(y),
-                             y.rows};
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+  const auto run = [&](const auto& kernel) {
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+  };
+  if (y.layout == Layout::nchw16n) {
+    run(GatherTile<T>{data.data(), sample_of_row.data(), y.data.data(), y.shape.units(), y.rows});
+  } else {
+    run(GatherFlat<T>{data.data(), sample_of_row.data(), y.data.data(), ActivationIndex(y),
+                      y.rows});
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ inline void mean_of_window(const float* pixels, std::int64_t row, float factor, 
   Vector sum{};
   for (int kh = 0; kh < Size; ++kh) {
     for (int kw = 0; kw < Size; ++kw) {
-      const Vector pixel = load(pixels + kh * row + 16 * kw);
+      const Vector pixel = load(pixels + kh * row + kWidth * kw);
       sum += pixel;
       passes[kh * pass_row + kw] = static_cast<std::uint16_t>(active_lanes(pixel));
     }
@@ -37,7 +37,7 @@ inline void maximum_of_window(const float* pixels, std::int64_t row, float* y,
   unsigned winners[Size * Size];
   Vector best = load(pixels);
   for (int k = 0; k < Size * Size; ++k) {
-    const Vector pixel = load(pixels + k / Size * row + 16 * (k % Size));
+    const Vector pixel = load(pixels + k / Size * row + kWidth * (k % Size));
     const unsigned better = k == 0 ? all : lanes_that_replace(pixel, best);
     for (int before = 0; before < k; ++before) winners[before] &= ~better;
     winners[k] = better;
@@ -56,7 +56,8 @@ inline void spread_over_window(Vector share, const std::uint16_t* passes, std::i
                                float* pixels, std::int64_t row) {
   for (int kh = 0; kh < Size; ++kh) {
     for (int kw = 0; kw < Size; ++kw) {
-      store(pixels + kh * row + 16 * kw, select_lanes(passes[kh * pass_row + kw], share, Vector{}));
+      store(pixels + kh * row + kWidth * kw,
+            select_lanes(passes[kh * pass_row + kw], share, Vector{}));
     }
   }
 }

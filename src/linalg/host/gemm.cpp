@@ -9,6 +9,8 @@ namespace quern::host {
 
 namespace {
 
+static_assert(simd::kWidth == kLanes);
+
 using simd::EvenSplit;
 using simd::FixedSplit;
 using simd::kBlockVectors;
@@ -46,7 +48,7 @@ struct TilePlace {
   int column;
   int columns;
 
-  int vectors() const { return (columns + 15) / 16; }
+  int vectors() const { return (columns + kLanes - 1) / kLanes; }
 };
 
 // The tiles of an m x n result as one range, rows running fastest so that neighbours share a panel
@@ -59,16 +61,16 @@ struct TileGrid {
 
   template <class LargestRows>
   TileGrid(int m, int n, LargestRows largest)
-      : columns(n), panels((n + 15) / 16, kVectors), rows(m, largest(panels.size(0))) {}
+      : columns(n), panels((n + kLanes - 1) / kLanes, kVectors), rows(m, largest(panels.size(0))) {}
 
   std::int64_t count() const { return std::int64_t{rows.pieces} * panels.pieces; }
 
   TilePlace operator[](std::int64_t tile) const {
     const int panel = static_cast<int>(tile / rows.pieces);
     const int piece = static_cast<int>(tile - std::int64_t{panel} * rows.pieces);
-    const int column = 16 * panels.begin(panel);
+    const int column = kLanes * panels.begin(panel);
     return {rows.begin(piece), rows.size(piece), column,
-            std::min(16 * panels.size(panel), columns - column)};
+            std::min(kLanes * panels.size(panel), columns - column)};
   }
 };
 

@@ -56,7 +56,7 @@ struct Tile {
   /// Adds bias[:] to every row.
   void add_to_rows(const float* bias) {
     for (int v = 0; v < V; ++v) {
-      const Vector b = load(bias + 16 * v);
+      const Vector b = load(bias + kWidth * v);
       for (int r = 0; r < R; ++r) sum[r][v] += b;
     }
   }
@@ -83,26 +83,26 @@ struct Tile {
     }
   }
 
-  static constexpr int kFloats = 16 * R * V;
+  static constexpr int kFloats = kWidth * R * V;
 
   /// Writes the tile to kFloats floats. Not an assignment between Tiles, which compilers make a
   /// call of memcpy: it costs a seventh of a weight gradient's time.
   void save(float* saved) const {
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) store(saved + 16 * (r * V + v), sum[r][v]);
+      for (int v = 0; v < V; ++v) store(saved + kWidth * (r * V + v), sum[r][v]);
     }
   }
 
   void restore(const float* saved) {
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) sum[r][v] = load(saved + 16 * (r * V + v));
+      for (int v = 0; v < V; ++v) sum[r][v] = load(saved + kWidth * (r * V + v));
     }
   }
 
   /// this = left + this, the order of the summation tree.
   void add_left(const float* saved_left) {
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) sum[r][v] = load(saved_left + 16 * (r * V + v)) + sum[r][v];
+      for (int v = 0; v < V; ++v) sum[r][v] = load(saved_left + kWidth * (r * V + v)) + sum[r][v];
     }
   }
 
@@ -110,9 +110,9 @@ struct Tile {
   void store_to(float* c, Steps step, int columns) const {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
-        const int left = columns - 16 * v;
+        const int left = columns - kWidth * v;
         float* target = c + r * step.row + v * step.vector;
-        if (left >= 16) {
+        if (left >= kWidth) {
           store(target, sum[r][v]);
         } else if (left > 0) {
           store_first(target, sum[r][v], left);

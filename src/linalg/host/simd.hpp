@@ -70,7 +70,11 @@ struct VectorOf<kRegisterLanes> {
   using Type = Register;
 };
 
-using Vector = VectorOf<16>::Type;
+/// Floats of a Vector: quern::kLanes, which this file does not see (asserted in
+/// linalg/host/gemm.cpp).
+inline constexpr int kWidth = 16;
+
+using Vector = VectorOf<kWidth>::Type;
 
 template <class V>
 inline constexpr int kLanesOf = static_cast<int>(sizeof(V) / sizeof(float));

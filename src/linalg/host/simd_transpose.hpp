@@ -30,8 +30,8 @@ inline void transpose(Register (&rows)[kRegisterLanes]) {
 /// out[j * out_row + i] = in[i * in_row + j] for i and j from 0 to 15. No aliasing.
 inline void transpose_tile(const float* in, std::int64_t in_row, float* out, std::int64_t out_row) {
   constexpr int kBlock = kRegisterLanes;
-  for (int i = 0; i < 16; i += kBlock) {
-    for (int j = 0; j < 16; j += kBlock) {
+  for (int i = 0; i < kWidth; i += kBlock) {
+    for (int j = 0; j < kWidth; j += kBlock) {
       Register block[kBlock];
       for (int r = 0; r < kBlock; ++r) block[r] = load<Register>(in + (i + r) * in_row + j);
       transpose(block);
@@ -41,10 +41,10 @@ inline void transpose_tile(const float* in, std::int64_t in_row, float* out, std
 }
 
 /// Transposes 16 rows of 16 floats in place.
-inline void transpose_tile(float (&tile)[16][16]) {
+inline void transpose_tile(float (&tile)[kWidth][kWidth]) {
   constexpr int kBlock = kRegisterLanes;
-  for (int i = 0; i < 16; i += kBlock) {
-    for (int j = i; j < 16; j += kBlock) {
+  for (int i = 0; i < kWidth; i += kBlock) {
+    for (int j = i; j < kWidth; j += kBlock) {
       Register upper[kBlock];
       Register lower[kBlock];
       for (int r = 0; r < kBlock; ++r) {
