@@ -73,7 +73,7 @@ def markdown(points):
     batch = "the same global batch" if first["mode"] == "strong" else "the same batch for each rank"
     return (f"# Scaling of {first['workload']}\n\n"
             f"{first['mode'].capitalize()} scaling ({batch}), {first['ranks_per_node']} rank(s) a node, "
-            f"{first['threads']} thread(s) a rank, {first['device']}. Time of a training step on made-up "
+            f"{first['threads']} thread(s) a rank, {first['device']}. Time of a training step on synthetic "
             f"data, median of several measurements; speed-up and efficiency against {first['nodes']} "
             f"node(s).\n\n" + "\n".join(rows) + f"\n\n{verdict(points)}\n\n"
             "The job scripts are in `job/`, what each job printed in `log/`.\n")

@@ -17,7 +17,8 @@ void add_bench_options(CommandLine command, BenchOptions& options) {
   command.add_option("--rounds", options.rounds, "Rounds; the median counts")
       .in_range(1, 1000)
       .show_default();
-  command.add_option("--json", options.json, "Write the figures to this file, too");
+  command.add_option("--json", options.json, "Write the figures to this file, too")
+      .type_name("FILE");
 }
 
 void add_overrides(CommandLine command, BenchOptions& options) {
@@ -43,8 +44,10 @@ Command add_kernels_bench(CommandLine bench) {
   command.add_option("recipes", options->recipes,
                      "Recipe files (default: mlp-mnist, lenet-fashion, autoencoder-mnist)");
   add_overrides(command, *options);
-  command.add_option("--filter", options->filter,
-                     "Show the kernels whose \"layer label\" this regular expression finds");
+  command
+      .add_option("--filter", options->filter,
+                  "Show the kernels whose \"layer label\" this regular expression finds")
+      .type_name("PATTERN");
   command.add_option("--steps", options->steps, "Steps of a round (default: about 0.2 s worth)")
       .in_range(1, 1000000);
   add_bench_options(command, *options);
@@ -54,7 +57,7 @@ Command add_kernels_bench(CommandLine bench) {
 Command add_step_bench(CommandLine bench) {
   const auto options = std::make_shared<StepOptions>();
   CommandLine command = bench.add_command(
-      "step", "Training steps of a recipe on made-up data: samples/s, fraction of the FMA peak");
+      "step", "Training steps of a recipe on synthetic data: samples/s, fraction of the FMA peak");
   command.add_option("recipe", options->recipe, "Recipe file").required();
   add_overrides(command, *options);
   command.add_option("--steps", options->steps, "Steps of a round (default: about 0.4 s worth)")
@@ -99,9 +102,12 @@ Command add_io_bench(CommandLine bench) {
                      "autoencoder-mnist)");
   add_overrides(command, *options);
   command.add_byte_sizes("--bytes", options->bytes, "Checkpoints of these sizes instead");
-  command.add_option("--data", options->data,
-                     "Folder of shards to load (default: made-up ones of MNIST's size)");
+  command
+      .add_option("--data", options->data,
+                  "Folder of shards to load (default: synthetic ones of MNIST's size)")
+      .type_name("DIR");
   command.add_option("--run-dir", options->run_dir, "Folder to write in; left as it was")
+      .type_name("DIR")
       .show_default();
   add_bench_options(command, *options);
   return run_command(command, options, bench_io);

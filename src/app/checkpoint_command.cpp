@@ -146,7 +146,7 @@ std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options
 
   CommandLine exported = checkpoint.add_command("export", "write the model as safetensors");
   exported.add_option("FILE", options.path, kFileOrRun).required();
-  exported.add_option("--out", options.out, "the safetensors file").required();
+  exported.add_option("--out", options.out, "the safetensors file").required().type_name("FILE");
   exported.add_flag("--force", options.force, "replace an existing file");
 
   return {{ls, list},     {shown, show},    {verified, verify},

@@ -69,9 +69,11 @@ Command add_evaluate_command(CommandLine app) {
       .add_option("checkpoint", options->checkpoint,
                   "Run folder (its newest good checkpoint) or checkpoint file")
       .required();
-  command.add_option("--data", options->data, "Folder of HDF5 shards").required();
-  command.add_option("--split", options->split,
-                     "train or test, where the folder holds both (default: the one it holds)");
+  command.add_option("--data", options->data, "Folder of HDF5 shards").required().type_name("DIR");
+  command
+      .add_option("--split", options->split,
+                  "train or test, where the folder holds both (default: the one it holds)")
+      .type_name("{train,test}");
   command.add_flag("--json", options->json, "One JSON object instead of a sentence");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });

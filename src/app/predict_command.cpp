@@ -88,8 +88,10 @@ Command add_predict_command(CommandLine app) {
   CommandLine command = app.add_command("predict", "Class of every image of an IDX file, as CSV");
   command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder").required();
   command.add_option("--images", options->images, "IDX file of uint8 images, plain or gzip")
-      .required();
-  command.add_option("--out", options->out, "CSV file (default: standard output)");
+      .required()
+      .type_name("FILE");
+  command.add_option("--out", options->out, "CSV file (default: standard output)")
+      .type_name("FILE");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return predict(comm, *options); });
           }};

@@ -141,8 +141,10 @@ Command add_preflight_command(CommandLine app) {
   command.add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
       .type_name("KEY=VALUE")
       .one_value_each();
-  command.add_option("--run-dir", options->run_dir,
-                     "Folder of the run: checks that its checkpoints will fit");
+  command
+      .add_option("--run-dir", options->run_dir,
+                  "Folder of the run: checks that its checkpoints will fit")
+      .type_name("DIR");
   command.add_option("--ranks", options->ranks, "How many ranks are meant to find each other")
       .in_range(1, 100000000);
   command

@@ -110,9 +110,11 @@ Command add_shard_command(CommandLine app) {
   command.add_option("--split", options->split, "train or test")
       .one_of({"train", "test"})
       .show_default();
-  command.add_option("--name", options->name,
-                     "Name of the data set (default: the last folder of --out that is not the "
-                     "split's name)");
+  command
+      .add_option("--name", options->name,
+                  "Name of the data set (default: the last folder of --out that is not the "
+                  "split's name)")
+      .type_name("NAME");
   command
       .add_option("--classes", options->classes,
                   "Number of classes (default: the largest label + 1)")

@@ -80,6 +80,7 @@ Command add_train_command(CommandLine app) {
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run (default: runs/<name of the recipe>)")
+      .type_name("DIR")
       .not_empty();
   command
       .add_option("--resume", options->resume,

@@ -60,7 +60,7 @@ std::vector<IoRow> time_checkpoint(const std::string& what, const CheckpointStat
           {"checkpoint_read", what, size, 0, spread_of(reads), spread_of(raw_reads)}};
 }
 
-RunOrigin made_up_origin(const std::string& recipe) {
+RunOrigin bench_origin(const std::string& recipe) {
   RunOrigin origin;
   origin.recipe = recipe;
   origin.git_commit = git_commit();
@@ -77,7 +77,7 @@ std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder&
   const ParameterTable& table = model.network().table();
   const auto optimizer = make_optimizer(recipe.optimizer, table.block_size());
   Snapshot snapshot(table, model.parameters(), optimizer.get());
-  snapshot.state.origin = made_up_origin(to_toml(recipe));
+  snapshot.state.origin = bench_origin(to_toml(recipe));
   return time_checkpoint(recipe.name, snapshot.state, scratch, rounds);
 }
 
@@ -86,12 +86,12 @@ std::vector<IoRow> time_checkpoint_of(std::uint64_t bytes, const ScratchFolder& 
   const std::vector<float> values((bytes + sizeof(float) - 1) / sizeof(float), 0.5f);
   CheckpointState state;
   state.model = {{"bench.weight", {static_cast<std::int64_t>(values.size())}, values}};
-  state.origin = made_up_origin("");
+  state.origin = bench_origin("");
   return time_checkpoint(bytes_text(static_cast<std::int64_t>(bytes)), state, scratch, rounds);
 }
 
 // As many images as MNIST's, in eight shards.
-void write_made_up_shards(const std::filesystem::path& folder) {
+void write_synthetic_shards(const std::filesystem::path& folder) {
   constexpr std::size_t kCount = 60000;
   ShardSetSpec spec;
   spec.name = "bench";
@@ -179,11 +179,11 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   if (folder.empty()) {
     run_on_root(comm, [&] {
       folder = here->path() / "shards";
-      write_made_up_shards(folder);
+      write_synthetic_shards(folder);
     });
     folder = broadcast_string(comm, folder);
   }
-  const std::string what = options.data.empty() ? "made up" : options.data;
+  const std::string what = options.data.empty() ? "synthetic" : options.data;
   info.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
   meter.measure();
   log::print(io_bench_text(meter.info(), info));

@@ -9,7 +9,7 @@
 
 namespace quern {
 
-/// A recipe ready to be trained on made-up data, as a benchmark needs it.
+/// A recipe ready to be trained on synthetic data, as a benchmark needs it.
 struct BenchWorkload {
   /// Collective; AgreedError (exit 2) as `quern train` would give.
   BenchWorkload(Communicator& comm, const std::string& file,

@@ -11,7 +11,7 @@ namespace quern {
 
 struct OptionInfo {
   std::string name;     ///< "--run-dir", "recipe"
-  std::string value;    ///< "TEXT", "auto|never|FILE"; "" for a flag
+  std::string value;    ///< "DIR", "auto|never|FILE"; "" for a flag
   std::string meaning;  ///< a sentence
   bool is_positional = false;
   bool is_required = false;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IDX files, and a small made-up data set that a network can learn."""
+"""IDX files, and a small synthetic data set that a network can learn."""
 import gzip
 import struct
 

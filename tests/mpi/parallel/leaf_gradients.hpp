@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up block gradients that every rank can compute for any block.
+// Synthetic block gradients that every rank can compute for any block.
 #pragma once
 
 #include <algorithm>

@@ -49,8 +49,12 @@ TEST(Reference, CompletionIsThatOfTheProgram) {
 
 void expect_all_explained(const CommandInfo& command) {
   EXPECT_NE(command.meaning, "") << command.path;
-  for (const OptionInfo& option : command.options)
+  for (const OptionInfo& option : command.options) {
     EXPECT_NE(option.meaning, "") << command.path << " " << option.name;
+    // What the library says of an option that does not tell what its value is.
+    EXPECT_TRUE(option.is_positional || option.value != "TEXT")
+        << command.path << " " << option.name;
+  }
   for (const CommandInfo& child : command.children) expect_all_explained(child);
 }
 

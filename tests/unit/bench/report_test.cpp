@@ -147,7 +147,7 @@ TEST(IoReport, ComparesWithPlainFiles) {
   info.folder = "there";
   info.rounds = 5;
   info.rows = {{"checkpoint_write", "toy", 1000000, 0, {4e-3, 3e-3, 5e-3}, {2e-3, 1e-3, 3e-3}},
-               {"shards_read", "made up", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
+               {"shards_read", "synthetic", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
   const json document = json::parse(io_bench_json(machine(), info));
   expect_head(document, "io", 5);
   EXPECT_EQ(document["cold"], false);

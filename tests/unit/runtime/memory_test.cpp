@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against made-up /proc and /sys folders, as different kernels and containers show them.
+// Against synthetic /proc and /sys folders, as different kernels and containers show them.
 #include "runtime/memory.hpp"
 
 #include <gtest/gtest.h>
