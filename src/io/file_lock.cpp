@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -43,12 +44,6 @@ void erase_holder(int descriptor) {
   [[maybe_unused]] const int status = ftruncate(descriptor, 0);
 }
 
-int open_file(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor >= 0) return descriptor;
-  throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
-}
-
 // ", Slurm job 99, start ", or nothing outside of jobs.
 std::string slurm_job() {
   const char* job = std::getenv("SLURM_JOB_ID");
@@ -74,13 +69,38 @@ std::string this_process() {
          (slurm_job().empty() ? "" : std::to_string(slurm_start()));
 }
 
+FileLock::FileLock(const std::filesystem::path& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 && errno == EEXIST) {
+    is_new_file_ = false;
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  }
+  if (descriptor_ >= 0) return;
+  throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
+}
+
+// By opening, since that asks the file server; stat() may answer from what this node remembers.
+bool FileLock::is_of_file_there() const {
+  const int there = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (there < 0) return false;
+  struct stat ours, theirs;
+  const bool known = fstat(descriptor_, &ours) == 0 && fstat(there, &theirs) == 0;
+  ::close(there);
+  return known && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 std::optional<FileLock> FileLock::acquire(
     const std::filesystem::path& path, std::chrono::milliseconds patience,
     const std::function<void(const std::string& holder)>& on_wait) {
-  FileLock lock(open_file(path));
+  FileLock lock(path);
   const auto begin = std::chrono::steady_clock::now();
   bool told = false;
-  while (flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  while (true) {
+    if (flock(lock.descriptor_, LOCK_EX | LOCK_NB) == 0) {
+      if (lock.is_of_file_there()) break;
+      lock = FileLock(path);  // its holder has removed the file
+      continue;
+    }
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return lock;  // no locks here
     const std::string holder = read_holder(lock.descriptor_);
@@ -88,7 +108,7 @@ std::optional<FileLock> FileLock::acquire(
     if (waited >= kTakeOver && is_earlier_start(holder)) {
       std::error_code gone_already;
       std::filesystem::remove(path, gone_already);
-      lock = FileLock(open_file(path));
+      lock = FileLock(path);
       continue;
     }
     if (!std::exchange(told, true)) on_wait(holder);
@@ -101,10 +121,14 @@ std::optional<FileLock> FileLock::acquire(
 }
 
 FileLock::FileLock(FileLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : path_(std::move(other.path_)),
+      is_new_file_(other.is_new_file_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
       is_held_(std::exchange(other.is_held_, false)) {}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(is_new_file_, other.is_new_file_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(is_held_, other.is_held_);
   return *this;
@@ -113,6 +137,10 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 FileLock::~FileLock() {
   if (is_held_) erase_holder(descriptor_);
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void FileLock::remove_new_file() {
+  if (is_new_file_) ::unlink(path_.c_str());
 }
 
 }  // namespace quern

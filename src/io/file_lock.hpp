@@ -28,10 +28,16 @@ class FileLock {
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
- private:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  /// Removes the file, if acquire() has made it. Whoever waits for the lock then makes another.
+  void remove_new_file();
 
-  int descriptor_;
+ private:
+  explicit FileLock(const std::filesystem::path& path);
+  bool is_of_file_there() const;
+
+  std::filesystem::path path_;
+  bool is_new_file_ = true;
+  int descriptor_ = -1;
   bool is_held_ = false;
 };
 

@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr int kAttempts = 20;
+
 void write_file(const fs::path& path, const std::string& text) {
   PendingFile pending(path);
   std::ofstream file(pending.temporary(), std::ios::trunc);
@@ -31,26 +33,6 @@ std::string RunFolder::recipe_text() const {
   return read_recipe_text(recipe_file());
 }
 
-FileLock RunFolder::lock(std::chrono::seconds patience) const {
-  std::string holder;
-  const auto tell = [&](const std::string& who) {
-    holder = who;
-    log::warn(who + " trains in '" + folder_.string() + "': waiting for it to end");
-  };
-  try {
-    fs::create_directories(folder_);
-    if (auto lock = FileLock::acquire(lock_file(), patience, tell)) return std::move(*lock);
-  } catch (const fs::filesystem_error& error) {
-    throw InputError("cannot make the run folder '" + folder_.string() +
-                     "': " + error.code().message());
-  } catch (const Error& error) {
-    throw InputError("cannot write the run folder '" + folder_.string() + "': " + error.what());
-  }
-  throw InputError("'" + folder_.string() + "' is in use: " + holder +
-                   " trains in it (take another --run-dir, or remove '" + lock_file().string() +
-                   "' if it belongs to a node that is dead)");
-}
-
 std::string RunFolder::state() const {
   const std::vector<CheckpointFile> checkpoints = list_checkpoints(this->checkpoints());
   const std::string newest = checkpoints.empty() ? "" : checkpoints.back().path.string();
@@ -59,10 +41,12 @@ std::string RunFolder::state() const {
 
 void RunFolder::create(const std::string& recipe_text) const {
   try {
-    fs::create_directories(checkpoints());
-    fs::create_directories(folder_ / "log");
+    NewFolders folders;
+    folders.make(checkpoints());
+    folders.make(folder_ / "log");
     fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     write_file(recipe_file(), recipe_text);
+    folders.keep();
   } catch (const fs::filesystem_error& error) {
     throw InputError("cannot write the run folder '" + folder_.string() +
                      "': " + error.code().message());
@@ -71,6 +55,42 @@ void RunFolder::create(const std::string& recipe_text) const {
 
 void RunFolder::mark_done(const std::string& model_hash) const {
   write_file(done_file(), model_hash + "\n");
+}
+
+RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folder_(folder) {
+  const std::string name = "'" + folder_.path().string() + "'";
+  std::string holder;
+  const auto tell = [&](const std::string& who) {
+    holder = who;
+    log::warn(who + " trains in " + name + ": waiting for it to end");
+  };
+  // A run that is refused may remove its new folder while this one waits, or is about to lock.
+  for (int attempt = 1; !lock_; ++attempt) {
+    try {
+      new_folders_.make(folder_.path());
+      lock_ = FileLock::acquire(folder_.lock_file(), patience, tell);
+      if (!lock_) break;
+    } catch (const fs::filesystem_error& error) {
+      if (attempt < kAttempts) continue;
+      throw InputError("cannot make the run folder " + name + ": " + error.code().message());
+    } catch (const Error& error) {
+      if (attempt < kAttempts) continue;
+      throw InputError("cannot write the run folder " + name + ": " + error.what());
+    }
+  }
+  if (lock_) return;
+  throw InputError(name + " is in use: " + holder +
+                   " trains in it (take another --run-dir, or remove '" +
+                   folder_.lock_file().string() + "' if it belongs to a node that is dead)");
+}
+
+RunLock::~RunLock() {
+  std::error_code unreadable;
+  if (fs::exists(folder_.recipe_file(), unreadable) || unreadable) {
+    new_folders_.keep();
+  } else {
+    lock_->remove_new_file();
+  }
 }
 
 }  // namespace quern

@@ -4,16 +4,16 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "io/file_lock.hpp"
+#include "io/new_folders.hpp"
 
 namespace quern {
 
 class RunFolder {
  public:
-  static constexpr std::chrono::seconds kPatience{120};
-
   explicit RunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& path() const { return folder_; }
@@ -27,23 +27,39 @@ class RunFolder {
   /// The text of recipe.toml, "" when there is none yet. InputError when it cannot be read.
   std::string recipe_text() const;
 
-  /// The right to write here: two trainings of one folder would take each other's files for their
-  /// own. Makes the folder. Waits for another process that has it (which may be about to end, or
-  /// belong to a dead node) and prints so; InputError when that one stays, or when the folder
-  /// cannot be written.
-  FileLock lock(std::chrono::seconds patience = kPatience) const;
-
   /// Another text as soon as a training has gone on here: its newest checkpoint, its recipe.
   std::string state() const;
 
   /// Makes checkpoints/ and log/ inside, replaces recipe.toml and removes DONE. InputError when it
-  /// cannot be written.
+  /// cannot be written; then it is as before, but for DONE.
   void create(const std::string& recipe_text) const;
   /// Writes DONE, with the model's hash in it. Throws Error when it cannot.
   void mark_done(const std::string& model_hash) const;
 
  private:
   std::filesystem::path folder_;
+};
+
+/// The right to write into a run folder, until this object ends: two trainings of one folder would
+/// take each other's files for their own. If there is no recipe.toml then, the run was refused, and
+/// what this object made is removed again. Of several that are refused at the same moment, an empty
+/// folder may stay.
+class RunLock {
+ public:
+  static constexpr std::chrono::seconds kPatience{120};
+
+  /// Makes the folder. Waits for another process that has it (which may be about to end, or belong
+  /// to a dead node) and prints so; InputError when that one stays, or when the folder cannot be
+  /// written.
+  explicit RunLock(const RunFolder& folder, std::chrono::seconds patience = kPatience);
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+  ~RunLock();
+
+ private:
+  const RunFolder folder_;
+  NewFolders new_folders_;  // goes after the lock, whose file is in them
+  std::optional<FileLock> lock_;
 };
 
 }  // namespace quern

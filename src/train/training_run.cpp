@@ -145,9 +145,9 @@ void TrainingRun::warn_of_idle_ranks() const {
 }
 
 ExitCode TrainingRun::train() {
-  std::optional<FileLock> lock;
+  std::optional<RunLock> lock;
   run_on_root(comm_, [&] {
-    lock.emplace(folder_.lock());
+    lock.emplace(folder_);
     find_start_again();
   });
   if (broadcast_value(comm_, start_.has_value())) {

@@ -10,7 +10,7 @@ import idx
 import program
 import training
 from refusal import RefusalTest
-from training import checkpoint_file, checkpoint_steps
+from training import checkpoint_file, checkpoint_steps, tree
 
 TRAIN = ["train", "mlp.toml", "--run-dir", "run"]
 
@@ -98,6 +98,20 @@ class BadFilesTest(RefusalTest):
 
     def test_run_folder_is_a_file(self):
         self.refused(["train", "mlp.toml", "--run-dir", "mlp.toml"], "mlp.toml")
+
+    def test_run_folder_whose_path_is_too_long(self):
+        # So long that folders and lock can be made, and the temporary name of recipe.toml cannot.
+        deep = "/".join(["d" * 254] * 16 + ["d" * (4083 - 16 * 255)])
+        train = ["train", "mlp.toml", "--run-dir", deep]
+        self.refused(train, "cannot write", "recipe.toml", ranks=[0, 1, 2])
+        (self.folder / ("d" * 254)).mkdir()
+        self.refused(train, "cannot write", "recipe.toml")
+        before = tree(self.folder)
+        for _ in range(3):  # two at once: they may wait for each other, and neither leaves a file
+            starts = [program.Run(*train, ranks=ranks, cwd=self.folder) for ranks in (0, 2)]
+            for start in starts:
+                self.assertEqual(set(start.wait().codes), {2})
+            self.assertEqual(tree(self.folder), before)
 
     def test_run_folder_of_another_recipe(self):
         self.train("mlp", "run", "train.epochs=1")

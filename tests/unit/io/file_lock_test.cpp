@@ -93,6 +93,47 @@ TEST(FileLock, IsTakenFromAnEarlierStartOfTheSameJob) {
   unsetenv("SLURM_RESTART_COUNT");
 }
 
+TEST(FileLock, RemovesOnlyAFileThatItMade) {
+  const test::TempDir folder;
+  FileLock::acquire(folder / "lock", kAtOnce, nobody_waits)->remove_new_file();
+  EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
+  FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  FileLock::acquire(folder / "lock", kAtOnce, nobody_waits)->remove_new_file();
+  EXPECT_TRUE(std::filesystem::exists(folder / "lock"));
+}
+
+// Else the one that waited and one that came later would both hold "the" lock.
+TEST(FileLock, WaiterOfARemovedFileLocksTheNextOne) {
+  const test::TempDir folder;
+  std::optional<FileLock> first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  ASSERT_TRUE(first);
+  const auto remove_it = [&](const std::string&) {
+    first->remove_new_file();
+    EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
+    first.reset();
+  };
+  const auto second = FileLock::acquire(folder / "lock", kLong, remove_it);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(std::filesystem::exists(folder / "lock"));
+  std::string holder;
+  const auto tell = [&](const std::string& who) { holder = who; };
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  EXPECT_EQ(holder, this_process());
+}
+
+TEST(FileLock, WaiterOfARemovedFileLocksTheOneThatAnotherHolds) {
+  const test::TempDir folder;
+  std::optional<FileLock> first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  std::optional<FileLock> between;
+  const auto replace_it = [&](const std::string&) {
+    first->remove_new_file();
+    between = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+    first.reset();
+  };
+  EXPECT_FALSE(FileLock::acquire(folder / "lock", milliseconds(300), replace_it));
+  EXPECT_TRUE(between);
+}
+
 TEST(FileLock, FileThatCannotBeMade) {
   const test::TempDir folder;
   test::expect_error([&] { FileLock::acquire(folder / "absent/lock", kAtOnce, nobody_waits); },

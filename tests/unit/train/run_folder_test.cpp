@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
@@ -45,22 +48,80 @@ TEST(RunFolder, DoneEndsWhenTheRunGoesOn) {
   EXPECT_FALSE(fs::exists(dir / "run/DONE"));
 }
 
-TEST(RunFolder, BelongsToOneTrainingAtATime) {
+TEST(RunFolder, CreatingThatFailsLeavesNoFolders) {
+  const TempDir dir;
+  const RunFolder folder(dir / "run");
+  fs::create_directories(folder.recipe_file());
+  expect_error([&] { folder.create("r"); }, ExitCode::failure, {"recipe.toml"});
+  EXPECT_FALSE(fs::exists(folder.checkpoints()));
+  EXPECT_FALSE(fs::exists(dir / "run/log"));
+}
+
+TEST(RunLock, BelongsToOneTrainingAtATime) {
   const TempDir dir;
   const RunFolder folder(dir / "runs/one");
   {
-    const FileLock lock = folder.lock();
-    expect_error([&] { RunFolder(dir / "runs/one").lock(std::chrono::seconds(0)); },
+    const RunLock lock(folder);
+    folder.create("r");
+    expect_error([&] { RunLock(RunFolder(dir / "runs/one"), std::chrono::seconds(0)); },
                  ExitCode::bad_input,
                  {"runs/one", "is in use", this_process(), "another --run-dir", ".lock"});
   }
-  EXPECT_NO_THROW(folder.lock(std::chrono::seconds(0)));
+  EXPECT_TRUE(fs::exists(folder.lock_file()));
+  EXPECT_NO_THROW(RunLock(folder, std::chrono::seconds(0)));
   std::ofstream(dir / "file") << "x";
-  expect_error([&] { RunFolder(dir / "file/run").lock(); }, ExitCode::bad_input,
+  expect_error([&] { RunLock(RunFolder(dir / "file/run")); }, ExitCode::bad_input,
                {"cannot make the run folder", "file/run"});
   fs::create_directories(dir / "other/.lock");
-  expect_error([&] { RunFolder(dir / "other").lock(); }, ExitCode::bad_input,
+  expect_error([&] { RunLock(RunFolder(dir / "other")); }, ExitCode::bad_input,
                {"cannot write the run folder", "other/.lock"});
+}
+
+TEST(RunLock, TakesAlongWhatItMadeForARunThatWasRefused) {
+  const TempDir dir;
+  { const RunLock lock(RunFolder(dir / "runs/new")); }
+  EXPECT_FALSE(fs::exists(dir / "runs"));
+  fs::create_directories(dir / "runs");
+  std::ofstream(dir / "runs/slurm.out") << "x";
+  { const RunLock lock(RunFolder(dir / "runs")); }
+  EXPECT_TRUE(fs::exists(dir / "runs/slurm.out"));
+  EXPECT_FALSE(fs::exists(dir / "runs/.lock"));
+}
+
+TEST(RunLock, OneThatWaitsForARefusedRunMakesTheFolderAgain) {
+  const TempDir dir;
+  const RunFolder folder(dir / "runs/new");
+  auto first = std::make_unique<RunLock>(folder);
+  std::thread refused([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    first.reset();
+  });
+  const RunLock second(folder);
+  refused.join();
+  EXPECT_TRUE(fs::exists(folder.lock_file()));
+  folder.create("r");
+  expect_error([&] { RunLock(folder, std::chrono::seconds(0)); }, ExitCode::bad_input,
+               {"is in use", this_process()});
+}
+
+// Starts that meet in a new folder, all refused: each holds the lock alone, none fails for the
+// folder that another one takes away.
+TEST(RunLock, ManyAtOnce) {
+  const TempDir dir;
+  const RunFolder folder(dir / "runs/new");
+  std::atomic<int> holders = 0;
+  const auto start = [&] {
+    for (int i = 0; i < 200; ++i) {
+      const RunLock lock(folder);
+      EXPECT_EQ(++holders, 1);
+      EXPECT_TRUE(fs::exists(folder.lock_file()));
+      --holders;
+    }
+  };
+  std::thread one(start), two(start);
+  start();
+  one.join();
+  two.join();
 }
 
 TEST(RunFolder, FileInTheWay) {
