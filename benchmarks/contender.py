@@ -17,6 +17,12 @@ def last_line(text):
     return lines[-1] if lines else "it printed nothing"
 
 
+def failure_line(text):
+    """The program's own message: launchers say more after it."""
+    errors = [line for line in text.splitlines() if "error:" in line]
+    return errors[0] if errors else last_line(text)
+
+
 class Process:
     """A child that keeps what it set up (compiled, in memory) from request to request."""
 
@@ -88,7 +94,7 @@ def run_quern(command):
             raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
         if done.returncode != 0:
             raise ProblemError(f"'{' '.join(command)}' failed with exit status {done.returncode}: "
-                               f"{last_line(done.stderr or done.stdout)}")
+                               f"{failure_line(done.stderr or done.stdout)}")
         try:
             return json.loads(out.read_text())
         except (OSError, ValueError) as error:

@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from contender import failure_line
 from words import positive
 from workloads import ProblemError
 
@@ -63,10 +64,8 @@ def run(command):
     except OSError as error:
         raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        told = [line for line in lines if "error" in line] or lines[-1:]
         raise ProblemError(f"'{shlex.join(command)}' failed with exit status {done.returncode}: "
-                           f"{''.join(told[:1])}")
+                           f"{failure_line(done.stderr or done.stdout)}")
     return time.perf_counter() - start, processor_seconds() - before
 
 
