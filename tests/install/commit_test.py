@@ -12,6 +12,8 @@ import unittest
 from pathlib import Path
 
 SCRIPT = "cmake/WriteGitCommit.cmake"
+STATED = "cmake/archive_commit.txt"  # git archive writes the hash in place of the field
+FIELD = "$Format:%H$"
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = ["-c", "user.name=one", "-c", "user.email=one@example.org"]
 given = None
@@ -29,11 +31,12 @@ class CommitTest(unittest.TestCase):
         return done.stdout.strip()
 
     def sources(self, name):
-        """A folder with what matters here of this tree."""
+        """A folder with what matters here of a clone, also where this tree is an unpacked archive."""
         folder = self.folder / name
-        for file in (SCRIPT, "cmake/archive_commit.txt", ".gitattributes"):
+        for file in (SCRIPT, ".gitattributes"):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / file, folder / file)
+        (folder / STATED).write_text(FIELD + "\n")
         return folder
 
     def repository(self, folder):
@@ -67,6 +70,9 @@ class CommitTest(unittest.TestCase):
         with tarfile.open(self.folder / "a.tar") as file:
             file.extractall(self.folder / "unpacked")
         self.assertEqual(self.commit(self.folder / "unpacked"), commit[:12])
+
+    def test_this_tree_states_the_field_or_a_hash(self):
+        self.assertRegex((ROOT / STATED).read_text(), rf"\A({re.escape(FIELD)}|[0-9a-f]{{40}})\n\Z")
 
     def test_copy_without_git(self):
         self.assertEqual(self.commit(self.sources("copy")), "unknown")
