@@ -3,11 +3,11 @@
 # Which Kokkos: one that is there, and else the ways to one, in the order in which they are tried.
 
 # Prints the prefix of the Kokkos to use, empty when CMake finds it without help; fails when there
-# is none.
+# is none. That of /usr is judged last, however it is named: its package may lack archives.
 find_kokkos() {
   local candidate
   while read -r candidate; do
-    if [[ -n $candidate ]] && usable_kokkos "$candidate"; then
+    if [[ -n $candidate && ! $candidate -ef /usr ]] && usable_kokkos "$candidate"; then
       printf '%s\n' "$candidate"
       return
     fi

@@ -177,6 +177,16 @@ class KokkosIsThere(SetupTest):
         self.assertTrue((self.root / "usr/lib/libkokkossimd.a").exists())
         self.assert_second_run_is_quick()
 
+    def test_in_the_system_without_two_archives_but_in_the_environment(self):
+        for name, value in (("CMAKE_PREFIX_PATH", "{0}"), ("Kokkos_ROOT", "{0}/"),
+                            ("CMAKE_PREFIX_PATH", "/nowhere:{0}/lib/..")):
+            with self.subTest(name, value=value):
+                shutil.rmtree(self.root / "usr/lib", ignore_errors=True)
+                self.kokkos("usr", "5.2.2")
+                output = self.assert_works(**{name: value.format(self.root / "usr")})
+                self.assertIn("making the empty archive", output)
+                self.assertIsNone(self.remembered())
+
     def test_named_remembered_and_in_the_environment(self):
         named, root, listed = (self.kokkos(name, "4.6.1") for name in ("named", "root", "listed"))
         old = self.kokkos("old", "4.5.1")
