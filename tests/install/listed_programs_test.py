@@ -78,4 +78,4 @@ class ListedProgramsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -125,6 +125,15 @@ class TestReportTest(unittest.TestCase):
         self.assertEqual(test_report.unexplained(runs, ["good", "bad"]), ["good: ctest"])
         self.assertEqual(test_report.unexplained(runs, []), [])
 
+    def test_programs_with_skips_print_the_reasons(self):
+        quiet = []
+        for file in (tree.ROOT / "tests").rglob("*_test.py"):
+            text = file.read_text(encoding="utf-8")
+            if re.search(r"unittest\.skip|skipTest\(", text):
+                quiet += [file.name for call in re.findall(r"unittest\.main\(([^\n]*)\)", text)
+                          if "verbosity=" not in call]
+        self.assertEqual(quiet, [])
+
     def test_the_list_is_well_formed(self):
         self.assertTrue(test_report.Expected(LIST).rows)
 
