@@ -10,8 +10,6 @@
 
 namespace quern {
 
-namespace {}  // namespace
-
 ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   constexpr double kRound = 0.4;  // seconds
   check_json_file(comm, options.json);

@@ -2,7 +2,6 @@
 // Loss and accuracy over a whole data set: every sample exactly once, whatever the number of ranks.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 
 #include "parallel/make_reducer.hpp"
