@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """hipcc: how it is called for gfx90a, and what the code it makes has to be like."""
 import re
-import subprocess
 
 import kokkos_overlay
+import vendor_headers
 
 # The descriptor of a kernel in a code object; its name says how Kokkos launches it.
 DESCRIPTOR = re.compile(rb"([\w.$]+)\.kd\0")
 DEVICE = ("--offload-device-only", "--no-gpu-bundle-output", "-c")
 HOST = ("--offload-host-only", "-fsyntax-only")
-OLDEST_RCCL = 2, 20
 
 
 class Hipcc:
@@ -29,12 +28,9 @@ class Hipcc:
 
     def vendors(self, options):
         """The vendors' folders that can be compiled: RCCL's, where it is new enough for Quern."""
-        result = subprocess.run([self.path, *self.flags, "--offload-host-only", *options, "-E", "-dM",
-                                 "-include", "rccl/rccl.h", "/dev/null"],
-                                capture_output=True, text=True, check=False)
-        numbers = dict(re.findall(r"#define NCCL_(MAJOR|MINOR) (\d+)", result.stdout))
-        version = int(numbers.get("MAJOR", 0)), int(numbers.get("MINOR", 0))
-        return ("comm/nccl",) if version >= OLDEST_RCCL else ()
+        command = [self.path, *self.flags, "--offload-host-only", *options, "-E", "-dM"]
+        there = vendor_headers.is_new_enough(vendor_headers.macros(command, "rccl/rccl.h"))
+        return ("comm/nccl",) if there else ()
 
     def problem_of(self, kind, output):
         """What is wrong with what was compiled, or None."""

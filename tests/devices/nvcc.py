@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """nvcc: how it is called for sm_80 and sm_90, and how the vendors' libraries are linked."""
 import os
-import pathlib
 import re
 import subprocess
 
 import kokkos_overlay
+import vendor_headers
 
 LIBRARIES = {"comm/nccl": ["-lnccl"], "linalg/cublas": ["-lcublasLt"]}
 VENDOR_SYMBOL = re.compile(r"undefined symbol: ((?:nccl|pnccl|cublas|cuda|cu[A-Z])\w*)")
@@ -30,9 +30,14 @@ class Nvcc:
         self.path = path
 
     def vendors(self, options):
-        """The vendors' folders that can be compiled."""
-        del options
-        return LIBRARIES
+        """The vendors' folders that can be compiled: those of which the toolkit has the header."""
+        command = [self.path, *self.flags, *options, "-E", "-Xcompiler", "-dM"]
+        found = []
+        if vendor_headers.is_new_enough(vendor_headers.macros(command, "nccl.h")):
+            found.append("comm/nccl")
+        if vendor_headers.macros(command, "cublasLt.h") is not None:
+            found.append("linalg/cublas")
+        return found
 
     def problem_of(self, kind, output):
         """What is wrong with what was compiled, or None."""
@@ -44,11 +49,20 @@ class Nvcc:
         result = subprocess.run([self.path, "-shared", *objects, *LIBRARIES[folder], "-o", library],
                                 capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            return result.stdout + result.stderr
-        toolkit = pathlib.Path(self.path).resolve().parent.parent / "lib64"
+            return f"{result.stdout}{result.stderr}exit status {result.returncode}"
+        folders = [*self.library_folders(), os.environ.get("LD_LIBRARY_PATH", "")]
         listing = subprocess.run(["ldd", "-r", library], capture_output=True, text=True, check=False,
-                                 env={**os.environ, "LD_LIBRARY_PATH": str(toolkit)})
+                                 env={**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, folders))})
         missing = sorted(set(VENDOR_SYMBOL.findall(listing.stdout + listing.stderr)))
         if not missing:
             return None
         return f"{folder}: not in {' '.join(LIBRARIES[folder])}: {', '.join(missing)}"
+
+    def library_folders(self):
+        """Where nvcc links from, as it says itself: its path may be that of a wrapper. Not the stubs,
+        which stand in for the driver's library."""
+        said = subprocess.run([self.path, "--dryrun", "-x", "cu", "/dev/null"], capture_output=True, text=True,
+                              check=False)
+        line = re.search(r"^#\$ LIBRARIES=(.*)$", said.stderr, re.MULTILINE)
+        folders = re.findall(r'"-L([^"]*)"', line[1]) if line else []
+        return [folder for folder in folders if os.path.basename(folder) != "stubs"]
