@@ -115,7 +115,7 @@ ExitCode export_model(const Options& options) {
   return ExitCode::done;
 }
 
-constexpr const char* kFileOrRun = "checkpoint file, or a run folder for its newest checkpoint";
+constexpr const char* kFileOrRun = "Checkpoint file, or a run folder for its newest checkpoint";
 
 struct Subcommand {
   CommandLine options;
@@ -123,31 +123,35 @@ struct Subcommand {
 };
 
 std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options) {
-  CommandLine ls = checkpoint.add_command("ls", "list checkpoints, newest first");
-  ls.add_option("FOLDER", options.path, "run folder or folder of checkpoints").required();
+  CommandLine ls = checkpoint.add_command("ls", "List checkpoints, newest first");
+  ls.add_option("FOLDER", options.path, "Run folder or folder of checkpoints")
+      .required()
+      .type_name("");
 
-  CommandLine shown = checkpoint.add_command("show", "print attributes and tensor shapes");
-  shown.add_option("FILE", options.path, kFileOrRun).required();
-  const Option json = shown.add_flag("--json", options.json, "as JSON");
-  shown.add_flag("--recipe", options.recipe, "only the recipe it was trained with").excludes(json);
+  CommandLine shown = checkpoint.add_command("show", "Print attributes and tensor shapes");
+  shown.add_option("FILE", options.path, kFileOrRun).required().type_name("");
+  const Option json = shown.add_flag("--json", options.json, "Print JSON");
+  shown.add_flag("--recipe", options.recipe, "Print only the recipe it was trained with")
+      .excludes(json);
 
   CommandLine verified =
-      checkpoint.add_command("verify", "check every byte; exit status 93 on damage");
-  verified.add_option("FILE", options.paths, "checkpoint files, or run folders for all of theirs")
-      .required();
+      checkpoint.add_command("verify", "Check every byte; exit status 93 on damage");
+  verified.add_option("FILE", options.paths, "Checkpoint files, or run folders for all of theirs")
+      .required()
+      .type_name("");
 
-  CommandLine hashed = checkpoint.add_command("hash", "print the SHA-256 of the model");
-  hashed.add_option("FILE", options.path, kFileOrRun).required();
+  CommandLine hashed = checkpoint.add_command("hash", "Print the SHA-256 of the model");
+  hashed.add_option("FILE", options.path, kFileOrRun).required().type_name("");
 
   CommandLine compared = checkpoint.add_command(
-      "diff", "compare; exit status 0 when model, optimizer and progress are equal, else 1");
-  compared.add_option("A", options.path, kFileOrRun).required();
-  compared.add_option("B", options.other_path, kFileOrRun).required();
+      "diff", "Compare; exit status 0 if model, optimizer and progress are equal, else 1");
+  compared.add_option("A", options.path, kFileOrRun).required().type_name("");
+  compared.add_option("B", options.other_path, kFileOrRun).required().type_name("");
 
-  CommandLine exported = checkpoint.add_command("export", "write the model as safetensors");
-  exported.add_option("FILE", options.path, kFileOrRun).required();
-  exported.add_option("--out", options.out, "the safetensors file").required().type_name("FILE");
-  exported.add_flag("--force", options.force, "replace an existing file");
+  CommandLine exported = checkpoint.add_command("export", "Write the model as safetensors");
+  exported.add_option("FILE", options.path, kFileOrRun).required().type_name("");
+  exported.add_option("--out", options.out, "The safetensors file").required().type_name("FILE");
+  exported.add_flag("--force", options.force, "Replace an existing file");
 
   return {{ls, list},     {shown, show},    {verified, verify},
           {hashed, hash}, {compared, diff}, {exported, export_model}};
@@ -156,7 +160,7 @@ std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options
 }  // namespace
 
 Command add_checkpoint_command(CommandLine app) {
-  CommandLine checkpoint = app.add_command("checkpoint", "inspect checkpoints");
+  CommandLine checkpoint = app.add_command("checkpoint", "Inspect checkpoints");
   checkpoint.require_command();
   const auto options = std::make_shared<Options>();
   checkpoint.keep(options);

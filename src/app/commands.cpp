@@ -9,7 +9,7 @@ namespace quern {
 
 std::vector<Command> add_commands(CLI::App& app) {
   app.name("quern");
-  app.description("Quern trains neural networks on supercomputers.");
+  app.description("Quern trains neural networks, bit-identically for any number of ranks.");
   app.set_version_flag("--version", std::string("quern ") + version(),
                        "Print the version and exit");
   app.require_subcommand(1);

@@ -68,13 +68,14 @@ Command add_evaluate_command(CommandLine app) {
   command
       .add_option("checkpoint", options->checkpoint,
                   "Run folder (its newest good checkpoint) or checkpoint file")
-      .required();
+      .required()
+      .type_name("FILE|DIR");
   command.add_option("--data", options->data, "Folder of HDF5 shards").required().type_name("DIR");
   command
       .add_option("--split", options->split,
-                  "train or test, where the folder holds both (default: the one it holds)")
+                  "Which split to read, if the folder holds both (default: the one it holds)")
       .type_name("{train,test}");
-  command.add_flag("--json", options->json, "One JSON object instead of a sentence");
+  command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });
           }};

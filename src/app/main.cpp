@@ -48,7 +48,7 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
               (&asked == &app ? "" : " of '" + asked.get_name() + "'") + " (known: " + known + ")";
   }
   return problem + "; quern " + (&asked == &app ? "" : asked.get_name() + " ") +
-         "--help tells the usage";
+         "--help prints the usage";
 }
 
 // Help, or wrong usage: the same on all ranks, so `speaks` on rank 0 only.

@@ -86,7 +86,9 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
 Command add_predict_command(CommandLine app) {
   const auto options = std::make_shared<PredictOptions>();
   CommandLine command = app.add_command("predict", "Class of every image of an IDX file, as CSV");
-  command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder").required();
+  command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
+      .required()
+      .type_name("FILE|DIR");
   command.add_option("--images", options->images, "IDX file of uint8 images, plain or gzip")
       .required()
       .type_name("FILE");

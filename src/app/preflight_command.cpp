@@ -134,10 +134,12 @@ Command add_preflight_command(CommandLine app) {
   const auto options = std::make_shared<PreflightOptions>();
   CommandLine command = app.add_command(
       "preflight",
-      "Check a launch before an allocation is burned: ranks, devices, cores, network, files. "
-      "Start it as you would start the training");
-  command.add_option("recipe", options->recipe,
-                     "Recipe file: checks that every node reads it and its data");
+      "Check a launch before it wastes an allocation: ranks, devices, cores, network, files. "
+      "Start it with the launcher and options of the training");
+  command
+      .add_option("recipe", options->recipe,
+                  "Recipe file: checks that every node reads it and its data")
+      .type_name("FILE");
   command.add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
       .type_name("KEY=VALUE")
       .one_value_each();
@@ -145,7 +147,7 @@ Command add_preflight_command(CommandLine app) {
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run: checks that its checkpoints will fit")
       .type_name("DIR");
-  command.add_option("--ranks", options->ranks, "How many ranks are meant to find each other")
+  command.add_option("--ranks", options->ranks, "Number of ranks that must find each other")
       .in_range(1, 100000000);
   command
       .add_option("--min-bandwidth", options->min_bandwidth_gb_s,
@@ -155,7 +157,7 @@ Command add_preflight_command(CommandLine app) {
       .add_option("--timeout", options->timeout_s, "Seconds until a hanging check ends the launch")
       .in_range(1, 86400)
       .show_default();
-  command.add_flag("--json", options->json, "One JSON object instead of the table");
+  command.add_flag("--json", options->json, "Print one JSON object instead of the table");
   return {command, [options] { return start(*options); }};
 }
 

@@ -101,13 +101,13 @@ Command add_shard_command(CommandLine app) {
   command.add_option("--labels", options->labels, "IDX file of uint8 labels, [n]")
       .required()
       .type_name("FILE");
-  command.add_option("--out", options->out, "Folder for the shards; made when missing")
+  command.add_option("--out", options->out, "Folder for the shards; created if it is missing")
       .required()
       .type_name("DIR");
   command.add_option("--shards", options->shards, "Number of shards")
       .in_range(1, 99999)
       .show_default();
-  command.add_option("--split", options->split, "train or test")
+  command.add_option("--split", options->split, "Which split the images are")
       .one_of({"train", "test"})
       .show_default();
   command

@@ -71,7 +71,7 @@ Command add_train_command(CommandLine app) {
   const auto options = std::make_shared<TrainOptions>();
   CommandLine command = app.add_command(
       "train", "Train a recipe; alone, under mpirun or under srun. The same command resumes");
-  command.add_option("recipe", options->recipe, "Recipe file (TOML)").required();
+  command.add_option("recipe", options->recipe, "Recipe file (TOML)").required().type_name("FILE");
   command
       .add_option("--set", options->overrides,
                   "Override a key of the recipe: key.path=value (may be repeated)")
@@ -80,12 +80,12 @@ Command add_train_command(CommandLine app) {
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run (default: runs/<name of the recipe>)")
-      .type_name("DIR")
-      .not_empty();
+      .not_empty()
+      .type_name("DIR");
   command
       .add_option("--resume", options->resume,
-                  "auto: continue from the newest good checkpoint of the run folder; never: refuse "
-                  "a folder that holds a run; or a checkpoint file to start from, the first time")
+                  "auto: resume from the newest good checkpoint of the run folder; never: refuse "
+                  "a folder that holds a run; FILE: start a new run from this checkpoint")
       .type_name("auto|never|FILE")
       .show_default();
   command.add_flag(

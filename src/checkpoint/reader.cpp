@@ -214,7 +214,7 @@ std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
   if (checkpoints.empty()) return std::nullopt;
   throw UnusableError(
       fmt::format("none of the {} checkpoints in '{}' can be used (quern "
-                  "checkpoint verify tells why; expected one that is whole)",
+                  "checkpoint verify says why; expected one that is whole)",
                   checkpoints.size(), folder.string()));
 }
 

@@ -231,9 +231,9 @@ class Judge {
   void device_network(const DeviceNetworkInfo& devices) {
     const std::string what = "an all-reduce by " + devices.transport;
     if (!devices.problem.empty()) {
-      error(
-          "network", devices.problem,
-          "NCCL_DEBUG=INFO in the environment tells more; parallel.backend = \"mpi\" does without");
+      error("network", devices.problem,
+            "NCCL_DEBUG=INFO in the environment prints more; parallel.backend = \"mpi\" does "
+            "without");
       return;
     }
     if (!devices.network.all_reduce_is_right) {

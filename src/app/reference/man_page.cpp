@@ -11,7 +11,7 @@ constexpr const char* kManHead = R"(.\" SPDX-License-Identifier: Apache-2.0
 .\" Written by unit.app.reference from the texts of quern --help.
 .TH QUERN 1
 .SH NAME
-quern \- train neural networks on supercomputers
+quern \- train neural networks, bit-identically for any number of ranks
 .SH SYNOPSIS
 .B quern
 .I COMMAND
