@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How scripts/test counts: skips inside programs are seen, and only expected ones are no failure."""
+import os
 import pathlib
 import re
 import subprocess
@@ -153,6 +154,22 @@ class PartsTest(unittest.TestCase):
             self.assertRegex(explained, rf"(?m)^  {part} +\w")
         for part in full[1:]:
             self.assertIn(f"\n| `{part}` |", contributing)
+
+    def test_a_package_that_pip_installs_and_python_does_not_find(self):
+        script = """lib="$1"; source "$lib/common.sh"; source "$lib/test_parts.sh"
+            build() { :; }
+            quern_python() { echo "$HOME/python"; }
+            part_safetensors >&2
+            echo "${results[@]}" """
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder) / "python"
+            for answer, failures in (("exit 0", "\n"), ('case "$*" in *import*) exit 1 ;; esac',
+                                                        "--failed Python finds safetensors\n")):
+                python.write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
+                python.chmod(0o755)
+                done = subprocess.run(["bash", "-c", script, "test", tree.ROOT / "scripts/lib"], check=False,
+                                      capture_output=True, text=True, env={**os.environ, "HOME": folder})
+                self.assertEqual(done.stdout, failures, done.stderr)
 
     def test_wrong_options(self):
         for options in (["--part", "all"], ["--part"], ["--kokkos-source", "."], ["--fast"]):
