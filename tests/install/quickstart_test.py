@@ -100,6 +100,10 @@ class QuickstartTest(unittest.TestCase):
         self.assertEqual({file: file.stat().st_mtime_ns for file in kept}, kept)
         self.assertLess(second, first)
 
+        status, output, errors = self.quickstart(*options[:4], "--epochs", str(epochs + 1))
+        self.assertEqual((status, output), (1, ""), output + errors)
+        self.assertRegex(errors, rf"runs/quickstart was started with --epochs {epochs}, and {epochs + 1} are .*--fresh")
+
     def test_other_data_is_refused(self):
         damaged = self.folder / "idx"
         shutil.copytree(FASHION, damaged)
