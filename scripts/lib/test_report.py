@@ -10,6 +10,7 @@ failure. So is an entry that could not run, a run without any test, and a skip w
 """
 import argparse
 import fnmatch
+import os
 import pathlib
 import re
 import shutil
@@ -112,11 +113,13 @@ class Expected:
         kind, _, what = when.rpartition(" ")
         if when == "always":
             return True
+        if when == "not root":
+            return os.geteuid() != 0
         if kind == "without":
             return self.lacks_program(what)
         if kind == "cpu without":
             return what not in self.flags
-        raise ValueError(f"'{when}': expected always, without PROGRAM, or cpu without FLAG")
+        raise ValueError(f"'{when}': expected always, not root, without PROGRAM, or cpu without FLAG")
 
     def allows(self, run, entry, test):
         return any(fnmatch.fnmatchcase(f"{run}:{entry}", row[0] if ":" in row[0] else f"*:{row[0]}")
@@ -191,7 +194,7 @@ def main():
     parser.add_argument("--skipped", action="append", default=[], metavar="PART=REASON",
                         help="a part without any test; may be given again")
     parser.add_argument("runs", nargs="*", metavar="NAME=FILE", help="a run and its file")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # runs and what failed come in the order of the parts
     runs = {name: read(name, file) for name, file in (run.split("=", 1) for run in options.runs)}
     for name, reason in (part.split("=", 1) for part in options.skipped):
         runs[name] = [Entry(skipped_part(reason))]

@@ -15,7 +15,7 @@ from finder import commands, paths
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERN, CTEST, BUILD = sys.argv[1], sys.argv[2], Path(sys.argv[3]).resolve()
-SKIPPED = ("build", "runs", "data/", ".git", "spack/")
+SKIPPED = ("build", "runs", "data/", ".git", "spack/", "venv/", ".venv/")
 # Files that runs, builds and users make.
 MADE = re.compile(r"(?:runs|checkpoints|job|log|report|build|data|venv|spack|mnist\w*|share|bin|libexec|lib|include)/")
 OPTION = re.compile(r"--?[A-Za-z]")

@@ -109,6 +109,8 @@ class TestReportTest(unittest.TestCase):
         for name in "ab":
             self.assertFalse(there.allows("release", name, "*"))
             self.assertTrue(absent.allows("release", name, "*"))
+        not_root = self.expected("a | * | not root | why")
+        self.assertEqual(not_root.allows("release", "a", "*"), os.geteuid() != 0)
         for bad in ("a | * | often | why", "a | * | always", "a | * | always | "):
             with self.assertRaises(ValueError):
                 self.expected(bad)
@@ -134,6 +136,18 @@ class TestReportTest(unittest.TestCase):
                 quiet += [file.name for call in re.findall(r"unittest\.main\(([^\n]*)\)", text)
                           if "verbosity=" not in call]
         self.assertEqual(quiet, [])
+
+    def test_options_between_the_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            case = '<testsuite><testcase name="one" status="{}"/></testsuite>'
+            for name, status in (("release", "fail"), ("asan", "run")):
+                (pathlib.Path(folder) / name).write_text(case.format(status), encoding="utf-8")
+            done = subprocess.run(
+                [sys.executable, test_report.__file__, "--expected", LIST, f"release={folder}/release",
+                 "--ended-badly", "release", "--skipped", "kokkos=none", f"asan={folder}/asan", "--failed", "build x"],
+                capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertTrue(done.stdout.endswith("\n1 passed, 2 failed, 1 skipped\n"), done.stdout + done.stderr)
 
     def test_the_list_is_well_formed(self):
         self.assertTrue(test_report.Expected(LIST).rows)
