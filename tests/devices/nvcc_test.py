@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from kokkos_overlay import ATOMICS, CONFIG, CUDA, SETUP
 from nvcc import Nvcc
 
 NVCC = """#!/bin/sh
@@ -94,19 +95,38 @@ class NvccTest(unittest.TestCase):
             self.assertIsNone(self.nvcc.link("comm/nccl", [good], self.folder))
             self.assertIn("ncclTwo", self.nvcc.link("comm/nccl", [bad], self.folder))
 
-    def test_nvcc_that_does_not_take_kokkos(self):
+    def installed_kokkos(self):
+        """What the overlay needs of Kokkos' headers."""
+        texts = {CONFIG: "".join(f"/* #undef {name} */\n" for name in CUDA.switches),
+                 ATOMICS: f"/* #undef {CUDA.atomics} */\n"}
+        for name, headers in CUDA.includes.items():
+            texts |= {name: "#endif\n", **dict.fromkeys(headers, "")}
+        for name, text in texts.items():
+            file = self.folder / "kokkos" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        return self.folder / "kokkos"
+
+    def assert_skipped(self, kokkos, reason):
         self.program(self.folder / "links/nvcc", OLD_NVCC)
         done = subprocess.run(
             [sys.executable, "-B", HERE / "compile_kernels.py", "cuda", HERE.parents[1] / "src", self.folder / "build",
-             "--kokkos", given.kokkos, "--only", "^(comm/nccl|network)/"], capture_output=True, text=True,
-            env={**os.environ, "PATH": f"{self.folder / 'links'}:{os.environ['PATH']}"}, check=False)
+             "--kokkos", kokkos, "--only", "^(comm/nccl|network)/"], capture_output=True, text=True, check=False,
+            env={**os.environ, "PATH": f"{self.folder / 'links'}:{os.environ['PATH']}"})
         self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
-        self.assertIn("skipped: nvcc does not compile the installed Kokkos' own headers", done.stdout)
+        self.assertRegex(done.stdout, f"^skipped: {reason}")
+
+    def test_nvcc_that_does_not_take_kokkos(self):
+        self.assert_skipped(self.installed_kokkos(), "nvcc does not compile the installed Kokkos' own headers")
+
+    def test_kokkos_without_headers_for_cuda(self):
+        kokkos = self.installed_kokkos()
+        (kokkos / CUDA.includes[SETUP][0]).unlink()
+        self.assert_skipped(kokkos, "the installed Kokkos gives no overlay: .* is missing")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
-    parser.add_argument("--kokkos", required=True, help="folder with Kokkos_Core.hpp")
     given = parser.parse_args()
     unittest.main(verbosity=2, argv=sys.argv[:1])
