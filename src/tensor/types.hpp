@@ -44,8 +44,8 @@ KOKKOS_INLINE_FUNCTION constexpr std::int64_t row_floats(std::int64_t count) {
 /// zero (dead units) would shrink into denormal numbers, on which processors are several times
 /// slower.
 KOKKOS_INLINE_FUNCTION float flush_denormal(float value) {
-  constexpr float smallest = Kokkos::Experimental::norm_min_v<float>;
-  return Kokkos::abs(value) < smallest ? 0.0f : value;
+  constexpr float kSmallest = Kokkos::Experimental::norm_min_v<float>;
+  return Kokkos::abs(value) < kSmallest ? 0.0f : value;
 }
 
 }  // namespace quern
