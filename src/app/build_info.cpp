@@ -12,7 +12,7 @@
 #include "bench/machine_info.hpp"
 #include "comm/nccl_support.hpp"
 #include "comm/session.hpp"
-#include "io/h5_version.hpp"
+#include "io/h5_file.hpp"
 
 namespace quern {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace quern {
@@ -25,5 +26,9 @@ class NodeShared {
   /// ends them.
   virtual void publish() = 0;
 };
+
+/// Bytes that this node still has for memory shared between processes (/dev/shm, which containers
+/// keep small: often 64 MiB); the largest number where nothing tells.
+std::int64_t free_shared_memory_bytes();
 
 }  // namespace quern

@@ -44,6 +44,14 @@ H5Handle access_properties(Locking locking) {
 
 }  // namespace
 
+std::string hdf5_version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  if (H5get_libversion(&major, &minor, &release) < 0) return "unknown";
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
 H5File H5File::create(const std::filesystem::path& path) {
   h5_silence();
   const H5Handle access = access_properties(Locking::best_effort);

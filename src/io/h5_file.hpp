@@ -17,6 +17,9 @@
 
 namespace quern {
 
+/// "1.10.8": the HDF5 library this program runs with.
+std::string hdf5_version();
+
 enum class H5Type { uint8, float32, int64, other };
 
 /// "uint8", "float32", "int64" or "another type".

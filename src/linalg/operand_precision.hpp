@@ -3,7 +3,8 @@
 
 namespace quern {
 
-/// What the operands of products are rounded to; sums are float.
+/// What the operands of products are rounded to; sums are float. Apart from rounding.hpp, because
+/// plans of a vendor's library are compiled without Kokkos.
 enum class OperandPrecision { fp32, tf32, bf16 };
 
 }  // namespace quern

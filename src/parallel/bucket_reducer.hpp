@@ -6,7 +6,6 @@
 #include "comm/device_transport.hpp"
 #include "parallel/device_stream.hpp"
 #include "parallel/gradient_reducer.hpp"
-#include "parallel/sum_order.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {

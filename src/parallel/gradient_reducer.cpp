@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "parallel/tree_sum.hpp"
 
 namespace quern {
 
@@ -51,6 +50,11 @@ FloatView GradientReducer::allocate_private_partial_sums() const {
 
 FloatView GradientReducer::vote() const {
   return Kokkos::subview(partial_sums_.data, std::pair(num_floats_, num_floats_ + 1));
+}
+
+std::span<float> GradientReducer::host_span(const FloatView& view) {
+  expect(kHostExecution, "kernel memory that the host can reach");
+  return {view.data(), view.extent(0)};
 }
 
 ReducedGradient GradientReducer::reduced(const ConstFloatView& floats) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "comm/communicator.hpp"
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
-#include "parallel/sum_order.hpp"
+#include "parallel/tree_sum.hpp"
 
 namespace quern {
 
@@ -131,6 +132,9 @@ class GradientReducer {
   /// What partial_sums() is to be; whatever else the reducer needs for partitions() is made here,
   /// too.
   virtual FloatView allocate_partial_sums() = 0;
+  /// The floats of a View as the communicator takes them: host memory. The one place where reducers
+  /// hand kernel memory to a transport. The caller has fenced.
+  static std::span<float> host_span(const FloatView& view);
   /// The result in `floats`: num_floats() of them and the votes after them.
   ReducedGradient reduced(const ConstFloatView& floats) const;
   /// Memory of this rank alone, for max_partial_sums(own rank).

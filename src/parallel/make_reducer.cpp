@@ -2,7 +2,7 @@
 #include "parallel/make_reducer.hpp"
 
 #include "comm/exchange.hpp"
-#include "comm/shared_memory_space.hpp"
+#include "comm/node_shared.hpp"
 #include "parallel/bucket_reducer.hpp"
 #include "parallel/plain_reducer.hpp"
 #include "parallel/shared_memory_reducer.hpp"

@@ -5,7 +5,6 @@
 
 #include "comm/device_transport.hpp"
 #include "parallel/gradient_reducer.hpp"
-#include "parallel/sum_order.hpp"
 
 namespace quern {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/plain_reducer.hpp"
 
-#include "parallel/host_span.hpp"
-
 namespace quern {
 
 ReducedGradient PlainReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {

@@ -6,7 +6,6 @@
 
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/gradient_slices.hpp"
-#include "parallel/sum_order.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {

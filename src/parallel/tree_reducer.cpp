@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/assert.hpp"
-#include "parallel/host_span.hpp"
 
 namespace quern {
 

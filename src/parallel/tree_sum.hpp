@@ -10,10 +10,14 @@
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_slices.hpp"
-#include "parallel/sum_order.hpp"
 #include "tensor/types.hpp"
 
 namespace quern {
+
+enum class SumOrder {
+  tree,   ///< the fixed tree over micro-blocks: the same bits for any number of ranks
+  ranks,  ///< rank after rank, one partial sum each
+};
 
 /// The maximal subtrees inside a rank's blocks: what its kernels hand on. Empty without blocks.
 std::vector<TreeNode> tree_partial_sums(const BatchPartition& partition, int rank);

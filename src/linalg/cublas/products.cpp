@@ -4,8 +4,8 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include "base/assert.hpp"
-#include "linalg/bfloat16.hpp"
 #include "linalg/cublas/status.hpp"
+#include "linalg/rounding.hpp"
 
 namespace quern::cublas {
 

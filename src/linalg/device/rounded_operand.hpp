@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-#include "linalg/bfloat16.hpp"
-#include "linalg/tf32.hpp"
+#include "linalg/rounding.hpp"
 
 namespace quern::device {
 

@@ -8,8 +8,7 @@
 #include <functional>
 
 #include "layers/conv2d_kernels.hpp"
-#include "linalg/bfloat16.hpp"
-#include "linalg/tf32.hpp"
+#include "linalg/rounding.hpp"
 #include "support/activation_io.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"

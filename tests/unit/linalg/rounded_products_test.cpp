@@ -8,11 +8,9 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 
-#include "linalg/bfloat16.hpp"
 #include "linalg/device/gemm.hpp"
-#include "linalg/tf32.hpp"
+#include "linalg/rounding.hpp"
 #include "support/activation_io.hpp"
 #include "support/random_values.hpp"
 
@@ -191,22 +189,6 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(Large, RoundedProductsOf,
                          ::testing::Combine(::testing::Values(Size{900, 1000, 40}),
                                             ::testing::Values(OperandPrecision::bf16)));
-
-TEST(Tf32, RoundsToTenBits) {
-  EXPECT_EQ(to_tf32(1.0f), 1.0f);
-  const float step = std::ldexp(1.0f, -10);
-  EXPECT_EQ(to_tf32(1.0f + step), 1.0f + step);
-  EXPECT_EQ(to_tf32(1.0f + 0.49f * step), 1.0f);
-  EXPECT_EQ(to_tf32(1.0f + 0.5f * step), 1.0f + step);  // ties away from zero
-  EXPECT_EQ(to_tf32(-1.0f - 0.5f * step), -1.0f - step);
-  EXPECT_EQ(to_tf32(std::nextafter(2.0f, 0.0f)), 2.0f);
-  EXPECT_EQ(to_tf32(0.0f), 0.0f);
-  EXPECT_EQ(to_tf32(std::numeric_limits<float>::infinity()),
-            std::numeric_limits<float>::infinity());
-  // With all bits of the mantissa set, which rounding would carry away.
-  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0x7FFFFFFFu))));
-  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0xFFFFFFFFu))));
-}
 
 }  // namespace
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/shared_memory_space.hpp"
+#include "comm/node_shared.hpp"
 
 #include <sys/statvfs.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What tensor cores multiply.
+// TensorFloat-32: a float with 10 bits of mantissa instead of 23.
 // bfloat16: the upper half of a float, so its range is a float's and no loss has to be scaled.
 #pragma once
 
@@ -8,6 +10,14 @@
 #include "tensor/types.hpp"
 
 namespace quern {
+
+/// The nearest float whose last 13 bits are zero, ties away from zero (PTX: cvt.rna.tf32.f32). What
+/// is not finite stays what it is.
+KOKKOS_INLINE_FUNCTION float to_tf32(float value) {
+  const auto bits = Kokkos::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7F800000u) == 0x7F800000u) return value;
+  return Kokkos::bit_cast<float>((bits + 0x1000u) & ~0x1FFFu);
+}
 
 /// Bits of the nearest bfloat16, ties to even; NaN stays NaN.
 KOKKOS_INLINE_FUNCTION std::uint16_t to_bfloat16(float value) {

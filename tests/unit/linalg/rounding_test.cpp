@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "linalg/bfloat16.hpp"
+#include "linalg/rounding.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,22 @@
 
 namespace quern {
 namespace {
+
+TEST(Tf32, RoundsToTenBits) {
+  EXPECT_EQ(to_tf32(1.0f), 1.0f);
+  const float step = std::ldexp(1.0f, -10);
+  EXPECT_EQ(to_tf32(1.0f + step), 1.0f + step);
+  EXPECT_EQ(to_tf32(1.0f + 0.49f * step), 1.0f);
+  EXPECT_EQ(to_tf32(1.0f + 0.5f * step), 1.0f + step);  // ties away from zero
+  EXPECT_EQ(to_tf32(-1.0f - 0.5f * step), -1.0f - step);
+  EXPECT_EQ(to_tf32(std::nextafter(2.0f, 0.0f)), 2.0f);
+  EXPECT_EQ(to_tf32(0.0f), 0.0f);
+  EXPECT_EQ(to_tf32(std::numeric_limits<float>::infinity()),
+            std::numeric_limits<float>::infinity());
+  // With all bits of the mantissa set, which rounding would carry away.
+  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0x7FFFFFFFu))));
+  EXPECT_TRUE(std::isnan(to_tf32(Kokkos::bit_cast<float>(0xFFFFFFFFu))));
+}
 
 TEST(Bfloat16, KeepsWhatItCanHold) {
   for (const float value :
