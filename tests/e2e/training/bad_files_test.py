@@ -114,6 +114,20 @@ class BadFilesTest(RefusalTest):
                 self.assertEqual(set(start.wait().codes), {2})
             self.assertEqual(tree(self.folder), before)
 
+    def test_two_first_starts_of_one_run(self):
+        # One trains; the other is refused, before or after it waited, and takes nothing along.
+        self.train("mlp", "whole")
+        for ranks in (0, 2):
+            name = f"runs/both-{ranks}"
+            starts = [self.start("mlp", name, ranks=ranks),
+                      program.Run("train", "mlp.toml", "--run-dir", name, "--resume", "never",
+                                  cwd=self.folder)]
+            first, second = (start.wait() for start in starts)
+            self.assertEqual(first.code, 0, first)  # second or alone, it resumes
+            self.assertIn(second.code, (0, 2), second)
+            self.assertTrue((self.folder / name / "DONE").exists())
+            self.assertEqual(self.hash(name), self.hash("whole"))
+
     def test_run_folder_of_another_recipe(self):
         self.train("mlp", "run", "train.epochs=1")
         for setting, key in (("optimizer.lr=0.1", "optimizer.lr"), ("seed=9", "seed"),
