@@ -25,8 +25,8 @@ struct Recording {
   }
 
   std::size_t find(const char* kernel) {
-    static const std::string kNone;
-    const std::string& region = regions.empty() ? kNone : regions.back();
+    static const std::string none;
+    const std::string& region = regions.empty() ? none : regions.back();
     if (next < times.size() && is(next, region, kernel)) return next;
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (is(i, region, kernel)) return i;

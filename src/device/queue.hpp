@@ -29,7 +29,7 @@ void copy_floats(float* to, const float* from, std::size_t count, void* stream);
 class StreamMark {
  public:
   StreamMark();
-  ~StreamMark();
+  ~StreamMark();  // NOLINT(performance-trivially-destructible): on devices it is not
   StreamMark(const StreamMark&) = delete;
   StreamMark& operator=(const StreamMark&) = delete;
 

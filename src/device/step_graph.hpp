@@ -16,7 +16,7 @@ namespace quern {
 class StepGraph {
  public:
   StepGraph() = default;
-  ~StepGraph();
+  ~StepGraph();  // NOLINT(performance-trivially-destructible): on devices it is not
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 

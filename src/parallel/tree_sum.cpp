@@ -112,8 +112,8 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
         const std::int64_t begin = tile * kTile;
         const std::int64_t left = count - begin;
         if (left >= kTile) {
-          constexpr std::integral_constant<int, kTile> whole;
-          sum_tile(plan, received.data(), own.data(), begin, sum.data(), whole);
+          constexpr std::integral_constant<int, kTile> kWhole;
+          sum_tile(plan, received.data(), own.data(), begin, sum.data(), kWhole);
         } else {
           sum_tile(plan, received.data(), own.data(), begin, sum.data(), static_cast<int>(left));
         }

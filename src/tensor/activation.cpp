@@ -22,8 +22,8 @@ std::int64_t Activation::size() const {
 }
 
 std::int64_t allocation_size(const Shape& shape, Layout layout, int rows) {
-  constexpr std::int64_t slack = 8 * kLanes;
-  return Activation{{}, shape, layout, rows}.size() + slack;
+  constexpr std::int64_t kSlack = 8 * kLanes;
+  return Activation{{}, shape, layout, rows}.size() + kSlack;
 }
 
 Activation allocate_activation(const std::string& label, const Shape& shape, Layout layout,

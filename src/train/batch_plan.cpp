@@ -91,9 +91,9 @@ void assign_rows(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data
                                  shuffle,
                                  scalars,
                                  sample_of_row};
-  constexpr int width = RowAssignment::kRows;
+  constexpr int kWidth = RowAssignment::kRows;
   Kokkos::parallel_for("quern::train::assign_rows",
-                       RangePolicy(exec, 0, (plan.rows() + width - 1) / width), assignment);
+                       RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth), assignment);
 }
 
 }  // namespace quern

@@ -50,11 +50,12 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
   network_.allocate(max_rows);
   loss_->allocate(max_rows);
   // Kernels read whole vectors: slack after the last tensor.
-  constexpr std::int64_t slack = 8 * kLanes;
+  constexpr std::int64_t kSlack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network_.table().block_size());
   const std::string label = "quern::train::parameters";
-  parameter_block_ = allocate_block ? allocate_block(label, static_cast<std::int64_t>(size) + slack)
-                                    : SharedBlock{FloatView(label, size + slack), nullptr};
+  parameter_block_ = allocate_block
+                         ? allocate_block(label, static_cast<std::int64_t>(size) + kSlack)
+                         : SharedBlock{FloatView(label, size + kSlack), nullptr};
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
   initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_row_ =

@@ -53,6 +53,7 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
         if (votes.extent(0) > 0) count.votes += votes(0);
         if (!scalars().apply_updates) return;
         count.loss_sum += double{count.batch_loss};
+        // NOLINTNEXTLINE(bugprone-incorrect-roundings): a count, never negative
         count.correct += static_cast<std::int64_t>(count.batch_correct + 0.5f);
         count.samples += samples;
         scalars().step += 1;

@@ -33,12 +33,12 @@ inline void mean_of_window(const float* pixels, std::int64_t row, float factor, 
 template <int Size>
 inline void maximum_of_window(const float* pixels, std::int64_t row, float* y,
                               std::uint16_t* passes, std::int64_t pass_row) {
-  constexpr unsigned all = 0xffff;
+  constexpr unsigned kAll = 0xffff;
   unsigned winners[Size * Size];
   Vector best = load(pixels);
   for (int k = 0; k < Size * Size; ++k) {
     const Vector pixel = load(pixels + k / Size * row + kWidth * (k % Size));
-    const unsigned better = k == 0 ? all : lanes_that_replace(pixel, best);
+    const unsigned better = k == 0 ? kAll : lanes_that_replace(pixel, best);
     for (int before = 0; before < k; ++before) winners[before] &= ~better;
     winners[k] = better;
     best = select_lanes(better, pixel, best);

@@ -171,8 +171,8 @@ struct TiledProduct {
         const float* a_corner = a_panel + row_of(thread, m);
         const float* b_corner = b_panel + column_of(thread, m);
         if (count == Shape::kDepth) {
-          constexpr std::integral_constant<int, Shape::kDepth> whole;
-          tiles[m].multiply_add(a_corner, PanelA::kStride, b_corner, PanelB::kStride, whole);
+          constexpr std::integral_constant<int, Shape::kDepth> kWhole;
+          tiles[m].multiply_add(a_corner, PanelA::kStride, b_corner, PanelB::kStride, kWhole);
         } else {
           tiles[m].multiply_add(a_corner, PanelA::kStride, b_corner, PanelB::kStride, count);
         }

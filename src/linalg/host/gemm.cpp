@@ -113,8 +113,8 @@ void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_st
                 const Steps& c_step, int columns, const ConstMatrix& a, const ConstMatrix& b,
                 Stride a_stride, Stride b_stride) {
   Tile<R, V>::prefetch_target(c, c_step);
-  constexpr int size = Tile<R, V>::kFloats;
-  alignas(64) float stack[BlockSchedule::kMaxDepth * size];
+  constexpr int kSize = Tile<R, V>::kFloats;
+  alignas(64) float stack[BlockSchedule::kMaxDepth * kSize];
   float* top = stack;
   Tile<R, V> tile;
   for (int block = 0; block < schedule.num_blocks; ++block) {
@@ -122,11 +122,11 @@ void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_st
     tile.clear();
     tile.multiply_add(schedule.block_rows, a.data + row * a_stride, Known<1>{}, a_stride,
                       b.data + row * b_stride, b_stride, b.panel);
-    for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(top -= size);
+    for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(top -= kSize);
     tile.save(top);
-    top += size;
+    top += kSize;
   }
-  for (const float* partial = stack; partial < top; partial += size, c += partial_stride) {
+  for (const float* partial = stack; partial < top; partial += kSize, c += partial_stride) {
     tile.restore(partial);
     tile.store_to(c, c_step, columns);
   }

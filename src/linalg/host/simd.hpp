@@ -165,12 +165,12 @@ inline void store_first(float* p, Register v, int count) {
 
 template <class Half>
 inline void store_first(float* p, Pair<Half> v, int count) {
-  constexpr int half = kLanesOf<Half>;
-  if (count <= half) {
+  constexpr int kHalf = kLanesOf<Half>;
+  if (count <= kHalf) {
     store_first(p, v.low, count);
   } else {
     store(p, v.low);
-    store_first(p + half, v.high, count - half);
+    store_first(p + kHalf, v.high, count - kHalf);
   }
 }
 
@@ -263,13 +263,13 @@ inline float sum_lanes(Pair<Half> v) {
 /// of b's.
 template <int Width>
 inline Register fold_lanes(Register a, Register b) {
-  constexpr int half = kRegisterLanes / 2;
+  constexpr int kHalf = kRegisterLanes / 2;
   LaneIndex low{};
   LaneIndex high{};
   for (int lane = 0; lane < kRegisterLanes; ++lane) {
     // The first half of the result comes from a, the other from b.
-    const int group = lane % half / Width;
-    low[lane] = lane / half * kRegisterLanes + group * 2 * Width + lane % Width;
+    const int group = lane % kHalf / Width;
+    low[lane] = lane / kHalf * kRegisterLanes + group * 2 * Width + lane % Width;
     high[lane] = low[lane] + Width;
   }
   return shuffle(a, b, low) + shuffle(a, b, high);
