@@ -12,24 +12,24 @@ namespace quern {
 namespace {
 
 void flat_to_lanes(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  constexpr const char* kLabel = "quern::layers::flat_to_lanes";
+  const char* const label = "quern::layers::flat_to_lanes";
   if (runs_device_kernels()) {
     expect(from.layout == Layout::nc, "nc, on a device");
-    Kokkos::parallel_for(kLabel, RangePolicy(exec, 0, to.size()),
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, to.size()),
                          device::NcToNchw16n{from.data.data(), to.data.data(), from.shape.units()});
   } else if constexpr (kHostExecution) {
-    host::flat_to_lanes(exec, kLabel, from, to);
+    host::flat_to_lanes(exec, label, from, to);
   }
 }
 
 void lanes_to_flat(const ExecSpace& exec, const Activation& from, const Activation& to) {
-  constexpr const char* kLabel = "quern::layers::lanes_to_flat";
+  const char* const label = "quern::layers::lanes_to_flat";
   if (runs_device_kernels()) {
     expect(to.layout == Layout::nc, "nc, on a device");
-    Kokkos::parallel_for(kLabel, RangePolicy(exec, 0, to.size()),
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, to.size()),
                          device::Nchw16nToNc{from.data.data(), to.data.data(), from.shape.units()});
   } else if constexpr (kHostExecution) {
-    host::lanes_to_flat(exec, kLabel, from, to);
+    host::lanes_to_flat(exec, label, from, to);
   }
 }
 
