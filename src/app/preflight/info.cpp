@@ -5,7 +5,7 @@
 
 namespace quern {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 std::string to_text(const RankInfo& info) {
   return Json{info.rank,           info.host,         info.node_rank,
