@@ -88,7 +88,8 @@ __attribute__((target("sha,sse4.1"))) void compress_x86(std::uint32_t* state,
     for (int i = 0; i < 4; ++i) w[i] = _mm_shuffle_epi8(load(blocks + 16 * i), to_big_endian);
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
-      const __m128i sum = _mm_add_epi32(w[i % 4], load(&kRound[static_cast<std::size_t>(4 * i)]));
+      const __m128i sum =
+          _mm_add_epi32(w[i % 4], load(&kRound[std::size_t{4} * static_cast<std::size_t>(i)]));
       cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
       abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0E));
       if (i >= 12) continue;
