@@ -66,6 +66,6 @@ def package(text, prefix="", tested=False):
     found = Quern()
     found.spec, found.prefix, found.run_tests = complete(text), api.Prefix(prefix), tested
     mpiexec = shutil.which("mpiexec")
-    mpi = Path(mpiexec).parent.parent if mpiexec else "none"
+    mpi = Path(mpiexec).resolve().parent.parent if mpiexec else "none"
     found.spec.dependencies = {"mpi": SimpleNamespace(prefix=api.Prefix(mpi))}
     return found
