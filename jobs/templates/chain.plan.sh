@@ -6,13 +6,8 @@
 #: include train.sbatch
 
 plan() {
-  local i key given=() item name
-  for key in "${key_order[@]}"; do
-    [[ $key != COUNT && $key != REQUEUE && $key != JOB_NAME ]] || continue
-    while IFS= read -r item; do
-      [[ -z $item ]] || given+=("$key=$item")
-    done <<<"${value[$key]}"
-  done
+  local i given=() name
+  pass_on_all_but COUNT REQUEUE JOB_NAME
   # The name is what makes a chain: two runs must not share it.
   name="${value[JOB_NAME]:-$(basename "${value[RUN_DIR]}")-$(absolute "${value[RUN_DIR]}" | cksum | cut -d' ' -f1)}"
   local count="${value[COUNT]}" after=singleton

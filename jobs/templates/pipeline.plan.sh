@@ -11,31 +11,20 @@
 #: include train.sbatch
 #: PYTHON       word   - a Python with matplotlib, for the report
 
-# pass_on KEY...: those of them that have a value, as KEY=VALUE in the array given.
-pass_on() {
-  local key item
-  given=()
-  for key in "$@"; do
-    while IFS= read -r item; do
-      [[ -z $item ]] || given+=("$key=$item")
-    done <<<"${value[$key]:-}"
-  done
-}
-
 plan() {
-  local given=() data run out all=(ACCOUNT QUERN) shape=(PARTITION QOS CONSTRAINT NODES RANKS CPUS MEM)
+  local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT NODES RANKS CPUS MEM)
   local prepare_keys train_keys evaluate_keys report_keys
   data="$(absolute "${value[DATA_DIR]}")"
   run="$(absolute "${value[RUN_DIR]}")"
   out="$run/report"
-  pass_on "${all[@]}" IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS
-  prepare_keys=("${given[@]}")
-  pass_on "${all[@]}" "${shape[@]}" RECIPE RUN_DIR SET TIME SBATCH SIGNAL MAX_RESTARTS REQUEUE RESUME PREFLIGHT
-  train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test")
-  pass_on "${all[@]}" "${shape[@]}" RUN_DIR
-  evaluate_keys=("${given[@]}" "DATA=$data/test")
-  pass_on ACCOUNT QUERN PYTHON
-  report_keys=("${given[@]}" "RUN=$run" "OUT=$out")
+  pass_on "${kForEveryJob[@]}" IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS
+  prepare_keys=("${given[@]}" "$(name_in_plan "$name" prepare-data)")
+  pass_on "${kForEveryJob[@]}" "${shape[@]}" RECIPE RUN_DIR SET TIME SIGNAL MAX_RESTARTS REQUEUE RESUME PREFLIGHT
+  train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test" "$(name_in_plan "$name" train)")
+  pass_on "${kForEveryJob[@]}" "${shape[@]}" RUN_DIR
+  evaluate_keys=("${given[@]}" "DATA=$data/test" "$(name_in_plan "$name" evaluate)")
+  pass_on "${kForEveryJob[@]}" PYTHON
+  report_keys=("${given[@]}" "RUN=$run" "OUT=$out" "$(name_in_plan "$name" report)")
 
   # The folders of later jobs do not exist yet.
   future_folders="$data/test"$'\n'"$run"

@@ -7,20 +7,14 @@
 #: PYTHON    word   - a Python with matplotlib, for the report
 
 plan() {
-  local key item given=() nodes ids="" all=() list="${value[NODE_LIST]//,/ }"
-  for key in "${key_order[@]}"; do
-    [[ " NODE_LIST PYTHON NODES JOB_NAME " != *" $key "* ]] || continue
-    while IFS= read -r item; do
-      [[ -z $item ]] || given+=("$key=$item")
-    done <<<"${value[$key]}"
-  done
-  [[ -z ${value[JOB_NAME]} ]] || all+=("JOB_NAME=${value[JOB_NAME]}")
-  [[ -z ${value[PYTHON]} ]] || all+=("PYTHON=${value[PYTHON]}")
-  [[ -z ${value[ACCOUNT]} ]] || all+=("ACCOUNT=${value[ACCOUNT]}")
-  local run_dir="RUN_DIR=${value[RUN_DIR]}"
-  for nodes in $list; do
-    job "scaling-$nodes" scaling-point "" "${given[@]}" "NODES=$nodes"
+  local given=() point report nodes ids="" name="${value[JOB_NAME]}"
+  pass_on_all_but NODE_LIST PYTHON NODES JOB_NAME
+  point=("${given[@]}")
+  pass_on "${kForEveryJob[@]}" RUN_DIR PYTHON
+  report=("${given[@]}")
+  for nodes in ${value[NODE_LIST]//,/ }; do
+    job "scaling-$nodes" scaling-point "" "${point[@]}" "NODES=$nodes" "$(name_in_plan "$name" "$nodes")"
     ids+=":${job_id[scaling-$nodes]}"
   done
-  job scaling-report scaling-report "afterany$ids" "$run_dir" "${all[@]}"
+  job scaling-report scaling-report "afterany$ids" "${report[@]}" "$(name_in_plan "$name" report)"
 }

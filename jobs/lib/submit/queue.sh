@@ -56,6 +56,7 @@ resolve() {
   check_signal
   : "${value[JOB_NAME]:=$(basename "${value[HOME_DIR]}")}"
   value[SITE]="${site[NAME]}"
+  value[MAIL_TYPE]="${value[MAIL]:+END,FAIL}"
   value[OMP_BIND]="${site[OMP_BIND]}"
   value[THREADS_PER_CORE]="${site[THREADS_PER_CORE]}"
   value[GPU_STEP]="${site[GPU_STEP]}"
@@ -92,6 +93,7 @@ job() {
   [[ ! -f ${file%.sbatch}.check.sh ]] || source "${file%.sbatch}.check.sh"
   value[LOG_NAME]="$name"
   resolve
+  dependency="$(merged_dependency "$dependency")"
   text="$(render "$file")"
   case "$pass" in
     check) job_id[$name]="$name" ;;

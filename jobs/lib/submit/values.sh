@@ -5,6 +5,9 @@
 # What a #SBATCH line may hold: it knows no quotes that we could rely on.
 kDirectiveText='^[]A-Za-z0-9_./:,=&|+*()[@-]*$'
 
+# Jobs to wait for, as sbatch --dependency names them; without a kind, AFTER means afterok.
+kJobs='((after|afterok|afterany|afternotok|aftercorr):)?[0-9]+([_+][0-9]+)?(:[0-9]+([_+][0-9]+)?)*'
+
 future_folders=""
 
 # seconds_of TIME: of M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; fails on anything else.
@@ -55,9 +58,17 @@ cannot hold blanks, and %x stands for something else there)"
       # Earlier jobs of the same plan will make it.
       [[ -d $value || $'\n'$future_folders$'\n' == *$'\n'"$value"$'\n'* ]] || fail "$key=$value: there is no such folder (from $PWD)"
       ;;
+    after)
+      [[ $value =~ ^$kJobs(,$kJobs)*$ ]] ||
+        fail "$key=$value: job ids with commas between them were expected, or dependencies such as afterany:4711"
+      ;;
+    comment) [[ $value != *[\\\"\'\`\$\#[:cntrl:]]* ]] || fail "$key='$value': none of \\ \" ' \` \$ # can be in it" ;;
     yes/no) [[ $value == yes || $value == no ]] || fail "$key=$value: yes or no was expected" ;;
     setting) [[ $value == *=* ]] || fail "$key=$value: key.path=value was expected, as after --set" ;;
-    option) [[ $value == --* ]] || fail "$key=$value: an option of sbatch was expected, --name=value" ;;
+    option)
+      [[ $value == --* ]] || fail "$key=$value: an option of sbatch was expected, --name=value"
+      [[ $value != --dep* ]] || fail "$key=$value: AFTER= is the key for that (the jobs of a plan wait for each other, too)"
+      ;;
     text) ;;
     *\|*) [[ "|$type|" == *"|$value|"* ]] || fail "$key=$value: one of ${type//|/, } was expected" ;;
     *) fail "the key $key has the unknown type '$type'" ;;

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs/submit hands on to the jobs of a plan. Called as `plans_test.py .../bin/quern`."""
+import re
+import sys
+import unittest
+
+from submit_case import SubmitCase
+
+PLANS = {
+    "chain": ["RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3"],
+    "pipeline": ["RECIPE=mlp.toml", "RUN_DIR=run", "IDX_DIR=.", "DATA_DIR=data"],
+    "scaling": ["RECIPE=mlp.toml", "RUN_DIR=run", "BATCH=64"],
+}
+
+
+class PlansTest(SubmitCase):
+    def names(self, plan, *values):
+        return re.findall(r"^#SBATCH --job-name=(.*)$", self.filled("generic", plan, *PLANS[plan], *values),
+                          re.MULTILINE)
+
+    def test_options_of_every_job(self):
+        values = ("MAIL=ada@example.org", "RESERVATION=course", "COMMENT=figure 3, second try",
+                  "SBATCH=--licenses=scratch", "SBATCH=--nice=10")
+        lines = ("--mail-user=ada@example.org", "--mail-type=END,FAIL", "--reservation=course",
+                 '--comment="figure 3, second try"', "--licenses=scratch", "--nice=10")
+        jobs = {"chain": 3, "pipeline": 4, "scaling": 4, "sweep": 1, "evaluate": 1, "report": 1}
+        own = {"sweep": ["RECIPE=mlp.toml", "RUN_DIR=run", "GRID=grid"], "evaluate": ["RUN_DIR=.", "DATA=."],
+               "report": ["RUN=.", "OUT=out"]}
+        for template, count in jobs.items():
+            text = self.filled("generic", template, *(PLANS | own)[template], *values)
+            for line in lines:
+                self.assertEqual(text.count(f"#SBATCH {line}\n"), count, f"{template}: {line}\n{text}")
+        plain = self.train("generic")
+        for option in ("mail", "reservation", "comment"):
+            self.assertNotIn(f"--{option}", plain)
+
+    def test_after(self):
+        """What AFTER names must be over as well as what the plan itself waits for."""
+        self.assertIn("# sbatch --dependency=afterok:7:9\n", self.train("generic", "AFTER=7,9"))
+        dependencies = {
+            "chain": ["singleton,{}", "singleton,afterany:42,{}", "singleton,afterany:42,{}"],
+            "pipeline": ["{}"] + ["afterok:42,{}"] * 3,
+            "scaling": ["{}"] * 3 + ["afterany:42:42:42,{}"],
+        }
+        for plan, expected in dependencies.items():
+            (self.folder / "sbatch-calls").unlink(missing_ok=True)
+            done = self.submit("generic", plan, *PLANS[plan], "AFTER=7,afterany:8:11")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([call.split()[1] for call in self.calls()],
+                             ["--dependency=" + own.format("afterany:8:11,afterok:7") for own in expected])
+        for value in ("AFTER=soon", "AFTER=7,", "AFTER=afterok", "AFTER=7;8", "AFTER=7?8", "AFTER=singleton"):
+            self.refuse_train("generic", [value], value, "afterany:4711")
+
+    def test_a_dependency_has_one_key(self):
+        for template in ("train", "chain"):
+            self.assert_refused(["generic", template, *PLANS["chain"][:2], "SBATCH=--dependency=afterok:7"],
+                                "--dependency=afterok:7", "AFTER=")
+
+    def test_comment(self):
+        for sign in "\"'\\`$#":
+            self.refuse_train("generic", [f"COMMENT=a{sign}b"], "COMMENT")
+
+    def test_job_names(self):
+        self.assertEqual(self.names("pipeline", "JOB_NAME=paper"),
+                         ["paper-prepare-data", "paper-train", "paper-evaluate", "paper-report"])
+        self.assertEqual(self.names("scaling", "JOB_NAME=paper"),
+                         ["paper-1", "paper-2", "paper-4", "paper-report"])
+        self.assertEqual(self.names("chain", "JOB_NAME=paper"), ["paper"] * 3)
+        self.assertEqual(self.names("pipeline"), ["data", "run", "run", "report"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

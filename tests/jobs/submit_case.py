@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jobs/submit in a scratch folder, without a Slurm: sbatch is a script that writes down its arguments."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBMIT = ROOT / "jobs" / "submit"
+PROGRAM = str(Path(sys.argv[1]).resolve())
+RECIPE = ROOT / "recipes" / "mlp-mnist.toml"
+
+
+class SubmitCase(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        shutil.copy(RECIPE, self.folder / "mlp.toml")
+        (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
+        sbatch = self.folder / "bin" / "sbatch"
+        sbatch.parent.mkdir()
+        sbatch.write_text('#!/bin/sh\necho "$@" >> "$SBATCH_NOTES"\necho 42\n')
+        sbatch.chmod(0o755)
+
+    def submit(self, *args, **variables):
+        env = dict(os.environ, QUERN=PROGRAM, SBATCH_NOTES=str(self.folder / "sbatch-calls"),
+                   XDG_CONFIG_HOME=str(self.folder / "config"), **variables,
+                   PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}")
+        return subprocess.run([str(SUBMIT), *args], cwd=self.folder, env=env, capture_output=True,
+                              text=True, check=False, stdin=subprocess.DEVNULL)
+
+    def filled(self, *args):
+        done = self.submit("-n", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def train(self, site, *values):
+        account = [] if "generic" in site else ["ACCOUNT=p1"]
+        return self.filled(site, "train", "RECIPE=mlp.toml", "RUN_DIR=run", *account, *values)
+
+    def assert_refused(self, args, *texts):
+        """Status 2, one error line with these texts, and nothing was written or queued."""
+        before = sorted(self.folder.rglob("*"))
+        for mode in ([], ["-n"]):
+            done = self.submit(*mode, *args)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            errors = [line for line in done.stderr.splitlines() if line.startswith("submit: error:")]
+            self.assertEqual(len(errors), 1, done.stderr)
+            for text in texts:
+                self.assertIn(text, errors[0])
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def refuse_train(self, site, values, *texts):
+        self.assert_refused([site, "train", "RECIPE=mlp.toml", "RUN_DIR=run", *values], *texts)
+
+    def calls(self):
+        """The arguments of each sbatch."""
+        return (self.folder / "sbatch-calls").read_text().splitlines()
