@@ -23,14 +23,13 @@ class SubmitCase(unittest.TestCase):
         (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
         sbatch = self.folder / "bin" / "sbatch"
         sbatch.parent.mkdir()
-        sbatch.write_text('#!/bin/sh\necho "$@" >> "$SBATCH_NOTES"\necho 42\n')
+        sbatch.write_text('#!/bin/sh\necho "$@" >> "$SEEN/sbatch-calls"\nenv -0 > "$SEEN/environment"\necho 42\n')
         sbatch.chmod(0o755)
 
-    def submit(self, *args, **variables):
-        env = dict(os.environ, QUERN=PROGRAM, SBATCH_NOTES=str(self.folder / "sbatch-calls"),
-                   XDG_CONFIG_HOME=str(self.folder / "config"), **variables,
-                   PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}")
-        return subprocess.run([str(SUBMIT), *args], cwd=self.folder, env=env, capture_output=True,
+    def submit(self, *args, command=SUBMIT, **variables):
+        env = dict(os.environ, QUERN=PROGRAM, SEEN=str(self.folder), XDG_CONFIG_HOME=str(self.folder / "config"),
+                   PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}") | variables
+        return subprocess.run([str(command), *args], cwd=self.folder, env=env, capture_output=True,
                               text=True, check=False, stdin=subprocess.DEVNULL)
 
     def filled(self, *args):

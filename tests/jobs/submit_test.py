@@ -187,7 +187,7 @@ class SubmitTest(SubmitCase):
         sbatch.write_text("#!/bin/sh\n[ ! -e one ] || exit 1\ntouch one\necho 42\n")
         done = self.submit("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("queued before it: 42", done.stderr)
+        self.assertIn("queued before that: 42\n  remove     scancel 42\n", done.stderr)
 
     def test_sweeps(self):
         text = self.filled("generic", "sweep", "RECIPE=mlp.toml", "GRID=grid", "RUN_DIR=run", "MAX_PARALLEL=3")

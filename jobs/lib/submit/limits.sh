@@ -26,7 +26,9 @@ check_queue() {
   queue="PARTITION=${value[PARTITION]:-(the default)}${value[QOS]:+ QOS=${value[QOS]}}"
   limits="$(limits_here)"
   [[ -n $limits ]] ||
-    fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues)"
+    fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues); if you \
+may use it, add a line such as LIMIT=${value[PARTITION]}${value[QOS]:+:${value[QOS]}} 1-${value[NODES]:-1} 1-00:00:00 \
+to ${site[FILE]} (or to a copy under another name)"
   while read -r range time; do
     first="${range%-*}" last="${range#*-}"
     known+="${known:+, }$range nodes for at most $time"
@@ -45,6 +47,11 @@ $(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
 }
 
 check_account() {
+  # Centres tell their users to export it.
+  if [[ -z ${value[ACCOUNT]} && -n ${SBATCH_ACCOUNT:-} ]]; then
+    check_value SBATCH_ACCOUNT word "$SBATCH_ACCOUNT"
+    value[ACCOUNT]="$SBATCH_ACCOUNT"
+  fi
   [[ ${site[ACCOUNT]} != required || -n ${value[ACCOUNT]} ]] ||
     fail "ACCOUNT is missing: ${site[NAME]} wants one${site[ACCOUNT_HINT]:+ (${site[ACCOUNT_HINT]})}; \
 known keys: $(known_keys)"

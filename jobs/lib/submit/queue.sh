@@ -2,35 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One job from its keys to Slurm's queue.
 
-quern_version=unknown
 declare -A job_id
-declare -a queued
-
-find_quern() {
-  local candidate
-  for candidate in "${value[QUERN]:-}" "${QUERN:-}" "$jobs_folder/../build/release/bin/quern" \
-    "$jobs_folder/../../../bin/quern"; do
-    [[ -n $candidate ]] || continue
-    if [[ -x $candidate ]]; then
-      (cd "$(dirname "$candidate")" && printf '%s/%s\n' "$PWD" "$(basename "$candidate")")
-      return
-    fi
-    [[ $candidate != "${value[QUERN]:-}" ]] || fail "QUERN=$candidate: there is no such program"
-  done
-  command -v quern || echo quern
-}
-
-# The program as the job will call it, and what it says it is. It may need the site's modules.
-resolve_program() {
-  value[QUERN]="$(find_quern)"
-  if [[ $pass == submit ]]; then
-    quern_version="$(bash -c "${value[SETUP]:-:}"$'\n''exec "$0" --version' "${value[QUERN]}" 2>&1 | tail -n 1)" ||
-      fail "the program does not start: '${value[QUERN]} --version' says '$quern_version' (build it with \
-scripts/setup and cmake --preset release, or name it with QUERN=)"
-  else
-    quern_version="$("${value[QUERN]}" --version 2>/dev/null)" || quern_version=unknown
-  fi
-}
+queued=()
 
 resolve_folders() {
   local key text
@@ -101,7 +74,7 @@ job() {
       [[ -z $dependency ]] || say "# sbatch --dependency=$dependency"
       say "$text"
       ;;
-    test) sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
+    test) cleanly sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
     submit) queue "$name" "$dependency" "$text" ;;
   esac
 }
@@ -111,8 +84,7 @@ queue() {
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
-  id="$(sbatch "${options[@]}" "$folder/job/$name.sbatch")" ||
-    fail "Slurm refused $folder/job/$name.sbatch${queued:+ (queued before it: ${queued[*]})}"
+  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || fail "Slurm refused $folder/job/$name.sbatch"
   id="${id%%;*}"
   job_id[$name]="$id"
   queued+=("$id")
@@ -135,6 +107,14 @@ describe_job() {
     say "  stop    scancel $id"
   fi
 }
+
+# What ends in the middle of a plan leaves jobs that wait for others.
+tell_what_is_queued() {
+  local status=$?
+  ((status == 0 || ${#queued[@]} == 0)) ||
+    printf 'submit: queued before that: %s\n  remove     scancel %s\n' "${queued[*]}" "${queued[*]}" >&2
+}
+trap tell_what_is_queued EXIT
 
 summarise_plan() {
   [[ $mode == submit ]] || return 0

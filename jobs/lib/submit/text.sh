@@ -3,7 +3,13 @@
 # How jobs/submit speaks, and what there is to choose from.
 
 say() { printf '%s\n' "$*"; }
-warn() { printf 'submit: warning: %s\n' "$*" >&2; }
+# Once: what is checked before a plan is queued is checked for each of its jobs again.
+declare -A warned
+warn() {
+  [[ -z ${warned[$*]:-} ]] || return 0
+  warned[$*]=yes
+  printf 'submit: warning: %s\n' "$*" >&2
+}
 # Wrong usage: the same exit status as the program's own. Nothing was written or queued.
 fail() {
   printf 'submit: error: %s\n' "$*" >&2

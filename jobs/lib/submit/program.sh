@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2154,SC2034  # value, pass, ... are of the other parts
+# SPDX-License-Identifier: Apache-2.0
+# The program as the job will call it, and what it says it is.
+
+quern_version=unknown
+
+# Who names a program means that one and no other.
+find_quern() {
+  local candidate
+  [[ -z ${value[QUERN]:-} || -f ${value[QUERN]} && -x ${value[QUERN]} ]] || fail "QUERN=${value[QUERN]}: there is no such program"
+  [[ -z ${QUERN:-} || -n ${value[QUERN]:-} || -f $QUERN && -x $QUERN ]] ||
+    fail "the variable QUERN=$QUERN of the environment: there is no such program"
+  for candidate in "${value[QUERN]:-}" "${QUERN:-}" "$jobs_folder/../build/release/bin/quern" \
+    "$jobs_folder/../../../bin/quern"; do
+    [[ -n $candidate && -f $candidate && -x $candidate ]] || continue
+    (cd "$(dirname "$candidate")" && printf '%s/%s\n' "$PWD" "$(basename "$candidate")")
+    return
+  done
+  command -v quern || echo quern
+}
+
+# run_program ARGUMENT...: as in the job, which loads the site's modules before.
+run_program() {
+  cleanly bash -c "${value[SETUP]:-:}"$'\n''exec "$@"' setup "${value[QUERN]}" "$@"
+}
+
+# A program for devices may not start where there are none, such as here.
+resolve_program() {
+  local said
+  value[QUERN]="$(find_quern)"
+  [[ $pass != test ]] || return 0
+  if said="$(run_program --version 2>&1)"; then
+    quern_version="$(tail -n 1 <<<"$said")"
+  elif [[ $mode == submit && ! -e ${value[QUERN]} ]]; then
+    fail "there is no program: $(tail -n 1 <<<"$said") (build it with scripts/setup and cmake --preset release, or name \
+it with QUERN=)"
+  else
+    quern_version=unknown
+    warn "'${value[QUERN]} --version' does not start here: $(tail -n 1 <<<"$said") (fine if it only lacks a device's \
+driver or is for the nodes' processors; else name another with QUERN=)"
+  fi
+}
