@@ -3,29 +3,64 @@
 # What a sweep must fulfil beyond the types of its keys.
 
 check_template() {
-  local -i trials per="${value[TRIALS_PER_JOB]}" ranks="${value[TOTAL_RANKS]}" tasks line=0
-  local text item
+  local -i per="${value[TRIALS_PER_JOB]}" ranks="${value[TOTAL_RANKS]}" tasks count
+  local trials
+  read_grid "${value[GRID]}" strict
+  count=${#trials[@]}
+  ((count > 0)) || fail "GRID=${value[GRID]}: there is no trial in it"
   # They stand in the script: tasks that wait in the queue keep them when the file is edited.
-  value[TRIALS]="" key_default[TRIALS]=+
-  while IFS= read -r text || [[ -n $text ]]; do
-    line+=1
-    [[ $text =~ ^[[:space:]]*(#|$) ]] && continue
-    value[TRIALS]+="$text"$'\n'
-    for item in $text; do
-      [[ $item == *=* ]] || fail "${value[GRID]}:$line: '$item': key.path=value was expected, without blanks"
-    done
-  done <"${value[GRID]}"
-  trials="$(grep -c -v -e '^[[:space:]]*#' -e '^[[:space:]]*$' "${value[GRID]}" || true)"
-  ((trials > 0)) || fail "GRID=${value[GRID]}: there is no trial in it"
-  ((per <= trials)) || fail "TRIALS_PER_JOB=$per: the grid has only $trials trials"
+  value[TRIALS]="$(printf '%s\n' "${trials[@]}")" key_default[TRIALS]=+
+  value[COMMON]="recipe $(sha256sum <"${value[RECIPE]}" | cut -c1-12)${value[SET]:+ SET=${value[SET]//$'\n'/ SET=}}"
+  ((per <= count)) || fail "TRIALS_PER_JOB=$per: the grid has only $count trials"
   ((per == 1 || ranks % per == 0)) ||
     fail "TRIALS_PER_JOB=$per: NODES x RANKS = $ranks ranks cannot be shared out equally"
   ((per == 1 || ranks / per <= value[RANKS])) ||
     fail "TRIALS_PER_JOB=$per: a packed trial stays on one node (NODES x RANKS / TRIALS_PER_JOB = \
 $((ranks / per)), RANKS = ${value[RANKS]})"
-  tasks=$(((trials + per - 1) / per))
+  tasks=$(((count + per - 1) / per))
   [[ -z ${site[MAX_ARRAY]} ]] || ((tasks <= site[MAX_ARRAY])) ||
-    fail "$trials trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
+    fail "$count trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
   value[ARRAY]="0-$((tasks - 1))%${value[MAX_PARALLEL]}"
   value[GPU_STEP]="${value[GPU_STEP]//@GPUS@/$((ranks / per))}"
+  [[ $pass != check ]] || check_earlier_trials
+}
+
+# read_grid FILE [strict]: its trials, in the array trials; single blanks between the settings of each.
+read_grid() {
+  local text item words
+  local -i line=0
+  trials=()
+  while IFS= read -r text || [[ -n $text ]]; do
+    line+=1
+    [[ ! $text =~ ^[[:space:]]*(#|$) ]] || continue
+    read -r -a words <<<"${text%$'\r'}"
+    for item in "${words[@]}"; do
+      [[ -z ${2:-} || $item == *=* ]] ||
+        fail "$1:$line: '$item': key.path=value was expected, without blanks"
+    done
+    trials+=("${words[*]}")
+  done <"$1"
+}
+
+# Trials of an earlier submission are continued, or left alone when they are finished. Each must be of the line
+# that has its number.
+check_earlier_trials() {
+  local n folder kept now=("${trials[@]}") earlier=()
+  if [[ -f ${value[RUN_DIR]}/job/grid.txt ]]; then
+    read_grid "${value[RUN_DIR]}/job/grid.txt"
+    earlier=("${trials[@]}")
+  fi
+  for n in "${!now[@]}"; do
+    folder="${value[RUN_DIR]}/trial-$n"
+    [[ -d $folder ]] || continue
+    kept="$(cat "$folder/job/trial" 2>/dev/null)" || [[ ! -e $folder/recipe.toml ]] || kept="${earlier[n]:-}"
+    [[ -z $kept || $kept == "${now[n]}" ]] ||
+      fail "GRID=${value[GRID]}: trial $n is '${now[n]}' there, and $folder holds '$kept': append new trials at \
+the end of the grid, or take another RUN_DIR"
+    [[ -e $folder/DONE && -f $folder/job/common ]] || continue
+    kept="$(<"$folder/job/common")"
+    [[ $kept == "${value[COMMON]}" ]] ||
+      fail "$folder is finished with $kept, and this sweep has ${value[COMMON]}: take another RUN_DIR (or remove \
+$folder/DONE to train it further)"
+  done
 }

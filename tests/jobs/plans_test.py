@@ -68,6 +68,26 @@ class PlansTest(SubmitCase):
         self.assertEqual(self.names("chain", "JOB_NAME=paper"), ["paper"] * 3)
         self.assertEqual(self.names("pipeline"), ["data", "run", "run", "report"])
 
+    def test_trials_of_a_sweep_keep_their_numbers(self):
+        """A folder is compared with what its trials keep; without that, with the grid of the last submission."""
+        values = ["generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=run", "GRID=grid"]
+        self.assertEqual(self.submit(*values).returncode, 0)
+        trial = self.folder / "run" / "trial-1"
+        (trial / "job").mkdir(parents=True)
+        (trial / "recipe.toml").touch()
+        self.assertEqual(self.submit(*values).returncode, 0)
+        (self.folder / "grid").write_text("optimizer.lr=1e-3\n\toptimizer.lr=2e-3 \noptimizer.lr=3e-3\n")
+        self.assertEqual(self.submit(*values).returncode, 0)
+        (self.folder / "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=3e-3\n")
+        self.assert_refused(values, "trial 1 is 'optimizer.lr=3e-3' there", "trial-1 holds 'optimizer.lr=2e-3'")
+        (trial / "job" / "trial").write_text("optimizer.lr=3e-3\n")
+        self.assertEqual(self.submit(*values).returncode, 0)
+        # A finished trial is of this recipe and these settings, or it is another sweep's.
+        (trial / "job" / "common").write_text("recipe 0123456789ab SET=seed=1\n")
+        self.assertEqual(self.submit(*values).returncode, 0)
+        (trial / "DONE").touch()
+        self.assert_refused(values, "trial-1 is finished with recipe 0123456789ab SET=seed=1, and this sweep has")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

@@ -50,6 +50,74 @@ class SweepTest(cluster.JobTest):
         self.assertEqual(self.task(job, 0)["Restarts"], "1")
         self.assert_trials("packed")
 
+    def test_another_grid_for_the_same_folder(self):
+        """Refused at submit, and by a task whose folder was taken while it waited."""
+        values = ("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=regrid", "GRID=lines", "TIME=10",
+                  "SET=train.epochs=1")
+        toy.write_recipe(self.folder)
+        (self.folder / "lines").write_text("optimizer.lr=7e-1\noptimizer.lr=2e-3\n")
+        waiting = self.job(*values, "SBATCH=--hold")
+        (self.folder / "lines").write_text("optimizer.lr=1e-3\n  optimizer.lr=2e-3\n")
+        self.complete(self.job(*values), "regrid")
+        before = self.hash("regrid/trial-0")
+        (self.folder / "lines").write_text("optimizer.lr=7e-1\noptimizer.lr=1e-3\noptimizer.lr=2e-3\n")
+        done = self.submit(*values, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("trial 0 is 'optimizer.lr=7e-1'", done.stderr)
+        self.assertIn("trial-0 holds 'optimizer.lr=1e-3'", done.stderr)
+        self.cluster.run("scontrol", "release", waiting)
+        self.cluster.wait(waiting)
+        self.assertEqual(sorted(self.cluster.states(waiting)), ["COMPLETED", "FAILED"])
+        self.assertEqual(self.task(waiting, 0)["ExitCode"], "2:0")
+        self.assertIn("trial 0 is 'optimizer.lr=7e-1' in the grid", self.log("regrid", "sweep"))
+        self.assertEqual(self.hash("regrid/trial-0"), before)
+        # New lines at the end are new trials; the others are finished.
+        (self.folder / "lines").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\noptimizer.lr=7e-1\n")
+        done = self.submit(*values[:-1], "SET=train.epochs=2", check=False)
+        self.assertIn("SET=train.epochs=1, and this sweep has", done.stderr)
+        self.complete(self.job(*values), "regrid")
+        self.assertEqual((self.folder / "regrid/trial-2/job/trial").read_text(), "optimizer.lr=7e-1\n")
+
+    def test_stop_file_of_the_sweep(self):
+        """The running trials write a checkpoint and end, the waiting ones do not start."""
+        values = ("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=halt", "GRID=seeds", "TIME=10", "RANKS=2",
+                  "TRIALS_PER_JOB=2", "MAX_PARALLEL=1")
+        toy.write_recipe(self.folder)
+        (self.folder / "seeds").write_text("seed=3\nseed=4\nseed=5\n")
+        job = self.job(*values)
+        for trial in range(2):
+            self.wait_for_checkpoint(job, f"halt/trial-{trial}", after=5)
+        (self.folder / "halt" / "STOP").touch()
+        self.cluster.wait(job)
+        log = self.log("halt", "sweep")
+        self.assertEqual(set(self.cluster.states(job)), {"CANCELLED", "FAILED"}, log)
+        self.assertEqual(self.task(job, 0)["ExitCode"], "85:0")
+        self.assertIn("trial 0: not requeued: asked to stop", log)
+        self.assertEqual(len(list((self.folder / "halt").glob("trial-*"))), 2)
+        self.assertEqual(list((self.folder / "halt").glob("trial-*/STOP")), [])
+        # A task that starts in spite of it trains nothing.
+        late = self.job(*values)
+        self.cluster.wait(late)
+        self.assertEqual(list((self.folder / "halt").glob("trial-*/DONE")), [])
+        (self.folder / "halt" / "STOP").unlink()
+        self.complete(self.job(*values), "halt")
+        self.assertEqual(len(list((self.folder / "halt").glob("trial-*/DONE"))), 3)
+        self.assertEqual(self.hash("halt/trial-0"), toy.reference_hash(self.folder))
+
+    def test_a_packed_trial_that_gave_up(self):
+        """The task fails, also when it was requeued for the other trial meanwhile."""
+        toy.write_recipe(self.folder)
+        (self.folder / "mixed").write_text("seed=3\noptimizer.lr=1e30\n")
+        job = self.job("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=gave-up", "GRID=mixed", "RANKS=2",
+                       "TRIALS_PER_JOB=2", "TIME=10")
+        self.wait_for_checkpoint(job, "gave-up/trial-0", after=5)
+        self.cluster.wait_until((self.folder / "gave-up/trial-1/job/GAVE_UP").exists, 120,
+                                lambda: self.log("gave-up", "sweep"))
+        self.cluster.run("scancel", "--signal=USR1", job)
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 93), self.log("gave-up", "sweep"))
+        self.assertEqual(self.task(job, 0)["Restarts"], "1")
+        self.assertTrue((self.folder / "gave-up/trial-0/DONE").exists())
+
     def test_stop_file_and_a_diverging_trial(self):
         toy.write_recipe(self.folder)
         (self.folder / "mixed").write_text("seed=3\noptimizer.lr=1e30\n")
