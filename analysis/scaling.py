@@ -28,20 +28,26 @@ def read_point(path):
         bench = point.pop("bench")
         figures = {key: bench[key] for key in ("global_batch", "step_us", "samples_per_s", "workload")}
         figures.update((key, bench["machine"][key]) for key in ("ranks", "device", "threads"))
-        if not (point["nodes"] > 0 and figures["step_us"] > 0):
-            raise ValueError("nodes and step_us must be positive")
+        figures["processor"] = bench["machine"].get("processor")
+        if not (point["nodes"] > 0 and figures["step_us"] > 0 and figures["ranks"] > 0):
+            raise ValueError("nodes, ranks and step_us must be positive")
+        strong = point["mode"] == "strong"
+        figures["batch"] = figures["global_batch"] / (1 if strong else figures["ranks"])
         return point | figures
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(f"{path}: {error!r}") from error
 
 
-def read_study(folder):
-    """The points by node count, with speed-up and efficiency."""
-    points = sorted((read_point(path) for path in folder.glob("nodes-*.json")),
-                    key=lambda point: point["nodes"])
+def read_study(folder, study=""):
+    """The points by node count, with speed-up and efficiency, and the names of those of other studies."""
+    files = sorted(folder.glob("nodes-*.json"))
+    named = [(path.name, read_point(path)) for path in files]
+    others = [name for name, point in named if study and point.get("study") != study]
+    points = sorted((point for name, point in named if name not in others), key=lambda point: point["nodes"])
     if not points:
-        raise StudyError(f"{folder}: no nodes-*.json in it (did all jobs of the study fail?)")
-    for key in ("mode", "workload", "device", "ranks_per_node"):
+        raise StudyError(f"{folder}: no nodes-*.json in it{f' of study {study}' if study else ''} "
+                         "(did all jobs of the study fail?)")
+    for key in ("mode", "workload", "batch", "ranks_per_node", "device", "study"):
         if len({point.get(key) for point in points}) > 1:
             raise StudyError(f"{folder}: the points differ in {key}: measure them anew in a new folder")
     base = points[0]
@@ -51,7 +57,7 @@ def read_study(folder):
         weak = point["mode"] == "weak"
         point["efficiency"] = faster if weak else faster / more
         point["speedup"] = faster * more if weak else faster
-    return points
+    return points, others
 
 
 def verdict(points):
@@ -65,7 +71,20 @@ def verdict(points):
             f"{WANTED:.0%} is {max(good)}.")
 
 
-def markdown(points):
+def remarks(points, others, expected):
+    """What a reader must know who expected more points."""
+    missing = [nodes for nodes in expected if nodes not in [point["nodes"] for point in points]]
+    if missing:
+        yield f"Not measured: {', '.join(map(str, missing))} node(s); their logs in `log/` say why."
+    for key in ("processor", "threads"):
+        kinds = sorted({str(point[key]) for point in points})
+        if len(kinds) > 1:
+            yield f"The points differ in {key} ({', '.join(kinds)}): compare them with care."
+    if others:
+        yield f"Left out, as points of another study: {', '.join(others)}."
+
+
+def markdown(points, notes):
     first = points[0]
     rows = ["| " + " | ".join(COLUMNS) + " |", "|" + " ---: |" * len(COLUMNS)]
     rows += ["| " + " | ".join(form.format(point[key]) for key, form in COLUMNS.items()) + " |"
@@ -75,7 +94,7 @@ def markdown(points):
             f"{first['mode'].capitalize()} scaling ({batch}), {first['ranks_per_node']} rank(s) a node, "
             f"{first['threads']} thread(s) a rank, {first['device']}. Time of a training step on synthetic "
             f"data, median of several measurements; speed-up and efficiency against {first['nodes']} "
-            f"node(s).\n\n" + "\n".join(rows) + f"\n\n{verdict(points)}\n\n"
+            f"node(s).\n\n" + "\n".join(rows) + f"\n\n{verdict(points)}\n\n" + "".join(f"{note}\n\n" for note in notes) +
             "The job scripts are in `job/`, what each job printed in `log/`.\n")
 
 
@@ -112,13 +131,17 @@ def plot(points, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder of the study, with nodes-N.json")
-    folder = parser.parse_args().folder
+    parser.add_argument("--study", default="", help="the study whose points count (job/study.txt); others are left out")
+    parser.add_argument("--expect", default="", metavar="N,N...", help="node counts that were asked for")
+    options = parser.parse_args()
+    folder = options.folder
+    expected = [int(count) for count in options.expect.replace(",", " ").split()]
     try:
-        points = read_study(folder)
+        points, others = read_study(folder, options.study)
     except StudyError as error:
         print(f"scaling.py: error: {error}", file=sys.stderr)
         return 2
-    text = markdown(points)
+    text = markdown(points, list(remarks(points, others, expected)))
     if plot(points, folder / "scaling.png"):
         text += "\n![parallel efficiency](scaling.png)\n"
     else:

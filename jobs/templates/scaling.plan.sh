@@ -7,14 +7,15 @@
 #: PYTHON    word   - a Python with matplotlib, for the report
 
 plan() {
-  local given=() point report nodes ids="" name="${value[JOB_NAME]}"
+  local given=() point report nodes study ids="" name="${value[JOB_NAME]}"
   pass_on_all_but NODE_LIST PYTHON NODES JOB_NAME
   point=("${given[@]}")
   pass_on "${kForEveryJob[@]}" RUN_DIR PYTHON
-  report=("${given[@]}")
+  report=("${given[@]}" "NODE_LIST=${value[NODE_LIST]}")
   for nodes in ${value[NODE_LIST]//,/ }; do
     job "scaling-$nodes" scaling-point "" "${point[@]}" "NODES=$nodes" "$(name_in_plan "$name" "$nodes")"
-    ids+=":${job_id[scaling-$nodes]}"
+    ids+=":${job_id[scaling-$nodes]}" study="${value[STUDY]}"
   done
-  job scaling-report scaling-report "afterany$ids" "${report[@]}" "$(name_in_plan "$name" report)"
+  job scaling-report scaling-report "afterany$ids" "${report[@]}" "STUDY=$study" \
+    "$(name_in_plan "$name" report)"
 }

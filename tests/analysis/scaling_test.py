@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "analysis" / "scaling.py"
 
 def point(nodes, step_us, mode="strong", **changes):
     bench = {"workload": "toy", "machine": {"device": "OpenMP", "ranks": 2 * nodes, "threads": 1},
-             "global_batch": 64, "step_us": step_us, "samples_per_s": 64e6 / step_us}
+             "global_batch": 64 if mode == "strong" else 64 * nodes, "step_us": step_us, "samples_per_s": 64e6 / step_us}
     return {"mode": mode, "nodes": nodes, "ranks_per_node": 2, "wall_s": 3, "bench": bench} | changes
 
 
@@ -22,11 +22,11 @@ class ScalingTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def report(self, *points, expected=0):
+    def report(self, *points, options=(), expected=0):
         for number, content in enumerate(points):
             text = content if isinstance(content, str) else json.dumps(content)
             (self.folder / f"nodes-{number}.json").write_text(text)
-        done = subprocess.run([sys.executable, "-B", PROGRAM, self.folder], capture_output=True,
+        done = subprocess.run([sys.executable, "-B", PROGRAM, self.folder, *options], capture_output=True,
                               text=True, check=False)
         self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -45,6 +45,22 @@ class ScalingTest(unittest.TestCase):
 
     def test_too_few(self):
         self.assertIn("Fewer than three", self.report(point(1, 1.0), point(2, 1.0)))
+
+    def test_points_of_another_study(self):
+        """Two studies never make one table: not by what was measured, nor by what was submitted."""
+        other = point(4, 20.0)
+        other["bench"]["global_batch"] = 8192
+        self.assertIn("differ in batch", self.report(point(1, 100.0), other, expected=2))
+        other = point(4, 20.0)
+        other["bench"]["machine"]["processor"] = "another"
+        self.assertIn("differ in processor (None, another)", self.report(point(1, 100.0), other))
+        points = [point(1, 100.0, study="a"), point(2, 50.0, study="a"), point(4, 10.0, study="b")]
+        self.assertIn("differ in study", self.report(*points, expected=2))
+        text = self.report(*points, options=("--study", "a", "--expect", "1,2,8"))
+        self.assertIn("Left out, as points of another study: nodes-2.json.", text)
+        self.assertIn("Not measured: 8 node(s)", text)
+        self.assertNotIn("| 4 | 8 |", text)
+        self.assertIn("of study c", self.report(*points, options=("--study", "c"), expected=2))
 
     def test_unusable(self):
         self.assertIn("no nodes-*.json", self.report(expected=2))

@@ -106,6 +106,22 @@ class TemplatesTest(cluster.JobTest):
         self.assertRegex(report, r"\| 2 \| 4 \| 64 \|")
         self.assertIn("Fewer than three node counts", report)
         self.assertTrue((self.folder / "scaling" / "scaling.csv").exists())
+        # Another study does not get into this folder...
+        values = ("generic", "scaling", "RECIPE=toy.toml", "RUN_DIR=scaling", "RANKS=2", "ROUNDS=2", "STEPS=5")
+        for change, text in (("BATCH=128", "batch 64"), ("MODE=weak", "mode strong"), ("CPUS=2", "CPUs 1"),
+                             ("SET=network.layers.0.features=1000", "settings")):
+            batch = [] if change.startswith("BATCH") else ["BATCH=64"]
+            done = self.submit(*values, *batch, "NODE_LIST=1", change, check=False)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertRegex(done.stderr, f"points of another study .*{text}")
+        # ...and a point that fails this time is not filled up with the figure of last time.
+        ids = self.jobs(*values, "NODE_LIST=1,2", "BATCH=64")
+        self.cluster.run("scancel", ids[1])
+        self.complete(ids[-1], "scaling")
+        report = (self.folder / "scaling" / "scaling.md").read_text()
+        self.assertRegex(report, r"\| 1 \| 2 \| 64 \|")
+        self.assertNotRegex(report, r"\| 2 \| 4 \| 64 \|")
+        self.assertIn("Not measured: 2 node(s)", report)
 
     def test_chain(self):
         toy.write_recipe(self.folder)
