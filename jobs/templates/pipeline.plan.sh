@@ -10,6 +10,13 @@
 #: CHECKSUMS    file   - their checksums as sha256sum prints them
 #: include train.sbatch
 #: PYTHON       word   - a Python with matplotlib, for the report
+#: PREPARE_TIME  time   - TIME of prepare-data (default: its own)
+#: PREPARE_GPU   yes/no - prepare the data on a node with a device
+#: EVALUATE_TIME time   - TIME of evaluate (default: its own)
+#: REPORT_TIME   time   - TIME of the report (default: its own)
+
+# pass_as KEY OTHER: the value of OTHER, if it has one, as that of KEY.
+pass_as() { [[ -z ${value[$2]} ]] || given+=("$1=${value[$2]}"); }
 
 plan() {
   local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT NODES RANKS CPUS MEM)
@@ -18,12 +25,16 @@ plan() {
   run="$(absolute "${value[RUN_DIR]}")"
   out="$run/report"
   pass_on "${kForEveryJob[@]}" IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS
+  pass_as TIME PREPARE_TIME
+  pass_as GPU PREPARE_GPU
   prepare_keys=("${given[@]}" "$(name_in_plan "$name" prepare-data)")
   pass_on "${kForEveryJob[@]}" "${shape[@]}" RECIPE RUN_DIR SET TIME SIGNAL MAX_RESTARTS REQUEUE RESUME PREFLIGHT
   train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test" "$(name_in_plan "$name" train)")
   pass_on "${kForEveryJob[@]}" "${shape[@]}" RUN_DIR
+  pass_as TIME EVALUATE_TIME
   evaluate_keys=("${given[@]}" "DATA=$data/test" "$(name_in_plan "$name" evaluate)")
   pass_on "${kForEveryJob[@]}" PYTHON
+  pass_as TIME REPORT_TIME
   report_keys=("${given[@]}" "RUN=$run" "OUT=$out" "$(name_in_plan "$name" report)")
 
   # The folders of later jobs do not exist yet.

@@ -39,6 +39,16 @@ class SubmitTest(SubmitCase):
         self.assert_refused(["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run%j"], "RUN_DIR")
         self.refuse_train("generic", ["QUERN=/no/quern"], "no such program")
 
+    def test_options_that_have_a_key(self):
+        for option, text in (("--array=0-2", "--array"), ("--time=1", "TIME="), ("--output=x", "--output"),
+                             ("--nodes=2", "NODES="), ("--ti 1", "TIME="), ("--gres=gpu:2", "RANKS="),
+                             ("--comment=x -t1", "TIME="), ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM="),
+                             ("--nice --array 0-2", "--array"), ("--signal=TERM@9", "SIGNAL=")):
+            self.refuse_train("generic", [f"SBATCH={option}"], text, f"SBATCH={option}")
+        for option in ("--gres=nvme:100", "--time-min=5", "--nodelist=n1", "--exclusive", "--mail-type=END", "--reservation=r",
+                       "--switches=1", "--wait-all-nodes=1", "--comment=x", "--exclude=n2"):
+            self.assertIn(f"#SBATCH {option}\n", self.train("generic", f"SBATCH={option}"))
+
     def test_limits_of_sites(self):
         self.refuse_train("frontier", ["ACCOUNT=p", "NODES=4", "TIME=03:00:00"], "02:00:00", "92-183")
         self.assertIn("--time=06:00:00", self.train("frontier", "NODES=100", "TIME=06:00:00"))
@@ -52,6 +62,44 @@ class SubmitTest(SubmitCase):
         self.refuse_train("generic", ["TIME=10", "SIGNAL=400"], "SIGNAL=400")
         self.assertIn("SIGNAL=60", self.submit("-n", "generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run",
                                                "SIGNAL=60").stderr)
+
+    def test_times(self):
+        values = ("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run")
+        done = self.submit(*values, "TIME=12:00")  # M:S for Slurm
+        self.assertIn("at most 12 min", done.stdout)
+        self.assertEqual(done.stderr.count("TIME=12:00 is 12 min"), 1, done.stderr)
+        done = self.submit(*values, "TIME=1-12:30:10")
+        self.assertIn("at most 36 h 30 min 10 s", done.stdout)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.submit("-n", "roihu-gpu", *values[1:], "ACCOUNT=p", "PARTITION=gputest").stderr, "")
+
+    def test_jobs_of_minutes(self):
+        """...do not ask for hours and devices, or they wait for them."""
+        def asked(template, *values, site="frontier"):
+            lines = self.filled(site, template, "ACCOUNT=p", *values).splitlines()
+            return [line[8:] for line in lines if line.startswith(("#SBATCH --time", "#SBATCH --gpus", "#SBATCH --gres"))]
+        (self.folder / "run" / "checkpoints").mkdir(parents=True)
+        data = ["IDX_DIR=.", "DATA_DIR=data"]
+        report = ["RUN=run", "OUT=out"]
+        self.assertEqual(asked("report", *report), ["--time=00:15:00"])
+        self.assertEqual(asked("prepare-data", *data), ["--time=01:00:00"])
+        self.assertEqual(asked("prepare-data", *data, "TIME=5", "GPU=yes"), ["--gpus-per-node=1", "--time=5"])
+        # Its queue takes nothing else; its evaluation computes.
+        self.assertEqual(asked("report", *report, site="truba-akya"), ["--gres=gpu:1", "--time=00:15:00"])
+        self.assertEqual(asked("evaluate", "RUN_DIR=run", "DATA=."), ["--gpus-per-node=8", "--time=00:30:00"])
+        self.assertEqual(asked("evaluate", "RUN_DIR=run", "DATA=.", "PARTITION=gputest", site="roihu-gpu")[1],
+                         "--time=00:15:00")
+        plan = asked("pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", *data, "PREPARE_TIME=20", "EVALUATE_TIME=15",
+                     "REPORT_TIME=6", "TIME=90")
+        self.assertEqual([line for line in plan if "time" in line], [f"--time={n}" for n in (20, 90, 15, 6)])
+        self.assert_refused(["generic", "report", *report, "GPU=yes"], "no devices")
+
+    def test_a_run_that_is_not_there(self):
+        self.assert_refused(["generic", "evaluate", "RUN_DIR=runs/nope", "DATA=."], "runs/nope", "no run")
+
+    def test_queues_that_the_site_does_not_name(self):
+        self.refuse_train("perlmutter", ["ACCOUNT=p", "QOS=premium"], "premium", "LIMIT=:premium 1-1 1-00:00:00",
+                          "perlmutter.env")
 
     def test_what_the_site_fills_in(self):
         text = self.train("frontier", "NODES=2")
@@ -127,6 +175,7 @@ class SubmitTest(SubmitCase):
         self.assertEqual(["No such file" in mark for mark in marks], [True, False, False], marks)
         # Whoever evaluates a run that goes on does not begin it anew.
         (runs[0] / "begun").touch()
+        self.assertTrue((runs[0] / "submitted.txt").exists())
         done = self.submit("generic", "evaluate", "RUN_DIR=run", "DATA=.")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((runs[0] / "begun").exists())

@@ -50,7 +50,7 @@ def jobs_of(folder):
             "chain": [recipe, run, "COUNT=2", "TIME=01:00:00"],
             "sweep": [recipe, run, f"GRID={folder}/grid", "NODES=1"],
             "scaling": [recipe, run, "BATCH=64", "NODE_LIST=1,2", "TIME=10"],
-            "evaluate": [run, f"DATA={folder}"],
+            "evaluate": [f"RUN_DIR={folder}", f"DATA={folder}"],
             "report": [f"RUN={folder}", f"OUT={folder}/report"],
             "pipeline": [recipe, run, f"IDX_DIR={folder}", f"DATA_DIR={folder}/data"]}
 
@@ -61,6 +61,7 @@ class SitesTest(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = Path(scratch.name)
         toy.write_recipe(self.folder)
+        (self.folder / "checkpoints").mkdir()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
 
     def values(self, site, template):

@@ -33,8 +33,8 @@ to ${site[FILE]} (or to a copy under another name)"
     first="${range%-*}" last="${range#*-}"
     known+="${known:+, }$range nodes for at most $time"
     ((nodes >= first && nodes <= last)) || continue
-    if [[ -z ${value[TIME]} ]]; then
-      value[TIME]="${site[TIME]:-$time}"
+    if [[ -z ${value[TIME]} || ${value[TIME]} == "${key_default[TIME]}" ]]; then
+      : "${value[TIME]:=${site[TIME]:-$time}}"
       [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
         value[TIME]="$time"
     fi
@@ -55,6 +55,12 @@ check_account() {
   [[ ${site[ACCOUNT]} != required || -n ${value[ACCOUNT]} ]] ||
     fail "ACCOUNT is missing: ${site[NAME]} wants one${site[ACCOUNT_HINT]:+ (${site[ACCOUNT_HINT]})}; \
 known keys: $(known_keys)"
+}
+
+# For hours of training, a few minutes are more often a mistake: 12:00 is twelve minutes.
+warn_of_short_time() {
+  [[ -z ${value[SIGNAL]:-} || -z ${given_time:-} ]] || (($(seconds_of "$given_time") >= 1800)) ||
+    warn "TIME=$given_time is $(spoken_time "$given_time") (HH:MM:SS are hours)"
 }
 
 check_signal() {
@@ -112,26 +118,31 @@ resolve_parallel() {
   value[SETUP]="${site[SETUP]}"
 }
 
-# One process on the site's nodes for small jobs, where it has some.
+# One process, for minutes: on the site's nodes for small jobs, where it has some; with a device only where the queue
+# takes no other jobs, or on request.
 resolve_serial() {
-  if [[ -n ${site[SERIAL_PARTITION]}${site[SERIAL_QOS]} ]]; then
+  local -i gpus="${site[SERIAL_GPUS]:-0}"
+  if [[ -n ${site[SERIAL_PARTITION]}${site[SERIAL_QOS]} && ${value[GPU]} == no ]]; then
     site_default PARTITION SERIAL_PARTITION
     site_default QOS SERIAL_QOS
     site_default CONSTRAINT SERIAL_CONSTRAINT
-    value[GPU_REQUEST]=""
+    value[SETUP]="${site[SERIAL_SETUP]:-${site[SETUP]}}"
   else
     site_default PARTITION
     site_default QOS
     site_default CONSTRAINT
-    # A partition of GPU nodes wants at least one.
-    value[GPU_REQUEST]=""
-    ((site[GPUS_PER_NODE] == 0)) || value[GPU_REQUEST]="${site[GPU_REQUEST]//@GPUS@/1}"
-    [[ ${site[CPUS_RULE]} == free ]] || : "${value[CPUS]:=${site[CPUS_PER_GPU]}}"
+    value[SETUP]="${site[SETUP]}"
+  fi
+  [[ ${value[GPU]} == no ]] || gpus=1
+  ((gpus == 0 || site[GPUS_PER_NODE] > 0)) || fail "GPU=yes: ${site[NAME]} has no devices"
+  value[GPU_REQUEST]=""
+  if ((gpus > 0)); then
+    value[GPU_REQUEST]="${site[GPU_REQUEST]//@GPUS@/$gpus}"
+    [[ ${site[CPUS_RULE]} == free ]] || : "${value[CPUS]:=$((site[CPUS_PER_GPU] * gpus))}"
   fi
   : "${value[CPUS]:=${site[SERIAL_CPUS]:-1}}"
   value[NODES]=1
   value[THREADS]="${value[CPUS]}"
   value[HINT]="${site[HINT]}"
   value[SRUN]="${site[SRUN]}"
-  value[SETUP]="${site[SERIAL_SETUP]:-${site[SETUP]}}"
 }

@@ -3,6 +3,7 @@
 # The program as the job will call it, and what it says it is.
 
 quern_version=unknown
+asked_for="" # program and modules that this is of
 
 # Who names a program means that one and no other.
 find_quern() {
@@ -21,7 +22,9 @@ find_quern() {
 
 # run_program ARGUMENT...: as in the job, which loads the site's modules before.
 run_program() {
-  cleanly bash -c "${value[SETUP]:-:}"$'\n''exec "$@"' setup "${value[QUERN]}" "$@"
+  # shellcheck disable=SC2016  # for that shell
+  cleanly bash -c "${value[SETUP]:-:}"$'\n'"$(<"$jobs_folder/lib/job/program.sh")"$'\n''let_start "$1"; "$@"' \
+    setup "${value[QUERN]}" "$@"
 }
 
 # A program for devices may not start where there are none, such as here.
@@ -29,6 +32,8 @@ resolve_program() {
   local said
   value[QUERN]="$(find_quern)"
   [[ $pass != test ]] || return 0
+  [[ $asked_for != "${value[QUERN]} ${value[SETUP]}" ]] || return 0
+  asked_for="${value[QUERN]} ${value[SETUP]}"
   if said="$(run_program --version 2>&1)"; then
     quern_version="$(tail -n 1 <<<"$said")"
   elif [[ $mode == submit && ! -e ${value[QUERN]} ]]; then

@@ -22,10 +22,12 @@ resolve_folders() {
 }
 
 resolve() {
+  local given_time="${value[TIME]:-}"
   check_account
   "resolve_$job_kind"
   resolve_folders
   check_queue
+  warn_of_short_time
   check_signal
   : "${value[JOB_NAME]:=$(basename "${value[HOME_DIR]}")}"
   value[SITE]="${site[NAME]}"
@@ -98,7 +100,7 @@ describe_job() {
     shape="${value[NODES]} node(s) x ${value[RANKS]} rank(s) x ${value[CPUS]} CPU(s)"
   log="$folder/log/$name-$id.out"
   [[ -z ${value[ARRAY]:-} ]] || log="$folder/log/$name-${id}_N.out"
-  say "job $id: $name at ${site[NAME]}, $shape, at most ${value[TIME]}${3:+, after $3}"
+  say "job $id: $name at ${site[NAME]}, $shape, at most $(spoken_time "${value[TIME]}")${3:+, after $3}"
   say "  script  $folder/job/$name.sbatch"
   say "  log     $log"
   if [[ -n ${value[MAX_RESTARTS]:-} ]]; then

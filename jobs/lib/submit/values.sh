@@ -30,6 +30,19 @@ seconds_of() {
   printf '%d\n' $((((10#$days * 24 + 10#${parts[0]}) * 60 + 10#${parts[1]}) * 60 + 10#${parts[2]}))
 }
 
+# spoken_time TIME: 12:00 is "12 min", 12:00:00 is "12 h".
+spoken_time() {
+  local -i seconds hours minutes
+  [[ $1 != UNLIMITED ]] || { echo "as long as it takes" && return; }
+  seconds="$(seconds_of "$1")"
+  hours=$((seconds / 3600)) minutes=$((seconds / 60 % 60)) seconds=$((seconds % 60))
+  local text=""
+  ((hours == 0)) || text+="$hours h "
+  ((minutes == 0)) || text+="$minutes min "
+  ((seconds == 0)) || text+="$seconds s "
+  printf '%s\n' "${text% }"
+}
+
 # check_value KEY TYPE VALUE
 check_value() {
   local key="$1" type="$2" value="$3"
@@ -67,7 +80,7 @@ cannot hold blanks, and %x stands for something else there)"
     setting) [[ $value == *=* ]] || fail "$key=$value: key.path=value was expected, as after --set" ;;
     option)
       [[ $value == --* ]] || fail "$key=$value: an option of sbatch was expected, --name=value"
-      [[ $value != --dep* ]] || fail "$key=$value: AFTER= is the key for that (the jobs of a plan wait for each other, too)"
+      check_option "$value"
       ;;
     text) ;;
     *\|*) [[ "|$type|" == *"|$value|"* ]] || fail "$key=$value: one of ${type//|/, } was expected" ;;

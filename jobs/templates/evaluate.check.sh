@@ -1,0 +1,10 @@
+# shellcheck shell=bash disable=SC2154  # value is of jobs/lib/submit
+# SPDX-License-Identifier: Apache-2.0
+# What evaluate must fulfil beyond the types of its keys.
+
+check_template() {
+  local run="${value[RUN_DIR]}"
+  # A job that was submitted before will make it.
+  [[ -d $run/checkpoints || -e $run/job/submitted.txt || -n ${value[CHECKPOINT]}${value[AFTER]} || $'\n'$future_folders$'\n' == *$'\n'"$run"$'\n'* ]] ||
+    fail "RUN_DIR=$run: there is no run (a folder with checkpoints/ was expected)"
+}
