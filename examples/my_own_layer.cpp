@@ -26,7 +26,7 @@ class Swish final : public quern::Layer {
   quern::Layout input_layout(quern::Layout) const override { return quern::Layout::nc; }
 
   void add_parameters(quern::ParameterTable& table) override {
-    beta_ = table.add(name() + ".beta", {units()}, /*fan_in=*/1, /*is_bias=*/false);
+    beta_ = table.add(name() + ".beta", {units()}, /*fan_in=*/1, quern::ParameterKind::scale);
   }
 
   void allocate(int max_rows) override {

@@ -49,6 +49,7 @@ optimizer.lr=
 optimizer.momentum=
 optimizer.nesterov=
 optimizer.weight_decay=
+optimizer.decay=
 optimizer.betas=
 optimizer.eps=
 optimizer.clip_norm=

@@ -75,7 +75,7 @@ std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder&
   Model model(recipe);
   model.allocate(kLanes);
   const ParameterTable& table = model.network().table();
-  const auto optimizer = make_optimizer(recipe.optimizer, table.block_size());
+  const auto optimizer = make_optimizer(recipe.optimizer, table);
   Snapshot snapshot(table, model.parameters(), optimizer.get());
   snapshot.state.origin = bench_origin(to_toml(recipe));
   return time_checkpoint(recipe.name, snapshot.state, scratch, rounds);

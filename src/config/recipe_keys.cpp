@@ -113,6 +113,10 @@ void add_optimizer(Keys& list) {
       .only_with("optimizer.type", {"sgd"});
   keys.number("weight_decay", &O::weight_decay, at_least(0),
               "Weight decay: an L2 term in the gradient; with adamw decoupled from the gradient");
+  keys.choice<DecayScope>("decay", &O::decay,
+                          {{"all", DecayScope::all}, {"weights", DecayScope::weights}},
+                          "What weight decay applies to: every parameter, as PyTorch does by "
+                          "default, or weights alone, not biases");
   Key<Recipe>& betas = keys.add("betas", "[number in [0, 1), number in [0, 1)]",
                                 "Decay of the running mean and of the running square");
   betas.only_with("optimizer.type", {"adam", "adamw"});

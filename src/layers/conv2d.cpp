@@ -73,8 +73,8 @@ Shape Conv2d::needed_input(const Shape& read) const {
 void Conv2d::add_parameters(ParameterTable& table) {
   const int kernel = shape_.kernel;
   weight_ = table.add(name() + ".weight", {shape_.out_channels, shape_.in_channels, kernel, kernel},
-                      shape_.taps(), false);
-  bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), true);
+                      shape_.taps(), ParameterKind::weight);
+  bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), ParameterKind::bias);
 }
 
 Conv2d::OwnSizes Conv2d::own_sizes(int max_rows) const {

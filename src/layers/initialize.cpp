@@ -29,6 +29,15 @@ double normal(const PhiloxBlock& block, std::int64_t element) {
   return std::sqrt(-2 * std::log(u)) * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
+float initial_value(const InitSpec& init, ParameterKind kind, const PhiloxBlock& block,
+                    std::int64_t element, float bound) {
+  if (kind == ParameterKind::scale) return 1;
+  if (kind == ParameterKind::shift) return 0;
+  if (init.type == InitType::pytorch) return uniform(block, element, bound);
+  if (kind == ParameterKind::bias) return 0;
+  return static_cast<float>(init.std * normal(block, element));
+}
+
 }  // namespace
 
 void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,
@@ -43,12 +52,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
     const float bound = static_cast<float>(1 / std::sqrt(static_cast<double>(entry.fan_in)));
     for (std::int64_t i = 0; i < entry.count; ++i) {
-      const PhiloxBlock block = draw(seed, t, i);
-      float& value = host(entry.position(i));
-      if (init.type == InitType::pytorch)
-        value = uniform(block, i, bound);
-      else
-        value = entry.is_bias ? 0 : static_cast<float>(init.std * normal(block, i));
+      host(entry.position(i)) = initial_value(init, entry.kind, draw(seed, t, i), i, bound);
     }
   }
   Kokkos::deep_copy(parameters, host);

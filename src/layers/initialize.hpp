@@ -13,6 +13,7 @@ namespace quern {
 ///   pytorch  weights and biases U(-b, b), b = 1 / sqrt(fan_in): what the defaults of
 ///            torch.nn.Linear and Conv2d come to (kaiming_uniform_ with a = sqrt(5));
 ///   normal   weights N(0, std) by Box and Muller, biases 0.
+/// Scales begin at 1 and shifts at 0 with both.
 /// Element i of tensor t draws from the Philox block (seed, weights, t, i / 4). The numbers are
 /// computed on the host whatever the device, so that all devices start alike.
 void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,

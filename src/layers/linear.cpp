@@ -35,7 +35,7 @@ void Linear::add_parameters(ParameterTable& table) {
   const std::int64_t panel = runs_device_kernels() ? row_floats(out_features_) : kLanes;
   weight_ = {table.add_transposed(name() + ".weight", out_features_, in_features_, panel), panel,
              runs_device_kernels() ? std::int64_t{kLanes} : panel * in_features_};
-  bias_ = table.add(name() + ".bias", {out_features_}, in_features_, true);
+  bias_ = table.add(name() + ".bias", {out_features_}, in_features_, ParameterKind::bias);
 }
 
 std::int64_t Linear::own_bytes(int) const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "optim/optimizer.hpp"
+#include "optim/weight_decay.hpp"
 
 namespace quern {
 
@@ -15,7 +16,6 @@ struct AdamSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;
   float eps = 1e-8f;
-  float weight_decay = 0;
   bool decoupled = false;  ///< AdamW
 };
 
@@ -23,19 +23,20 @@ struct AdamSettings {
 struct AdamFactors {
   bool apply_updates = true;
   float gradient_scale = 1;
-  float decay = 1;               ///< AdamW: factor on the parameters
+  float decay = 1;               ///< AdamW: factor on the parameters that decay
   float step_size = 0;           ///< lr / (1 - beta1^t)
   float inverse_correction = 1;  ///< 1 / sqrt(1 - beta2^t)
 };
 
 class Adam final : public Optimizer {
  public:
-  Adam(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part = {});
+  Adam(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
 
  private:
   AdamSettings settings_;
+  WeightDecay weight_decay_;
   ScalarView<AdamFactors> factors_;
   FloatView exp_avg_;
   FloatView exp_avg_sq_;

@@ -19,11 +19,11 @@ int num_state_arrays(const OptimizerSpec& spec) {
   return 2;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size,
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,
                                           const OptimizerPart& part) {
-  expect(block_size % kLanes == 0, "a parameter block of whole lane groups");
-  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, block_size, part);
-  return std::make_unique<Adam>(spec, block_size, part);
+  expect(table.block_size() % kLanes == 0, "a parameter block of whole lane groups");
+  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, table, part);
+  return std::make_unique<Adam>(spec, table, part);
 }
 
 }  // namespace quern

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "spec/training_spec.hpp"
+#include "tensor/parameter_block.hpp"
 #include "tensor/step_scalars.hpp"
 
 namespace quern {
@@ -70,8 +71,8 @@ class Optimizer {
 /// Arrays that state() of such an optimizer holds.
 int num_state_arrays(const OptimizerSpec& spec);
 
-/// `block_size`: floats of the flat parameter block, a multiple of kLanes.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, std::int64_t block_size,
+/// `table`: of the parameters that it is to update.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,
                                           const OptimizerPart& part = {});
 
 }  // namespace quern

@@ -8,25 +8,60 @@ namespace quern {
 
 namespace {
 
+// One piece of the block that is decayed alike. The members are values, so that what p and b point
+// to cannot change them, and nothing is loaded for each vector.
+struct Plain {
+  float* p;
+  const float* g;
+  float scale;
+  float lr;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+    const Plain s = *this;
+    QUERN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (s.g[i] * s.scale + decay * s.p[i]);
+  }
+};
+
+struct WithMomentum {
+  float* p;
+  float* b;
+  const float* g;
+  float scale;
+  float lr;
+  float momentum;
+  bool nesterov;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+    const WithMomentum s = *this;
+    QUERN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float grad = s.g[i] * s.scale + decay * s.p[i];
+      const float speed = flush_denormal(s.momentum * s.b[i] + grad);
+      s.b[i] = speed;
+      s.p[i] -= s.lr * (s.nesterov ? grad + s.momentum * speed : speed);
+    }
+  }
+};
+
 void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
-                  const FloatView& parameters, const ConstFloatView& gradient, float weight_decay) {
+                  const FloatView& parameters, const ConstFloatView& gradient,
+                  const WeightDecay& decay) {
   float* p = parameters.data();
   const float* g = gradient.data();
   for_each_chunk(
       exec, "quern::optim::sgd", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         if (!scalars().apply_updates) return;
-        const float scale = scalars().gradient_scale;
-        const float lr = scalars().learning_rate;
-        QUERN_VECTORIZE
-        for (std::int64_t i = begin; i < end; ++i)
-          p[i] -= lr * (g[i] * scale + weight_decay * p[i]);
+        decay.for_each_piece(begin, end,
+                             Plain{p, g, scalars().gradient_scale, scalars().learning_rate});
       });
 }
 
 void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
                      const FloatView& parameters, const ConstFloatView& gradient,
-                     const FloatView& buffer, float weight_decay, float momentum, bool nesterov) {
+                     const FloatView& buffer, const WeightDecay& decay, float momentum,
+                     bool nesterov) {
   float* p = parameters.data();
   float* b = buffer.data();
   const float* g = gradient.data();
@@ -34,26 +69,20 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
       exec, "quern::optim::sgd_momentum", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         if (!scalars().apply_updates) return;
-        const float scale = scalars().gradient_scale;
-        const float lr = scalars().learning_rate;
-        QUERN_VECTORIZE
-        for (std::int64_t i = begin; i < end; ++i) {
-          const float grad = g[i] * scale + weight_decay * p[i];
-          const float speed = flush_denormal(momentum * b[i] + grad);
-          b[i] = speed;
-          p[i] -= lr * (nesterov ? grad + momentum * speed : speed);
-        }
+        decay.for_each_piece(begin, end,
+                             WithMomentum{p, b, g, scalars().gradient_scale,
+                                          scalars().learning_rate, momentum, nesterov});
       });
 }
 
 }  // namespace
 
-Sgd::Sgd(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part)
+Sgd::Sgd(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part)
     : Optimizer(part),
       momentum_(static_cast<float>(spec.momentum)),
-      weight_decay_(static_cast<float>(spec.weight_decay)),
+      weight_decay_(make_weight_decay(spec, table, part)),
       nesterov_(spec.nesterov) {
-  if (momentum_ != 0) momentum_buffer_ = add_state("momentum_buffer", block_size);
+  if (momentum_ != 0) momentum_buffer_ = add_state("momentum_buffer", table.block_size());
 }
 
 void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,

@@ -5,18 +5,19 @@
 #pragma once
 
 #include "optim/optimizer.hpp"
+#include "optim/weight_decay.hpp"
 
 namespace quern {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const OptimizerSpec& spec, std::int64_t block_size, const OptimizerPart& part = {});
+  Sgd(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
 
  private:
   float momentum_;
-  float weight_decay_;
+  WeightDecay weight_decay_;
   bool nesterov_;
   FloatView momentum_buffer_;  ///< empty without momentum
 };

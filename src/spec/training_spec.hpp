@@ -12,6 +12,12 @@ struct LossSpec {
 };
 
 enum class OptimizerType { sgd, adam, adamw };
+/// What weight decay applies to.
+enum class DecayScope {
+  all,      ///< every parameter, as PyTorch's optimizers do by default
+  weights,  ///< those of kind weight: no biases, no scales, no shifts
+};
+
 enum class ScheduleType { constant, step, cosine };
 
 /// Learning rate as a function of the step number (see optim/schedule.hpp for the formulas).
@@ -30,10 +36,11 @@ struct OptimizerSpec {
   double momentum = 0;      ///< sgd
   bool nesterov = false;    ///< sgd
   double weight_decay = 0;  ///< sgd and adam: L2 term in the gradient; adamw: decoupled
-  double beta1 = 0.9;       ///< adam, adamw
-  double beta2 = 0.999;     ///< adam, adamw
-  double eps = 1e-8;        ///< adam, adamw
-  double clip_norm = 0;     ///< gradients are scaled to at most this L2 norm; 0: no clipping
+  DecayScope decay = DecayScope::all;
+  double beta1 = 0.9;    ///< adam, adamw
+  double beta2 = 0.999;  ///< adam, adamw
+  double eps = 1e-8;     ///< adam, adamw
+  double clip_norm = 0;  ///< gradients are scaled to at most this L2 norm; 0: no clipping
   ScheduleSpec schedule;
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };

@@ -24,10 +24,10 @@ void write_tensor(const ParameterEntry& entry, std::span<const float> values,
 }
 
 std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
-                                 std::int64_t fan_in, bool is_bias) {
+                                 std::int64_t fan_in, ParameterKind kind) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
-  entries_.push_back({name, std::move(shape), block_size_, count, fan_in, is_bias});
+  entries_.push_back({name, std::move(shape), block_size_, count, fan_in, kind});
   block_size_ += round_up_to_lanes(count);
   return entries_.back().offset;
 }
@@ -35,7 +35,7 @@ std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64
 std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_t out,
                                             std::int64_t in, std::int64_t panel) {
   expect(panel > 0 && panel % kLanes == 0, "panels of whole lane groups");
-  entries_.push_back({name, {out, in}, block_size_, out * in, in, false, panel});
+  entries_.push_back({name, {out, in}, block_size_, out * in, in, ParameterKind::weight, panel});
   block_size_ += (out + panel - 1) / panel * panel * in;
   return entries_.back().offset;
 }

@@ -12,6 +12,14 @@
 
 namespace quern {
 
+/// What a tensor is for. It decides how it begins and whether weight decay applies to it.
+enum class ParameterKind {
+  weight,  ///< of a product or a convolution; begins random
+  bias,    ///< added to a product; begins random as its weight, or at 0
+  scale,   ///< a factor on what a layer computes; begins at 1
+  shift,   ///< added after such a factor; begins at 0
+};
+
 /// One named tensor inside the flat block.
 struct ParameterEntry {
   std::string name;                 ///< PyTorch's name: "fc1.weight"
@@ -19,7 +27,7 @@ struct ParameterEntry {
   std::int64_t offset = 0;          ///< first float in the block, a multiple of kLanes
   std::int64_t count = 0;           ///< product of shape
   std::int64_t fan_in = 0;          ///< inputs of one output unit, for the initialisation
-  bool is_bias = false;
+  ParameterKind kind = ParameterKind::weight;
   /// 0: in PyTorch's order. Otherwise an [out, in] tensor stored transposed, in panels of so many
   /// columns: `in` rows of outputs [0, panel), then `in` rows of the next outputs. What of the last
   /// panel is after `out` is a gap.
@@ -46,7 +54,7 @@ class ParameterTable {
  public:
   /// Appends a tensor and returns its offset.
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in,
-                   bool is_bias);
+                   ParameterKind kind);
   /// The same for the weights [out, in] of a dense layer, stored transposed in panels of `panel`
   /// columns, a multiple of kLanes; one panel is as wide as `out` or wider: row-major.
   std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in,

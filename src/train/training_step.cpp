@@ -124,7 +124,7 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   });
   reducer_->allocate();
   const auto [begin, end] = reducer_->own_part();
-  optimizer_ = make_optimizer(recipe.optimizer, block_size,
+  optimizer_ = make_optimizer(recipe.optimizer, model_.network().table(),
                               {begin, end, [this](const std::string& label, std::int64_t count) {
                                  state_blocks_.push_back(reducer_->allocate_block(label, count));
                                  return state_blocks_.back().view;

@@ -186,9 +186,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"0.1", "0.1\nnesterov = true",
                  "r.toml:23: optimizer.nesterov: true without momentum, expected "
                  "optimizer.momentum > 0"},
-        BadValue{"\"sgd\"", "\"adam\"\nmomentum = 0.9",
-                 "r.toml:22: optimizer.momentum: applies only to optimizer.type = \"sgd\"; here it "
-                 "is \"adam\" (known: type, lr, weight_decay, betas, eps, clip_norm, schedule)"},
+        BadValue{
+            "\"sgd\"", "\"adam\"\nmomentum = 0.9",
+            "r.toml:22: optimizer.momentum: applies only to optimizer.type = \"sgd\"; here it "
+            "is \"adam\" (known: type, lr, weight_decay, decay, betas, eps, clip_norm, schedule)"},
         BadValue{"\"cross_entropy\"", "\"mse\"",
                  "r.toml:18: loss.type: \"mse\" compares numbers, expected with it data.target = "
                  "\"input\" or \"values\" (the default is \"label\")"},

@@ -50,6 +50,7 @@ lr = 0.1
 momentum = 0.0
 nesterov = false
 weight_decay = 0.0
+decay = "all"
 clip_norm = 0.0
 
 [optimizer.schedule]

@@ -12,9 +12,9 @@ namespace {
 
 ParameterTable make_table() {
   ParameterTable table;
-  table.add("fc1.weight", {129, 257}, 257, false);
-  table.add("fc1.bias", {129}, 257, true);
-  table.add("conv1.weight", {20, 7, 3, 3}, 63, false);
+  table.add("fc1.weight", {129, 257}, 257, ParameterKind::weight);
+  table.add("fc1.bias", {129}, 257, ParameterKind::bias);
+  table.add("conv1.weight", {20, 7, 3, 3}, 63, ParameterKind::weight);
   return table;
 }
 
@@ -84,6 +84,17 @@ TEST(Initialize, GapsAreZero) {
     EXPECT_EQ(block[static_cast<std::size_t>(i)], 0);
 }
 
+TEST(Initialize, ScalesAreOneAndShiftsZero) {
+  ParameterTable table;
+  table.add("norm.weight", {21}, 1, ParameterKind::scale);
+  table.add("norm.bias", {21}, 1, ParameterKind::shift);
+  for (const InitSpec& init : {InitSpec{}, InitSpec{InitType::normal, 0.01}}) {
+    const std::vector<float> block = initialize(table, init, 1);
+    EXPECT_EQ(tensor(table, block, 0), std::vector<float>(21, 1.0f));
+    EXPECT_EQ(tensor(table, block, 1), std::vector<float>(21, 0.0f));
+  }
+}
+
 TEST(Initialize, SeedAndTensorChangeTheNumbers) {
   const ParameterTable table = make_table();
   const std::vector<float> block = initialize(table, {}, 1);
@@ -94,8 +105,8 @@ TEST(Initialize, SeedAndTensorChangeTheNumbers) {
 
 TEST(Initialize, NumbersFollowTheDocumentedCounter) {
   ParameterTable table;
-  table.add("w", {5}, 4, false);
-  table.add("v", {5}, 4, false);
+  table.add("w", {5}, 4, ParameterKind::weight);
+  table.add("v", {5}, 4, ParameterKind::weight);
   // Worked out in Python after docs/numerics.md, "Random numbers".
   const float uniform[2][5] = {{0.35346704721450806f, 0.15351223945617676f, -0.34256529808044434f,
                                 -0.47909921407699585f, -0.35837334394454956f},

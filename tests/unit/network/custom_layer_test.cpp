@@ -50,7 +50,7 @@ class Shift : public Layer {
 
   Layout input_layout(Layout) const override { return Layout::nc; }
   void add_parameters(ParameterTable& table) override {
-    shift_ = table.add(name() + ".shift", {input_shape().units()}, 1, true);
+    shift_ = table.add(name() + ".shift", {input_shape().units()}, 1, ParameterKind::shift);
   }
   void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
                const Activation& y) override {

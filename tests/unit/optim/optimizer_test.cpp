@@ -32,10 +32,19 @@ OptimizerSpec adam(OptimizerType type, double beta1, double beta2, double eps, d
   return spec;
 }
 
+/// Of one weight.
+ParameterTable table_of(std::size_t count) {
+  ParameterTable table;
+  table.add("w", {static_cast<std::int64_t>(count)}, 1, ParameterKind::weight);
+  return table;
+}
+
 /// An optimizer with its parameters, stepped by hand.
 struct Stepper {
   Stepper(const OptimizerSpec& spec, const std::vector<float>& start)
-      : optimizer(make_optimizer(spec, static_cast<std::int64_t>(start.size()))),
+      : Stepper(spec, start, table_of(start.size())) {}
+  Stepper(const OptimizerSpec& spec, const std::vector<float>& start, const ParameterTable& table)
+      : optimizer(make_optimizer(spec, table)),
         parameters(test::to_view(start)),
         scalars("test::scalars") {
     values.learning_rate = static_cast<float>(spec.lr);
@@ -173,11 +182,12 @@ TEST(Optimizer, PartsTogetherGiveTheBitsOfTheWhole) {
     for (const auto& [begin, end] : {std::pair(0, 16), std::pair(16, 64), std::pair(64, 128)}) {
       Stepper part(golden.spec, start);
       int allocations = 0;
-      part.optimizer = make_optimizer(
-          golden.spec, 80, {begin, end, [&](const std::string& label, std::int64_t count) {
-                              ++allocations;
-                              return FloatView(label, static_cast<std::size_t>(count));
-                            }});
+      part.optimizer =
+          make_optimizer(golden.spec, table_of(80),
+                         {begin, end, [&](const std::string& label, std::int64_t count) {
+                            ++allocations;
+                            return FloatView(label, static_cast<std::size_t>(count));
+                          }});
       part.step(gradient);
       EXPECT_EQ(allocations, num_state_arrays(golden.spec));
       const auto after = test::to_vector(part.parameters);
@@ -194,9 +204,49 @@ TEST(Optimizer, PartsTogetherGiveTheBitsOfTheWhole) {
   }
 }
 
+TEST(Optimizer, DecaysWeightsAloneWhereTheRecipeSaysSo) {
+  ParameterTable table;
+  table.add("a.bias", {5}, 1, ParameterKind::bias);
+  table.add_transposed("b.weight", 19, 70, kLanes);  // with gaps, over more than one chunk
+  table.add("c.weight", {33}, 1, ParameterKind::scale);
+  table.add("c.bias", {16}, 1, ParameterKind::shift);
+  table.add("d.weight", {33}, 1, ParameterKind::weight);
+  const auto size = static_cast<std::size_t>(table.block_size());
+  ASSERT_GT(size, 2048u);
+  const auto start = test::random_values(size, 1);
+  const auto gradient = test::random_values(size, 2);
+  const auto after = [&](OptimizerSpec spec, DecayScope scope, double strength,
+                         const OptimizerPart& part) {
+    spec.decay = scope;
+    spec.weight_decay = strength;
+    Stepper run(spec, start, table);
+    run.optimizer = make_optimizer(spec, table, part);
+    for (int t = 0; t < 2; ++t) run.step(gradient);
+    return test::to_vector(run.parameters);
+  };
+  for (const Golden& golden : kGolden) {
+    const auto plain = after(golden.spec, DecayScope::all, 0, {});
+    const auto everywhere = after(golden.spec, DecayScope::all, 0.1, {});
+    const auto weights = after(golden.spec, DecayScope::weights, 0.1, {});
+    const OptimizerPart middle{32, 1600, {}};
+    const auto part = after(golden.spec, DecayScope::weights, 0.1, middle);
+    EXPECT_EQ(after(golden.spec, DecayScope::weights, 0, {}), plain) << golden.name;
+    for (const ParameterEntry& entry : table.entries()) {
+      const auto& expected = entry.kind == ParameterKind::weight ? everywhere : plain;
+      for (std::int64_t i = 0; i < entry.count; ++i) {
+        const auto at = static_cast<std::size_t>(entry.position(i));
+        ASSERT_NE(everywhere[at], plain[at]);
+        ASSERT_EQ(weights[at], expected[at]) << golden.name << " " << entry.name << " " << i;
+        const bool inside = entry.position(i) >= middle.begin && entry.position(i) < middle.end;
+        ASSERT_EQ(part[at], inside ? expected[at] : start[at]) << golden.name << " " << entry.name;
+      }
+    }
+  }
+}
+
 TEST(Optimizer, StateHasPyTorchsNames) {
   const auto names = [](const OptimizerSpec& spec) {
-    const auto optimizer = make_optimizer(spec, 16);
+    const auto optimizer = make_optimizer(spec, table_of(16));
     std::string joined;
     for (const OptimizerState& state : optimizer->state()) joined += state.name + " ";
     return joined;

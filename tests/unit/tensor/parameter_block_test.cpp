@@ -14,7 +14,7 @@ TEST(ParameterTable, PutsEveryTransposedWeightInItsOwnPlace) {
     for (const std::int64_t out : {1, 16, 17, 33}) {
       const std::int64_t in = 5;
       ParameterTable table;
-      table.add("bias", {3}, 1, true);
+      table.add("bias", {3}, 1, ParameterKind::bias);
       const std::int64_t offset = table.add_transposed("weight", out, in, panel);
       const ParameterEntry& entry = table.entries().back();
       std::set<std::int64_t> places;
