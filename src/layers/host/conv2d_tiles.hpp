@@ -27,6 +27,24 @@ struct ConvTile {
     }
   }
 
+  /// The columns [First, First + Count).
+  template <int First, int Count>
+  [[gnu::always_inline]] ConvTile<C, Count> columns() const {
+    ConvTile<C, Count> part;
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < Count; ++t) part.sum[c][t] = sum[c][First + t];
+    }
+    return part;
+  }
+
+  /// Puts `part` in the place of the columns from First on.
+  template <int First, int Count>
+  [[gnu::always_inline]] void set_columns(const ConvTile<C, Count>& part) {
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < Count; ++t) sum[c][First + t] = part.sum[c][t];
+    }
+  }
+
   /// sum[c][t] += w[c] * image[16 t step] for the columns t in [First, First + Count).
   template <int First, int Count>
   [[gnu::always_inline]] void multiply_add(const float* w, const float* image, std::int64_t step) {
@@ -110,12 +128,16 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
       const float* dy_o = dy + s.out(0, ih - first_kh, iw - kw);
       with_few(num_rows, [&]<int Rows>() {
         const int rows = Rows > 0 ? Rows : num_rows;
+        // What a lambda holds by reference may lie in memory (GCC 12 stores at every step): a copy
+        // of its own stays in registers.
+        ConvTile<C, Count> part = tile.template columns<First, Count>();
         for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C, dy_o += s.out(1, 0, 0)) {
           for (int kh = 0; kh < rows; ++kh) {
-            tile.template multiply_add<First, Count>(
-                w + kh * C, dy_o - std::int64_t{kWidth} * kh * s.out_width, 1);
+            part.template multiply_add<0, Count>(
+                w + kh * C, dy_o + std::int64_t{kWidth} * (First - kh * s.out_width), 1);
           }
         }
+        tile.template set_columns<First>(part);
       });
     });
   }
