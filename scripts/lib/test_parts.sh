@@ -47,7 +47,7 @@ run_tests() {
   rm -f "$file"
   # All of the output goes into the file: skips are counted there.
   "${before_ctest[@]}" env PATH="$test_path" ctest --test-dir "$folder" --output-on-failure \
-    --parallel "$(processors)" --output-junit "$file" --test-output-size-passed 10000000 \
+    --parallel "$(($(processors) + 1))" --output-junit "$file" --test-output-size-passed 10000000 \
     --test-output-size-failed 10000000 --no-tests=error "$@" || status=$?
   results+=("$part=$file")
   ((status == 0)) || results+=(--ended-badly "$part")
