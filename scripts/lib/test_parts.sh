@@ -109,6 +109,10 @@ part_debug() {
 
 part_portable() {
   build portable portable && run_tests portable portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
+  if [[ $(uname -m) == x86_64 ]]; then
+    must "hot loops of every level" "$(quern_python)" -B "$kRoot/tests/kernels/object_code_test.py" "$kRoot" \
+      "$kRoot/build/portable" x86-64-v3 x86-64-v4
+  fi
 }
 
 part_clang() {
