@@ -5,6 +5,8 @@
 say() { printf '%s\n' "$*"; }
 # Once: what is checked before a plan is queued is checked for each of its jobs again.
 declare -A warned
+# Beside the filled job, which may go into a file.
+note() { if [[ $mode == print ]]; then say "$*" >&2; else say "$*"; fi; }
 warn() {
   [[ -z ${warned[$*]:-} ]] || return 0
   warned[$*]=yes

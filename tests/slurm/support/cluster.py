@@ -43,6 +43,7 @@ class Cluster:
                     if not name.startswith(LAUNCHER_VARIABLES)}
         self.env |= {f"CLUSTER_{name}": str(text) for name, text in settings.items()}
         self.env |= {"CLUSTER_DIR": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
+                     "XDG_CONFIG_HOME": str(self.folder),  # nobody's own defaults
                      "SLURM_CONF": str(self.folder / "etc" / "slurm.conf"), "QUERN": PROGRAM}
         # With many ranks on few cores the tree fence of Slurm 22.05 lets some ranks out of MPI_Init while
         # others are not ready for messages yet, and those crash in Open MPI. The ring does not.
