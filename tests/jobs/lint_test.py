@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """jobs/lint finds each mistake at its line and leaves good scripts alone."""
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-LINT = Path(__file__).resolve().parents[2] / "jobs" / "lint"
+FOLDER = Path(__file__).resolve().parent / "lint"
+sys.path.insert(0, str(FOLDER))
 
-GOOD = """#!/bin/bash
-#SBATCH --job-name=good
-#SBATCH --nodes=2 --ntasks-per-node=4
-#SBATCH --cpus-per-task=8
-#SBATCH --gpus-per-node=4 --gpu-bind=none
-#SBATCH --time=02:00:00
-#SBATCH --signal=USR1@300
-#SBATCH --requeue --open-mode=append
-#SBATCH --output=log-%j.out
-export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
-srun program train
-[[ $? != 85 ]] || scontrol requeue "$SLURM_JOB_ID"
-"""
+import variants  # noqa: E402
+from variants import GOOD  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+LINT = ROOT / "jobs" / "lint"
+# Sites of every kind, and the templates with what they need.
+SITES = ("generic", "generic-gpu", "lumi-g", "perlmutter", "truba-kolyoz")
+TEMPLATES = {"train": "RECIPE={0}/r.toml RUN_DIR={0}/run", "chain": "RECIPE={0}/r.toml RUN_DIR={0}/run COUNT=2",
+             "sweep": "RECIPE={0}/r.toml RUN_DIR={0}/run GRID={0}/grid RANKS=2 TRIALS_PER_JOB=2",
+             "scaling": "RECIPE={0}/r.toml RUN_DIR={0}/run BATCH=64 NODE_LIST=1,2",
+             "evaluate": "RUN_DIR={0}/run DATA={0}", "report": "RUN={0} OUT={0}/report",
+             "prepare-data": "IDX_DIR={0} DATA_DIR={0}/data"}
+
+
+def scripts_of(file):
+    """Of a file of scripts: name, text, and what must be found as [(line, rule)]."""
+    for block in re.split(r"^=== ", (FOLDER / file).read_text("utf-8"), flags=re.M)[1:]:
+        name, _, body = block.partition("\n")
+        found = [(int(line), rule) for line, rule in re.findall(r"^finds (\d+) ([\w-]+)$", body, flags=re.M)]
+        yield name, re.sub(r"^finds .*\n", "", body, flags=re.M).rstrip("\n") + "\n", sorted(found)
 
 
 class LintTest(unittest.TestCase):
@@ -31,6 +41,21 @@ class LintTest(unittest.TestCase):
             file.write_bytes(text.encode())
             return subprocess.run([sys.executable, LINT, *options, file], capture_output=True,
                                   text=True, check=False)
+
+    def found_in(self, texts):
+        """What is found in each of the texts, as [(line, rule)], by one call for all."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / f"{number}.sbatch" for number in range(len(texts))]
+            for file, text in zip(files, texts):
+                file.write_bytes(text.encode())
+            done = subprocess.run([sys.executable, LINT, "--json", *files], capture_output=True, text=True,
+                                  check=False)
+        self.assertEqual(done.stderr, "")
+        found = {str(file): [] for file in files}
+        for one in json.loads(done.stdout):
+            found[one["file"]].append((one["line"], one["name"]))
+            self.assertTrue(one["text"] and one["why"] and one["fix"], one)
+        return list(found.values())
 
     def names(self, text):
         done = self.lint(text, "--json")
@@ -45,6 +70,51 @@ class LintTest(unittest.TestCase):
         """Changing GOOD so makes these findings and no others."""
         self.assertIn(old, GOOD)
         self.assertEqual(self.names(GOOD.replace(old, new)), sorted(expected))
+
+    def check_all(self, scripts):
+        for (name, text, expected), found in zip(scripts, self.found_in([text for _, text, _ in scripts])):
+            with self.subTest(name):
+                self.assertEqual(found, expected)
+
+    def test_bad_scripts(self):
+        scripts = list(scripts_of("bad_scripts.txt"))
+        self.assertEqual(len(scripts), 17)
+        for _, _, expected in scripts:
+            self.assertTrue(expected)
+        self.check_all(scripts)
+
+    def test_good_scripts(self):
+        scripts = list(scripts_of("good_scripts.txt"))
+        self.assertGreaterEqual(len(scripts), 12)
+        self.assertEqual({str(expected) for _, _, expected in scripts}, {"[]"})
+        self.check_all(scripts)
+
+    def test_small_changes(self):
+        scripts = []
+        for old, new, wanted in variants.WRITTEN + variants.ASKED + variants.STARTED + variants.ENDED:
+            self.assertIn(old, GOOD)
+            expected = [(int(line), rule) for line, rule in re.findall(r"(\d+) ([\w-]+)", wanted)]
+            scripts.append((repr(new), GOOD.replace(old, new, 1), sorted(expected)))
+        self.assertGreater(len(scripts), 100)
+        self.check_all(scripts)
+
+    def test_filled_templates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "r.toml").write_text("name = 'r'\n")
+            Path(folder, "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
+            Path(folder, "run").mkdir()
+            filled = []
+            for site in SITES:
+                for template, keys in TEMPLATES.items():
+                    account = [] if site.startswith("generic") else ["ACCOUNT=p1"]
+                    done = subprocess.run([ROOT / "jobs" / "submit", "-n", site, template, *keys.format(folder).split(),
+                                           *account], capture_output=True, text=True, check=False, cwd=folder,
+                                          stdin=subprocess.DEVNULL, env=dict(os.environ, QUERN=sys.argv[1]))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    parts = re.split(r"^(?=#!/bin/bash$)", done.stdout, flags=re.M)[1:]
+                    filled += [(f"{site} {template}", text, []) for text in parts]
+        self.assertGreaterEqual(len(filled), len(SITES) * len(TEMPLATES))
+        self.check_all(filled)
 
     def test_good_script(self):
         self.assertEqual(self.names(GOOD), [])
@@ -80,7 +150,7 @@ class LintTest(unittest.TestCase):
         self.assert_found("USR1@300", "USR1@5000", (7, "signal-and-time"))
         self.assert_found("USR1@300", "B:USR1@300", (7, "signal-not-forwarded"))
         trap = GOOD.replace("USR1@300", "B:USR1@300").replace("srun", "trap 'stop' USR1\nsrun")
-        self.assertEqual(self.names(trap), [])
+        self.assertEqual(self.names(trap), [(12, "trap-waits")])
 
     def test_requeue(self):
         self.assert_found('[[ $? != 85 ]] || scontrol requeue "$SLURM_JOB_ID"\n', "", (7, "no-requeue"))

@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of jobs/lint."""
+"""The rules of jobs/lint: each is a function that takes a Script and yields Findings."""
+
+from . import directive_rules, launch_rules, resource_rules, restart_rules, status_rules, variable_rules
+
+RULES = (directive_rules.RULES + resource_rules.RULES + restart_rules.RULES + launch_rules.RULES +
+         variable_rules.RULES + status_rules.RULES)

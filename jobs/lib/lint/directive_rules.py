@@ -1,31 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What #SBATCH lines get wrong. Each rule takes a Script and yields Findings."""
+"""How #SBATCH lines are written: what Slurm does not read, refuses, or takes for something else."""
 
+import difflib
 import re
 
+from .options import BATCH_OPTIONS, FLAGS, full_name, nearest
 from .script import Finding
+from .values import megabytes_of, seconds_of
 
-SHORTEST_LEAD_S = 120
+# What word processors and web pages put in the place of - ' " and blanks.
+TYPOGRAPHIC = {"\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "--", "\u2212": "-", "\u2018": "'",
+               "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00ab": '"', "\u00bb": '"', "\u00a0": "a blank",
+               "\u200b": "nothing", "\u2026": "..."}
+NOT_FILLED = re.compile(r"<[^<>]*>|X{4,}|\b[A-Za-z]+_\d*X{2,}|\b(YOUR|your)[-_ ]?\w+|CHANGE[-_]?ME|\bTODO\b|\bFIXME\b|"
+                        r"PLACEHOLDER|\{\{.*\}\}|@[A-Z][A-Z_]+@|\.\.\.$|\bmy_?(account|project|partition)\b", re.IGNORECASE)
+PLACEHOLDER_IN_COMMAND = re.compile(r"(^|[\s=/_\"'])<[A-Za-z][\w .-]*>(?=$|[\s/\"'])|(?<![\w.])/path/to/|CHANGE_?ME|"
+                                    r"\b(YOUR|your)_\w+|\{\{\s*\w+\s*\}\}")
+WHOLE = re.compile(r"[1-9]\d*$")
+VALUES = {
+    "time": (lambda value: seconds_of(value) is not None or value.upper() in ("UNLIMITED", "INFINITE"),
+             "minutes, HH:MM:SS or D-HH:MM:SS"),
+    "signal": (re.compile(r"([BR]{1,2}:)?(SIG)?(USR[12]|TERM|INT|HUP|QUIT|ABRT|ALRM|CONT|STOP|TSTP|URG|XCPU|KILL|\d+)(@\d+)?$").match,
+               "[B:]USR1@SECONDS"),
+    "nodes": (re.compile(r"[1-9]\d*[km]?([-,:][1-9]\d*[km]?)*$").match, "a number, or FIRST-LAST"),
+    "array": (re.compile(r"\d+(-\d+(:\d+)?)?(,\d+(-\d+(:\d+)?)?)*(%\d*)?$").match, "such as 0-9, 1,3,5 or 0-99%4"),
+    "gres": (lambda value: not re.search(r"(^|,)(gpus\b|gpu=)", value), "gpu:COUNT or gpu:TYPE:COUNT"),
+}
+for _name in ("ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "ntasks-per-core", "threads-per-core"):
+    VALUES[_name] = (WHOLE.match, "a number from 1 on")
+for _name in ("mem", "mem-per-cpu", "mem-per-gpu"):
+    VALUES[_name] = (lambda value: megabytes_of(value) is not None, "a number with K, M, G or T, such as 64G")
+
+
+def typographic_in(text):
+    return sorted(set(text) & set(TYPOGRAPHIC))
 
 
 def not_expanded(script):
-    for number, text in script.directives:
-        found = re.search(r"\$\{?\w+\}?|`|\$\(", text)
+    for directive in script.directives:
+        found = re.search(r"\$\{?\w+\}?|`|\$\(", " ".join(directive.words))
         if found:
-            yield Finding(number, "variable-in-directive", "'{}' is not expanded".format(found.group()),
+            yield Finding(directive.number, "variable-in-directive", "'{}' is not expanded".format(found.group()),
                           "to the shell an #SBATCH line is a comment, and Slurm knows no variables",
                           "write the value, use %j, %x, %u, or give it to sbatch: sbatch --name=\"$VALUE\"")
 
 
 def not_read(script):
-    for number, text in script.late:
-        yield Finding(number, "directive-after-command", "'#SBATCH {}' is not read".format(text),
+    for directive in script.late:
+        yield Finding(directive.number, "directive-after-command", "'#SBATCH {}' is not read".format(directive.text),
                       "Slurm stops reading at the first command",
-                      "move it up, before line {}".format(script.commands[0].line))
+                      "move it up, before line {}".format(min(one.line for one in script.commands)))
     for number, line in enumerate(script.lines, 1):
-        if re.match(r"\s+#SBATCH|#\s+SBATCH\s+-", line):
+        if number not in script.document_lines and _is_nearly_read(line):
             yield Finding(number, "not-a-directive", "this line is a comment",
-                          "only lines that begin with #SBATCH are read", "write #SBATCH at the line's start")
+                          "only lines that begin with #SBATCH, in capitals, are read",
+                          "write #SBATCH at the line's start")
+
+
+def _is_nearly_read(line):
+    found = re.match(r"(\s*)#(\s*)([A-Za-z]{5,8})\s*--?\w", line)
+    if not found or found.groups() == ("", "", "SBATCH"):
+        return False
+    _, between, word = found.groups()
+    if between and word != word.upper():
+        return False  # a comment that tells how the script is submitted: # sbatch --array=...
+    return difflib.SequenceMatcher(None, word.upper(), "SBATCH").ratio() > 0.8
 
 
 def first_line(script):
@@ -38,118 +77,133 @@ def first_line(script):
                       "sed -i 's/\\r$//' FILE")
 
 
-def tasks_and_gpus(script):
-    gpus, tasks = script.gpus_per_node(), script.tasks_per_node()
-    line = script.line_of("--gpus-per-node", "--gres", "--gpus", "--gpus-per-task")
-    launches_itself = script.find(r"\b(torchrun|torch\.distributed|accelerate launch|deepspeed)\b")
-    if not gpus:
-        return
-    if launches_itself and tasks and tasks > 1:
-        yield Finding(launches_itself[0].line, "tasks-and-gpus",
-                      "a launcher that starts a process for each GPU, {} times a node".format(tasks),
-                      "it would start {} processes on {} GPUs".format(tasks * gpus, gpus),
-                      "--ntasks-per-node=1, or srun without that launcher")
-    elif tasks and tasks > gpus:
-        yield Finding(line, "tasks-and-gpus", "{} tasks share {} GPUs on a node".format(tasks, gpus),
-                      "ranks on the same device take turns, and NCCL refuses them",
-                      "--ntasks-per-node={}".format(gpus))
-    elif (tasks or 1) < gpus and not launches_itself:
-        yield Finding(line, "tasks-and-gpus",
-                      "{} GPUs, but {} task(s) on a node".format(gpus, tasks or 1),
-                      "with one rank for each GPU the others idle, and are paid for",
-                      "--ntasks-per-node={}".format(gpus))
+def unknown_options(script):
+    for part in script.parts:
+        for option in part.all:
+            if option.name in BATCH_OPTIONS or option.name.startswith("-") and len(option.name) == 1:
+                continue
+            if typographic_in(option.name) or full_name(option.name):
+                continue
+            meant = nearest(re.split("[:=]", option.name)[0])
+            yield Finding(option.line, "unknown-option", "sbatch has no option --{}".format(option.name),
+                          "it refuses the whole script", "--{}".format(meant) if meant else "see man sbatch")
 
 
-def hidden_peers(script):
-    for name in ("--gpus-per-task", "--gpu-bind"):
+def stray_words(script):
+    for directive, word, before in script.stray:
+        if typographic_in(directive.text) or NOT_FILLED.search(directive.text):
+            continue
+        name = word.partition("=")[0]
+        if before and before.value == "=" or word.startswith("="):
+            text, fix = "a blank beside '='", "--{}={}".format(before.name if before else "NAME", word.lstrip("="))
+        elif "=" in word and full_name(name):
+            text, fix = "'{}' has no dashes".format(word), "--" + word
+        elif before and before.value:
+            text = "'{}' stands alone, behind a blank".format(word)
+            fix = "no blank in the value: --{}={}{}".format(before.name, before.value, word)
+        else:
+            text, fix = "'{}' is no option".format(word), "leave it out, or write it as --name=value"
+        yield Finding(directive.number, "stray-word", text, "sbatch refuses the whole script", fix)
+
+
+def one_dash(script):
+    for directive in script.directives:
+        for word in directive.words:
+            found = re.match(r"-([a-z][a-z-]+)(=|$)", word)
+            if found and full_name(found.group(1)):
+                yield Finding(directive.number, "one-dash", "'{}' begins with one dash".format(word),
+                              "Slurm reads it as -{} with the value {}".format(word[1], word[2:]), "-" + word)
+
+
+def open_quotes(script):
+    for directive in script.directives:
+        if directive.quote:
+            yield Finding(directive.number, "unmatched-quote", "the quote {} is not closed".format(directive.quote),
+                          "sbatch refuses the whole script", "close it, or leave quotes out")
+    for line, what in script.open[:1]:
+        name = "unmatched-quote" if what in "'\"`" else "never-closed"
+        yield Finding(line, name, "{} is not closed".format(what),
+                      "everything to the end of the file belongs to it, and the shell stops there", "close it")
+
+
+def bad_values(script):
+    for part in script.parts:
+        for option in part.all:
+            value = option.value
+            if value == "=" or "$" in value or "`" in value or typographic_in(value) or NOT_FILLED.search(value):
+                continue
+            if value.startswith("="):
+                expected = "no = behind a short option"
+            elif option.name in FLAGS:
+                expected = "no value" if value else ""
+            elif option.name in VALUES and not VALUES[option.name][0](value):
+                expected = VALUES[option.name][1]
+            else:
+                expected = ""
+            if expected:
+                yield Finding(option.line, "bad-value", "--{}: '{}' is no value for it".format(option.name, value),
+                              "sbatch refuses it, or takes it for something else", expected + " was expected")
+
+
+def given_twice(script):
+    for part in script.parts:
+        seen = {}
+        for option in part.all:
+            if option.name in seen and seen[option.name].value != option.value and option.value != "=":
+                yield Finding(option.line, "option-twice", "--{} is there twice, {} and {}".format(
+                    option.name, seen[option.name].value, option.value), "the last one counts", "one of them")
+            seen[option.name] = option
+
+
+def typographic(script):
+    for directive in script.directives:
+        found = typographic_in(" ".join(directive.words))
+        if found:
+            yield _typographic(directive.number, found)
+    for command in script.commands:
+        for word in command.words:
+            found = typographic_in(word.bare)
+            if found:
+                yield _typographic(word.line, found)
+                break
+
+
+def _typographic(line, found):
+    return Finding(line, "typographic", "the character {} (U+{:04X})".format(
+        found[0] if found[0].strip("\u00a0\u200b") else "you do not see", ord(found[0])),
+        "it looks like the plain one, and neither Slurm nor the shell takes it for that",
+        "write {}".format(TYPOGRAPHIC[found[0]]))
+
+
+def placeholders(script):
+    for directive in script.directives:
+        found = NOT_FILLED.search(" ".join(directive.words))
+        if found:
+            yield _placeholder(directive.number, found.group())
+    for command in script.commands:
+        if command.name in ("echo", "printf", "mktemp"):
+            continue
+        # "<file>" was read as two redirections, so the lines are looked at as they are.
+        last = max([word.line for word in command.words] + [word.line for _, word in command.redirected])
+        for number in range(command.line, last + 1):
+            found = PLACEHOLDER_IN_COMMAND.search("".join(script.lines[number - 1:number]))
+            if found:
+                yield _placeholder(number, found.group().strip())
+
+
+def _placeholder(line, text):
+    return Finding(line, "placeholder", "'{}' looks like a place to fill in".format(text),
+                   "an example's words are no account, file or program here", "write your own")
+
+
+def tilde(script):
+    for name in ("--output", "--error", "--input", "--chdir"):
         found = script.option(name)
-        if found and not (name == "--gpu-bind" and found.value == "none"):
-            yield _hidden(found.line, name)
-    for command in script.find(r"\bsrun\b.*--(gpus-per-task|gpu-bind=(?!none))"):
-        yield _hidden(command.line, "--gpus-per-task or --gpu-bind")
+        if found and found.value.startswith("~"):
+            yield Finding(found.line, "tilde-in-path", "~ in {} is not expanded".format(name),
+                          "to the shell an #SBATCH line is a comment: Slurm looks for a folder named ~",
+                          "the whole path, or one that is relative to the folder of submission")
 
 
-def _hidden(line, name):
-    return Finding(line, "hidden-gpus", name + " shows each rank its own GPU only",
-                   "direct copies between the GPUs of a node fail or take a detour through the host",
-                   "--gpus-per-node=N --gpu-bind=none; the program picks by its rank on the node")
-
-
-def cores(script):
-    tasks = script.tasks_per_node() or 1
-    if script.option("--cpus-per-task", "--cpus-per-gpu", "--exclusive"):
-        return
-    if script.gpus_per_node() or tasks > 1:
-        yield Finding(script.line_of("--ntasks-per-node", "--ntasks"), "no-cores",
-                      "no --cpus-per-task", "each rank gets one core, for reading data, too",
-                      "--cpus-per-task=<cores of a node / ranks of a node>")
-
-
-def time_limit(script):
-    if not script.option("--time"):
-        yield Finding(script.line_of(), "no-time", "no --time",
-                      "the partition's default may be minutes, or its maximum, which waits long",
-                      "--time=HH:MM:SS")
-
-
-def signal(script):
-    found = script.option("--signal")
-    if not found:
-        if script.option("--time"):
-            yield Finding(script.line_of("--time"), "no-signal", "no --signal",
-                          "at the time limit the program is killed: the work since the last checkpoint is lost",
-                          "--signal=USR1@300, and a program that writes a checkpoint on SIGUSR1")
-        return
-    match = re.match(r"([A-Z]*:)?(?:SIG)?(\w+)(?:@(\d+))?$", found.value)
-    if not match:
-        return
-    lead, seconds = int(match.group(3) or 60), script.seconds()
-    if lead < SHORTEST_LEAD_S:
-        yield Finding(found.line, "short-signal", "the signal comes {} s before the end".format(lead),
-                      "Slurm looks every 30 to 60 s: of {} s little may be left to write a "
-                      "checkpoint".format(lead),
-                      "60 s + twice the time of a checkpoint, at least @{}".format(SHORTEST_LEAD_S))
-    if seconds and lead * 2 > seconds:
-        yield Finding(found.line, "signal-and-time",
-                      "the signal comes {} s before the end of {} s".format(lead, seconds),
-                      "more of the job is spent on stopping than on work", "a longer --time")
-    if "B" in (match.group(1) or "") and not script.find(r"\btrap\b"):
-        yield Finding(found.line, "signal-not-forwarded", "B: sends the signal to the batch shell only",
-                      "the shell has no trap for it and dies, and the ranks never hear of it",
-                      "--signal={}@{} without B:; it then goes to the ranks".format(match.group(2), lead))
-
-
-def requeue(script):
-    signalled = script.option("--signal")
-    asks = script.option("--requeue") or script.find(r"scontrol\s+requeue|scontrol\b.*\brequeue\b")
-    if signalled and not script.find(r"scontrol\s+(requeue|\S+\s+requeue)|sbatch\b"):
-        yield Finding(signalled.line, "no-requeue", "stops early, but nothing starts it again",
-                      "Slurm requeues after a failed node, not after --signal",
-                      "after srun: [[ $? == 85 ]] && scontrol requeue \"$SLURM_JOB_ID\"")
-    if not script.option("--requeue", "--no-requeue"):
-        yield Finding(script.line_of(), "no-requeue", "neither --requeue nor --no-requeue",
-                      "whether the job survives a failed node depends on the site's default", "--requeue")
-    if asks and script.value("--open-mode") != "append" and not script.option("--no-requeue"):
-        yield Finding(script.line_of("--output", "--requeue"), "no-append", "no --open-mode=append",
-                      "each restart empties the log of the start before it", "--open-mode=append")
-
-
-def logs(script):
-    output = script.option("--output")
-    if not output:
-        return
-    wanted = r"%a" if script.is_array() else r"%[jAJ]"
-    if output.value == "/dev/null" or re.search(wanted, output.value):
-        return
-    if script.is_array() and "%j" in output.value:
-        return
-    if script.is_array():
-        yield Finding(output.line, "shared-log", "the tasks of the array write to one log",
-                      "they overwrite each other", "--output=...%A_%a.out")
-    else:
-        yield Finding(output.line, "shared-log", "no %j in --output",
-                      "the next job overwrites this one's log, or mixes with it", "--output=...%j.out")
-
-
-RULES = (not_expanded, not_read, first_line, tasks_and_gpus, hidden_peers, cores, time_limit, signal,
-         requeue, logs)
+RULES = (not_expanded, not_read, first_line, unknown_options, stray_words, one_dash, open_quotes, bad_values,
+         given_twice, typographic, placeholders, tilde)

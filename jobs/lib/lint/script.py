@@ -2,78 +2,40 @@
 """An sbatch script as Slurm and bash see it: directives, commands, and where they stand."""
 
 import collections
+import os
 import re
 
+from . import options as known
+from .commands import Reader, words_of
+from .values import gpus_of_gres, last_number, number_of, seconds_of
+
 Finding = collections.namedtuple("Finding", "line name text why fix")
-Option = collections.namedtuple("Option", "line value")
-Command = collections.namedtuple("Command", "line text")
+# number: of the line. words: as Slurm splits them. quote: the one that is not closed, or "".
+Directive = collections.namedtuple("Directive", "number text words quote")
+# before: the option in front of it, or None.
+Stray = collections.namedtuple("Stray", "directive word before")
 
-SHORT = {"-A": "--account", "-a": "--array", "-c": "--cpus-per-task", "-C": "--constraint",
-         "-d": "--dependency", "-e": "--error", "-G": "--gpus", "-J": "--job-name",
-         "-N": "--nodes", "-n": "--ntasks", "-o": "--output", "-p": "--partition", "-q": "--qos",
-         "-t": "--time"}
-FLAGS = {"--requeue", "--no-requeue", "--exclusive", "--overcommit", "--parsable", "--contiguous"}
+LAUNCHERS = {"srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "jsrun", "ibrun", "aprun",
+             "torchrun", "accelerate", "deepspeed"}
+MPI_LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun"}
+# What one starts to look around, to copy, to prepare: not the work of the job.
+HELPERS = {"hostname", "echo", "printf", "nvidia-smi", "rocm-smi", "env", "printenv", "date", "uname", "lscpu", "nproc",
+           "numactl", "true", "id", "sleep", "mkdir", "cp", "rsync", "tar", "rm", "df", "ls", "cat", "lstopo", "taskset",
+           "sbcast", "ulimit", "uptime", "free", "chmod", "mv", "dd", "which", "pwd", "test", "touch", "ip"}
 
 
-class Script:
-    def __init__(self, text):
-        self.text = text
-        self.lines = text.replace("\r\n", "\n").split("\n")
-        self.allowed = set(re.findall(r"^# lint: allow ([\w-]+)", text, re.MULTILINE))
-        self.options = {}
-        self.directives = []  # (line number, text behind #SBATCH)
-        self.late = []  # the same, behind the first command: Slurm does not read them
-        self.commands = []
-        self._read()
+class Part:
+    """The options of a job, or of one component of a heterogeneous one; the last of several counts."""
 
-    def _read(self):
-        body = pending = ""
-        start = 0
-        for number, line in enumerate(self.lines, 1):
-            stripped = line.strip()
-            if line.startswith("#SBATCH"):
-                rest = line[len("#SBATCH"):].strip()
-                if body:
-                    self.late.append((number, rest))
-                else:
-                    self.directives.append((number, rest))
-                    self._options(number, rest)
-                continue
-            if not stripped or (stripped.startswith("#") and not pending):
-                continue
-            body = "yes"
-            start = start or number
-            if stripped.endswith("\\"):
-                pending += stripped[:-1] + " "
-                continue
-            self.commands.append(Command(start, pending + stripped))
-            pending, start = "", 0
-        if pending:
-            self.commands.append(Command(start, pending))
-
-    def _options(self, number, rest):
-        words = re.sub(r"\s#.*$", "", rest).split()
-        while words:
-            word = words.pop(0)
-            short = re.match(r"(-[A-Za-z])(.*)$", word)
-            if word.startswith("--"):
-                name, _, value = word.partition("=")
-                if "=" not in word and name not in FLAGS and words and not words[0].startswith("-"):
-                    value = words.pop(0)
-            elif short:
-                name = SHORT.get(short.group(1), short.group(1))
-                value = short.group(2).lstrip("=")
-                if not value and words and not words[0].startswith("-"):
-                    value = words.pop(0)
-            else:
-                continue
-            self.options[name] = Option(number, value.strip("\"'"))
+    def __init__(self):
+        self.all = []
 
     def option(self, *names):
         """The first of these options that is there, or None."""
         for name in names:
-            if name in self.options:
-                return self.options[name]
+            for option in reversed(self.all):
+                if "--" + option.name == name:
+                    return option
         return None
 
     def value(self, *names):
@@ -82,23 +44,17 @@ class Script:
 
     def count(self, *names):
         """The option as a number; None when it is absent or no plain number."""
-        value = self.value(*names)
-        return int(value) if value.isdigit() else None
-
-    def line_of(self, *names):
-        found = self.option(*names)
-        if found:
-            return found.line
-        return self.directives[0][0] if self.directives else 1
+        return number_of(self.value(*names))
 
     def nodes(self):
         return self.count("--nodes") or 1
 
     def tasks_per_node(self):
+        """None when the script does not say."""
+        tasks = self.count("--ntasks")
         per_node = self.count("--ntasks-per-node")
         if per_node:
-            return per_node
-        tasks = self.count("--ntasks")
+            return min(per_node, tasks) if tasks and self.nodes() == 1 else per_node
         return -(-tasks // self.nodes()) if tasks else None
 
     def tasks(self):
@@ -107,44 +63,163 @@ class Script:
     def gpus_per_node(self):
         per_node = self.value("--gpus-per-node")
         if per_node:
-            return _last_number(per_node)
-        found = re.search(r"gpu(?::[\w.-]+)*", self.value("--gres"))
-        if found:
-            return _last_number(found.group()) or 1
-        gpus = self.value("--gpus")
-        if gpus and _last_number(gpus):
-            return -(-_last_number(gpus) // self.nodes())
-        per_task = self.value("--gpus-per-task")
-        if per_task and _last_number(per_task):
-            return _last_number(per_task) * (self.tasks_per_node() or 1)
-        return None
-
-    def is_array(self):
-        return "--array" in self.options
-
-    def find(self, pattern):
-        """Commands that match."""
-        return [command for command in self.commands if re.search(pattern, command.text)]
+            return last_number(per_node)
+        gres = gpus_of_gres(self.value("--gres"))
+        if gres:
+            return gres
+        gpus = last_number(self.value("--gpus"))
+        if gpus:
+            return -(-gpus // self.nodes())
+        per_task = last_number(self.value("--gpus-per-task"))
+        return per_task * (self.tasks_per_node() or 1) if per_task else None
 
     def seconds(self):
         return seconds_of(self.value("--time"))
 
 
-def _last_number(text):
-    found = re.search(r"(?:^|:)(\d+)$", text)
-    return int(found.group(1)) if found else None
+class Launch:
+    """A command that starts processes: its own options, and what it runs."""
+
+    def __init__(self, command):
+        self.command, self.line, self.launcher = command, command.line, command.name
+        arguments = command.arguments[1:]
+        if self.launcher == "srun":
+            # "srun ... : ..." starts several programs; the first one's options are looked at.
+            self.several = ":" in arguments
+            found, self.program = known.parse(arguments, command.line, step=True)
+            self.part = Part()
+            self.part.all = found
+        else:
+            self.several = ":" in arguments
+            self.part = Part()
+            self.program = arguments
+        self.helper = self._is_helper()
+
+    def _is_helper(self):
+        rest = list(self.program)
+        if self.launcher in MPI_LAUNCHERS:
+            while rest and rest[0].startswith("-"):
+                rest.pop(0)
+                while rest and re.match(r"[\d:,=]+$|ppr:", rest[0]):
+                    rest.pop(0)
+        if rest and rest[0] in ("bash", "sh") and len(rest) > 2 and rest[1] in ("-c", "-lc"):
+            inside = Reader(rest[2]).commands
+            return bool(inside) and all(one.name in HELPERS for one in inside)
+        return bool(rest) and rest[0].rsplit("/", 1)[-1] in HELPERS
 
 
-def seconds_of(time):
-    """Seconds of a time of Slurm's; None for what is none."""
-    found = re.match(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$", time)
-    if not found:
-        return None
-    days, first, second, third = (int(part) if part else None for part in found.groups())
-    if days is not None:
-        return ((days * 24 + first) * 60 + (second or 0)) * 60 + (third or 0)
-    if second is None:
-        return first * 60
-    if third is None:
-        return first * 60 + second
-    return (first * 60 + second) * 60 + third
+class Script:
+    def __init__(self, text, folder="."):
+        self.text = text
+        self.folder = folder  # where the file lies
+        self.lines = text.replace("\r\n", "\n").split("\n")
+        self.allowed = set(re.findall(r"^# lint: allow ([\w-]+)", text, re.MULTILINE))
+        self.directives = []
+        self.late = []  # the same, behind the first command: Slurm does not read them
+        self.stray = []  # words in them that are neither options nor values
+        self.parts = [Part()]
+        reader = Reader("\n".join(self.lines))
+        self.commands, self.open, self.document_lines = reader.commands, reader.open, reader.document_lines
+        self._resolve_variables()
+        self._read_directives()
+        self.launches = [Launch(command) for command in self.commands if command.name in LAUNCHERS]
+
+    def _read_directives(self):
+        first = min([command.line for command in self.commands] or [len(self.lines) + 1])
+        for number, line in enumerate(self.lines, 1):
+            found = re.match(r"#SBATCH(?=[\s-]|$)(.*)", line)
+            if not found or number in self.document_lines:
+                continue
+            text = found.group(1).strip(" \t\r")  # and no blanks that Slurm does not know
+            directive = Directive(number, text, *known.split_line(text))
+            if number > first:
+                self.late.append(directive)
+            elif directive.words[:1] in (["hetjob"], ["packjob"]):
+                self.parts.append(Part())
+            else:
+                self.directives.append(directive)
+                self._read_options(directive)
+
+    def _read_options(self, directive):
+        rest = directive.words
+        while rest:
+            found, rest = known.parse(rest, directive.number)
+            self.parts[-1].all += found
+            if rest:
+                before = found[-1] if found else None
+                self.stray.append(Stray(directive, rest[0], before))
+                rest = rest[1:]
+
+    def _resolve_variables(self):
+        """Commands that begin with a variable of this script: launch=(srun ...); "${launch[@]}" program."""
+        values = {}
+        for command in self.commands:
+            for word in command.assigned:
+                found = re.match(r"(\w+)(\+?)=(.*)", word.raw, re.DOTALL)
+                if not found:
+                    continue
+                name, more, raw = found.groups()
+                if raw.startswith("("):
+                    new = [one.text for one in words_of(raw[1:-1], word.line)]
+                else:
+                    new = word.text.partition("=")[2].split()
+                values[name] = (values.get(name, []) if more else []) + new
+            found = re.match(r"\$\{?(\w+)(\[[@*]\])?\}?$", command.program)
+            if found and values.get(found.group(1)):
+                command.set_arguments(values[found.group(1)] + command.arguments[1:])
+
+    # The first component's: that of the batch script itself.
+    def option(self, *names):
+        return self.parts[0].option(*names)
+
+    def value(self, *names):
+        return self.parts[0].value(*names)
+
+    def count(self, *names):
+        return self.parts[0].count(*names)
+
+    def tasks(self):
+        return self.parts[0].tasks()
+
+    def tasks_per_node(self):
+        return self.parts[0].tasks_per_node()
+
+    def gpus_per_node(self):
+        return self.parts[0].gpus_per_node()
+
+    def seconds(self):
+        return self.parts[0].seconds()
+
+    def line_of(self, *names):
+        found = self.option(*names)
+        if found:
+            return found.line
+        return self.directives[0].number if self.directives else 1
+
+    def is_array(self):
+        return self.option("--array") is not None
+
+    def is_heterogeneous(self):
+        return len(self.parts) > 1
+
+    def work(self):
+        """What starts the work of the job: launches that are no helpers and whose output is not a value."""
+        return [launch for launch in self.launches
+                if not launch.helper and not launch.command.within("substitution")]
+
+    def named(self, *names):
+        """Commands that run one of these programs."""
+        return [command for command in self.commands if command.name in names]
+
+    def find(self, pattern):
+        """Commands whose text matches."""
+        return [command for command in self.commands if re.search(pattern, command.text)]
+
+    def exported(self, name):
+        """Is the variable set here?"""
+        return any(re.match(name + r"\+?=", word.text)
+                   for command in self.commands for word in command.words)
+
+    def has_folder(self, name):
+        """Does a folder exist where the job would be submitted: here, or beside the file?"""
+        return any(os.path.isdir(os.path.join(start, name)) for start in (".", self.folder))
