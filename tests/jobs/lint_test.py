@@ -22,7 +22,7 @@ SITES = ("generic", "generic-gpu", "lumi-g", "perlmutter", "truba-kolyoz")
 TEMPLATES = {"train": "RECIPE={0}/r.toml RUN_DIR={0}/run", "chain": "RECIPE={0}/r.toml RUN_DIR={0}/run COUNT=2",
              "sweep": "RECIPE={0}/r.toml RUN_DIR={0}/run GRID={0}/grid RANKS=2 TRIALS_PER_JOB=2",
              "scaling": "RECIPE={0}/r.toml RUN_DIR={0}/run BATCH=64 NODE_LIST=1,2",
-             "evaluate": "RUN_DIR={0}/run DATA={0}", "report": "RUN={0} OUT={0}/report",
+             "evaluate": "RUN_DIR={0}/old DATA={0}", "report": "RUN={0}/old OUT={0}/report",
              "prepare-data": "IDX_DIR={0} DATA_DIR={0}/data"}
 
 
@@ -100,16 +100,16 @@ class LintTest(unittest.TestCase):
 
     def test_filled_templates(self):
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "r.toml").write_text("name = 'r'\n")
+            Path(folder, "r.toml").write_bytes((ROOT / "recipes" / "mlp-mnist.toml").read_bytes())
             Path(folder, "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
-            Path(folder, "run").mkdir()
+            Path(folder, "old", "checkpoints").mkdir(parents=True)
             filled = []
             for site in SITES:
                 for template, keys in TEMPLATES.items():
                     account = [] if site.startswith("generic") else ["ACCOUNT=p1"]
                     done = subprocess.run([ROOT / "jobs" / "submit", "-n", site, template, *keys.format(folder).split(),
                                            *account], capture_output=True, text=True, check=False, cwd=folder,
-                                          stdin=subprocess.DEVNULL, env=dict(os.environ, QUERN=sys.argv[1]))
+                                          stdin=subprocess.DEVNULL, env=dict(os.environ, QUERN=sys.argv[1], XDG_CONFIG_HOME=folder))
                     self.assertEqual(done.returncode, 0, done.stderr)
                     parts = re.split(r"^(?=#!/bin/bash$)", done.stdout, flags=re.M)[1:]
                     filled += [(f"{site} {template}", text, []) for text in parts]
