@@ -98,6 +98,17 @@ class LintTest(unittest.TestCase):
         self.assertGreater(len(scripts), 100)
         self.check_all(scripts)
 
+    def test_every_rule_is_described_and_tested(self):
+        """The rules of the sources, of the table in jobs/README.md, and of the tests are the same."""
+        sources = "".join(path.read_text() for path in (ROOT / "jobs" / "lib" / "lint").glob("*_rules.py"))
+        rules = set(re.findall(r"Finding\([^,()]+(?:\([^()]*\))?[^,()]*,\s*\"([a-z-]+)\"", sources)) | {
+            "unmatched-quote", "never-closed"}
+        section = (ROOT / "jobs" / "README.md").read_text().split("## Your own scripts")[1].split("\n## ")[0]
+        table = "".join(line for line in section.splitlines() if line.startswith("|"))
+        self.assertEqual(set(re.findall(r"`([a-z]+(?:-[a-z]+)+|typographic|placeholder)`", table)), rules)
+        tests = Path(__file__).read_text() + "".join(path.read_text() for path in FOLDER.iterdir() if path.is_file())
+        self.assertEqual({rule for rule in rules if not re.search(r"\d,? \"?" + rule + r"\b", tests)}, set())
+
     def test_filled_templates(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "r.toml").write_bytes((ROOT / "recipes" / "mlp-mnist.toml").read_bytes())
@@ -193,7 +204,8 @@ class LintTest(unittest.TestCase):
         self.assertEqual(self.names(text), [])
 
     def test_odd_files(self):
-        for text in ("", "#!/bin/bash", "\xff\x00", "#!/bin/sh\n#SBATCH\n#SBATCH -\nsrun \\"):
+        for text in ("", "#!/bin/bash", "\xff\x00", "#!/bin/sh\n#SBATCH\n#SBATCH -\nsrun \\",
+                     "#!/bin/sh\nsrun $" + "(" * 9999, "case", "for", "if ! (", "trap", "srun", "x=(", "#SBATCH --time= =\n"):
             self.names(text)
         missing = subprocess.run([sys.executable, LINT, "no-such-file"], capture_output=True, text=True,
                                  check=False)

@@ -118,11 +118,17 @@ class Script:
         self.late = []  # the same, behind the first command: Slurm does not read them
         self.stray = []  # words in them that are neither options nor values
         self.parts = [Part()]
-        reader = Reader("\n".join(self.lines))
+        reader = self._reader()
         self.commands, self.open, self.document_lines = reader.commands, reader.open, reader.document_lines
         self._resolve_variables()
         self._read_directives()
         self.launches = [Launch(command) for command in self.commands if command.name in LAUNCHERS]
+
+    def _reader(self):
+        try:
+            return Reader("\n".join(self.lines))
+        except RecursionError:  # thousands of parentheses: no script that anybody wrote
+            return Reader("")
 
     def _read_directives(self):
         first = min([command.line for command in self.commands] or [len(self.lines) + 1])

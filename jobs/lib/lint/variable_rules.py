@@ -63,7 +63,7 @@ def fixed_port(script):
                 port = next(part for part in found.groups() if part)
                 yield Finding(word.line, "fixed-port", "the port {} is a fixed number".format(port),
                               "two jobs on one node want the same port, and one fails or joins the other",
-                              "$((20000 + SLURM_JOB_ID % 20000)), or a program that needs none")
+                              "a port of the job: $((20000 + SLURM_JOB_ID % 20000)); or a program that needs none")
                 break
 
 
