@@ -15,7 +15,8 @@ import cluster
 import toy
 from cluster import PROGRAM, ROOT, SUBMIT
 
-SITES = sorted(path.stem for path in (ROOT / "jobs" / "sites").glob("*.env"))
+SITES = sorted(path.stem for path in (ROOT / "jobs" / "sites").glob("*.env")
+               if "SCHEDULER=none" not in path.read_text())
 LINT = ROOT / "jobs" / "lint"
 
 

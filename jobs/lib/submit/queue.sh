@@ -24,6 +24,7 @@ resolve_folders() {
 resolve() {
   local given_time="${value[TIME]:-}"
   check_account
+  check_place
   "resolve_$job_kind"
   resolve_folders
   check_queue
@@ -76,8 +77,10 @@ job() {
       [[ -z $dependency ]] || say "# sbatch --dependency=$dependency"
       say "$text"
       ;;
-    test) cleanly sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
-    submit) queue "$name" "$dependency" "$text" ;;
+    test) [[ $place != slurm ]] || cleanly sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
+    submit) if [[ $place == slurm ]]; then queue "$name" "$dependency" "$text"; else
+      run_in_place "$name" "$dependency" "$text"
+    fi ;;
   esac
 }
 
@@ -91,6 +94,7 @@ queue() {
   job_id[$name]="$id"
   queued+=("$id")
   printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$command_line" >>"$folder/job/submitted.txt"
+  record_job "$id" "$name" "$folder"
   describe_job "$name" "$id" "$dependency"
 }
 
@@ -104,7 +108,7 @@ describe_job() {
   say "  script  $folder/job/$name.sbatch"
   say "  log     $log"
   if [[ -n ${value[MAX_RESTARTS]:-} ]]; then
-    say "  stop    touch $folder/STOP   (writes a checkpoint; not requeued), or scancel $id"
+    say "  stop    jobs/stop $folder   (writes a checkpoint; not requeued), or scancel $id"
   else
     say "  stop    scancel $id"
   fi
@@ -119,7 +123,7 @@ tell_what_is_queued() {
 trap tell_what_is_queued EXIT
 
 summarise_plan() {
-  [[ $mode == submit ]] || return 0
+  [[ $mode == submit && $place == slurm ]] || return 0
   say "all of them: squeue -j $(IFS=,; echo "${queued[*]}")"
   say "stop all:    scancel ${queued[*]}"
 }

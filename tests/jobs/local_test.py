@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SITE=local: the templates on this machine without Slurm, with the same files and statuses; jobs/stop and
+jobs/again on what ran there. Called as `local_test.py .../bin/quern`; every run is a real one."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from submit_case import PROGRAM, ROOT, SUBMIT, SubmitCase  # noqa: E402
+
+TOY = """
+name = "toy"
+seed = 3
+[data]
+source = "random"
+samples = 640
+global_batch = 64
+target = "values"
+[network]
+input = [20]
+layers = [{type = "linear", features = 24}, {type = "relu"}, {type = "linear", features = 5}]
+[loss]
+type = "mse"
+[optimizer]
+type = "adam"
+lr = 1e-3
+[train]
+epochs = 4
+micro_block = 1
+"""
+# Goes on until it is stopped.
+LONG = TOY.replace("epochs = 4", "epochs = 1000000") + "[checkpoint]\nevery_epochs = 0\nevery_seconds = 0.2\n"
+LIMIT_S = 150  # for whatever is waited for, on a busy machine
+
+
+class LocalCase(SubmitCase):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "toy.toml").write_text(TOY)
+        (self.folder / "long.toml").write_text(LONG)
+        os.environ["OMP_WAIT_POLICY"] = "passive"
+
+    def local(self, *args, status=0, **variables):
+        done = self.submit("local", *args, **variables)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def command(self, name, *args, status=0):
+        done = self.submit(*args, command=ROOT / "jobs" / name)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def begin(self, *args):
+        """In the background, as in another terminal."""
+        env = dict(os.environ, QUERN=PROGRAM)
+        with open(self.folder / "out", "w") as out:
+            process = subprocess.Popen([str(SUBMIT), "local", *args], cwd=self.folder, env=env, stdout=out,
+                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGUSR2)
+            process.wait(LIMIT_S)
+
+    def out(self):
+        return (self.folder / "out").read_text()
+
+    def wait_until(self, condition, process=None):
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            self.assertFalse(process and process.poll() is not None, self.out())
+            self.assertLess(time.monotonic(), end, self.out())
+            time.sleep(0.05)
+
+    def steps(self, run):
+        return [int(path.stem[5:]) for path in (self.folder / run / "checkpoints").glob("ckpt-*.h5")]
+
+    def wait_for_checkpoint(self, process, run, after=-1):
+        self.wait_until(lambda: max(self.steps(run), default=-1) > after, process)
+        return max(self.steps(run))
+
+    def facts(self, run, number=0):
+        """What RUN_DIR/job/ID.txt says of the last job but `number`."""
+        file = sorted((self.folder / run / "job").glob("local-*.txt"), key=lambda path: path.stat().st_mtime)[-1 - number]
+        return dict(line.split(" ", 1) for line in file.read_text().splitlines())
+
+    def hash(self, run):
+        return subprocess.run([PROGRAM, "checkpoint", "hash", self.folder / run], capture_output=True, text=True,
+                              check=True).stdout
+
+
+class LocalTest(LocalCase):
+    def test_same_files_and_weights(self):
+        out = self.local("train", "RECIPE=toy.toml", "RUN_DIR=run", "RANKS=2")
+        job = re.search(r"^job (local-\d+): train at local, 1 node\(s\) x 2 rank", out, re.MULTILINE)[1]
+        run = self.folder / "run"
+        self.assertTrue((run / "DONE").exists())
+        log = (run / "log" / f"train-{job}.out").read_text()
+        for text in ("start 1 on", "preflight: good to go", "2 ranks x", f"[job {job}] done"):
+            self.assertIn(text, log)
+            self.assertIn(text, out)
+        kept = {path.name for path in (run / "job").iterdir()}
+        self.assertLessEqual({"toy.toml", "site.env", "version.txt", "submitted.txt", "jobs.txt"}, kept)
+        self.assertEqual(self.facts("run")["status"], "0")
+        subprocess.run([PROGRAM, "train", "toy.toml", "--run-dir", "alone"], cwd=self.folder, check=True,
+                       capture_output=True)
+        self.assertEqual(self.hash("run"), self.hash("alone"))
+
+    def test_signals_and_restarts_in_place(self):
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2", "MAX_RESTARTS=1", "PREFLIGHT=no")
+        step = self.wait_for_checkpoint(process, "run")
+        process.send_signal(signal.SIGUSR1)
+        self.wait_until(lambda: "start 2 on" in self.out(), process)
+        self.assertIn("on request (SIGUSR1)", self.out())
+        self.wait_for_checkpoint(process, "run", after=step)
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        self.assertIn("MAX_RESTARTS is 1", self.out())
+        self.assertEqual((self.facts("run")["restarts"], self.facts("run")["status"]), ("1", "85"))
+
+    def test_interrupted_and_again(self):
+        """Ctrl-C writes a checkpoint and does not restart; jobs/again goes on where it stood."""
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run")
+        step = self.wait_for_checkpoint(process, "run")
+        self.assertIn("is queued or running", self.command("again", "run", status=2))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        self.assertNotIn("start 2", self.out())
+        self.assertGreaterEqual(max(self.steps("run")), step)
+        # From another folder, with the words of then; but for a shorter training.
+        (self.folder / "job" ).mkdir()
+        said = self.command("again", "-n", "run")
+        self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit local train RECIPE=long.toml RUN_DIR=run\n")
+
+    def test_stop_and_again(self):
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2")
+        self.wait_for_checkpoint(process, "run")
+        self.assertIn("train stops", self.command("stop", "run"))
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        self.assertTrue((self.folder / "run" / "STOP").exists())
+        step = max(self.steps("run"))
+        self.assertIn("no job is queued or running", self.command("stop", "run"))
+        # `again` gives the same words from the folder of then, and its status is that of the run.
+        (self.folder / "long.toml").write_text(LONG.replace("1000000", "1"))
+        done = self.submit("run", command=ROOT / "jobs" / "again")
+        self.assertFalse((self.folder / "run" / "STOP").exists(), done.stderr)
+        self.assertEqual(done.returncode, 2, done.stdout)  # the program minds the other number of epochs
+        self.assertIn(f"newest checkpoint: step {step}", done.stdout)
+        self.assertEqual(self.facts("run")["status"], "2")
+
+    def test_stop_now(self):
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2")
+        self.wait_for_checkpoint(process, "run")
+        self.command("stop", "--now", "run")
+        self.assertNotEqual(process.wait(LIMIT_S), 0)
+        self.assertFalse((self.folder / "run" / "STOP").exists())
+        self.assertNotIn("start 2", self.out())
+
+    def test_time(self):
+        """TIME and SIGNAL as in Slurm: before the end the ranks are told to stop, and the job starts again."""
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "TIME=00:00:16", "SIGNAL=8", "PREFLIGHT=no")
+        self.wait_until(lambda: "start 2 on" in self.out(), process)
+        self.assertEqual(self.out().count("on request (SIGUSR1)"), 1, self.out())
+
+    def test_sweep(self):
+        (self.folder / "grid").write_text("seed=3\noptimizer.lr=1e30\nseed=5\n")
+        out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=sweep", status=93)
+        facts = (self.folder / "sweep" / "job").glob("local-*.txt")
+        self.assertIn("task 0 0\ntask 1 93\ntask 2 0\nstatus 93\n", next(facts).read_text())
+        self.assertTrue((self.folder / "sweep" / "trial-2" / "DONE").exists())
+        self.assertIn("trial 1: exit status 93", out)
+        # The same side by side, and the trials that are done stay so.
+        out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3",
+                         status=93)
+        self.assertEqual(self.hash("packed/trial-2"), self.hash("sweep/trial-2"))
+
+    def test_chain(self):
+        process = self.begin("chain", "RECIPE=long.toml", "RUN_DIR=run", "COUNT=2", "PREFLIGHT=no")
+        self.wait_for_checkpoint(process, "run")
+        process.send_signal(signal.SIGUSR1)
+        self.wait_until(lambda: "chain-2 at local" in self.out(), process)
+        self.wait_until(lambda: "continuing from" in self.out(), process)
+        self.command("stop", "run")
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+
+    def test_what_cannot_be(self):
+        values = ["train", "RECIPE=toy.toml", "RUN_DIR=run"]
+        self.assert_refused(["local", *values, "NODES=2"], "NODES=2", "1-1 nodes")
+        self.assert_refused(["local", *values, "AFTER=12"], "AFTER", "in place")
+        self.assert_refused(["--here", "local", *values], "--here")
+        for name in list(os.environ):
+            self.assertFalse(name.startswith("SLURM_"), "this test runs outside of Slurm")
+        self.assert_refused(["--here", "generic", *values], "no allocation")
+        for name in ("stop", "again"):
+            self.assertIn("no such folder", self.command(name, "nowhere", status=2))
+            self.assertIn("has no job/", self.command(name, "bin", status=2))
+
+    def test_again_reads_and_does_not_execute(self):
+        job = self.folder / "run" / "job"
+        job.mkdir(parents=True)
+        (job / "jobs.txt").write_text("now $(touch${IFS}x) train /tmp\nnow local-1; run\n\0\xff\n")
+        (job / "local-1.txt").write_text("pid 1\nhost $(touch x)\n")
+        self.assertIn("keeps no command", self.command("again", "run", status=2))
+        (job / "command-train.txt").write_text("folder $(touch x)\nword local\nword train\n")
+        self.assertIn("is gone", self.command("again", "run", status=2))
+        (job / "command-train.txt").write_text(f"folder {self.folder}\nword local\nword train\nword X=$(touch x)\n")
+        self.assertIn("unknown key 'X'", self.command("again", "run", status=2))
+        self.command("stop", "run")
+        self.assertFalse((self.folder / "x").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])
