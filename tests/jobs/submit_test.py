@@ -127,7 +127,7 @@ class SubmitTest(SubmitCase):
     def test_what_is_kept(self):
         done = self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run", "NODES=2")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for text in ("job 42:", "train-42.out", "touch", "scancel 42"):
+        for text in ("job 42:", "train-42.out", "jobs/stop", "scancel 42"):
             self.assertIn(text, done.stdout)
         job = self.folder / "run" / "job"
         self.assertEqual((self.folder / "sbatch-calls").read_text(),
