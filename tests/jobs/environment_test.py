@@ -90,7 +90,8 @@ class EnvironmentTest(SubmitCase):
     def test_account_of_the_environment(self):
         def account(*values):
             done = self.submit("-n", "frontier", *TRAIN[1:], *values, SBATCH_ACCOUNT="p7")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("submit:", done.stderr)
             return [line for line in done.stdout.splitlines() if "--account" in line]
         self.assertEqual(account(), ["#SBATCH --account=p7"])
         self.assertEqual(account("ACCOUNT=p8"), ["#SBATCH --account=p8"])

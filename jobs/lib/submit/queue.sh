@@ -72,7 +72,10 @@ job() {
   dependency="$(merged_dependency "$dependency")"
   text="$(render "$file")"
   case "$pass" in
-    check) job_id[$name]="$name" ;;
+    check)
+      add_cost
+      job_id[$name]="$name"
+      ;;
     print)
       [[ -z $dependency ]] || say "# sbatch --dependency=$dependency"
       say "$text"
