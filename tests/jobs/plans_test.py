@@ -4,7 +4,7 @@ import re
 import sys
 import unittest
 
-from submit_case import SubmitCase
+from submit_case import SUBMIT, SubmitCase
 
 PLANS = {
     "chain": ["RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3"],
@@ -51,6 +51,15 @@ class PlansTest(SubmitCase):
                              ["--dependency=" + own.format("afterany:8:11,afterok:7") for own in expected])
         for value in ("AFTER=soon", "AFTER=7,", "AFTER=afterok", "AFTER=7;8", "AFTER=7?8", "AFTER=singleton"):
             self.refuse_train("generic", [value], value, "afterany:4711")
+
+    def test_again_waits_for_nobody(self):
+        """What a run waited for then is over, and Slurm refuses ids that it has forgotten."""
+        done = self.submit("generic", "train", *PLANS["chain"][:2], "AFTER=7", "MAIL=ada@example.org")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        again = self.submit("--print", "run", command=SUBMIT.parent / "again")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("MAIL=ada@example.org", again.stdout)
+        self.assertNotIn("AFTER", again.stdout)
 
     def test_a_dependency_has_one_key(self):
         for template in ("train", "chain"):
