@@ -135,6 +135,31 @@ class TemplatesTest(cluster.JobTest):
         self.assertIn("finished", self.log("chain", "chain-3"))
         self.assertEqual(self.hash("chain"), toy.reference_hash(self.folder))
 
+    def test_options_of_every_job(self):
+        """Slurm has them, waits for a job of somebody else as well, and drops what waits for a lost one."""
+        toy.write_recipe(self.folder)
+        self.cluster.run("scontrol", "create", "reservation=course", "starttime=now", "duration=30", "users=root",
+                         "nodes=ALL", "flags=ignore_jobs")
+        self.addCleanup(self.cluster.run, "scontrol", "delete", "reservation=course", check=False)
+        short = ("RECIPE=toy.toml", "TIME=10", "SET=train.epochs=1")
+        before, lost = [self.job("generic", "train", *short, f"RUN_DIR={run}", "SBATCH=--hold", "RESERVATION=course")
+                        for run in ("before", "lost")]
+        ids = self.jobs("generic", "chain", *short, "RUN_DIR=after", "COUNT=2", f"AFTER={before}",
+                        "MAIL=ada@example.org", "COMMENT=figure 3, second try", "RESERVATION=course")
+        for job in ids:
+            facts = self.cluster.run("scontrol", "show", "job", job)
+            for text in ("MailUser=ada@example.org", "MailType=END,FAIL", "Comment=figure 3, second try",
+                         "Reservation=course", f"afterok:{before}"):
+                self.assertIn(text, facts)
+        dropped = self.job("generic", "train", *short, "RUN_DIR=dropped", f"AFTER={lost}")
+        self.cluster.run("scancel", lost)
+        self.assertEqual(self.cluster.wait(dropped)[0], "CANCELLED")
+        self.assertEqual(set(self.cluster.states(",".join(ids))), {"PENDING"})
+        self.cluster.run("scontrol", "release", before)
+        for job in ids:
+            self.complete(job, "after")
+        self.assertTrue((self.folder / "before" / "DONE").exists())
+
     def test_pipeline(self):
         ids = self.jobs("generic", "pipeline", f"RECIPE={RECIPES / 'mlp-mnist.toml'}", "RUN_DIR=pipe",
                         f"IDX_DIR={FASHION}", "DATA_DIR=pipe-data", "RANKS=2", "SET=train.epochs=1")
