@@ -7,7 +7,7 @@
 _quern_words() {
   case "$1" in
     "") echo "train evaluate predict shard checkpoint bench info preflight --version --help" ;;
-    "train") echo "--set --run-dir --resume --dry-run --help" ;;
+    "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --json --help" ;;
     "predict") echo "--images --out --help" ;;
     "shard") echo "--images --labels --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;

@@ -6,10 +6,12 @@
 #include "app/commands.hpp"
 #include "app/plan_text.hpp"
 #include "base/log.hpp"
+#include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
 #include "train/load_recipe.hpp"
+#include "train/recipe_check.hpp"
 #include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
@@ -23,6 +25,8 @@ struct TrainOptions {
   std::string run_dir;
   std::string resume = "auto";
   bool dry_run = false;
+  bool check_recipe = false;
+  int ranks = 1;  // that the recipe is checked for
 };
 
 PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
@@ -65,6 +69,19 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
   return code;
 }
 
+// What can be known before there are data, other ranks and a device.
+ExitCode check_only(const TrainOptions& options) {
+  const Recipe recipe = read_recipe(options.recipe, options.overrides);
+  const RecipeFacts facts = check_recipe(recipe, options.ranks);
+  if (!options.run_dir.empty()) {
+    check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
+  }
+  log::print("good: " + recipe.name + ", " + std::to_string(facts.parameters) + " parameters, " +
+             std::to_string(recipe.train.epochs) + " epochs, " + std::to_string(options.ranks) +
+             " ranks (the data were not looked at)");
+  return ExitCode::done;
+}
+
 }  // namespace
 
 Command add_train_command(CommandLine app) {
@@ -88,10 +105,20 @@ Command add_train_command(CommandLine app) {
                   "a folder that holds a run; FILE: start a new run from this checkpoint")
       .type_name("auto|never|FILE")
       .show_default();
-  command.add_flag(
+  Option dry_run = command.add_flag(
       "--dry-run", options->dry_run,
       "Print the resolved recipe and the plan (ranks, blocks, steps, memory) and stop");
+  command
+      .add_flag("--check-recipe", options->check_recipe,
+                "Check the recipe and its settings, and that the run folder does not hold another "
+                "run, and stop: without data, launcher or device")
+      .excludes(dry_run);
+  command.add_option("--ranks", options->ranks, "With --check-recipe: for so many ranks")
+      .in_range(1, 1 << 20)
+      .type_name("N")
+      .show_default();
   return {command, [options] {
+            if (options->check_recipe) return check_only(*options);
             if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
             return run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },

@@ -10,6 +10,7 @@
 #include "layers/layout.hpp"
 #include "linalg/products_choice.hpp"
 #include "tensor/kernel_choice.hpp"
+#include "train/recipe_check.hpp"
 
 namespace quern {
 
@@ -38,12 +39,7 @@ Model::Model(const Recipe& recipe)
   network_.use_precision(precision);
   const bool any_order = recipe.train.determinism == Determinism::fast;
   if (const auto products = choose_products(precision, any_order)) network_.use_products(products);
-  if (target_type_ == TargetType::input &&
-      network_.output_shape().units() != network_.input_shape().units()) {
-    throw InputError(
-        "data.target = \"input\": the network puts out " + to_string(network_.output_shape()) +
-        ", expected as many values as its input " + to_string(network_.input_shape()) + " has");
-  }
+  check_target(recipe, network_);
 }
 
 void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {

@@ -15,19 +15,8 @@ namespace {
 
 void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
                          std::int64_t their_batch, const std::string& where) {
-  const Recipe theirs = parse_recipe(their_text, where);
-  const auto difference = first_difference(ours.recipe, ours.batches.full_batch, theirs,
-                                           full_batch_of(their_batch, ours.batches.num_samples));
-  if (!difference) return;
-  if (difference->key == "data.global_batch" && ours.recipe.data.batch_per_rank > 0) {
-    throw InputError(
-        where + " is of a run with a global batch of " + difference->theirs +
-        ", but data.batch_per_rank makes " + difference->ours +
-        " now: start as many ranks as then, or give --set data.global_batch=" + difference->theirs);
-  }
-  throw InputError(where + " is of another recipe: " + difference->key + " is " +
-                   difference->theirs + " there, and " + difference->ours +
-                   " now (take another --run-dir, or the old value)");
+  refuse_other_recipe(ours.recipe, ours.batches.full_batch, parse_recipe(their_text, where),
+                      full_batch_of(their_batch, ours.batches.num_samples), where);
 }
 
 // The next start would go on from those, which may be of another past.
@@ -43,6 +32,26 @@ void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
 
 }  // namespace
 
+void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
+                         const std::string& where) {
+  const auto difference = first_difference(ours, our_batch, theirs, their_batch);
+  if (!difference) return;
+  if (difference->key == "data.global_batch" && ours.data.batch_per_rank > 0) {
+    throw InputError(
+        where + " is of a run with a global batch of " + difference->theirs +
+        ", but data.batch_per_rank makes " + difference->ours +
+        " now: start as many ranks as then, or give --set data.global_batch=" + difference->theirs);
+  }
+  throw InputError(where + " is of another recipe: " + difference->key + " is " +
+                   difference->theirs + " there, and " + difference->ours +
+                   " now (take another --run-dir, or the old value)");
+}
+
+void refuse_earlier_run(const RunFolder& folder) {
+  throw InputError("the run folder '" + folder.path().string() +
+                   "' holds a run already (expected a new folder with --resume never)");
+}
+
 std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                                                     const RunFolder& folder,
                                                     const RunIdentity& run) {
@@ -52,10 +61,7 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
   }
   std::optional<LoadedCheckpoint> start;
   if (resume == "never") {
-    if (!folder.recipe_text().empty()) {
-      throw InputError("the run folder '" + folder.path().string() +
-                       "' holds a run already (expected a new folder with --resume never)");
-    }
+    if (!folder.recipe_text().empty()) refuse_earlier_run(folder);
     return start;
   }
   if (resume == "auto") {

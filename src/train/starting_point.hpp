@@ -26,4 +26,11 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                                                     const RunFolder& folder,
                                                     const RunIdentity& run);
 
+/// A start with --resume never in a folder that holds a run. InputError.
+[[noreturn]] void refuse_earlier_run(const RunFolder& folder);
+
+/// InputError when a run with `theirs`, told in `where`, cannot go on with `ours`.
+void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
+                         const std::string& where);
+
 }  // namespace quern

@@ -7,9 +7,8 @@
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
-#include "comm/session.hpp"
-#include "device/tensor_cores.hpp"
 #include "runtime/devices.hpp"
+#include "train/recipe_check.hpp"
 #include "train/starting_point.hpp"
 
 namespace quern {
@@ -22,30 +21,7 @@ void check_sizes(const BatchRule& batches, int num_ranks) {
                      std::to_string(batches.num_samples) +
                      " training samples: expected at least one sample per rank");
   }
-  if (num_ranks > batches.full_batch) {
-    throw InputError(std::to_string(num_ranks) + " ranks for a global batch of " +
-                     std::to_string(batches.full_batch) +
-                     " samples: expected at least one sample per rank (raise data.global_batch or "
-                     "take fewer ranks)");
-  }
-}
-
-void check_backend(const Recipe& recipe, int num_ranks) {
-  if (recipe.parallel.backend == CommBackend::serial && num_ranks > 1) {
-    throw InputError("parallel.backend = \"serial\", but " + std::to_string(num_ranks) +
-                     " ranks were started (expected one, or backend = \"auto\")");
-  }
-  if (recipe.parallel.backend == CommBackend::mpi && !built_with_mpi()) {
-    throw InputError("parallel.backend = \"mpi\", but this quern was built without MPI");
-  }
-}
-
-void check_precision(const Recipe& recipe) {
-  if (recipe.train.precision == Precision::fp32 || kTensorCores) return;
-  throw InputError(std::string("train.precision = ") +
-                   (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
-                   " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
-                   "processors (expected \"fp32\")");
+  check_batch_for_ranks(batches.full_batch, num_ranks);
 }
 
 void check_source(const Recipe& recipe, const RunOptions& options) {
@@ -112,8 +88,7 @@ void TrainingRun::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
   check_sizes(batches_, comm_.size());
-  check_backend(recipe_, comm_.size());
-  check_precision(recipe_);
+  check_program(recipe_, comm_.size());
 }
 
 void TrainingRun::check_same_samples() const {

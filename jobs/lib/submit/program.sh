@@ -20,11 +20,10 @@ find_quern() {
   command -v quern || echo quern
 }
 
-# run_program ARGUMENT...: as in the job, which loads the site's modules before.
-run_program() {
-  # shellcheck disable=SC2016  # for that shell
-  cleanly bash -c "${value[SETUP]:-:}"$'\n'"$(<"$jobs_folder/lib/job/program.sh")"$'\n''let_start "$1"; "$@"' \
-    setup "${value[QUERN]}" "$@"
+# run_with_program COMMANDS: in a shell as that of the job, which loads the site's modules before; the program is $0.
+run_with_program() {
+  local parts=("${value[SETUP]:-:}" "$(<"$jobs_folder/lib/job/program.sh")" "let_start \"\$0\"" "$1")
+  cleanly bash -c "$(printf '%s\n' "${parts[@]}")" "${value[QUERN]}"
 }
 
 # A program for devices may not start where there are none, such as here.
@@ -34,7 +33,7 @@ resolve_program() {
   [[ $pass != test ]] || return 0
   [[ $asked_for != "${value[QUERN]} ${value[SETUP]}" ]] || return 0
   asked_for="${value[QUERN]} ${value[SETUP]}"
-  if said="$(run_program --version 2>&1)"; then
+  if said="$(run_with_program "\"\$0\" --version" 2>&1)"; then
     quern_version="$(tail -n 1 <<<"$said")"
   elif [[ $mode == submit && ! -e ${value[QUERN]} ]]; then
     fail "there is no program: $(tail -n 1 <<<"$said") (build it with scripts/setup and cmake --preset release, or name \

@@ -48,6 +48,7 @@ resolve() {
   fi
   check_resume
   resolve_program
+  check_recipe
 }
 
 check_resume() {

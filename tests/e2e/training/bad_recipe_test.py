@@ -5,11 +5,13 @@ from refusal import RefusalTest
 
 
 class BadRecipeTest(RefusalTest):
-    def refused_recipe(self, old, new, *parts, ranks=(0, 2)):
+    def refused_recipe(self, old, new, *parts, ranks=(0, 2), needs_data=False):
         text = (self.folder / "mlp.toml").read_text()
         self.assertIn(old, text)
         self.write_recipe("bad", text.replace(old, new))
         self.refused(["train", "bad.toml", "--run-dir", "run"], *parts, ranks=ranks)
+        if not needs_data:
+            self.refused(["train", "bad.toml", "--run-dir", "run", "--check-recipe"], *parts, ranks=(0,))
 
     def test_missing(self):
         self.refused(["train", "absent.toml"], "absent.toml")
@@ -26,6 +28,25 @@ class BadRecipeTest(RefusalTest):
 
     def test_misspelt_setting(self):
         self.refused(["train", "mlp.toml", "--set", "optimizer.lrr=1"], "optimizer.lr", "--set")
+
+    def test_checked_without_data_and_device(self):
+        """What can be known before there are data, and on a node without the devices that the program is for."""
+        check = ["train", "mlp.toml", "--check-recipe"]
+        env = {"KOKKOS_NUM_THREADS": "none"}  # Kokkos, if it started, would refuse that
+        before = training.tree(self.folder)
+        done = self.quern(*check, "--set", "data.train=none", "--run-dir", "run", "--ranks", "49", env=env)
+        self.assertEqual((done.code, done.err), (0, ""), done)
+        self.assertRegex(done.out, r"^good: .* 49 ranks")
+        self.assertEqual(training.tree(self.folder), before)
+        self.refused([*check, "--ranks", "50"], "50 ranks", "49 samples", ranks=(0,))
+        self.refused([*check, "--ranks", "2", "--set", "parallel.backend=serial"], "parallel.backend", ranks=(0,))
+        self.refused([*check, "--set", "data.source=program"], "data.source", ranks=(0,))
+        self.refused([*check, "--set", "loss.type=mse", "--set", "data.target=input"], "data.target", ranks=(0,))
+        self.train("mlp", "run", "train.epochs=1")
+        done = self.quern(*check, "--run-dir", "run", "--set", "train.epochs=9")
+        self.assertEqual((done.code, done.err), (0, ""), done)
+        self.refused([*check, "--run-dir", "run", "--set", "optimizer.lr=0.5"], "run/recipe.toml", "optimizer.lr", ranks=(0,))
+        self.refused([*check, "--run-dir", "run", "--resume", "never"], "holds a run", ranks=(0,))
 
     def test_mistyped_value(self):
         self.refused_recipe("epochs = 3", 'epochs = "three"', "bad.toml", "22", "train.epochs",
@@ -68,7 +89,7 @@ class BadRecipeTest(RefusalTest):
         self.refused(["train", "bad.toml"], "[9]", "10 classes")
 
     def test_network_for_other_pictures(self):
-        self.refused_recipe("[1, 12, 12]", "[3, 8, 12]", "[3, 8, 12]", "[1, 12, 12]")
+        self.refused_recipe("[1, 12, 12]", "[3, 8, 12]", "[3, 8, 12]", "[1, 12, 12]", needs_data=True)
 
     def test_auto_encoder_of_another_size(self):
         self.write_recipe("bad", training.RECIPE.replace('"cross_entropy"', '"mse"').replace(

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/recipe_check.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/session.hpp"
+#include "config/read_recipe.hpp"
+#include "device/tensor_cores.hpp"
+#include "loss/loss.hpp"
+#include "train/starting_point.hpp"
+
+namespace quern {
+
+namespace {
+
+void check_backend(const Recipe& recipe, int num_ranks) {
+  if (recipe.parallel.backend == CommBackend::serial && num_ranks > 1) {
+    throw InputError("parallel.backend = \"serial\", but " + std::to_string(num_ranks) +
+                     " ranks were started (expected one, or backend = \"auto\")");
+  }
+  if (recipe.parallel.backend == CommBackend::mpi && !built_with_mpi()) {
+    throw InputError("parallel.backend = \"mpi\", but this quern was built without MPI");
+  }
+}
+
+void check_precision(const Recipe& recipe) {
+  if (recipe.train.precision == Precision::fp32 || kTensorCores) return;
+  throw InputError(std::string("train.precision = ") +
+                   (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
+                   " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
+                   "processors (expected \"fp32\")");
+}
+
+}  // namespace
+
+void check_program(const Recipe& recipe, int num_ranks) {
+  check_backend(recipe, num_ranks);
+  check_precision(recipe);
+}
+
+void check_batch_for_ranks(int batch, int num_ranks) {
+  if (num_ranks <= batch) return;
+  throw InputError(std::to_string(num_ranks) + " ranks for a global batch of " +
+                   std::to_string(batch) +
+                   " samples: expected at least one sample per rank (raise data.global_batch or "
+                   "take fewer ranks)");
+}
+
+void check_target(const Recipe& recipe, const Network& network) {
+  if (recipe.data.target != TargetType::input ||
+      network.output_shape().units() == network.input_shape().units()) {
+    return;
+  }
+  throw InputError("data.target = \"input\": the network puts out " +
+                   to_string(network.output_shape()) + ", expected as many values as its input " +
+                   to_string(network.input_shape()) + " has");
+}
+
+RecipeFacts check_recipe(const Recipe& recipe, int num_ranks) {
+  if (recipe.data.source == DataSource::program) {
+    throw InputError(
+        "data.source = \"program\" is for C++ programs that hand over samples of their own "
+        "(expected \"shards\" or \"random\")");
+  }
+  const Network network(recipe.network);
+  make_loss(recipe.loss, network.output_shape());
+  check_target(recipe, network);
+  check_program(recipe, num_ranks);
+  check_batch_for_ranks(recipe.global_batch(num_ranks), num_ranks);
+  return {network.table().num_parameters(), network.training_macs()};
+}
+
+void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& folder,
+                       const std::string& resume) {
+  const std::string text = folder.recipe_text();
+  if (text.empty()) return;
+  if (resume == "never") refuse_earlier_run(folder);
+  const std::string where = folder.recipe_file().string();
+  const Recipe theirs = parse_recipe(text, where);
+  const int batch = recipe.global_batch(num_ranks);
+  // With a batch for each rank nobody knows here on how many it was started.
+  const int their_batch = theirs.data.batch_per_rank > 0 ? batch : theirs.global_batch(num_ranks);
+  refuse_other_recipe(recipe, batch, theirs, their_batch, where);
+}
+
+}  // namespace quern

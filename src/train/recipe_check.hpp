@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recipe must fulfil whatever its data are. Nothing here starts Kokkos, a launcher or a
+// device: a job's recipe is checked on a login node.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "network/network.hpp"
+#include "spec/recipe.hpp"
+#include "train/run_folder.hpp"
+
+namespace quern {
+
+struct RecipeFacts {
+  std::int64_t parameters = 0;
+  std::int64_t training_macs = 0;  ///< of one sample
+};
+
+/// All of the below. InputError.
+RecipeFacts check_recipe(const Recipe& recipe, int num_ranks);
+
+/// Can the program train it on so many ranks: backend and precision?
+void check_program(const Recipe& recipe, int num_ranks);
+
+/// Is there a sample for each rank?
+void check_batch_for_ranks(int batch, int num_ranks);
+
+/// Does the network put out what the loss compares with?
+void check_target(const Recipe& recipe, const Network& network);
+
+/// Does the run that `folder` may hold go on with `recipe`, as far as its recipe.toml tells?
+/// `resume` as in RunOptions. InputError.
+void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& folder,
+                       const std::string& resume);
+
+}  // namespace quern

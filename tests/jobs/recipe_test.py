@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mistake in the recipe or in a setting is told at submit, and not by a job that has waited. Called as
+`recipe_test.py .../bin/quern`."""
+import sys
+import unittest
+
+from submit_case import SubmitCase
+
+TRAIN = ["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run"]
+
+
+class RecipeTest(SubmitCase):
+    def test_settings(self):
+        """The data need not be there yet: neither do those of the recipe exist here."""
+        self.assertEqual(self.submit("-n", *TRAIN, "SET=optimizer.lr=0.5").stderr, "")
+        self.assert_refused([*TRAIN, "SET=optimizer.lr=0.5", "SET=optimizer.lrr=2"], "optimizer.lrr", "did you mean 'lr'")
+        plan = ["generic", "pipeline", *TRAIN[2:], "IDX_DIR=.", "DATA_DIR=data"]
+        self.assertEqual(self.submit("-n", *plan).stderr, "")
+        self.assert_refused([*plan, "SET=data.shufle=true"], "data.shufle")
+        self.assert_refused(["generic", "chain", *TRAIN[2:], "SET=seed=-1"], "seed")
+
+    def test_recipe(self):
+        text = (self.folder / "mlp.toml").read_text()
+        (self.folder / "mlp.toml").write_text(text.replace("epochs =", "epoch ="))
+        self.assert_refused(TRAIN, "mlp.toml", "train.epoch")
+
+    def test_ranks(self):
+        self.assert_refused([*TRAIN, "NODES=3", "RANKS=2", "SET=data.batch_per_rank=9000000"], "data")
+        self.assert_refused([*TRAIN, "NODES=3", "RANKS=2", "SET=data.global_batch=5"], "6 ranks for a global batch of 5")
+        scaling = ["generic", "scaling", *TRAIN[2:], "NODE_LIST=2,8", "BATCH=7"]
+        self.assert_refused(scaling, "8 ranks for a global batch of 7")
+        self.assertEqual(self.submit("-n", *scaling, "MODE=weak").stderr, "")
+
+    def test_every_trial_of_a_sweep(self):
+        sweep = ["generic", "sweep", *TRAIN[2:], "GRID=grid"]
+        self.assertEqual(self.submit("-n", *sweep).stderr, "")
+        (self.folder / "grid").write_text("optimizer.lr=1e-3\n\noptimizer.lr=2 seed=3\noptimizer.lrr=1\n")
+        self.assert_refused(sweep, "trial 2 of", "grid (optimizer.lrr=1)", "optimizer.lrr")
+
+    def test_another_run_in_the_folder(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "recipe.toml").write_text((self.folder / "mlp.toml").read_text())
+        self.assertEqual(self.submit("-n", *TRAIN, "SET=train.epochs=9").stderr, "")
+        self.assert_refused([*TRAIN, "SET=optimizer.lr=0.5"], "run/recipe.toml", "optimizer.lr")
+        self.assert_refused([*TRAIN, "RESUME=never"], "holds a run")
+
+    def test_a_program_that_does_not_know_the_question(self):
+        program = self.folder / "quern"
+        program.write_text("#!/bin/sh\n[ $1 = --version ] && echo quern 0 && exit\n"
+                           "echo 'quern: error: there is no option --check-recipe' >&2\nexit 2\n")
+        program.chmod(0o755)
+        done = self.submit("-n", *TRAIN, "QUERN=quern")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("the recipe is not checked"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])
