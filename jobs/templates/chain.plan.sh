@@ -4,10 +4,11 @@
 # where the one before it stopped, and ends at once when the run is finished.
 #: COUNT  count 5 jobs
 #: include train.sbatch
+#: without REQUEUE MAX_RESTARTS RETRIES
 
 plan() {
   local i given=() name
-  pass_on_all_but COUNT REQUEUE JOB_NAME
+  pass_on_all_but COUNT JOB_NAME
   # The name is what makes a chain: two runs must not share it.
   name="${value[JOB_NAME]:-$(basename "${value[RUN_DIR]}")-$(absolute "${value[RUN_DIR]}" | cksum | cut -d' ' -f1)}"
   local count="${value[COUNT]}" after=singleton

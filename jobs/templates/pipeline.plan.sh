@@ -28,7 +28,7 @@ plan() {
   pass_as TIME PREPARE_TIME
   pass_as GPU PREPARE_GPU
   prepare_keys=("${given[@]}" "$(name_in_plan "$name" prepare-data)")
-  pass_on "${kForEveryJob[@]}" "${shape[@]}" RECIPE RUN_DIR SET TIME SIGNAL MAX_RESTARTS REQUEUE RESUME PREFLIGHT
+  pass_on_all_but IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS PYTHON PREPARE_TIME PREPARE_GPU EVALUATE_TIME REPORT_TIME JOB_NAME
   train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test" "$(name_in_plan "$name" train)")
   pass_on "${kForEveryJob[@]}" "${shape[@]}" RUN_DIR
   pass_as TIME EVALUATE_TIME

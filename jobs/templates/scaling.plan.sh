@@ -4,11 +4,12 @@
 # and a report when all have ended, however they ended.
 #: NODE_LIST counts 1,2,4 the node counts
 #: include scaling-point.sbatch
+#: without NODES
 #: PYTHON    word   - a Python with matplotlib, for the report
 
 plan() {
   local given=() point report nodes study ids="" name="${value[JOB_NAME]}"
-  pass_on_all_but NODE_LIST PYTHON NODES JOB_NAME
+  pass_on_all_but NODE_LIST PYTHON JOB_NAME
   point=("${given[@]}")
   pass_on "${kForEveryJob[@]}" RUN_DIR PYTHON
   report=("${given[@]}" "NODE_LIST=${value[NODE_LIST]}")

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs/submit hands on to the jobs of a plan. Called as `plans_test.py .../bin/quern`."""
 import re
+import shutil
 import sys
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
-from submit_case import SUBMIT, SubmitCase
+from submit_case import PROGRAM, SUBMIT, SubmitCase
 
 PLANS = {
     "chain": ["RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3"],
@@ -69,6 +71,31 @@ class PlansTest(SubmitCase):
     def test_comment(self):
         for sign in "\"'\\`$#":
             self.refuse_train("generic", [f"COMMENT=a{sign}b"], "COMMENT")
+
+    def test_no_key_is_dropped(self):
+        """Every key that a plan takes changes a job of it; what it decides itself is no key of it."""
+        for name in ("other", "other/checkpoints"):
+            (self.folder / name).mkdir()
+        shutil.copy(self.folder / "mlp.toml", self.folder / "other.toml")
+        shutil.copy(PROGRAM, self.folder / "quern")
+        other = {"RECIPE": "other.toml", "QUERN": "./quern", "RUN_DIR": "other", "IDX_DIR": "other", "CHECKSUMS": "grid",
+                 "SET": "seed=7", "SBATCH": "--nice=7", "MEM": "7G", "COUNT": "2", "REQUEUE": "no", "RESUME": "never",
+                 "PREFLIGHT": "no", "MODE": "weak", "NODE_LIST": "1,3", "PREPARE_GPU": "yes"}
+        small = {"chain": [*PLANS["chain"][:2], "COUNT=1"], "scaling": [*PLANS["scaling"], "NODE_LIST=1"]}
+        for template, values in (PLANS | small).items():
+            def jobs(key="", value="", template=template, values=values):
+                given = [each for each in values if not key or not each.startswith(f"{key}=")]
+                text = self.filled("leonardo-booster", template, "ACCOUNT=p", *given, *([f"{key}={value}"] if key else []))
+                return [line for line in text.splitlines() if not line.startswith(("# Filled by", "# at "))]
+            plain = jobs()
+            listed = self.submit("--keys", "leonardo-booster", template).stdout
+            keys = set(re.findall(r"^[A-Z_]+(?= )", listed, re.MULTILINE)) - {"ACCOUNT", "PARTITION", "QOS"}
+            self.assertGreater(len(keys), 15)
+            with ThreadPoolExecutor(4) as pool:
+                texts = list(pool.map(lambda key: jobs(key, other.get(key, "33" if key.endswith("TIME") else "3")), keys))
+            self.assertEqual([key for key, text in zip(keys, texts) if text == plain], [], template)
+        self.assert_refused(["generic", "scaling", *PLANS["scaling"], "NODES=2"], "unknown key 'NODES'", "NODE_LIST")
+        self.assert_refused(["generic", "chain", *PLANS["chain"], "REQUEUE=yes"], "unknown key 'REQUEUE'")
 
     def test_job_names(self):
         self.assertEqual(self.names("pipeline", "JOB_NAME=paper"),

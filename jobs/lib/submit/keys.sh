@@ -4,6 +4,7 @@
 #
 #   #: KEY type default description       default: ! required, - empty, + may be given repeatedly, !+ both
 #   #: include FILE                       of jobs/keys or jobs/templates
+#   #: without KEY...                     of those: what the plan itself decides
 #   #: home KEY                           the folder that keeps job/ and log/
 #   #: kind serial                        one process; without this line: ranks on nodes
 
@@ -29,6 +30,7 @@ add_keys() {
           add_keys "$jobs_folder/templates/$type"
         fi
         ;;
+      without) drop_keys "$type" "$default" "$text" ;;
       home) home_key="$type" ;;
       kind) job_kind="$type" ;;
       *)
@@ -39,6 +41,14 @@ add_keys() {
         ;;
     esac
   done <"$file"
+}
+
+drop_keys() {
+  local key left=()
+  for key in "${key_order[@]}"; do
+    if [[ " $* " == *" $key "* ]]; then unset "key_type[$key]"; else left+=("$key"); fi
+  done
+  key_order=("${left[@]}")
 }
 
 known_keys() { printf '%s\n' "${key_order[*]}"; }
