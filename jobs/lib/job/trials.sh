@@ -52,12 +52,12 @@ stop_of_sweep="the sweep was asked to stop"
 # tasks that wait leave the queue. $@: the folders of the trials that run.
 watch_for_stop() {
   local folder
-  until [[ -e $sweep_dir/STOP ]]; do sleep 3; done
+  until [[ -e $sweep_dir/STOP ]]; do sleep 3 >/dev/null 2>&1; done # it may outlive this script, and must not hold its log
   say "asked to stop: $sweep_dir/STOP is there"
   for folder in "$@"; do
     [[ -e $folder/STOP || -e $folder/DONE ]] || printf '%s\n' "$stop_of_sweep" >"$folder/STOP"
   done
-  [[ -z ${SLURM_ARRAY_JOB_ID:-} ]] || scancel --state=PENDING "$SLURM_ARRAY_JOB_ID"
+  [[ ${SLURM_ARRAY_JOB_ID:-} != [0-9]* ]] || scancel --state=PENDING "$SLURM_ARRAY_JOB_ID"
 }
 
 # The marks that watch_for_stop made; a user's own STOP of a trial stays.
