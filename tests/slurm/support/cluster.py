@@ -20,7 +20,9 @@ PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
 PRELOAD = sys.argv[2] if len(sys.argv) > 2 else ""  # tests/support/preload.cpp
 DAEMONS = ("slurmctld", "slurmd", "munged")
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"}
-LAUNCHER_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "SBATCH_", "SRUN_", "OMP_", "QUERN")
+# Of a job that the tests run in. jobs/submit sees to these by itself, and is started with them.
+LAUNCHER_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "SBATCH_", "SRUN_")
+OWN_VARIABLES = ("OMP_", "QUERN")
 
 
 def short_folder(prefix):
@@ -39,8 +41,8 @@ class Cluster:
 
     def __init__(self, **settings):
         self.folder = short_folder("qc-")
-        self.env = {name: text for name, text in os.environ.items()
-                    if not name.startswith(LAUNCHER_VARIABLES)}
+        users = {name: text for name, text in os.environ.items() if not name.startswith(OWN_VARIABLES)}
+        self.env = {name: text for name, text in users.items() if not name.startswith(LAUNCHER_VARIABLES)}
         self.env |= {f"CLUSTER_{name}": str(text) for name, text in settings.items()}
         self.env |= {"CLUSTER_DIR": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
                      "XDG_CONFIG_HOME": str(self.folder),  # nobody's own defaults
@@ -50,6 +52,7 @@ class Cluster:
         self.env["SLURM_PMIX_FENCE"] = "ring"
         # What ends without stopping its cluster (a timeout of ctest) must not leave daemons behind.
         self.env["CLUSTER_OWNER"] = str(os.getpid())
+        self.users_env = users | self.env
         try:
             self.control("start", timeout_s=300)
         except BaseException:
@@ -68,7 +71,8 @@ class Cluster:
 
     def run(self, *command, cwd=None, check=True, env=None):
         """A command with this cluster's Slurm; its standard output, or the whole outcome."""
-        env = self.env | {name: str(text) for name, text in (env or {}).items()}
+        env = (self.users_env if command[0] == SUBMIT else self.env) | {
+            name: str(text) for name, text in (env or {}).items()}
         done = subprocess.run([str(part) for part in command], env=env, cwd=cwd,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
                               check=False)
@@ -119,9 +123,13 @@ class JobTest(unittest.TestCase):
         cls.folder = short_folder("qj-")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
 
-    def submit(self, *args, check=True, cwd=None):
-        env = {"LD_PRELOAD": PRELOAD, "QUERN_TEST_SYNC_MS": self.SYNC_MS} if PRELOAD else {}
-        done = self.cluster.run(SUBMIT, *args, cwd=cwd or self.folder, check=False, env=env)
+    def slow_down(self):
+        """Variables for jobs that are to be met alive."""
+        return {"LD_PRELOAD": PRELOAD, "QUERN_TEST_SYNC_MS": self.SYNC_MS} if PRELOAD else {}
+
+    def submit(self, *args, check=True, cwd=None, env=None):
+        done = self.cluster.run(SUBMIT, *args, cwd=cwd or self.folder, check=False,
+                                env=self.slow_down() | (env or {}))
         if check:
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done
