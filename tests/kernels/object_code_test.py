@@ -23,8 +23,8 @@ LEVELS = []
 
 # A loop of the kernels has dozens of multiply-adds a step; loops with fewer are elementwise.
 FEWEST_MULTIPLY_ADDS = 4
-# One spilt register among many sums costs nothing that can be measured.
-MOST_STORES_PER_MULTIPLY_ADD = 0.25
+# A sum in memory is stored at every multiply-add. A few spilt registers cost next to nothing.
+MOST_STORES_PER_MULTIPLY_ADD = 0.5
 
 ROOMS = ("linalg", "layers")
 # These move values and add none up.
@@ -176,7 +176,7 @@ class ObjectCode(unittest.TestCase):
         self.assertGreater(count, 20)
 
     def test_named_levels_keep_sums_in_registers(self):
-        jobs = [(level, command) for level in LEVELS[os.uname().machine] for command in commands().values()]
+        jobs = [(level, command) for level in LEVELS for command in commands().values()]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(lambda job: compile_for(*job, self.folder), jobs))
         self.assertGreater(sum(self.check(path) for path in objects), 40)

@@ -77,6 +77,7 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
       }
     }
   }
+  QUERN_UNROLL
   for (int c = 0; c < C; ++c) {
     const Vector b = broadcast(bias[o + c]);
     for (int t = 0; t < T; ++t) {

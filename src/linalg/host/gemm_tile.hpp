@@ -22,12 +22,13 @@ struct Steps {
 template <std::int64_t N>
 using Known = std::integral_constant<std::int64_t, N>;
 
-/// R x (16 V) accumulators.
+/// R x (16 V) accumulators. All of it is inlined: a tile whose address is passed on lies in memory,
+/// and every multiply-add stores its sum.
 template <int R, int V>
 struct Tile {
   Vector sum[R][V];
 
-  void clear() {
+  [[gnu::always_inline]] void clear() {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) sum[r][v] = Vector{};
     }
@@ -54,21 +55,21 @@ struct Tile {
   }
 
   /// Adds bias[:] to every row.
-  void add_to_rows(const float* bias) {
+  [[gnu::always_inline]] void add_to_rows(const float* bias) {
     for (int v = 0; v < V; ++v) {
       const Vector b = load(bias + kWidth * v);
       for (int r = 0; r < R; ++r) sum[r][v] += b;
     }
   }
 
-  void apply_relu() {
+  [[gnu::always_inline]] void apply_relu() {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) sum[r][v] = relu(sum[r][v]);
     }
   }
 
   /// Zero where mask[r, :] is not above 0. Reads whole vectors.
-  void apply_relu_backward(const float* mask, Steps step) {
+  [[gnu::always_inline]] void apply_relu_backward(const float* mask, Steps step) {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
         sum[r][v] = relu_backward(load(mask + r * step.row + v * step.vector), sum[r][v]);
@@ -87,27 +88,27 @@ struct Tile {
 
   /// Writes the tile to kFloats floats. Not an assignment between Tiles, which compilers make a
   /// call of memcpy: it costs a seventh of a weight gradient's time.
-  void save(float* saved) const {
+  [[gnu::always_inline]] void save(float* saved) const {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) store(saved + kWidth * (r * V + v), sum[r][v]);
     }
   }
 
-  void restore(const float* saved) {
+  [[gnu::always_inline]] void restore(const float* saved) {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) sum[r][v] = load(saved + kWidth * (r * V + v));
     }
   }
 
   /// this = left + this, the order of the summation tree.
-  void add_left(const float* saved_left) {
+  [[gnu::always_inline]] void add_left(const float* saved_left) {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) sum[r][v] = load(saved_left + kWidth * (r * V + v)) + sum[r][v];
     }
   }
 
   /// Writes `columns` (at most 16 V) columns of each row.
-  void store_to(float* c, Steps step, int columns) const {
+  [[gnu::always_inline]] void store_to(float* c, Steps step, int columns) const {
     for (int r = 0; r < R; ++r) {
       for (int v = 0; v < V; ++v) {
         const int left = columns - kWidth * v;

@@ -18,6 +18,14 @@
 #include <arm_neon.h>
 #endif
 
+/// Before a loop over registers by numbers that the compiler knows: written out, or the registers
+/// lie in memory. GCC does so by itself.
+#if defined(__clang__)
+#define QUERN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define QUERN_UNROLL
+#endif
+
 namespace quern::simd {
 
 #if defined(__AVX512F__)
