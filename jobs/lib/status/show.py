@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for people: a few lines for each run, a table for a sweep."""
+
+import collections
+import re
+import time
+
+from . import files
+
+UNKNOWN = (None, "", "N/A", "Unknown", "INVALID")
+
+
+def duration(seconds):
+    seconds = int(round(seconds))
+    days, seconds = divmod(seconds, 86400)
+    text = "{}:{:02d}:{:02d}".format(seconds // 3600, seconds // 60 % 60, seconds % 60)
+    return "{} d {}".format(days, text) if days else text
+
+
+def figure(value, percent=False):
+    if value is None:
+        return "-"
+    return "{:.2f} %".format(100 * value) if percent else "{:.4g}".format(value)
+
+
+def table(header, rows):
+    """Columns of text; the last one is not filled up."""
+    widths = [max(len(row[i]) for row in [header] + rows) for i in range(len(header))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [header] + rows]
+
+
+def text_of(run, lines):
+    said = ["{}: {}{}".format(files.printable(run.folder), run.state, summary(run))]
+    if run.problem:
+        said.append("  " + files.printable(run.problem))
+    for job, tasks in run.jobs:
+        said.append("  " + job_line(run, job, tasks))
+    if run.training and run.training.exists:
+        said += ["  " + line for line in training_lines(run)]
+    if run.trials is not None:
+        said += ["  " + line for line in trial_lines(run)]
+    if run.points:
+        rows = [[str(point["nodes"]), point["job"], point["state"] or "-", "yes" if point["measured"] else "no"]
+                for point in run.points]
+        said += ["  " + line for line in table(["nodes", "job", "state", "measured"], rows)]
+    evaluation = run.evaluation()
+    if evaluation:
+        said.append("  evaluated: loss {}, accuracy {}".format(figure(evaluation["loss"]),
+                                                              figure(evaluation["accuracy"], True)))
+    if run.report():
+        said.append("  report {}".format(files.printable(run.report())))
+    log = run.log()
+    if log:
+        said.append("  log {}".format(files.printable(log)))
+        said += ["    | " + line for line in files.last_lines(log, lines)]
+    return said
+
+
+def summary(run):
+    training = run.training
+    if run.trials is not None:
+        done = sum(trial["state"] == "done" for trial in run.trials)
+        return ", {} of {} trials done".format(done, len(run.trials))
+    if run.points:
+        return ", {} of {} points measured".format(sum(point["measured"] for point in run.points), len(run.points))
+    if training and training.gave_up and not training.done:
+        return " ({})".format(training.gave_up)
+    if training and training.stop and not training.done:
+        return " (STOP is there; jobs/again removes it and goes on)"
+    return ""
+
+
+def job_line(run, job, tasks):
+    text = "job {}  {}  ".format(job.id, job.name)
+    if not tasks:
+        return text + "no longer known to Slurm" if not run.problem else text + "?"
+    task = tasks[0]
+    if len(tasks) > 1 and job.id.isdigit():
+        counts = collections.Counter(task.state for task in tasks)
+        text += ", ".join("{} {}".format(count, state) for state, count in sorted(counts.items()))
+    else:
+        text += task.state
+        if task.exit:
+            text += ", exit status {}".format(task.exit)
+        if task.reason:
+            text += " ({})".format(files.printable(task.reason))
+        if task.state == "PENDING" and task.start not in UNKNOWN:
+            text += ", expected to start {}".format(task.start)
+        elif task.elapsed not in UNKNOWN and task.state != "PENDING":
+            text += ", {}".format(task.elapsed)
+            if task.limit not in UNKNOWN:
+                text += " of {}".format(task.limit)
+        if task.nodes:
+            text += " on {}".format(files.printable(task.nodes))
+    most = run.max_restarts(job)
+    used = max((task.restarts for task in tasks if task.restarts is not None), default=None)
+    if most is not None and used is not None and run.state in ("running", "waiting"):
+        text += ", {} of {} restarts left".format(max(0, most - used), most)
+    return text
+
+
+def step_text(training):
+    if training.step is None:
+        return "no step yet" if training.checkpoint is None else "step {}".format(training.checkpoint)
+    if not training.steps:
+        return "step {}".format(training.step)
+    return "step {} of {} ({:.0f} %)".format(training.step, training.steps, 100.0 * training.step / training.steps)
+
+
+def training_lines(run):
+    training = run.training
+    parts = [step_text(training)]
+    if training.epoch is not None:
+        parts.append("epoch {}".format(training.epoch) + (" of {}".format(training.epochs) if training.epochs else ""))
+    if training.loss is not None:
+        parts.append("loss {}".format(figure(training.loss)))
+    test = training.test
+    if test:
+        measure = ("accuracy " + figure(test["accuracy"], True) if test["accuracy"] is not None
+                   else "loss " + figure(test["loss"]))
+        parts.append("test {}{}".format(measure, " (epoch {})".format(test["epoch"]) if test["epoch"] else ""))
+    if run.state == "running" and training.samples_per_s is not None:
+        parts.append("{:.0f} samples/s".format(training.samples_per_s))
+    found = [", ".join(parts)]
+    left = run.seconds_left()
+    if left is not None:
+        found.append("about {} left, until {}".format(duration(left), time.strftime(
+            "%Y-%m-%d %H:%M", time.localtime(training.now + left))))
+    if training.checkpoint is not None and not training.done:
+        found.append("newest checkpoint: step {}".format(training.checkpoint)
+                     + (", metrics written {} ago".format(duration(training.age)) if training.age is not None else ""))
+    return found
+
+
+def trial_lines(run):
+    rows = []
+    for trial in run.trials:
+        training, test = trial["training"], trial["test"] or {}
+        step = "-" if training.step is None else str(training.step)
+        if training.step is not None and training.steps:
+            step += "/{}".format(training.steps)
+        left = duration(trial["seconds_left"]) if trial["seconds_left"] is not None else "-"
+        rows.append([str(trial["trial"]) + ("*" if run.best and run.best["trial"] == trial["trial"] else ""),
+                     trial["state"], step, figure(trial["loss"]), figure(test.get("loss")),
+                     figure(test.get("accuracy"), True), left, trial["settings"]])
+    lines = table(["trial", "state", "step", "loss", "test loss", "test accuracy", "left", "settings"], rows)
+    if run.best:
+        value = figure(run.best["value"], run.best["by"].endswith("accuracy"))
+        lines.append("* best: trial {}, {} {}".format(run.best["trial"], run.best["by"], value))
+    return lines
+
+
+def shortened(line, width):
+    return line if len(line) <= width else re.sub(r".{2}$", "..", line[:width])

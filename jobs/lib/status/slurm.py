@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Slurm knows of jobs: its queue, and for those that have left it the accounting, where there is one."""
+
+import collections
+import re
+import shutil
+import subprocess
+
+# A job, or a task of an array. Times are Slurm's texts; reason only while it waits.
+Task = collections.namedtuple("Task", "id array state exit reason start elapsed limit nodes restarts")
+
+QUEUE_FORMAT = "%i|%F|%T|%S|%M|%l|%N|%r"
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL",
+         "DEADLINE")
+TIMEOUT_S = 30
+
+
+class Slurm:
+    """The answers for a set of job ids. `problem` says why there are none, if so."""
+
+    def __init__(self, ids):
+        self.tasks = {}  # id of a job -> [Task]
+        self.problem = None
+        ids = sorted(set(ids), key=int)
+        if not ids:
+            return
+        if not shutil.which("squeue"):
+            self.problem = "no Slurm on this machine (squeue is not on the PATH)"
+            return
+        self._ask_queue(ids)
+        for job in ids:
+            if job in self.tasks:
+                self._ask_controller(job)
+        missing = [job for job in ids if job not in self.tasks]
+        if missing and shutil.which("sacct"):
+            self._ask_accounting(missing)
+
+    def _ask_queue(self, ids):
+        status, out, said = run("squeue", "-h", "-r", "-t", "all", "-j", ",".join(ids), "-o", QUEUE_FORMAT)
+        if status != 0 and "Invalid job id" not in said:
+            self.problem = "Slurm does not answer: " + (said.strip().split("\n")[-1] or "squeue failed")
+            return
+        for line in out.split("\n"):
+            fields = line.split("|", 7)
+            if len(fields) != 8 or not fields[1].isdigit():
+                continue
+            task, array, state, start, elapsed, limit, nodes, reason = fields
+            waits = state not in ENDED and state != "RUNNING"
+            self.tasks.setdefault(array, []).append(
+                Task(task, array, state, None, reason if waits and reason != "None" else None, start, elapsed,
+                     limit, nodes or None, None))
+
+    def _ask_controller(self, job):
+        """Restarts and exit status, which squeue does not tell."""
+        _, out, _ = run("scontrol", "show", "job", "-o", job)
+        facts = {}
+        for line in out.split("\n"):
+            found = dict(re.findall(r"(?:^|\s)(JobId|ArrayTaskId|Restarts|ExitCode)=(\S+)", line))
+            if found:
+                facts[found.get("ArrayTaskId", "")] = found
+        for place, task in enumerate(self.tasks[job]):
+            found = facts.get(task.id.partition("_")[2], {})
+            restarts = found.get("Restarts", "")
+            self.tasks[job][place] = task._replace(
+                restarts=int(restarts) if restarts.isdigit() else None,
+                exit=exit_status(task.state, found.get("ExitCode")))
+
+    def _ask_accounting(self, ids):
+        status, out, _ = run("sacct", "-n", "-P", "-X", "-D", "-j", ",".join(ids),
+                             "-o", "JobID,State,ExitCode,Start,Elapsed,Timelimit,NodeList")
+        if status != 0:
+            return  # no accounting: the files tell the rest
+        latest = collections.OrderedDict()  # -D lists each start of a requeued job
+        starts = collections.Counter()
+        for line in out.split("\n"):
+            fields = line.split("|")
+            if len(fields) == 7 and fields[0].split("_")[0].isdigit():
+                latest[fields[0]] = fields
+                starts[fields[0]] += 1
+        for task, fields in latest.items():
+            array, state = task.split("_")[0], (fields[1].split() or ["?"])[0]
+            self.tasks.setdefault(array, []).append(
+                Task(task, array, state, exit_status(state, fields[2]), None, fields[3], fields[4], fields[5],
+                     fields[6] or None, starts[task] - 1))
+
+
+def exit_status(state, code):
+    """Slurm's STATUS:SIGNAL as a shell would say it; None while it runs, and where there is none."""
+    found = re.match(r"(\d+):(\d+)$", code or "")
+    if state not in ENDED or not found:
+        return None
+    status, signal = int(found.group(1)), int(found.group(2))
+    if state == "COMPLETED":
+        return 0
+    if status == 0:
+        return 128 + signal if signal else None
+    return status
+
+
+def run(*command):
+    """Exit status and output of a command of Slurm's; status 1 where it hangs or cannot start."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, "", str(error)
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trials of a sweep, and the best of them."""
+
+import os
+import re
+
+from . import files, jobs
+from .training import Training
+
+# What trials are compared by: the first of these that any of them has.
+MEASURES = (("test accuracy", lambda training: (training.test or {}).get("accuracy"), max),
+            ("test loss", lambda training: (training.test or {}).get("loss"), min),
+            ("accuracy", lambda training: training.accuracy, max),
+            ("loss", lambda training: training.loss, min))
+
+
+def trials(run, now=None):
+    grid = [" ".join(files.printable(line).split()) for line in files.read(
+        run.path("job", "grid.txt"), window=1 << 20).split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    numbers = set(range(len(grid)))
+    numbers.update(int(name[6:]) for name in files.names(run.folder, r"trial-\d{1,9}$"))
+    per_task = re.search(r"^trials_per_job=(\d{1,9})$", run.script("sweep"), re.MULTILINE)
+    per_task = max(1, int(per_task.group(1))) if per_task else 1
+    tasks, logs = newest_tasks(run)
+    found = []
+    for number in sorted(numbers):
+        folder = run.path("trial-{}".format(number))
+        log = logs.get(number // per_task) if per_task == 1 else None  # those that are packed share it
+        training = Training(folder, [log] if log else [], now)
+        kept = files.last_lines(os.path.join(folder, "job", "trial"), 1)
+        state = state_of(training, tasks.get(number // per_task))
+        found.append({"trial": number, "state": state, "folder": folder, "training": training,
+                      "settings": kept[0] if kept else grid[number] if number < len(grid) else "",
+                      "seconds_left": training.seconds_left() if state == "running" else None,
+                      "log": log})
+        found[-1].update((key, value) for key, value in training.as_dict().items() if key not in ("stop", "done"))
+    return found
+
+
+def newest_tasks(run):
+    """Number of a task -> slurm.Task, and -> its log."""
+    tasks, logs = {}, {}
+    for job, listed in run.jobs:
+        if job.name != "sweep":
+            continue
+        for number, path in jobs.logs_of(job):
+            logs[number] = path
+        for task in listed:
+            number = task.id.partition("_")[2]
+            if number.isdigit():
+                tasks[int(number)] = task
+        if not job.id.isdigit() and listed and listed[0].state == "RUNNING":
+            # One task after the other: the one that runs is the first that has not ended.
+            ended = {int(task.id.partition("_")[2]) for task in listed[1:]}
+            tasks[next(number for number in range(len(ended) + 1) if number not in ended)] = listed[0]
+    return tasks, logs
+
+
+def state_of(training, task):
+    from .run import RUNNING, WAITING
+    if training.done:
+        return "done"
+    if training.gave_up:
+        return "gave up"
+    if task and task.state in RUNNING:
+        return "running"
+    if task and task.state in WAITING:
+        return "waiting"
+    if training.stop:
+        return "stopped"
+    if task and task.state != "COMPLETED":
+        return "stopped" if task.exit == 85 else "cancelled" if task.state == "CANCELLED" else "failed"
+    return "ended" if training.exists else "not started"
+
+
+def best(listed):
+    """The best trial that did not give up: its number, by what, and the value."""
+    for name, value_of, choose in MEASURES:
+        values = [(value_of(trial["training"]), trial["trial"]) for trial in listed if not trial["training"].gave_up]
+        values = [(value, number) for value, number in values if value is not None]
+        if values:
+            wanted = choose(value for value, _ in values)
+            return {"trial": min(number for value, number in values if value == wanted), "by": name, "value": wanted}
+    return None

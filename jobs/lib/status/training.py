@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a training is, from what it writes into its folder: steps, figures, the time that is left."""
+
+import os
+import re
+import time
+
+from . import files
+
+RECENT = 20  # lines of metrics.jsonl that the speed is taken from
+
+
+class Training:
+    """step, steps, epoch, epochs, loss, accuracy, samples_per_s: None where unknown. `test`: the last evaluation."""
+
+    def __init__(self, folder, logs=(), now=None):
+        self.folder = folder
+        self.now = time.time() if now is None else now
+        self.done = files.exists(os.path.join(folder, "DONE"))
+        self.stop = files.exists(os.path.join(folder, "STOP"))
+        self.gave_up = None
+        if files.exists(os.path.join(folder, "job", "GAVE_UP")):
+            text = files.last_lines(os.path.join(folder, "job", "GAVE_UP"), 1)
+            self.gave_up = text[0] if text else "job/GAVE_UP is there"
+        self.checkpoint = self._newest_checkpoint()
+        metrics = os.path.join(folder, "metrics.jsonl")
+        self.records = files.records(metrics)
+        self.age = files.age(metrics, self.now)
+        self.step, self.epoch, self.loss, self.accuracy, self.samples_per_s = self._last("step", "epoch")
+        if self.step is not None and self.checkpoint is not None:
+            self.step = max(self.step, self.checkpoint)  # not every step has a line
+        self.test = self._test()
+        self.steps = self.epochs = None
+        self._totals(logs)
+        self.exists = bool(self.records) or self.done or self.checkpoint is not None or files.exists(
+            os.path.join(folder, "recipe.toml"))
+
+    def _newest_checkpoint(self):
+        names = files.names(os.path.join(self.folder, "checkpoints"), r"ckpt-\d{1,18}\.h5$")
+        return max((int(name[5:-3]) for name in names), default=None)
+
+    def _last(self, *kinds):
+        for record in reversed(self.records):
+            if record.get("kind") in kinds and files.whole(record.get("step")) is not None:
+                return (files.whole(record.get("step")), files.whole(record.get("epoch")),
+                        files.number(record.get("loss")), files.number(record.get("accuracy")),
+                        files.number(record.get("samples_per_s"), 0))
+        return None, None, None, None, None
+
+    def _test(self):
+        step, epoch, loss, accuracy, _ = self._last("eval")
+        return None if step is None else {"step": step, "epoch": epoch, "loss": loss,
+                                                           "accuracy": accuracy}
+
+    def _totals(self, logs):
+        """All steps: the program says them at each start. Else by the epochs that are done."""
+        found = re.search(r"^\[train\]\s*?\n(?:[^\[\n].*\n|\n)*?epochs *= *(\d{1,12})\b",
+                          files.read(os.path.join(self.folder, "recipe.toml")) + "\n", re.MULTILINE)
+        self.epochs = int(found.group(1)) if found else None
+        for path in logs:
+            tail = files.read(path, end=True)
+            said = re.findall(r"^quern: .* (\d{1,15}) steps$", tail, re.MULTILINE) or re.findall(
+                r"^quern: .* (\d{1,15}) steps$", files.read(path), re.MULTILINE)
+            if said:
+                self.steps = int(said[-1])
+            shown = re.findall(r"^quern: step (\d{1,15})/(\d{1,15}) \(", tail, re.MULTILINE)
+            if shown:
+                self.steps = int(shown[-1][1])
+        if self.steps is None and self.epochs:
+            for record in self.records:
+                step, epoch = files.whole(record.get("step"), 1), files.whole(record.get("epoch"), 1)
+                if record.get("kind") == "epoch" and step and epoch:
+                    self.steps = step // epoch * self.epochs
+        if self.step is not None and self.steps is not None and self.step > self.steps:
+            self.steps = None  # of another recipe
+
+    def steps_per_s(self):
+        """By the last lines of the newest start: the time begins at 0 with each."""
+        points = []
+        for record in reversed(self.records):
+            step, at = files.number(record.get("step"), 0), files.number(record.get("time_s"), 0)
+            if step is None or at is None or record.get("kind") not in ("step", "epoch"):
+                continue
+            if points and (at > points[-1][1] or step > points[-1][0]):
+                break
+            points.append((step, at))
+            if len(points) == RECENT:
+                break
+        if len(points) < 2 or points[0][1] <= points[-1][1]:
+            return None
+        return (points[0][0] - points[-1][0]) / (points[0][1] - points[-1][1]) or None
+
+    def seconds_left(self):
+        """For a training that runs: by its recent speed, less the time since it last wrote."""
+        speed = self.steps_per_s()
+        if speed is None or self.step is None or self.steps is None:
+            return None
+        last = max((files.whole(record.get("step")) or 0 for record in self.records), default=0)
+        return max(0.0, (self.steps - last) / speed - (self.age or 0.0))
+
+    def as_dict(self):
+        return {"step": self.step, "steps": self.steps, "epoch": self.epoch, "epochs": self.epochs, "loss": self.loss,
+                "accuracy": self.accuracy, "test": self.test, "samples_per_s": self.samples_per_s,
+                "checkpoint": self.checkpoint, "done": self.done, "stop": self.stop, "gave_up": self.gave_up}

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jobs/status on folders of real short runs, and on what no run should leave behind. Called as
+`status_test.py .../bin/quern`; no Slurm is needed: where one is asked, squeue and sacct are scripts."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from local_case import LIMIT_S, LocalCase
+from submit_case import ROOT
+
+STATUS = ROOT / "jobs" / "status"
+
+
+class StatusTest(LocalCase):
+    def status(self, *args):
+        done = self.submit(*args, command=STATUS)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def facts_of(self, *folders):
+        found = json.loads(self.status("--json", *folders))
+        return found if len(folders) > 1 else found[0]
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def program(self, name, text):
+        path = self.write(f"bin/{name}", "#!/bin/sh\n" + text)
+        path.chmod(0o755)
+
+    def test_done(self):
+        self.local("train", "RECIPE=toy.toml", "RUN_DIR=run")
+        facts = self.facts_of("run")
+        self.assertEqual((facts["kind"], facts["state"]), ("train", "done"))
+        training = facts["training"]
+        self.assertEqual([training[key] for key in ("step", "steps", "epoch", "epochs")], [40, 40, 4, 4])
+        self.assertIsNone(training["seconds_left"])
+        self.assertEqual(facts["jobs"][0]["tasks"][0]["exit"], 0)
+        self.assertTrue(facts["log_tail"][-1].endswith("done"), facts["log_tail"])
+        text = self.status("run")
+        for part in ("/run: done\n", "step 40 of 40 (100 %), epoch 4 of 4", "train  COMPLETED", "    | "):
+            self.assertIn(part, text)
+        self.assertNotIn("    | ", self.status("run", "--lines", "0"))
+
+    def test_running_stopped_lost(self):
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "PREFLIGHT=no")
+        self.wait_for_checkpoint(process, "run")
+        # The time that is left is known after two lines of metrics.jsonl.
+        self.wait_until(lambda: self.facts_of("run")["training"]["seconds_left"] is not None, process)
+        facts = self.facts_of("run")
+        self.assertEqual((facts["state"], facts["training"]["steps"]), ("running", 10000000))
+        # By the run's own speed: the rest at that of the last lines.
+        rate = facts["training"]["samples_per_s"] / 64
+        self.assertGreater(facts["training"]["seconds_left"], 1e7 / rate / 100)
+        self.assertLess(facts["training"]["seconds_left"], 1e7 / rate * 100)
+        self.assertEqual(facts["jobs"][0]["restarts_left"], 20)
+        text = self.status("run")
+        self.assertRegex(text, r"about (\d+ d )?\d+:\d\d:\d\d left, until \d{4}-")
+        self.assertIn("20 of 20 restarts left", text)
+        process.send_signal(signal.SIGUSR1)
+        self.wait_until(lambda: "start 2 on" in self.out(), process)
+        self.assertEqual(self.facts_of("run")["jobs"][0]["restarts_left"], 19)
+        watcher = subprocess.Popen([STATUS, "--watch", "--every", "1", "run"], cwd=self.folder, text=True,
+                                   stdout=subprocess.PIPE)
+        self.command("stop", "run")
+        process.wait(LIMIT_S)
+        shown = watcher.communicate(timeout=LIMIT_S)[0]  # ends when the job has
+        self.assertIn("/run: stopped", shown.split("\n\n")[-1])
+        self.assertIn("jobs/again", shown)
+        # Whoever is killed cannot write that it ended.
+        process = self.begin("run", command=ROOT / "jobs" / "again")
+        self.wait_until(lambda: self.facts_of("run")["state"] == "running", process)
+        file = max((self.folder / "run" / "job").glob("local-*.txt"), key=lambda path: path.stat().st_mtime)
+        kept = file.read_text()
+        pid = f"pid {process.pid} "
+        self.assertIn(pid, kept)
+        file.write_text(kept.replace(pid, pid + "1"))  # another process with its number
+        self.assertEqual(self.facts_of("run")["state"], "lost")
+        file.write_text(kept)
+        self.command("stop", "--now", "run")
+        process.wait(LIMIT_S)
+        self.assertEqual(self.facts_of("run")["state"], "failed")
+
+    def test_sweep(self):
+        (self.folder / "grid").write_text("# rates\noptimizer.lr=1e-3\noptimizer.lr=1e30\noptimizer.lr=1e-2 seed=5\n")
+        self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=sweep", status=93)
+        facts = self.facts_of("sweep")
+        self.assertEqual([trial["state"] for trial in facts["trials"]], ["done", "gave up", "done"])
+        self.assertEqual((facts["best"]["trial"], facts["best"]["by"]), (2, "loss"))
+        self.assertEqual(facts["best"]["value"], facts["trials"][2]["loss"])
+        self.assertLess(facts["trials"][2]["loss"], facts["trials"][0]["loss"])
+        text = self.status("sweep")
+        self.assertIn("sweep: ended, 2 of 3 trials done", text)
+        self.assertRegex(text, r"(?m)^  2\* +done +40/40 +0\.\d+ .* optimizer\.lr=1e-2 seed=5$")
+        self.assertIn("* best: trial 2, loss 0.", text)
+        # An accuracy on test data counts more than a loss, and a trial without one less than any.
+        with open(self.folder / "sweep" / "trial-0" / "metrics.jsonl", "a") as metrics:
+            metrics.write('{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":0.25}\n')
+        self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test accuracy", "value": 0.25})
+
+    def test_plans(self):
+        done = self.submit("local", "scaling", "RECIPE=toy.toml", "RUN_DIR=study", "NODE_LIST=1", "BATCH=64",
+                           "STEPS=2", "ROUNDS=1")
+        facts = self.facts_of("study")
+        self.assertEqual((facts["kind"], [job["name"] for job in facts["jobs"]]),
+                         ("scaling", ["scaling-1", "scaling-report"]), done.stdout + done.stderr)
+        self.assertEqual([(point["nodes"], point["measured"]) for point in facts["points"]], [(1, True)])
+        self.assertIn("1 of 1 points measured", self.status("study"))
+        process = self.begin("chain", "RECIPE=long.toml", "RUN_DIR=chain", "COUNT=2", "PREFLIGHT=no")
+        self.wait_for_checkpoint(process, "chain")
+        process.send_signal(signal.SIGUSR1)
+        self.wait_until(lambda: len(self.facts_of("chain")["jobs"]) == 2, process)
+        facts = self.facts_of("chain")
+        self.assertEqual((facts["state"], facts["jobs"][0]["tasks"][0]["exit"]), ("running", 85))
+        self.assertIn("chain-2-local", facts["log"])
+
+    def test_what_slurm_says(self):
+        """In the queue, left the queue with accounting, forgotten; and a Slurm that does not answer."""
+        self.write("run/job/jobs.txt", f"2026-01-01T00:00:00Z 7 train {self.folder}/run\n"
+                                       f"2026-01-01T00:00:00Z 8 evaluate {self.folder}/run\n")
+        self.write("run/job/train.sbatch", "max_restarts=20\n")
+        self.program("squeue", "echo '7|7|RUNNING|2026-01-01T00:00:00|12:33|12:00:00|node[1-2]|None'\n"
+                               "echo '8|8|PENDING|N/A|0:00|10:00||Dependency'\n")
+        self.program("scontrol", "echo \"JobId=$4 JobName=x JobState=RUNNING Restarts=3 ExitCode=0:0\"\n")
+        facts = self.facts_of("run")
+        self.assertEqual((facts["state"], facts["jobs"][0]["restarts_left"]), ("running", 17))
+        text = self.status("run")
+        self.assertIn("job 7  train  RUNNING, 12:33 of 12:00:00 on node[1-2], 17 of 20 restarts left", text)
+        self.assertIn("job 8  evaluate  PENDING (Dependency)", text)
+        self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
+        self.program("sacct", "echo '7|NODE_FAIL|0:0|s|00:10|01:00|node1'\necho '7|TIMEOUT|0:15|s|01:00|01:00|node1'\n"
+                              "echo '8|CANCELLED by 0|0:0|Unknown|00:00|10:00|None assigned'\n")
+        facts = self.facts_of("run")
+        self.assertEqual(facts["state"], "out of time")
+        self.assertEqual([(job["tasks"][0]["state"], job["tasks"][0]["restarts"]) for job in facts["jobs"]],
+                         [("TIMEOUT", 1), ("CANCELLED", 0)])
+        self.program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1\n")
+        self.assertEqual(self.facts_of("run")["state"], "unknown")
+        self.assertIn("no longer known to Slurm", self.status("run"))
+        self.write("run/DONE", "")
+        self.assertEqual(self.facts_of("run")["state"], "done")
+        self.program("squeue", "echo 'squeue: error: Unable to contact slurm controller' >&2; exit 1\n")
+        self.assertIn("Unable to contact", self.status("run"))
+        (self.folder / "bin" / "squeue").unlink()
+        env = dict(os.environ, PATH=f"{self.folder / 'bin'}")
+        done = subprocess.run([sys.executable, STATUS, "run"], cwd=self.folder, env=env, capture_output=True, text=True,
+                              check=True)
+        self.assertIn("no Slurm on this machine", done.stdout)
+
+    def test_half_written_and_hostile_files(self):
+        good = '{"kind":"epoch","epoch":2,"step":20,"loss":0.5,"time_s":1.0}\n{"kind":"step","step":25,"time_s":1.5}\n'
+        bad = [b"", b"\0" * 100, b"\xff\xfe{\n", b"[1,2]\n", b"[" * 100000 + b"\n", b"null\n", b'{"kind":"step"',
+               b'{"kind":"step","step":"x","epoch":[],"loss":{},"time_s":null}\n',
+               b'{"kind":"eval","step":1e999,"loss":NaN,"accuracy":-Infinity}\n',
+               b'{"kind":"step","step":' + b"9" * 6000 + b"}\n", b'{"kind":"step","step":-5,"time_s":true}\n']
+        self.write("run/recipe.toml", "[train]\nepochs = 10\n")
+        self.write("run/job/jobs.txt", b"\xff\xfe\n1\n2026 x\n2026 12345678901234567890 a /b\nt local-1 ../x ../y\n"
+                                       b"t local-2 \x1b[31mred /etc\n")
+        self.write("run/log/job-local-1.out", b"\x1b]0;title\x07\x1b[2Jcleared\x07\nbar 1\rbar 2\n\xff\n")
+        for text in bad:
+            self.write("run/metrics.jsonl", good.encode() + text)
+            facts = self.facts_of("run")
+            self.assertEqual((facts["training"]["step"], facts["training"]["steps"], facts["training"]["epochs"]),
+                             (25, 100, 10), text[:50])
+            shown = self.status("run")
+            self.assertIn("step 25 of 100", shown)
+            self.assertNotIn("\x1b", shown)
+        # A torn line costs itself and nothing else; what is no plain file is never waited for.
+        for name in ("metrics.jsonl", "recipe.toml", "STOP", "evaluate.json", "job/GAVE_UP", "job/grid.txt", "log"):
+            path = self.folder / "run" / name
+            if path.is_dir():
+                continue
+            path.unlink(missing_ok=True)
+            os.mkfifo(path)
+            self.status("run")
+            path.unlink()
+            path.symlink_to(path)
+            self.status("run")
+            path.unlink()
+            path.mkdir()
+            self.status("run")
+            path.rmdir()
+        self.write("run/job/submitted.txt", "2026-01-01T00:00:00Z local-1 jobs/submit local train\n")
+        self.assertEqual(self.facts_of("run")["log_tail"], ["cleared?", "bar 2", "\ufffd"])
+        self.write("run/log/job-local-1.out", "é\n")
+        self.assertIn("| ?", self.submit("run", command=STATUS, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0").stdout)
+        (self.folder / "empty").mkdir()
+        self.assertEqual(self.facts_of("empty")["state"], "nothing submitted")
+        self.assertEqual([one["state"] for one in self.facts_of("empty", "empty")], ["nothing submitted"] * 2)
+
+    def test_usage(self):
+        done = self.submit("nowhere", command=STATUS)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no such folder", done.stderr)
+        self.assertEqual(self.submit(command=STATUS).returncode, 2)
+        self.assertEqual(self.submit("--watch", "--json", ".", command=STATUS).returncode, 2)
+
+    def test_on_a_terminal(self):
+        """--watch fills the screen and no more."""
+        self.local("train", "RECIPE=toy.toml", "RUN_DIR=run", "PREFLIGHT=no")
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([STATUS, "--watch", "run"], cwd=self.folder, stdout=theirs, stdin=theirs)
+        os.close(theirs)
+        shown, end = b"", time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        os.close(ours)
+        self.assertEqual(process.wait(LIMIT_S), 0)
+        self.assertIn(b"\x1b[H\x1b[2J", shown)
+        self.assertIn(b"run: done", shown)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])
