@@ -170,24 +170,19 @@ class StatusTest(LocalCase):
             facts = self.facts_of("run")
             self.assertEqual((facts["training"]["step"], facts["training"]["steps"], facts["training"]["epochs"]),
                              (25, 100, 10), text[:50])
-            shown = self.status("run")
-            self.assertIn("step 25 of 100", shown)
-            self.assertNotIn("\x1b", shown)
-        # A torn line costs itself and nothing else; what is no plain file is never waited for.
-        for name in ("metrics.jsonl", "recipe.toml", "STOP", "evaluate.json", "job/GAVE_UP", "job/grid.txt", "log"):
-            path = self.folder / "run" / name
-            if path.is_dir():
-                continue
-            path.unlink(missing_ok=True)
-            os.mkfifo(path)
+        shown = self.status("run")
+        self.assertIn("step 25 of 100", shown)
+        self.assertNotIn("\x1b", shown)
+        # What is no plain file is never waited for.
+        paths = [self.folder / "run" / name for name in ("metrics.jsonl", "recipe.toml", "STOP", "evaluate.json",
+                                                         "job/GAVE_UP", "job/grid.txt", "job/local-1.txt")]
+        for make in (os.mkfifo, os.mkdir, lambda path: path.symlink_to(path)):
+            for path in paths:
+                subprocess.run(["rm", "-rf", path], check=True)
+                make(path)
             self.status("run")
+        for path in paths:
             path.unlink()
-            path.symlink_to(path)
-            self.status("run")
-            path.unlink()
-            path.mkdir()
-            self.status("run")
-            path.rmdir()
         self.write("run/job/submitted.txt", "2026-01-01T00:00:00Z local-1 jobs/submit local train\n")
         self.assertEqual(self.facts_of("run")["log_tail"], ["cleared?", "bar 2", "\ufffd"])
         self.write("run/log/job-local-1.out", "é\n")
