@@ -27,6 +27,18 @@ class SubmitTest(SubmitCase):
         self.assert_refused(["generic", "train", "RECIPE=mlp.toml"], "missing: RUN_DIR", "known keys")
         self.assert_refused(["generic", "report", "OUT=out"], "missing: RUN")
 
+    def test_keys_and_what_the_site_makes_of_them(self):
+        def keys(site, template):
+            done = self.submit("--keys", site, template)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return {line[:16].strip(): line[17:].split()[0] for line in done.stdout.splitlines()}
+        train = keys("leonardo-booster", "train")
+        self.assertEqual([train[key] for key in ("RECIPE", "SET", "PARTITION", "TIME", "RANKS", "CPUS", "MEM", "REQUEUE")],
+                         ["required", "repeatable", "boost_usr_prod", "12:00:00", "4", "8", "494000", "yes"])
+        self.assertEqual(keys("leonardo-booster", "report")["PARTITION"], "lrd_all_serial")
+        self.assertEqual(keys("frontier", "pipeline")["TIME"], "02:00:00")
+        self.assertEqual(keys("generic", "sweep")["RANKS"], "1")
+
     def test_values(self):
         for value in ("NODES=0", "NODES=-1", "NODES=two", "TIME=soon", "TIME=0", "TIME=1:2:3:4",
                       "REQUEUE=maybe", "PARTITION=a b", 'MEM="16G"', "SET=lr", "SBATCH=mail",

@@ -93,14 +93,27 @@ take_values() {
   ((${#missing[@]} == 0)) || fail "missing: ${missing[*]} (known keys: $(known_keys))"
 }
 
+# What the site and the template fill in where the user gives nothing.
+show_site_values() {
+  local name
+  for name in "${key_order[@]}"; do value[$name]="${key_default[$name]#[-!+]}"; done
+  "resolve_$job_kind"
+  check_queue
+  [[ ! -v value[REQUEUE] ]] || value[REQUEUE]="${site[REQUEUE]}"
+  for name in "${key_order[@]}"; do printf '%s=%s\n' "$name" "${value[$name]}"; done
+}
+
 print_keys() {
-  local name default
+  local name default line
+  local -A filled
+  while IFS= read -r line; do filled[${line%%=*}]="${line#*=}"; done < <(show_site_values 2>/dev/null)
   for name in "${key_order[@]}"; do
     default="${key_default[$name]}"
     case "$default" in
       "!" | "!+") default=required ;;
-      -) default="" ;;
+      -) default="${filled[$name]:-}" ;;
       +) default="repeatable" ;;
+      *) default="${filled[$name]:-$default}" ;;
     esac
     printf '%-16s %-12s %s\n' "$name" "$default" "${key_text[$name]}"
   done

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/bytes_text.hpp"
 #include "runtime/cpu_mask.hpp"
 
 namespace quern {
@@ -85,9 +86,9 @@ std::string preflight_text(const Preflight& info) {
         devices.bytes / 1024, devices.bus_bytes_per_s / 1e9, network.bytes_per_s / 1e9);
   }
   if (!info.files.folder.empty()) {
-    text += fmt::format("\n{}: {:.3g} GB free, {} checkpoints of {:.3g} MB", info.files.folder,
-                        static_cast<double>(info.files.free_bytes) / 1e9, info.files.checkpoints,
-                        static_cast<double>(info.files.checkpoint_bytes) / 1e6);
+    text += fmt::format("\n{}: {} free, {} checkpoints of {}", info.files.folder,
+                        bytes_text(info.files.free_bytes), info.files.checkpoints,
+                        bytes_text(info.files.checkpoint_bytes));
   }
   for (const Finding& found : info.findings) {
     text += fmt::format("\n{}: {}: {}\n  change: {}", name_of(found.severity), found.check,

@@ -52,6 +52,13 @@ TEST(PreflightText, BandwidthBetweenDevicesStandsBesideItsReference) {
   EXPECT_EQ(json["device_all_reduce"]["bytes_per_s"], 4e10);
 }
 
+TEST(PreflightText, SizesHaveTheirUnits) {
+  Preflight info = test::good_launch(1, 1);
+  info.files = {"/scratch", 73100, 4, 600000, "", ""};
+  const std::string text = preflight_text(info);
+  EXPECT_THAT(text, HasSubstr("/scratch: 585.9 KiB free, 4 checkpoints of 71.4 KiB"));
+}
+
 TEST(PreflightText, JsonHoldsEverything) {
   Preflight info = test::good_launch(2, 1);
   info.files = {"/scratch", 10, 4, 1, "", ""};
