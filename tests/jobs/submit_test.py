@@ -2,10 +2,12 @@
 """jobs/submit refuses what would fail later, names what it knows, and keeps what it submitted. Called as
 `submit_test.py .../bin/quern`."""
 import os
+import re
 import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from submit_case import RECIPE, ROOT, SubmitCase
 
@@ -117,7 +119,7 @@ class SubmitTest(SubmitCase):
     def test_what_the_site_fills_in(self):
         text = self.train("frontier", "NODES=2")
         for line in ("--partition=batch", "--ntasks-per-node=8", "--cpus-per-task=7", "--gpus-per-node=8",
-                     "--exclusive", "--time=02:00:00", "--signal=USR1@300", "--requeue"):
+                     "--exclusive", "--time=02:00:00", "--signal=B:USR1@300", "--requeue"):
             self.assertIn(f"#SBATCH {line}\n", text)
         self.assertNotIn("--gpus-per-task", text)
         self.assertNotIn("NCCL_NET=", text)
@@ -145,8 +147,11 @@ class SubmitTest(SubmitCase):
         job = self.folder / "run" / "job"
         self.assertEqual((self.folder / "sbatch-calls").read_text(),
                          f"--parsable {job.resolve()}/train.sbatch\n")
-        self.assertEqual((job / "mlp.toml").read_text(), RECIPE.read_text())
-        self.assertIn("recipe=" + str(job.resolve()), (job / "train.sbatch").read_text())
+        script = (job / "train.sbatch").read_text()
+        self.assertEqual((job / "train-42.sbatch").read_text(), script)
+        recipe = Path(re.search("^recipe=(.*)$", script, re.MULTILINE).group(1))
+        self.assertEqual(recipe.parent, job.resolve())
+        self.assertEqual(recipe.read_text(), RECIPE.read_text())
         self.assertIn("SRUN=--mpi=pmix", (job / "site.env").read_text())
         self.assertTrue((job / "version.txt").read_text().startswith("quern "))
         self.assertIn("NODES=2", (job / "submitted.txt").read_text())
@@ -160,16 +165,19 @@ class SubmitTest(SubmitCase):
         self.assertEqual(self.submit(*values).returncode, 0)
         job = self.folder / "run" / "job"
         names = sorted(path.name for path in job.iterdir())
-        before = [(job / name).stat().st_ino for name in ("mlp.toml", "site.env", "version.txt")]
+        kept = [name for name in names if not name.endswith(".sbatch") and name != "submitted.txt"]
+        before = [(job / name).stat().st_ino for name in kept]
         self.assertEqual(self.submit(*values).returncode, 0)
-        after = [(job / name).stat().st_ino for name in ("mlp.toml", "site.env", "version.txt")]
-        self.assertEqual(after, before)
-        with open(job / "mlp.toml") as reader:
-            (self.folder / "mlp.toml").write_text("# another\n" + RECIPE.read_text())
-            self.assertEqual(self.submit(*values).returncode, 0)
-            self.assertEqual(reader.read(), RECIPE.read_text())
-        self.assertEqual((job / "mlp.toml").read_text(), (self.folder / "mlp.toml").read_text())
+        self.assertEqual([(job / name).stat().st_ino for name in kept], before)
         self.assertEqual(sorted(path.name for path in job.iterdir()), names)
+
+    def test_jobs_of_one_run_keep_their_recipes(self):
+        """The recipe may be edited while a job of the run waits, runs, or is about to start again."""
+        for text in ("", "# another\n"):
+            (self.folder / "mlp.toml").write_text(text + RECIPE.read_text())
+            self.assertEqual(self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run").returncode, 0)
+        copies = sorted((self.folder / "run" / "job").glob("mlp-*.toml"))
+        self.assertEqual(sorted(len(copy.read_text()) - len(RECIPE.read_text()) for copy in copies), [0, 10])
 
     def test_submitting_again_is_another_try(self):
         """The first job of a plan clears the marks of runs that gave up; the others must see new ones."""
@@ -186,17 +194,16 @@ class SubmitTest(SubmitCase):
         self.assertFalse((runs[1] / "GAVE_UP").exists())
         marks = (self.folder / "marks").read_text().splitlines()
         self.assertEqual(["No such file" in mark for mark in marks], [True, False, False], marks)
-        # Whoever evaluates a run that goes on does not begin it anew.
-        (runs[0] / "begun").touch()
+        # Whoever evaluates a run does not ask for another try.
         self.assertTrue((runs[0] / "submitted.txt").exists())
         done = self.submit("generic", "evaluate", "RUN_DIR=run", "DATA=.")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue((runs[0] / "begun").exists())
+        self.assertTrue((runs[0] / "GAVE_UP").exists())
 
     def start(self, resume):
         """What --resume becomes when a job of the run starts."""
         functions = ROOT / "jobs" / "lib" / "job" / "run.sh"
-        command = f'set -u; source {functions}; resume={resume} run_dir=run; choose_resume; echo "$resume"'
+        command = f'set -u; source {functions}; resume={resume} run_dir=run submission=one; choose_resume; echo "$resume"'
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True,
                               cwd=self.folder)
         self.assertEqual(done.stderr, "")
@@ -209,9 +216,9 @@ class SubmitTest(SubmitCase):
         (run / "checkpoints" / "ckpt-0000000007.h5").touch()
         (run / "recipe.toml").touch()
         self.assertEqual(self.start("auto"), "auto")
-        self.assertFalse((run / "job" / "begun").exists())
+        self.assertFalse((run / "job" / "begun-one").exists())
         for resume, written in (("never", "recipe.toml"), ("a.h5", "checkpoints/ckpt-0000000009.h5")):
-            (run / "job" / "begun").unlink(missing_ok=True)
+            (run / "job" / "begun-one").unlink(missing_ok=True)
             self.assertEqual(self.start(resume), resume)
             self.assertEqual(self.start(resume), resume, "nothing was written: as the first one")
             time.sleep(0.01)  # file systems tell times apart that are so far from each other

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that are stopped, killed, preempted or diverge: requeued when it makes sense, and the weights
 at the end are those of the run that was never stopped."""
+import os
 import re
 import shutil
+import signal
+import time
 
 import cluster
+import ranks
 import toy
 
 
@@ -23,8 +27,11 @@ class RequeueTest(cluster.JobTest):
         return self.job("generic", "train", "RECIPE=toy.toml", f"RUN_DIR={run}", "TIME=10", *values)
 
     def signal(self, job, name="USR1"):
-        """What --signal=USR1@N and preemption do: to the ranks, not to the batch script."""
+        """What preemption does: to the ranks, not to the batch script."""
         self.cluster.run("scancel", f"--signal={name}", job)
+
+    def ranks(self, run):
+        return ranks.find(self.folder / run)
 
     def assert_as_if_never_stopped(self, run):
         self.assertEqual(self.hash(run), toy.reference_hash(self.folder))
@@ -133,6 +140,129 @@ class RequeueTest(cluster.JobTest):
         self.assertIn("a restart cannot help", self.log("diverged"))
         self.assertEqual(self.cluster.facts(job)["Restarts"], "0")
         self.assertTrue((self.folder / "diverged" / "job" / "GAVE_UP").exists())
+
+    def test_a_controller_that_does_not_answer(self):
+        """The controller is busy for more than one try when the ranks have stopped."""
+        job = self.start("outage")
+        self.wait_for_checkpoint(job, "outage", after=5)
+        with self.cluster.stopped_controller():
+            begin = time.monotonic()
+            self.assertEqual(ranks.send(self.ranks("outage"), signal.SIGUSR1), 1)
+            self.wait_for_line_slowly("outage", "requeueing")
+            self.wait_for_line_slowly("outage", "trying for")
+            time.sleep(max(0.0, 35 - (time.monotonic() - begin)))
+        self.complete(job, "outage", timeout_s=180)
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assert_as_if_never_stopped("outage")
+
+    def test_submitted_again_meanwhile(self):
+        """A second job of the run, held, with another recipe: the restart of the first one is as if there were none."""
+        self.complete(self.start("origin", "SET=train.epochs=2"), "origin")
+        file = sorted((self.folder / "origin" / "checkpoints").iterdir())[-1]
+        first = self.start("begun", f"RESUME={file}")
+        script = (self.folder / "begun" / "job" / f"train-{first}.sbatch").read_text()
+        step = self.wait_for_checkpoint(first, "begun", after=45)
+        toy.write_recipe(self.folder, text=toy.RECIPE.replace("lr = 1e-3", "lr = 0.5"))
+        second = self.start("begun", f"RESUME={file}", "SBATCH=--hold")
+        self.signal(first)
+        self.complete(first, "begun")
+        self.cluster.run("scancel", second)
+        self.assertEqual((self.folder / "begun" / "job" / f"train-{first}.sbatch").read_text(), script)
+        self.assertGreaterEqual(int(self.cluster.facts(first)["Restarts"]), 1)
+        self.assertGreater(self.checkpoint_steps("begun")[-1], step)
+        self.assert_as_if_never_stopped("begun")
+
+    def test_setup_lines_and_shell_options(self):
+        """SETUP meets variables that are not set, and the user's BASH_ENV makes every failure fatal."""
+        jobs = self.folder / "kit" / "jobs"
+        shutil.copytree(cluster.ROOT / "jobs", jobs)
+        (self.folder / "kit" / "analysis").symlink_to(cluster.ROOT / "analysis")
+        with open(jobs / "sites" / "generic.env", "a", encoding="utf-8") as site:
+            site.write('SETUP=[ -n "$NOT_SET_ANYWHERE" ] || seen=yes\nSETUP=set -e\n')
+        (self.folder / "bash-env").write_text("set -e\n")
+        done = self.cluster.run(jobs / "submit", "generic", "train", "RECIPE=toy.toml", "RUN_DIR=shell", "TIME=10",
+                                cwd=self.folder, check=False, env={"BASH_ENV": self.folder / "bash-env"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        job = re.search(r"^job (\d+):", done.stdout, re.MULTILINE).group(1)
+        self.wait_for_checkpoint(job, "shell", after=5)
+        self.signal(job)
+        self.complete(job, "shell")
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assert_as_if_never_stopped("shell")
+
+    def kill_a_rank(self, run, *values):
+        job = self.start(run, "NODES=2", "RANKS=1", *values)
+        self.wait_for_checkpoint(job, run, after=5)
+        self.assertEqual(ranks.send(self.ranks(run)[1:], signal.SIGKILL), 1)
+        return job
+
+    def test_a_killed_rank(self):
+        """As the kernel kills when memory is short: tried again, as often as RETRIES says."""
+        again = self.kill_a_rank("killed", "RETRIES=1")
+        final = self.kill_a_rank("final", "RETRIES=0")
+        self.assertEqual(self.cluster.wait(final, timeout_s=180)[0], "FAILED", self.log("final"))
+        self.assertIn("not requeued: RETRIES is 0", self.log("final"))
+        self.complete(again, "killed", timeout_s=180)
+        self.assertEqual((self.folder / "killed" / "job" / f"retries-{again}").read_text(), "1\n")
+        self.assert_as_if_never_stopped("killed")
+
+    def fake(self, name, text):
+        """A program that the job takes for quern."""
+        file = self.folder / name
+        file.write_text("#!/bin/bash\n" + text)
+        file.chmod(0o755)
+        return f"QUERN={file}"
+
+    def test_failures_are_tried_again_so_often_and_wrong_input_never(self):
+        failing = self.fake("fails", "case $1 in train) exit 1 ;; --version) echo fake ;; esac\n")
+        wrong = self.fake("wrong", "case $1 in train) exit 2 ;; --version) echo fake ;; esac\n")
+        fails, refuses = self.start("fails-twice", failing, "RETRIES=1"), self.start("wrong-input", wrong)
+        self.assertEqual(self.cluster.wait(fails), ("FAILED", 1))
+        self.assertIn("tried again 1 times", self.log("fails-twice"))
+        self.assertEqual(self.cluster.facts(fails)["Restarts"], "1")
+        self.assertEqual(self.cluster.wait(refuses), ("FAILED", 2))
+        self.assertEqual(self.cluster.facts(refuses)["Restarts"], "0")
+
+    def test_signals_before_the_training_listens(self):
+        """While SETUP runs, in the preflight, and before the training takes signals: to the ranks, as preemption sends
+        them, or to the batch script, as --signal does."""
+        gate = ("here=$1-$SLURM_RESTART_COUNT\n"
+                "if [[ $1 != --version && -e $GATES/stop-$here ]]; then\n"
+                "  touch $GATES/in-$here\n  while [[ -e $GATES/stop-$here ]]; do sleep 0.2; done\nfi\n"
+                f"exec {cluster.PROGRAM} \"$@\"\n")
+        gates = self.folder / "gates"
+        gates.mkdir()
+        quern = self.fake("gated", f"GATES={gates}\n" + gate)
+        for stop in ("preflight-", "train-1", "preflight-2"):
+            (gates / f"stop-{stop}").touch()
+        job = self.start("early", quern)
+        for number, (stop, options) in enumerate([("preflight-", ["--signal=TERM"]),
+                                                  ("train-1", ["--batch", "--signal=USR1"]),
+                                                  ("preflight-2", ["--signal=USR1"])]):
+            self.cluster.wait_until((gates / f"in-{stop}").exists, 120, lambda: self.log("early"))
+            self.cluster.run("scancel", *options, job)
+            self.wait_for_line_slowly("early", f"start {number + 2} on")
+        self.complete(job, "early", timeout_s=180)
+        self.assertEqual(self.log("early").count("stopped before the training"), 3)
+        self.assert_as_if_never_stopped("early")
+
+    def test_a_signal_while_setup_runs(self):
+        jobs = self.folder / "slow" / "jobs"
+        shutil.copytree(cluster.ROOT / "jobs", jobs)
+        (self.folder / "slow" / "analysis").symlink_to(cluster.ROOT / "analysis")
+        with open(jobs / "sites" / "generic.env", "a", encoding="utf-8") as site:
+            site.write(f"SETUP=[[ ! -v SLURM_JOB_ID ]] || touch {self.folder}/in-setup\n"
+                       f"SETUP=while [[ -v SLURM_JOB_ID && ! -e {self.folder}/go-on ]]; do sleep 0.2; done\n")
+        done = self.cluster.run(jobs / "submit", "generic", "train", "RECIPE=toy.toml", "RUN_DIR=setup", "TIME=10",
+                                cwd=self.folder)
+        job = re.search(r"^job (\d+):", done, re.MULTILINE).group(1)
+        self.cluster.wait_until((self.folder / "in-setup").exists, 120, lambda: self.log("setup"))
+        self.cluster.run("scancel", "--batch", "--signal=USR1", job)
+        time.sleep(1)  # until it is there: the batch script shows nothing of it
+        (self.folder / "go-on").touch()
+        self.wait_for_line_slowly("setup", "start 2 on")
+        self.complete(job, "setup")
+        self.assert_as_if_never_stopped("setup")
 
     def test_the_clock_of_slurm(self):
         """The signal that Slurm itself sends before the end of the time limit."""

@@ -23,13 +23,23 @@ reason_not_to_start() {
   fi
 }
 
+# Why a run that could go on must not be requeued, whatever happened to it; nothing when it may.
+# $1 run folder, $2 restarts allowed.
+reason_against_restarts() {
+  if [[ -e $1/STOP ]]; then
+    echo "asked to stop: $1/STOP is there (remove it and submit again to go on)"
+  elif ((${SLURM_RESTART_COUNT:-0} >= $2)); then
+    echo "this job was restarted ${SLURM_RESTART_COUNT:-0} times, MAX_RESTARTS is $2"
+  fi
+}
+
 # Why a run that stopped with a good checkpoint must not be requeued; nothing when it may.
 # $1 run folder, $2 step of its newest checkpoint when this job started, $3 restarts allowed.
 reason_not_to_requeue() {
-  if [[ -e $1/STOP ]]; then
-    echo "asked to stop: $1/STOP is there (remove it and submit again to go on)"
-  elif ((${SLURM_RESTART_COUNT:-0} >= $3)); then
-    echo "this job was restarted ${SLURM_RESTART_COUNT:-0} times, MAX_RESTARTS is $3"
+  local reason
+  reason="$(reason_against_restarts "$1" "$3")"
+  if [[ -n $reason ]]; then
+    echo "$reason"
   elif (($(newest_step "$1") <= $2)); then
     echo "no progress: the newest checkpoint is still that of step $2"
   fi
@@ -42,7 +52,24 @@ give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 requeue_this_job() {
   local id="$SLURM_JOB_ID"
   [[ -z ${SLURM_ARRAY_JOB_ID:-} ]] || id="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+  requeue "$id"
+}
+
+# Slurm's controller may be busy, or restart just now: a night's run must not end for that.
+requeue() {
+  local id="$1" answer end=$((SECONDS + 1200)) told=no
   say "requeueing $id"
-  scontrol requeue "$id" || return 1
+  until answer="$(timeout 60 scontrol requeue "$id" 2>&1)"; do
+    case "$answer" in
+      *[Dd]isabled* | *denied* | *ermission*) # it was understood, and refused
+        say "$answer"
+        return 1
+        ;;
+    esac
+    [[ $told == yes ]] || say "Slurm does not requeue it (${answer//$'\n'/ }): trying for 20 minutes"
+    told=yes
+    ((SECONDS < end)) || return 1
+    sleep 5
+  done
   sleep 120 # Slurm ends this script meanwhile
 }

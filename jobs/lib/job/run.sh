@@ -1,10 +1,12 @@
 # shellcheck shell=bash disable=SC2154  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
+starts_without_progress=5 # so many of them in a row, and the job is not requeued
+
 # RESUME is for the first start. Those after it, of this job or of a chain, go on from what was written
 # since; with nothing written they begin as the first one did.
 choose_resume() {
-  local begun="$run_dir/job/begun" written
+  local begun="$run_dir/job/begun-$submission" written
   [[ $resume != auto ]] || return 0
   if [[ ! -e $begun ]]; then
     : >"$begun"
@@ -36,26 +38,86 @@ begin_run() {
   choose_resume
 }
 
-# end_run STATUS: 0 done, 85 requeue if it makes sense, 93 never, else an error of its own.
+# count_up NAME: how often this was counted for this job, kept beside the run; fails where it cannot be kept.
+count_up() {
+  local file="$run_dir/job/$1-$SLURM_JOB_ID" count=0
+  [[ ! -e $file ]] || read -r count <"$file"
+  count=$((count + 1))
+  printf '%d\n' "$count" >"$file.part" && mv "$file.part" "$file" && printf '%d\n' "$count"
+}
+
+# end_run STATUS of a step: what becomes of the job.
 end_run() {
   local status="$1" reason
   case "$status" in
     0) say "done" ;;
-    85)
-      reason="$(reason_not_to_requeue "$run_dir" "$start_step" "$max_restarts")"
-      if [[ -n $reason ]]; then
-        say "not requeued: $reason"
-      elif [[ $may_requeue == no ]]; then
-        say "stopped with a good checkpoint; the next job of the chain goes on, or submit again"
-      elif ! requeue_this_job; then
-        say "Slurm did not requeue this job; submit again to go on"
-      fi
-      ;;
+    2 | 126 | 127) say "failed: exit status $status" ;; # wrong input, or no such program
     93)
       say "not requeued: the program says that a restart cannot help (exit status 93)"
       give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log tells why"
       ;;
-    *) say "failed: exit status $status" ;;
+    85) go_on "$(reason_not_to_requeue "$run_dir" "$start_step" "$max_restarts")" ;;
+    *)
+      if [[ -n $ended_because ]]; then
+        status=85
+        go_on "$(reason_not_to_interrupt)"
+      elif is_untimely_stop "$status"; then
+        say "stopped before the training had begun"
+        status=85
+        go_on "$(reason_not_to_interrupt)"
+      else
+        say "failed: exit status $status"
+        go_on "$(reason_not_to_retry)"
+      fi
+      ;;
   esac
   exit "$status"
+}
+
+# Was a rank told to stop before it could listen, or this script before there was a rank? SIGTERM is what
+# preemption sends; where there was progress, the ranks listened, and it is something else.
+is_untimely_stop() {
+  [[ $stop_asked == yes ]] || (($1 == 128 + 10)) ||
+    { (($1 == 128 + 15)) && (($(newest_step "$run_dir") <= start_step)); }
+}
+
+# Why a start that was ended from outside must be the last one. One without a checkpoint may have had bad luck.
+reason_not_to_interrupt() {
+  local reason count
+  reason="$(reason_against_restarts "$run_dir" "$max_restarts")"
+  if [[ -n $reason ]]; then
+    echo "$reason"
+  elif (($(newest_step "$run_dir") > start_step)); then
+    rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
+  elif ! count="$(count_up idle-starts)"; then
+    echo "cannot write in $run_dir/job"
+  elif ((count >= starts_without_progress)); then
+    echo "no progress in $count starts: the newest checkpoint is still that of step $start_step"
+  fi
+}
+
+# Why a failure must be the last one. A killed rank or a lost node may pass; wrong input never does.
+reason_not_to_retry() {
+  local reason count
+  reason="$(reason_against_restarts "$run_dir" "$max_restarts")"
+  if [[ -n $reason ]]; then
+    echo "$reason"
+  elif ((retries == 0)); then
+    echo "RETRIES is 0"
+  elif ! count="$(count_up retries)"; then
+    echo "cannot write in $run_dir/job"
+  elif ((count > retries)); then
+    echo "this job was tried again $retries times (RETRIES)"
+  fi
+}
+
+# go_on REASON: requeues this job, unless there is a reason not to.
+go_on() {
+  if [[ -n $1 ]]; then
+    say "not requeued: $1"
+  elif [[ $may_requeue == no ]]; then
+    say "not requeued here: the next job of the chain goes on, or submit again"
+  elif ! requeue_this_job; then
+    say "Slurm did not requeue this job; submit again to go on"
+  fi
 }

@@ -40,7 +40,7 @@ resolve() {
   value[MAY_REQUEUE]="${value[REQUEUE]:-${site[REQUEUE]}}"
   value[REQUEUE_FLAG]=--no-requeue
   [[ ${value[MAY_REQUEUE]} == no ]] || value[REQUEUE_FLAG]=--requeue
-  [[ -z ${value[RECIPE]:-} ]] || value[JOB_RECIPE]="${value[HOME_DIR]}/job/$(basename "${value[RECIPE]}")"
+  name_copies
   [[ $(type -t check_template) != function ]] || check_template
   # The first jobs of a plan may be done while the last ones are submitted.
   if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
@@ -97,6 +97,7 @@ queue() {
   id="${id%%;*}"
   job_id[$name]="$id"
   queued+=("$id")
+  keep_of_job "$folder" "$name" "$id"
   printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$command_line" >>"$folder/job/submitted.txt"
   record_job "$id" "$name" "$folder"
   describe_job "$name" "$id" "$dependency"

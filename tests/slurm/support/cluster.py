@@ -3,9 +3,11 @@
 
 ctest calls a test file as `python3 a_test.py .../bin/quern .../preload.so`; it ends with 77 where Slurm is missing.
 """
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,6 +70,16 @@ class Cluster:
     def stop(self):
         self.control("stop")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def stopped_controller(self):
+        """Slurm's controller takes requests meanwhile, and answers none."""
+        pid = int((self.folder / "run" / "slurmctld.pid").read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def run(self, *command, cwd=None, check=True, env=None):
         """A command with this cluster's Slurm; its standard output, or the whole outcome."""
