@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154  # the variables of the parameter block
+# shellcheck shell=bash disable=SC2154,SC2034  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
 # The ranks run beside this script, which hears Slurm's signal meanwhile, hands it on, and ends ranks that

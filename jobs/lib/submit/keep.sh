@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154  # value, site, ... are of the other parts
+# shellcheck shell=bash disable=SC2154,SC2153  # value, site, ... are of the other parts
 # SPDX-License-Identifier: Apache-2.0
 # What was submitted stays with the results, and it is that copy that Slurm and the job get.
 
