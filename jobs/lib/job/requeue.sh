@@ -71,5 +71,6 @@ requeue() {
     ((SECONDS < end)) || return 1
     sleep 5
   done
-  sleep 120 # Slurm ends this script meanwhile
+  sleep 120 # Slurm ends it meanwhile, and this script
+  return 0
 }

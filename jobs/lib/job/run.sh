@@ -38,6 +38,38 @@ begin_run() {
   choose_resume
 }
 
+# try_here FUNCTION...: runs it, and once more in this allocation when its step failed at once. A lost daemon of
+# Slurm leaves behind what hinders the next step of its number on that node, and each start of a job counts from 0.
+try_here() {
+  local status=0 begin=$SECONDS
+  "$@" || status=$?
+  if is_failure "$status" && [[ $stop_asked == no && -z $ended_because ]] &&
+    ((SECONDS - begin < 60 && $(newest_step "$run_dir") <= start_step)); then
+    say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
+    status=0
+    "$@" || status=$?
+  fi
+  return "$status"
+}
+
+check_launch() {
+  run_step "${launch[@]}" "$quern" preflight "$recipe" "${settings[@]}" --run-dir "$run_dir" --ranks "$ranks"
+}
+
+train() {
+  local status=0
+  run_step "${launch[@]}" "$quern" train "$recipe" "${settings[@]}" --run-dir "$run_dir" --resume "$resume" || status=$?
+  # srun's exit status is 0 also when it has lost a step that did not start on all nodes.
+  if ((status == 0)) && [[ ! -e $run_dir/DONE ]]; then
+    say "exit status 0, but there is no $run_dir/DONE"
+    status=1
+  fi
+  return "$status"
+}
+
+# Something that may pass, as far as the exit status can tell.
+is_failure() { [[ ! " 0 2 85 93 126 127 " == *" $1 "* ]]; }
+
 # count_up NAME: how often this was counted for this job, kept beside the run; fails where it cannot be kept.
 count_up() {
   local file="$run_dir/job/$1-$SLURM_JOB_ID" count=0

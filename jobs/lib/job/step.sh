@@ -84,11 +84,12 @@ is_still() {
   ((still_for >= watchdog * 60))
 }
 
-# Ranks that hang hear no signal that can be caught; srun ends them when it is told to end itself.
+# Once more by a signal that lets ranks write a checkpoint. Ranks that hang do not hear it; srun, told to end, kills
+# them itself, also while Slurm's controller does not answer.
 end_step() {
   ended_because="$1"
   say "ending the step: $1"
-  timeout 10 scancel --signal=TERM "$SLURM_JOB_ID"
+  kill -USR1 "$step" 2>/dev/null
   step_ends_within $((kill_lead / 3)) && return
   kill -TERM "$step" 2>/dev/null
   step_ends_within $((kill_lead / 3)) || kill -KILL "$step" 2>/dev/null

@@ -77,6 +77,11 @@ def who_gets_the_signal(script):
                       "--signal=B:{}@{}, the program in the background, and wait; or no trap".format(name, lead))
 
 
+def own_functions(script):
+    """What stands in them may wait as it should."""
+    return set(re.findall(r"^\s*(?:function\s+)?([\w:.-]+)\s*\(\s*\)", script.text, re.MULTILINE))
+
+
 def trap_waits(script):
     """bash runs a trap when the command in the foreground has ended, which is too late here."""
     asked = asked_signal(script)
@@ -84,8 +89,9 @@ def trap_waits(script):
         return
     work = [launch.command for launch in script.work()]
     if not work:
+        short = SHORT_COMMANDS | own_functions(script)
         work = [one for one in script.commands
-                if one.name not in SHORT_COMMANDS and not one.within("substitution", "trap", "function")]
+                if one.name not in short and not one.within("substitution", "trap", "function")]
     work = [one for one in work if not one.within("function", "trap")]
     if work and not work[-1].in_background():
         yield Finding(work[-1].line, "trap-waits", "a trap for {}, and {} in the foreground".format(

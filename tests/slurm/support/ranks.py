@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a run as processes of this machine: found, frozen and killed without a word to Slurm."""
+"""The ranks of a run as processes of this machine: found, stopped and killed without a word to Slurm."""
 import os
-import signal
 from pathlib import Path
 
 
@@ -24,8 +23,7 @@ def _is_rank(pid, run):
 def find(run):
     """Process ids of the ranks that train in this folder, in the order of their ranks."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _is_rank(name, run)]
-    return sorted(pids, key=lambda pid: [word for word in _read(pid, "environ")
-                                         if word.startswith(b"SLURM_PROCID=")])
+    return sorted(pids, key=lambda pid: variable(pid, "SLURM_PROCID"))
 
 
 def send(pids, number):
@@ -40,8 +38,10 @@ def send(pids, number):
     return reached
 
 
-def freeze(pids):
-    return send(pids, signal.SIGSTOP)
+def variable(pid, name):
+    """Of the process's environment; an empty text where it has none."""
+    found = [word for word in _read(pid, "environ") if word.startswith(os.fsencode(name) + b"=")]
+    return os.fsdecode(found[0].split(b"=", 1)[1]) if found else ""
 
 
 def parent(pid):

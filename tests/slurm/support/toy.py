@@ -39,13 +39,13 @@ def write_recipe(folder, name="toy.toml", text=RECIPE):
     return folder / name
 
 
-def reference_hash(folder):
+def reference_hash(folder, name="toy", text=RECIPE):
     """The weights' hash of the same recipe on one rank, never stopped and without Slurm."""
-    run = folder / "reference"
+    run = folder / f"reference-{name}"
     if not (run / "DONE").exists():
-        subprocess.run([PROGRAM, "train", write_recipe(folder, "reference.toml"), "--run-dir", run,
-                        "--set", "checkpoint.every_steps=0", "--set", "checkpoint.every_epochs=0"],
-                       check=True, capture_output=True, timeout=100)
+        recipe = write_recipe(folder, f"reference-{name}.toml", text)
+        subprocess.run([PROGRAM, "train", recipe, "--run-dir", run, "--set", "checkpoint.every_steps=0",
+                        "--set", "checkpoint.every_epochs=0"], check=True, capture_output=True, timeout=100)
     done = subprocess.run([PROGRAM, "checkpoint", "hash", run], check=True, capture_output=True,
                           text=True, timeout=100)
     return done.stdout.strip()
