@@ -23,7 +23,7 @@ class LocalTest(LocalCase):
             self.assertIn(text, log)
             self.assertIn(text, out)
         kept = {path.name for path in (run / "job").iterdir()}
-        self.assertLessEqual({"toy.toml", "site.env", "version.txt", "submitted.txt", "jobs.txt"}, kept)
+        self.assertLessEqual({"train.sbatch", "site.env", "version.txt", "submitted.txt", "jobs.txt"}, kept)
         self.assertEqual(self.facts("run")["status"], "0")
         subprocess.run([PROGRAM, "train", "toy.toml", "--run-dir", "alone"], cwd=self.folder, check=True,
                        capture_output=True)

@@ -91,7 +91,8 @@ def trap_waits(script):
     if not work:
         short = SHORT_COMMANDS | own_functions(script)
         work = [one for one in script.commands
-                if one.name not in short and not one.within("substitution", "trap", "function")]
+                if one.name not in short and not one.name.startswith(("[[", "(("))
+                and not one.within("substitution", "trap", "function")]
     work = [one for one in work if not one.within("function", "trap")]
     if work and not work[-1].in_background():
         yield Finding(work[-1].line, "trap-waits", "a trap for {}, and {} in the foreground".format(
