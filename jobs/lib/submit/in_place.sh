@@ -37,7 +37,6 @@ may_start() {
 # run_in_place NAME DEPENDENCY SCRIPT: leaves its exit status in in_place_status.
 run_in_place() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" id tasks=("") task status worst=0
-  local log_name="$1"
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder"
   id="$(new_id)"
@@ -48,6 +47,7 @@ run_in_place() {
     in_place_statuses+=(-)
     return
   fi
+  keep_of_job "$folder" "$name" "$id"
   printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$command_line" >>"$folder/job/submitted.txt"
   note_fact "$id" name "$name"
   note_fact "$id" host "$(uname -n)"
@@ -163,9 +163,13 @@ start_clock() {
 
 end_group() { [[ -z $1 ]] || kill -KILL -- "-$1" 2>/dev/null || true; }
 
-# The signal for those steps that run; fails when there is none.
+catches_usr1() { (((16#$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || echo 0) >> 9) & 1)); }
+
+# The signal for those steps that run, and for the script where it waits for one; fails when there is nobody.
 signal_steps() {
   local file pid found=1
+  pid="$(cat "$in_place_folder/script" 2>/dev/null)" || pid=""
+  [[ $1 != USR1 || -z $pid ]] || ! catches_usr1 "$pid" || { kill -USR1 "$pid" 2>/dev/null && found=0; }
   for file in "$in_place_folder"/steps/*; do
     pid="${file##*/}"
     [[ $pid =~ ^[0-9]+$ ]] && kill "-$1" "$pid" 2>/dev/null && found=0
