@@ -187,10 +187,14 @@ stop_in_place() {
   fi
 }
 
+# The script first: it would start the step once more. Launchers get the time to end their ranks.
 stop_at_once() {
+  local script end=$((SECONDS + 10))
   stopping=now
-  signal_steps TERM || true
-  end_group "$(cat "$in_place_folder/script" 2>/dev/null)"
+  script="$(cat "$in_place_folder/script" 2>/dev/null)" || return 0
+  kill -KILL "$script" 2>/dev/null || true
+  while signal_steps TERM && ((SECONDS < end)); do sleep 0.5; done
+  end_group "$script"
 }
 
 # in_place_environment ID TASK RESTARTS COMMAND...: what the job would find in Slurm.
