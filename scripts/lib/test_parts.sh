@@ -192,3 +192,14 @@ part_quickstart() {
     "$kRoot/tests/install/quickstart_test.py" ${kokkos:+--kokkos "$kokkos"} \
     QuickstartTest.test_from_a_clone_to_a_report
 }
+
+# The same test is in the part release, with one restart by the clock and one dead node.
+part_week() {
+  local tests="$kRoot/tests" built="$kRoot/build/release"
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+    step "A week of a training job, in minutes (${SECONDS} s)" &&
+    must "a week of a training job" env PATH="$test_path" \
+      PYTHONPATH="$tests/slurm/support:$tests/e2e/support" QUERN_TEST_WEEK_RESTARTS=30 QUERN_TEST_WEEK_DEATHS=2 \
+      "$(quern_python)" -B "$tests/slurm/watch_test.py" "$built/bin/quern" \
+      "$built/tests/support/libquern_test_preload.so" WatchTest.test_a_week
+}

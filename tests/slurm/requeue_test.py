@@ -207,15 +207,15 @@ class RequeueTest(cluster.JobTest):
         self.assert_as_if_never_stopped("killed")
 
     def fake(self, name, text):
-        """A program that the job takes for quern."""
+        """A program in place of quern."""
         file = self.folder / name
-        file.write_text("#!/bin/bash\n" + text)
+        file.write_text("#!/bin/bash\n[[ $1 != --version ]] || echo fake\n" + text)
         file.chmod(0o755)
         return f"QUERN={file}"
 
     def test_failures_are_tried_again_so_often_and_wrong_input_never(self):
-        failing = self.fake("fails", "case $1 in train) exit 1 ;; --version) echo fake ;; esac\n")
-        wrong = self.fake("wrong", "case $1 in train) exit 2 ;; --version) echo fake ;; esac\n")
+        failing = self.fake("fails", "case $* in *--check-recipe*) ;; train*) exit 1 ;; esac\n")
+        wrong = self.fake("wrong", "case $* in *--check-recipe*) ;; train*) exit 2 ;; esac\n")
         fails, refuses = self.start("fails-twice", failing, "RETRIES=1"), self.start("wrong-input", wrong)
         self.assertEqual(self.cluster.wait(fails), ("FAILED", 1))
         self.assertIn("tried again 1 times", self.log("fails-twice"))
@@ -227,7 +227,7 @@ class RequeueTest(cluster.JobTest):
         """While SETUP runs, in the preflight, and before the training takes signals: to the ranks, as preemption sends
         them, or to the batch script, as --signal does."""
         gate = ("here=$1-$SLURM_RESTART_COUNT\n"
-                "if [[ $1 != --version && -e $GATES/stop-$here ]]; then\n"
+                "if [[ -e $GATES/stop-$here ]]; then\n"
                 "  touch $GATES/in-$here\n  while [[ -e $GATES/stop-$here ]]; do sleep 0.2; done\nfi\n"
                 f"exec {cluster.PROGRAM} \"$@\"\n")
         gates = self.folder / "gates"

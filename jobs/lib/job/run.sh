@@ -43,7 +43,7 @@ begin_run() {
 try_here() {
   local status=0 begin=$SECONDS
   "$@" || status=$?
-  if is_failure "$status" && [[ $stop_asked == no && -z $ended_because ]] &&
+  if is_failure "$status" && ! is_untimely_stop "$status" && [[ -z $ended_because ]] &&
     ((SECONDS - begin < 60 && $(newest_step "$run_dir") <= start_step)); then
     say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
     status=0
