@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stopped trials of a sweep: a task of an array requeues itself and no other, packed trials go on where
 each of them stood."""
+import signal
+
 import cluster
+import ranks
 import toy
 
 
@@ -50,6 +53,25 @@ class SweepTest(cluster.JobTest):
         self.assertEqual(self.task(job, 0)["Restarts"], "1")
         self.assert_trials("packed")
 
+    def test_trials_that_hang_are_killed_or_give_up(self):
+        """The first two go on from their checkpoints in the next start of their task; in spite of the third the task
+        does not end as completed."""
+        toy.write_recipe(self.folder)
+        (self.folder / "mixed").write_text("seed=3\nseed=4\noptimizer.lr=1e30\n")
+        job = self.job("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=hang", "GRID=mixed", "TIME=10", "RANKS=3",
+                       "TRIALS_PER_JOB=3", "WATCHDOG=1")
+        for trial, number in enumerate((signal.SIGSTOP, signal.SIGKILL)):
+            self.wait_for_checkpoint(job, f"hang/trial-{trial}", after=5)
+            self.assertEqual(ranks.send(ranks.find(self.folder / "hang" / f"trial-{trial}"), number), 1)
+        state = self.cluster.wait(job, timeout_s=400)
+        log = self.log("hang", "sweep")
+        self.assertEqual(state, ("FAILED", 93), log)
+        self.assertEqual(self.task(job, 0)["Restarts"], "1", log)
+        self.assertIn("trial 0: ending the step: nothing was written for 1 minutes", log)
+        self.assertIn("trial 1: failed: exit status", log)
+        self.assertIn("trial 2: given up: exit status 93", log)
+        self.assert_trials("hang")
+
     def test_another_grid_for_the_same_folder(self):
         """Refused at submit, and by a task whose folder was taken while it waited."""
         values = ("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=regrid", "GRID=lines", "TIME=10",
@@ -69,7 +91,7 @@ class SweepTest(cluster.JobTest):
         self.cluster.wait(waiting)
         self.assertEqual(sorted(self.cluster.states(waiting)), ["COMPLETED", "FAILED"])
         self.assertEqual(self.task(waiting, 0)["ExitCode"], "2:0")
-        self.assertIn("trial 0 is 'optimizer.lr=7e-1' in the grid", self.log("regrid", "sweep"))
+        self.assertIn("trial 0: error: it is 'optimizer.lr=7e-1' in the grid", self.log("regrid", "sweep"))
         self.assertEqual(self.hash("regrid/trial-0"), before)
         # New lines at the end are new trials; the others are finished.
         (self.folder / "lines").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\noptimizer.lr=7e-1\n")
@@ -103,20 +125,6 @@ class SweepTest(cluster.JobTest):
         self.complete(self.job(*values), "halt")
         self.assertEqual(len(list((self.folder / "halt").glob("trial-*/DONE"))), 3)
         self.assertEqual(self.hash("halt/trial-0"), toy.reference_hash(self.folder))
-
-    def test_a_packed_trial_that_gave_up(self):
-        """The task fails, also when it was requeued for the other trial meanwhile."""
-        toy.write_recipe(self.folder)
-        (self.folder / "mixed").write_text("seed=3\noptimizer.lr=1e30\n")
-        job = self.job("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=gave-up", "GRID=mixed", "RANKS=2",
-                       "TRIALS_PER_JOB=2", "TIME=10")
-        self.wait_for_checkpoint(job, "gave-up/trial-0", after=5)
-        self.cluster.wait_until((self.folder / "gave-up/trial-1/job/GAVE_UP").exists, 120,
-                                lambda: self.log("gave-up", "sweep"))
-        self.cluster.run("scancel", "--signal=USR1", job)
-        self.assertEqual(self.cluster.wait(job), ("FAILED", 93), self.log("gave-up", "sweep"))
-        self.assertEqual(self.task(job, 0)["Restarts"], "1")
-        self.assertTrue((self.folder / "gave-up/trial-0/DONE").exists())
 
     def test_stop_file_and_a_diverging_trial(self):
         toy.write_recipe(self.folder)

@@ -49,11 +49,11 @@ reason_not_to_requeue() {
 give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 
 # A task of an array must name itself: its SLURM_JOB_ID may be that of the whole array.
-requeue_this_job() {
-  local id="$SLURM_JOB_ID"
-  [[ -z ${SLURM_ARRAY_JOB_ID:-} ]] || id="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
-  requeue "$id"
+this_job() {
+  if [[ -z ${SLURM_ARRAY_JOB_ID:-} ]]; then echo "$SLURM_JOB_ID"; else echo "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"; fi
 }
+
+requeue_this_job() { requeue "$(this_job)"; }
 
 # Slurm's controller may be busy, or restart just now: a night's run must not end for that.
 requeue() {

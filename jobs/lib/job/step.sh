@@ -106,7 +106,7 @@ step_ends_within() {
 # The end of the job's time as Slurm has it; without an answer what was known before.
 ask_for_end() {
   local left days=0 parts
-  left="$(timeout 20 squeue --noheader --jobs="$SLURM_JOB_ID" --format=%L 2>/dev/null)" || return 0
+  left="$(timeout 20 squeue --noheader --jobs="$(this_job)" --format=%L 2>/dev/null)" || return 0
   if [[ $left == *-* ]]; then
     days="${left%%-*}"
     left="${left#*-}"

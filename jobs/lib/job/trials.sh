@@ -1,49 +1,49 @@
-# shellcheck shell=bash disable=SC2154  # the variables of the parameter block
+# shellcheck shell=bash disable=SC2154,SC2034,SC2317  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
+
+go_on_status=185 # of a trial that wants another start of its task
 
 # A trial's folder keeps its settings, so that results of one line of the grid never pass for those of another.
 claim_trial() {
-  local trial="$1" job="$2/job" kept
+  local job="$run_dir/job" kept
   mkdir -p "$job"
   if ! (set -o noclobber && printf '%s\n' "${trials[trial]}" >"$job/trial") 2>/dev/null; then
     kept="$(cat "$job/trial")"
     if [[ $kept != "${trials[trial]}" ]]; then
-      say "error: trial $trial is '${trials[trial]}' in the grid, and $2 holds '$kept': take another RUN_DIR"
-      return 2
+      say "error: it is '${trials[trial]}' in the grid, and $run_dir holds '$kept': take another RUN_DIR"
+      exit 2
     fi
   fi
-  if [[ ! -e $2/DONE ]]; then
+  if [[ ! -e $run_dir/DONE ]]; then
     printf '%s\n' "$common" >"$job/common"
   elif kept="$(cat "$job/common" 2>/dev/null)" && [[ $kept != "$common" ]]; then
-    say "error: trial $trial is finished with $kept, and this sweep has $common: take another RUN_DIR"
-    return 2
+    say "error: it is finished with $kept, and this sweep has $common: take another RUN_DIR"
+    exit 2
   fi
 }
 
-# run_trial NUMBER: trains it where it stands; its exit status is kept for the decision of the task.
+# run_trial NUMBER: as a job of its own would do it, in a process of its own. Its exit status tells the task what
+# became of it.
 run_trial() {
-  local trial="$1" run_dir="$sweep_dir/trial-$1" trial_settings=() words item reason status
-  claim_trial "$trial" "$run_dir" || return
-  reason="$(reason_not_to_start "$run_dir")"
-  [[ ! -e $sweep_dir/STOP || $reason == finished* ]] || reason="asked to stop: $sweep_dir/STOP is there"
-  if [[ -n $reason ]]; then
-    say "trial $trial: $reason"
-    case "$reason" in
-      finished*) return 0 ;;
-      given*) return 93 ;;
-      *) return 85 ;;
-    esac
+  local words item status=0
+  trial="$1" run_dir="$sweep_dir/trial-$1"
+  say() { printf '[job %s] trial %d: %s\n' "${SLURM_JOB_ID:-?}" "$trial" "$*"; }
+  requeue_this_job() { exit "$go_on_status"; } # when all of its trials have ended, the task does it
+  # The trials of a task share its log.
+  signs_of_life() { stat --format='%s %Y' "$run_dir/metrics.jsonl" "$run_dir/checkpoints" 2>/dev/null; }
+  claim_trial
+  if [[ -e $sweep_dir/STOP && ! -e $run_dir/DONE ]]; then
+    say "asked to stop: $sweep_dir/STOP is there"
+    exit 85
   fi
+  begin_run
+  say "${trials[trial]}"
   read -r -a words <<<"${trials[trial]}"
-  for item in "${words[@]}"; do trial_settings+=(--set "$item"); done
-  say "trial $trial: ${trials[trial]}"
-  "${launch[@]}" --ntasks="$ranks_per_trial" "$quern" train "$recipe" "${settings[@]}" "${trial_settings[@]}" \
-    --run-dir "$run_dir" --resume auto
-  status=$?
-  say "trial $trial: exit status $status"
+  for item in "${words[@]}"; do settings+=(--set "$item"); done
+  try_here train || status=$?
+  say "exit status $status"
   [[ -e $run_dir/recipe.toml ]] || rm -f "$run_dir/job/trial" # refused, nothing trained: the line may be mended
-  [[ $status != 93 ]] || give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log tells why"
-  return "$status"
+  end_run "$status"
 }
 
 stop_of_sweep="the sweep was asked to stop"
@@ -53,7 +53,7 @@ stop_of_sweep="the sweep was asked to stop"
 watch_for_stop() {
   local folder
   until [[ -e $sweep_dir/STOP ]]; do sleep 3 >/dev/null 2>&1; done # it may outlive this script, and must not hold its log
-  say "asked to stop: $sweep_dir/STOP is there"
+  say "asked to stop: $sweep_dir/STOP is there (remove it and submit again to go on)"
   for folder in "$@"; do
     [[ -e $folder/STOP || -e $folder/DONE ]] || printf '%s\n' "$stop_of_sweep" >"$folder/STOP"
   done
