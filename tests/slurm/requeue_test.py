@@ -141,20 +141,6 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(self.cluster.facts(job)["Restarts"], "0")
         self.assertTrue((self.folder / "diverged" / "job" / "GAVE_UP").exists())
 
-    def test_a_controller_that_does_not_answer(self):
-        """The controller is busy for more than one try when the ranks have stopped."""
-        job = self.start("outage")
-        self.wait_for_checkpoint(job, "outage", after=5)
-        with self.cluster.stopped_controller():
-            begin = time.monotonic()
-            self.assertEqual(ranks.send(self.ranks("outage"), signal.SIGUSR1), 1)
-            self.wait_for_line_slowly("outage", "requeueing")
-            self.wait_for_line_slowly("outage", "trying for")
-            time.sleep(max(0.0, 35 - (time.monotonic() - begin)))
-        self.complete(job, "outage", timeout_s=180)
-        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
-        self.assert_as_if_never_stopped("outage")
-
     def test_submitted_again_meanwhile(self):
         """A second job of the run, held, with another recipe: the restart of the first one is as if there were none."""
         self.complete(self.start("origin", "SET=train.epochs=2"), "origin")
@@ -173,21 +159,30 @@ class RequeueTest(cluster.JobTest):
         self.assert_as_if_never_stopped("begun")
 
     def test_setup_lines_and_shell_options(self):
-        """SETUP meets variables that are not set, and the user's BASH_ENV makes every failure fatal."""
+        """SETUP meets variables that are not set, the user's BASH_ENV makes every failure fatal, and a signal that
+        comes meanwhile is obeyed."""
         jobs = self.folder / "kit" / "jobs"
         shutil.copytree(cluster.ROOT / "jobs", jobs)
         (self.folder / "kit" / "analysis").symlink_to(cluster.ROOT / "analysis")
         with open(jobs / "sites" / "generic.env", "a", encoding="utf-8") as site:
-            site.write('SETUP=[ -n "$NOT_SET_ANYWHERE" ] || seen=yes\nSETUP=set -e\n')
+            site.write('SETUP=[ -n "$NOT_SET_ANYWHERE" ] || seen=yes\n'
+                       f"SETUP=[[ ! -v SLURM_JOB_ID ]] || touch {self.folder}/in-setup\n"
+                       f"SETUP=while [[ -v SLURM_JOB_ID && ! -e {self.folder}/go-on ]]; do sleep 0.2; done\n"
+                       "SETUP=set -e\n")
         (self.folder / "bash-env").write_text("set -e\n")
         done = self.cluster.run(jobs / "submit", "generic", "train", "RECIPE=toy.toml", "RUN_DIR=shell", "TIME=10",
-                                cwd=self.folder, check=False, env={"BASH_ENV": self.folder / "bash-env"})
+                                cwd=self.folder, check=False, env={"BASH_ENV": self.folder / "bash-env", **self.slow_down()})
         self.assertEqual(done.returncode, 0, done.stderr)
         job = re.search(r"^job (\d+):", done.stdout, re.MULTILINE).group(1)
+        self.cluster.wait_until((self.folder / "in-setup").exists, 120, lambda: self.log("shell"))
+        self.cluster.run("scancel", "--batch", "--signal=USR1", job)
+        time.sleep(1)  # until it is there: the batch script shows nothing of it
+        (self.folder / "go-on").touch()
+        self.wait_for_line_slowly("shell", "start 2 on")
         self.wait_for_checkpoint(job, "shell", after=5)
         self.signal(job)
         self.complete(job, "shell")
-        self.assertEqual(self.cluster.facts(job)["Restarts"], "1")
+        self.assertGreaterEqual(int(self.cluster.facts(job)["Restarts"]), 2, self.log("shell"))
         self.assert_as_if_never_stopped("shell")
 
     def kill_a_rank(self, run, *values):
@@ -245,35 +240,6 @@ class RequeueTest(cluster.JobTest):
         self.complete(job, "early", timeout_s=180)
         self.assertEqual(self.log("early").count("stopped before the training"), 3)
         self.assert_as_if_never_stopped("early")
-
-    def test_a_signal_while_setup_runs(self):
-        jobs = self.folder / "slow" / "jobs"
-        shutil.copytree(cluster.ROOT / "jobs", jobs)
-        (self.folder / "slow" / "analysis").symlink_to(cluster.ROOT / "analysis")
-        with open(jobs / "sites" / "generic.env", "a", encoding="utf-8") as site:
-            site.write(f"SETUP=[[ ! -v SLURM_JOB_ID ]] || touch {self.folder}/in-setup\n"
-                       f"SETUP=while [[ -v SLURM_JOB_ID && ! -e {self.folder}/go-on ]]; do sleep 0.2; done\n")
-        done = self.cluster.run(jobs / "submit", "generic", "train", "RECIPE=toy.toml", "RUN_DIR=setup", "TIME=10",
-                                cwd=self.folder)
-        job = re.search(r"^job (\d+):", done, re.MULTILINE).group(1)
-        self.cluster.wait_until((self.folder / "in-setup").exists, 120, lambda: self.log("setup"))
-        self.cluster.run("scancel", "--batch", "--signal=USR1", job)
-        time.sleep(1)  # until it is there: the batch script shows nothing of it
-        (self.folder / "go-on").touch()
-        self.wait_for_line_slowly("setup", "start 2 on")
-        self.complete(job, "setup")
-        self.assert_as_if_never_stopped("setup")
-
-    def test_the_clock_of_slurm(self):
-        """The signal that Slurm itself sends before the end of the time limit."""
-        recipe = toy.RECIPE.replace("epochs = 20", "epochs = 100000")
-        toy.write_recipe(self.folder, "long.toml", recipe)
-        job = self.job("generic", "train", "RECIPE=long.toml", "RUN_DIR=clock", "TIME=1", "SIGNAL=10",
-                       "MAX_RESTARTS=1")
-        self.wait_for_line_slowly("clock", "start 2 on")
-        self.assertEqual(self.log("clock").count("on request (SIGUSR1)"), 1)
-        self.cluster.run("scancel", job)
-        shutil.rmtree(self.folder / "clock" / "checkpoints", ignore_errors=True)
 
     def wait_for_line_slowly(self, run, text):
         self.cluster.wait_until(lambda: text in self.log(run), 120, lambda: self.log(run))

@@ -13,7 +13,7 @@ import toy
 # What happens in the week: restarts by the clock alone, and dead nodes.
 CLOCKS = int(os.environ.get("QUERN_TEST_WEEK_RESTARTS", "1"))
 DEATHS = int(os.environ.get("QUERN_TEST_WEEK_DEATHS", "1"))
-WEEK = toy.RECIPE.replace("epochs = 20", f"epochs = {100 + 10 * CLOCKS}")
+WEEK = toy.RECIPE.replace("epochs = 20", f"epochs = {30 + 4 * CLOCKS}")
 
 
 class WatchTest(cluster.JobTest):
