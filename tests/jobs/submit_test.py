@@ -53,6 +53,15 @@ class SubmitTest(SubmitCase):
         self.assert_refused(["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run%j"], "RUN_DIR")
         self.refuse_train("generic", ["QUERN=/no/quern"], "no such program")
 
+    def test_only_a_sweep_is_an_array(self):
+        """A kept script may be given to sbatch from a task of an array: its variables are those of another job."""
+        data = ["IDX_DIR=.", "DATA_DIR=data"]
+        for template, values in (("train", []), ("chain", []), ("pipeline", data), ("scaling", ["BATCH=64"])):
+            text = self.filled("generic", template, "RECIPE=mlp.toml", "RUN_DIR=run", *values)
+            self.assertNotIn("SLURM_ARRAY", text, template)
+        text = self.filled("generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=run", "GRID=grid")
+        self.assertIn("SLURM_ARRAY_TASK_ID", text)
+
     def test_options_that_have_a_key(self):
         for option, text in (("--array=0-2", "--array"), ("--time=1", "TIME="), ("--output=x", "--output"),
                              ("--nodes=2", "NODES="), ("--ti 1", "TIME="), ("--gres=gpu:2", "RANKS="),

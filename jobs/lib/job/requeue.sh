@@ -48,10 +48,8 @@ reason_not_to_requeue() {
 # Exit status 93 of the program: a restart cannot help. Chained jobs and restarts see the file.
 give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 
-# A task of an array must name itself: its SLURM_JOB_ID may be that of the whole array.
-this_job() {
-  if [[ -z ${SLURM_ARRAY_JOB_ID:-} ]]; then echo "$SLURM_JOB_ID"; else echo "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"; fi
-}
+# A script that was given to sbatch by a task of an array finds that task's variables: only sweeps look at them.
+this_job() { echo "$SLURM_JOB_ID"; }
 
 requeue_this_job() { requeue "$(this_job)"; }
 

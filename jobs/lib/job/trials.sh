@@ -1,6 +1,9 @@
 # shellcheck shell=bash disable=SC2154,SC2034,SC2317  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
+# A task must name itself: its SLURM_JOB_ID may be that of the whole array.
+this_job() { echo "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"; }
+
 go_on_status=185 # of a trial that wants another start of its task
 
 # A trial's folder keeps its settings, so that results of one line of the grid never pass for those of another.
