@@ -53,7 +53,7 @@ def jobs_of(folder):
             "scaling": [recipe, run, "BATCH=64", "NODE_LIST=1,2", "TIME=10"],
             "evaluate": [f"RUN_DIR={folder}", f"DATA={folder}"],
             "report": [f"RUN={folder}", f"OUT={folder}/report"],
-            "pipeline": [recipe, run, f"IDX_DIR={folder}", f"DATA_DIR={folder}/data"]}
+            "pipeline": [f"RECIPE={ROOT}/recipes/mlp-mnist.toml", run, f"IDX_DIR={folder}", f"DATA_DIR={folder}/data"]}
 
 
 class SitesTest(unittest.TestCase):
