@@ -76,7 +76,7 @@ class SubmitTest(SubmitCase):
         self.refuse_train("frontier", ["ACCOUNT=p", "NODES=4", "TIME=03:00:00"], "02:00:00", "92-183")
         self.assertIn("--time=06:00:00", self.train("frontier", "NODES=100", "TIME=06:00:00"))
         self.refuse_train("frontier", [], "ACCOUNT is missing", "OLCF")
-        self.refuse_train("roihu-gpu", ["ACCOUNT=p", "NODES=2"], "NODES=2", "1-1 nodes")
+        self.refuse_train("roihu-gpu", ["ACCOUNT=p", "NODES=2"], "NODES=2", "allows 1-4")
         self.refuse_train("roihu-gpu", ["ACCOUNT=p", "CPUS=36"], "exactly 72")
         self.refuse_train("truba-akya", ["ACCOUNT=p", "CPUS=4"], "at least 10")
         self.refuse_train("perlmutter", ["ACCOUNT=p", "RANKS=8"], "4 devices a node")
@@ -109,7 +109,7 @@ class SubmitTest(SubmitCase):
         self.assertEqual(asked("prepare-data", *data), ["--time=01:00:00"])
         self.assertEqual(asked("prepare-data", *data, "TIME=5", "GPU=yes"), ["--gpus-per-node=1", "--time=5"])
         # Its queue takes nothing else; its evaluation computes.
-        self.assertEqual(asked("report", *report, site="truba-akya"), ["--gres=gpu:1", "--time=00:15:00"])
+        self.assertEqual(asked("report", *report, site="truba-kolyoz"), ["--gres=gpu:1", "--time=00:15:00"])
         self.assertEqual(asked("evaluate", "RUN_DIR=run", "DATA=."), ["--gpus-per-node=8", "--time=00:30:00"])
         self.assertEqual(asked("evaluate", "RUN_DIR=run", "DATA=.", "PARTITION=gputest", site="roihu-gpu")[1],
                          "--time=00:15:00")
@@ -122,7 +122,7 @@ class SubmitTest(SubmitCase):
         self.assert_refused(["generic", "evaluate", "RUN_DIR=runs/nope", "DATA=."], "runs/nope", "no run")
 
     def test_queues_that_the_site_does_not_name(self):
-        self.refuse_train("perlmutter", ["ACCOUNT=p", "QOS=premium"], "premium", "LIMIT=:premium 1-1 1-00:00:00",
+        self.refuse_train("perlmutter", ["ACCOUNT=p", "QOS=realtime"], "realtime", "LIMIT=:realtime 1-1 1-00:00:00",
                           "perlmutter.env")
 
     def test_what_the_site_fills_in(self):

@@ -5,26 +5,13 @@
 # site_default KEY: the site's value where the user gave none.
 site_default() { [[ -n ${value[$1]:-} ]] || value[$1]="${site[${2:-$1}]:-}"; }
 
-# The lines of LIMIT that concern PARTITION and QOS: "nodes time".
-limits_here() {
-  local where nodes time pattern
-  while read -r where nodes time; do
-    [[ -n $where ]] || continue
-    pattern="$where"
-    [[ $pattern == *:* ]] || pattern+=":"
-    # shellcheck disable=SC2053  # a pattern is meant
-    [[ "${value[PARTITION]}:${value[QOS]}" == $pattern ]] && printf '%s %s\n' "$nodes" "$time"
-  done <<<"${site[LIMIT]}"
-  return 0
-}
-
 known_queues() { cut -d' ' -f1 <<<"${site[LIMIT]}" | sort -u | paste -sd' '; }
 
 check_queue() {
   local limits range time first last queue known=""
   local -i nodes="${value[NODES]:-1}"
   queue="PARTITION=${value[PARTITION]:-(the default)}${value[QOS]:+ QOS=${value[QOS]}}"
-  limits="$(limits_here)"
+  limits="$(lines_here LIMIT)"
   [[ -n $limits ]] ||
     fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues); if you \
 may use it, add a line such as LIMIT=${value[PARTITION]}${value[QOS]:+:${value[QOS]}} 1-${value[NODES]:-1} 1-00:00:00 \
@@ -82,7 +69,7 @@ resolve_parallel() {
   site_default QOS
   site_default CONSTRAINT
   : "${value[NODES]:=1}"
-  : "${value[RANKS]:=$((gpus > 0 ? gpus : 1))}"
+  : "${value[RANKS]:=${site[RANKS_PER_NODE]:-$((gpus > 0 ? gpus : 1))}}"
   ranks="${value[RANKS]}"
   if ((gpus > 0 && ranks > gpus)); then
     fail "RANKS=$ranks per node: ${site[NAME]} has $gpus devices a node, and ranks do not share one"
@@ -95,14 +82,9 @@ resolve_parallel() {
     fi
   fi
   cpus="${value[CPUS]}"
-  case "${site[CPUS_RULE]}" in
-    exact) ((cpus == site[CPUS_PER_GPU])) ||
-      fail "CPUS=$cpus per rank: ${site[NAME]} wants exactly ${site[CPUS_PER_GPU]} CPUs for each GPU" ;;
-    min) ((cpus >= site[CPUS_PER_GPU])) ||
-      fail "CPUS=$cpus per rank: ${site[NAME]} wants at least ${site[CPUS_PER_GPU]} CPUs for each GPU" ;;
-  esac
   ((per_node == 0 || ranks * cpus <= per_node)) ||
     fail "RANKS=$ranks x CPUS=$cpus: ${site[NAME]} has $per_node CPUs a node"
+  check_shares "$ranks" "$cpus"
   value[TOTAL_RANKS]=$((value[NODES] * ranks))
   value[THREADS]=$((cpus / site[THREADS_PER_CORE] > 0 ? cpus / site[THREADS_PER_CORE] : 1))
   value[GPUS]=$((gpus > 0 ? ranks : 0))
@@ -116,6 +98,7 @@ resolve_parallel() {
   value[HINT]="${site[HINT]}"
   value[SRUN]="${site[SRUN]}"
   value[SETUP]="${site[SETUP]}"
+  add_site_options
 }
 
 # One process, for minutes: on the site's nodes for small jobs, where it has some; with a device only where the queue
@@ -127,6 +110,7 @@ resolve_serial() {
     site_default QOS SERIAL_QOS
     site_default CONSTRAINT SERIAL_CONSTRAINT
     value[SETUP]="${site[SERIAL_SETUP]:-${site[SETUP]}}"
+    leave_gpu_account
   else
     site_default PARTITION
     site_default QOS
@@ -145,4 +129,6 @@ resolve_serial() {
   value[THREADS]="${value[CPUS]}"
   value[HINT]="${site[HINT]}"
   value[SRUN]="${site[SRUN]}"
+  ((gpus > 0)) || check_range CPU_LIMIT "${value[CPUS]}" "CPUS=${value[CPUS]}"
+  add_site_options
 }

@@ -3,7 +3,7 @@
 # What plans (templates of several jobs) hand on to their jobs, and what a job waits for.
 
 # The keys that mean the same for every job of a plan.
-kForEveryJob=(ACCOUNT QUERN AFTER MAIL RESERVATION COMMENT SBATCH)
+kForEveryJob=(ACCOUNT QUERN AFTER MAIL RESERVATION COMMENT UENV VIEW SBATCH)
 
 # pass_on KEY...: those of them that have a value, as KEY=VALUE in the array given.
 pass_on() {
