@@ -116,8 +116,8 @@ class SitesTest(unittest.TestCase):
         self.assertFalse((self.folder / "run").exists())
 
     def ask(self, number, site):
-        first = 20000 + 700 * number
-        machine = cluster.Cluster(**shape_of(site_facts(site)), PORTS=f"{first}-{first + 690}")
+        first = 20000 + 500 * number
+        machine = cluster.Cluster(**shape_of(site_facts(site)), PORTS=f"{first}-{first + 490}")
         try:
             for template in jobs_of(self.folder):
                 self.run_submit("--test", site, template, *self.values(site, template), env=machine.env)

@@ -6,6 +6,9 @@ import re
 from .script import LAUNCHERS, MPI_LAUNCHERS, Finding
 
 STARTS = r"\b(" + "|".join(sorted(re.escape(name) for name in LAUNCHERS)) + r")\b"
+# Programs that start their ranks themselves.
+SELF_LAUNCHING = {"ams", "orca", "molpro", "jobex", "ridft", "ccsdf12", "dscf", "julia", "haddock3", "g16", "hq", "matlab",
+                  "nextflow", "snakemake", "spark-submit"}
 SETS_ENVIRONMENT = {"module", "ml", "spack", "conda", "micromamba", "source", ".", "uenv"}
 SHORT_COMMANDS = {"echo", "printf", "wait", "exit", "date", "module", "ml", "spack", "", "export", "set", "sleep", "cd", "scontrol", "[", "test"}
 
@@ -26,7 +29,8 @@ def srun_without_cores(script):
 
 
 def nothing_launched(script):
-    if script.tasks() <= 1 or not script.commands or script.launches or script.find(STARTS):
+    if script.tasks() <= 1 or not script.commands or script.launches or script.find(STARTS) or \
+            script.named(*SELF_LAUNCHING):
         return
     yield Finding(script.commands[-1].line, "nothing-launched",
                   "{} tasks, but nothing is started with srun".format(script.tasks()),
@@ -59,7 +63,8 @@ def _too_much(script, launch):
     part, tasks = launch.part, _asked_tasks(launch)
     free = launch.part.option("--overcommit", "--oversubscribe") or "--oversubscribe" in launch.program or \
         script.option("--overcommit")
-    if tasks and tasks > script.tasks() and not free:
+    said = script.option("--ntasks", "--ntasks-per-node")  # else the nodes are whole, and srun shares them out
+    if tasks and tasks > script.tasks() and said and not free and not script.option("--exclusive"):
         return "{} starts {} tasks, and the job has {}".format(launch.launcher, tasks, script.tasks())
     nodes = part.count("--nodes")
     if nodes and script.count("--nodes") and nodes > script.count("--nodes"):
@@ -108,9 +113,15 @@ def heterogeneous(script):
 
 def background_without_wait(script):
     background = [launch for launch in script.launches if launch.command.in_background()]
-    if background and not script.named("wait"):
+    if background and not script.named("wait") and not _works_on(script, background[-1].command):
         yield Finding(background[-1].line, "no-wait", "srun in the background, and no wait",
                       "the job ends with its script and takes the steps along", "wait")
+
+
+def _works_on(script, command):
+    """Is there a command behind this one that takes its time, such as a client of the server that was started?"""
+    return any(one.name not in SHORT_COMMANDS and not one.name.startswith(("[[", "(("))
+               for one in script.commands[script.commands.index(command) + 1:])
 
 
 def environment_too_late(script):

@@ -37,7 +37,7 @@ overlap overcommit preserve-env pty quit-on-interrupt send-libs unbuffered use-m
 # Of plugins that centres have (SPANK).
 PLUGINS = set("""
 uenv view container-image container-mounts container-mount-home container-name container-save container-workdir
-container-writable no-container-mount-home environment nvmps cuda-mps license-feature x11 repo
+container-writable no-container-mount-home environment nvmps cuda-mps x11 repo
 """.split())
 SHORT = {"-A": "account", "-a": "array", "-b": "begin", "-B": "extra-node-info", "-c": "cpus-per-task",
          "-C": "constraint", "-D": "chdir", "-d": "dependency", "-e": "error", "-F": "nodefile", "-G": "gpus",
@@ -50,14 +50,16 @@ STEP_SHORT = {"-K": "kill-on-bad-exit", "-l": "label", "-u": "unbuffered", "-r":
 # What other systems and common sense call them.
 MEANT = {"walltime": "time", "queue": "partition", "project": "account", "name": "job-name", "memory": "mem",
          "cpus": "cpus-per-task", "cores": "cpus-per-task", "threads": "cpus-per-task", "gpu": "gpus-per-node",
-         "tasks": "ntasks", "tasks-per-node": "ntasks-per-node", "ppn": "ntasks-per-node", "node": "nodes",
+         "tasks": "ntasks", "ppn": "ntasks-per-node", "node": "nodes",
          "email": "mail-user", "stdout": "output", "stderr": "error", "log": "output", "workdir": "chdir"}
+ALIASES = {"tasks-per-node": "ntasks-per-node"}
 BATCH_OPTIONS = VALUED | FLAGS | WITH_OR_WITHOUT | PLUGINS
 STEP_OPTIONS = BATCH_OPTIONS | STEP_VALUED | STEP_FLAGS
 
 
 def full_name(name, known=frozenset(BATCH_OPTIONS)):
     """The option meant by name, of which getopt takes any beginning that is unique; None when there is none."""
+    name = ALIASES.get(name, name)
     if name in known:
         return name
     fitting = [one for one in known if one.startswith(name)]

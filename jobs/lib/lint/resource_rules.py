@@ -8,11 +8,14 @@ from .values import gpus_of_gres, last_number, megabytes_of, seconds_of
 
 # Hours that people mean when they write them as minutes and seconds.
 HOURS_MEANT = set(range(1, 25)) | {36, 48, 72, 96, 120, 168}
-LEAST_MB = {"--mem": 1024, "--mem-per-cpu": 257, "--mem-per-gpu": 1024}
+# Megabytes up to which a number without unit was meant as gigabytes.
+MEANT_GB = {"--mem": 512, "--mem-per-cpu": 64, "--mem-per-gpu": 512}
+PROCESS_FOR_EACH_GPU = r"(^|[\s/])(torchrun|accelerate launch|deepspeed)\s|-m torch\.distributed\.(run|launch)\b"
 
 
 def tasks_and_gpus(script):
-    launches_itself = script.find(r"\b(torchrun|torch\.distributed|accelerate launch|deepspeed)\b")
+    launches_itself = [command for command in script.find(PROCESS_FOR_EACH_GPU)
+                       if command.name not in ("module", "ml", "pip", "conda", "echo", "export")]
     for part in script.parts:
         gpus, tasks = part.gpus_per_node(), part.tasks_per_node()
         if not gpus:
@@ -23,7 +26,7 @@ def tasks_and_gpus(script):
                           "a launcher that starts a process for each GPU, {} times a node".format(tasks),
                           "it would start {} processes on {} GPUs".format(tasks * gpus, gpus),
                           "--ntasks-per-node=1, or srun without that launcher")
-        elif tasks and tasks > gpus:
+        elif tasks and tasks > gpus and not script.find(r"mps-control|MPS_PIPE"):
             yield Finding(line, "tasks-and-gpus", "{} tasks share {} GPUs on a node".format(tasks, gpus),
                           "ranks on the same device take turns, and NCCL refuses them",
                           "--ntasks-per-node={}".format(gpus))
@@ -89,14 +92,21 @@ def _hidden(line, name):
                    "--gpus-per-node=N --gpu-bind=none; the program picks by its rank on the node")
 
 
+def steps_choose_cores(script):
+    """Does an srun of the script give its tasks cores, by number or by mask?"""
+    return any(launch.part.option("--cpus-per-task") or re.match(r"(verbose,)?(mask|map)_|\W*\$",
+                                                                launch.part.value("--cpu-bind"))
+               for launch in script.launches)
+
+
 def cores(script):
-    if any(launch.part.option("--cpus-per-task") or re.match(r"(verbose,)?(mask|map)_", launch.part.value("--cpu-bind"))
-           or "$" in launch.part.value("--cpu-bind") for launch in script.launches):
+    """Ranks with devices want more than a core; pure MPI on processors does not."""
+    if steps_choose_cores(script):
         return
     for part in script.parts:
         if part.option("--cpus-per-task", "--cpus-per-gpu", "--exclusive"):
             continue
-        if part.gpus_per_node() or (part.tasks_per_node() or 1) > 1:
+        if part.gpus_per_node():
             line = part.option("--ntasks-per-node", "--ntasks", "--gpus-per-node", "--gres", "--gpus",
                                "--gpus-per-task").line
             yield Finding(line, "no-cores", "no --cpus-per-task", "each rank gets one core, for reading data, too",
@@ -131,7 +141,7 @@ def memory(script):
             size = megabytes_of(option.value)
             if any(stray.before is option for stray in script.stray):
                 continue  # such as 64 GB, which is refused
-            if option.value.isdigit() and 0 < size < LEAST_MB["--" + option.name]:
+            if option.value.isdigit() and 0 < size <= MEANT_GB["--" + option.name]:
                 yield Finding(option.line, "memory-unit", "--{}={} means {} MB".format(
                     option.name, option.value, option.value), "a number without unit counts megabytes",
                     "--{}={}G".format(option.name, option.value))

@@ -76,7 +76,9 @@ def threads(script):
     for command in script.commands:
         for word in command.words:
             found = re.match(r"OMP_NUM_THREADS=(\d+)$", word.text)
-            if found and script.option("--cpus-per-task") and int(found.group(1)) > cpus:
+            known = script.option("--cpus-per-task") or script.tasks() > 1 and not (
+                script.option("--cpus-per-gpu", "--exclusive") or resource_rules.steps_choose_cores(script))
+            if found and known and int(found.group(1)) > cpus:
                 yield Finding(word.line, "threads-and-cores", "{} threads on {} core(s)".format(found.group(1), cpus),
                               "threads that share a core take turns", "OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK")
 

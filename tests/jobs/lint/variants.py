@@ -39,6 +39,7 @@ WRITTEN = [
     ("#SBATCH --job-name", "##SBATCH --job-name", ""),
     ("--ntasks-per-node=4\n", "--ntask-per-node=4\n", "3 unknown-option, 5 tasks-and-gpus"),
     ("--job-name=good", "--job=good", ""),
+    ("--ntasks-per-node=4\n", "--tasks-per-node=4\n", ""),
     ("--job-name=good", "--walltime=02:00:00", "2 unknown-option"),
     ("--job-name=good", "--uenv=prgenv-gnu/25.6:v2 --view=default", ""),
     ("--ntasks-per-node=4\n", "--ntasks-per-node=4 --ntasks-per-node=8\n", "3 option-twice, 5 tasks-and-gpus"),
@@ -71,6 +72,9 @@ ASKED = [
     ("--job-name=good", "--mem=64", "2 memory-unit"),
     ("--job-name=good", "--mem=64GB", ""),
     ("--job-name=good", "--mem=0", ""),
+    ("--job-name=good", "--mem=1000", ""),
+    ("--job-name=good", "--mem-per-cpu=100", ""),
+    ("--job-name=good", "--workdir=/tmp", "2 unknown-option"),
     ("--job-name=good", "--mem-per-cpu=4", "2 memory-unit"),
     ("--job-name=good", "--mem-per-cpu=2000", ""),
     ("--job-name=good", "--mem=64G --mem-per-gpu=16G", "2 memory-twice"),
@@ -100,6 +104,12 @@ STARTED = [
     (RUN, "srun -n 4 program\n", "11 step-and-job"),
     (RUN, "srun -N 4 program\n", "11 step-and-job"),
     (RUN, "srun -c 32 program\n", "11 step-and-job"),
+    ("--nodes=2 --ntasks-per-node=4\n#SBATCH --cpus-per-task=8\n#SBATCH --gpus-per-node=4 --gpu-bind=none", "--nodes=2",
+     "8 unset-variable"),
+    ("--nodes=2 --ntasks-per-node=4\n#SBATCH --cpus-per-task=8\n#SBATCH --gpus-per-node=4 --gpu-bind=none\n#SBATCH "
+     "--time=02:00:00\n#SBATCH --signal=USR1@300\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=log-%j.out\n"
+     "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun program",
+     "--nodes=2 --time=2:00:00\n#SBATCH --signal=USR1@300 --requeue --open-mode=append\nsrun -n 128 program", ""),
     (RUN, "srun --nodes=1 --ntasks=1 -c 32 program\n", ""),
     (RUN, "mpirun -np 16 program\n", "11 step-and-job"),
     (RUN, "srun mpirun program\n", "11 launcher-in-launcher"),
@@ -108,6 +118,12 @@ STARTED = [
     (RUN, "srun program \\\n  --init-method=tcp://$h:23456\n", "12 fixed-port"),
     ("export ", "export CUDA_VISIBLE_DEVICES=0 ", "10 fixed-devices"),
     ("OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK", "OMP_NUM_THREADS=64", "10 threads-and-cores"),
+    ("#SBATCH --cpus-per-task=8\n#SBATCH --gpus-per-node=4 --gpu-bind=none\n#SBATCH --time=02:00:00\n#SBATCH "
+     "--signal=USR1@300\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=log-%j.out\nexport SRUN_CPUS_PER_TASK="
+     "$SLURM_CPUS_PER_TASK OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK", "#SBATCH --time=2:00:00 --signal=USR1@300\n#SBATCH "
+     "--requeue --open-mode=append\nexport OMP_NUM_THREADS=4", "6 threads-and-cores"),
+    (RUN, "srun program --deepspeed deepspeed.json\n", ""),
+    (RUN, "nvidia-cuda-mps-control -d\n" + RUN, ""),
     ("export ", "cd $SLURM_SUBMITDIR\nexport ", "10 unknown-variable"),
     ("export ", "cd $SLURM_SUBMIT_DIR\nexport ", ""),
     (NODES + "\n#SBATCH --cpus-per-task=8\n#SBATCH --gpus-per-node=4 --gpu-bind=none", "--ntasks=1", "8 unset-variable"),
