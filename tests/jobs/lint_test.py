@@ -98,6 +98,9 @@ class LintTest(unittest.TestCase):
         self.assertGreater(len(scripts), 100)
         self.check_all(scripts)
 
+    def test_status_that_is_kept(self):
+        self.check_all([(body, variants.HEAD + body, []) for body in variants.KEPT])
+
     def test_every_rule_is_described_and_tested(self):
         """The rules of the sources, of the table in jobs/README.md, and of the tests are the same."""
         sources = "".join(path.read_text() for path in (ROOT / "jobs" / "lib" / "lint").glob("*_rules.py"))

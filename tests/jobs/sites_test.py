@@ -78,17 +78,18 @@ class SitesTest(SubmitCase):
     def test_user_environments(self):
         done = self.submit("-n", "alps-daint", "train", "RECIPE=mlp.toml", "RUN_DIR=run", "ACCOUNT=p1")
         self.assertIn("warning: no UENV", done.stderr)
-        self.assertEqual(done.stderr.count("warning"), 1)
-        done = self.submit("-n", "alps-daint", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", "ACCOUNT=p1",
-                           f"IDX_DIR={self.folder}", "DATA_DIR=data", "UENV=prgenv-gnu/25.6:v2", "VIEW=default",
-                           "SBATCH=--nice=5")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        jobs = re.split(r"^(?=#!/bin/bash$)", done.stdout, flags=re.M)[1:]
-        self.assertEqual(len(jobs), 4)
-        for text in jobs:
-            self.assertIn("#SBATCH --uenv=prgenv-gnu/25.6:v2\n", text)
-            self.assertIn("#SBATCH --view=default\n", text)
-            self.assertIn("#SBATCH --nice=5\n", text)
+        self.assertEqual(done.stderr.count("UENV"), 1)
+        plans = {"pipeline": (4, [f"IDX_DIR={self.folder}", "DATA_DIR=data"]), "chain": (2, ["COUNT=2"]),
+                 "scaling": (3, ["BATCH=64", "NODE_LIST=1,2"])}
+        for template, (count, values) in plans.items():
+            text = self.filled("alps-daint", template, "RECIPE=mlp.toml", "RUN_DIR=run", "ACCOUNT=p1", *values,
+                               "UENV=prgenv-gnu/25.6:v2", "VIEW=default", "SBATCH=--nice=5")
+            jobs = re.split(r"^(?=#!/bin/bash$)", text, flags=re.M)[1:]
+            self.assertEqual(len(jobs), count)
+            for job in jobs:
+                self.assertIn("#SBATCH --uenv=prgenv-gnu/25.6:v2\n", job)
+                self.assertIn("#SBATCH --view=default\n", job)
+                self.assertIn("#SBATCH --nice=5\n", job)
         self.assertIn("of which UENV", self.refused("alps-daint", "VIEW=default"))
         self.assertIn("lumi-g has no user environments", self.refused("lumi-g", "UENV=prgenv-gnu"))
         self.assertIn("UENV= is the key", self.refused("alps-daint", "SBATCH=--uenv=prgenv-gnu"))

@@ -167,3 +167,32 @@ ENDED = [
     ("USR1@300\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=log-%j.out\n",
      "B:10@300\n#SBATCH --requeue --open-mode=append\ntrap 'touch STOP' SIGUSR1\n", "11 trap-waits"),
 ]
+
+# Ways to treat the status of srun in which nothing is lost.
+HEAD = """#!/bin/bash
+#SBATCH --ntasks=8 --time=2:00:00 --signal=USR1@300 --requeue --open-mode=append -o x-%j
+"""
+TAIL = """[[ $status != 85 ]] || scontrol requeue "$SLURM_JOB_ID"
+exit $status
+"""
+KEPT = [
+    "srun a &> log-$SLURM_JOB_ID; status=$?\n" + TAIL,
+    "set -euo pipefail\nset +e\nsrun a\nstatus=$?\nset -e\n" + TAIL,
+    "srun a && status=0 || status=$?\n" + TAIL,
+    "status=0\nif srun a; then :; else status=$?; fi\n" + TAIL,
+    "trap 'rm -rf $TMP' EXIT\nsrun a\nstatus=$?\n" + TAIL,
+    'run() { srun "$@"; }\nrun a\nstatus=$?\n' + TAIL,
+    "main() {\n  srun a\n  local status=$?\n  [[ $status == 85 ]] && scontrol requeue $SLURM_JOB_ID\n"
+    '  return $status\n}\nmain "$@"\n',
+    "until srun a; do sleep 5; done\nsbatch next.sh\n",
+    "for i in 1 2; do srun a $i || exit 1; done\nsbatch next.sh\n",
+    "srun a\nrc=$?\nif [ $rc -eq 85 ]; then scontrol requeue $SLURM_JOB_ID\nelif [ $rc -ne 0 ]; then exit $rc; fi\n",
+    "srun a 2>&1 | tee log; status=${PIPESTATUS[0]}\n" + TAIL,
+    "srun a > >(tee log) 2> >(tee err >&2)\nstatus=$?\n" + TAIL,
+    "srun --multi-prog conf &\npid=$!\nwait $pid\nstatus=$?\n" + TAIL,
+    'srun a\nstatus=$?\necho "ended with $status"\n' + TAIL,
+    "srun bash -c './a | tee \"log-$SLURM_PROCID\"'\nstatus=$?\n" + TAIL,
+    "srun -l hostname\nsrun a; status=$?; " + TAIL,
+    "srun a; test $? -eq 85 && scontrol requeue $SLURM_JOB_ID\n",
+    "srun a || { s=$?; if [ $s = 85 ]; then scontrol requeue $SLURM_JOB_ID; fi; exit $s; }\n",
+]
