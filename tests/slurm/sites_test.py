@@ -101,11 +101,12 @@ class SitesTest(unittest.TestCase):
         found = subprocess.run([sys.executable, LINT, *files], capture_output=True, text=True, check=False)
         self.assertEqual(found.stdout, "0 finding(s)\n")
         if shutil.which("shellcheck"):
-            # Sites differ in values and in the lines of SETUP: one template of each, and all of a few.
+            # Sites differ in values and in the lines of SETUP: one template of each, and all of a few. SC2317 takes
+            # functions that only a trap calls for unreachable.
             files = [file for (site, template), some in filled.items() for file in some
                      if template == "train" or site in CHECKED_WHOLE]
-            found = subprocess.run(["shellcheck", "--format=gcc", *files], capture_output=True, text=True,
-                                   check=False)
+            found = subprocess.run(["shellcheck", "--format=gcc", "--exclude=SC2317", *files], capture_output=True,
+                                   text=True, check=False)
             self.assertEqual(found.stdout, "")
 
     def test_slurm_of_the_sites_shape_takes_them(self):
