@@ -13,6 +13,12 @@ if(QUERN_PORTABLE AND TARGET quern_launcher)
 endif()
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
   USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
+# jobs/submit and the others as quern-submit, ... on the PATH.
+file(RELATIVE_PATH bin_to_data /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR})
+foreach(command IN ITEMS submit status stop again lint)
+  configure_file(cmake/quern-command.in ${PROJECT_BINARY_DIR}/commands/quern-${command} @ONLY)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/commands/quern-${command} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endforeach()
 install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/quern)
 install(FILES docs/quern.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES scripts/quern-completion.bash RENAME quern

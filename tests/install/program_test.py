@@ -33,7 +33,8 @@ class ProgramTest(unittest.TestCase):
         self.assertRegex(info, rf"(?m)^share +{re.escape(str(share.resolve()))}$")
         self.must(prefix / "bin/quern", "train", share / "recipes/ddp-toy.toml", "--run-dir",
                   self.folder / "run")
-        self.must(prefix / "share/quern/jobs/submit", "--help")
+        for name in ("submit", "status", "stop", "again", "lint"):
+            self.assertRegex(self.must(prefix / f"bin/quern-{name}", "--help"), r"(?i)^usage: ")
         for name in ("share/man/man1/quern.1", "share/bash-completion/completions/quern",
                      "share/quern/examples/train_lenet.cpp", "share/quern/analysis/report.py",
                      "include/quern/train/training_run.hpp"):
@@ -49,6 +50,26 @@ class ProgramTest(unittest.TestCase):
         link = self.folder / "link"
         link.symlink_to(moved / "bin/quern")
         self.assertIn(str(moved / "share/quern"), self.must(link, "info"))
+
+    def test_job_commands_on_the_path(self):
+        """...of the installation and no other, through links too; one way to name them."""
+        self.must(given.cmake, "--install", given.build, "--prefix", self.folder / "prefix")
+        moved = (self.folder / "prefix").rename(self.folder / "moved")
+        links = self.folder / "links"
+        links.mkdir()
+        for name in ("submit", "status", "stop", "again", "lint"):
+            (links / f"quern-{name}").symlink_to(moved / f"bin/quern-{name}")
+        recipe = moved / "share/quern/recipes/ddp-toy.toml"
+        words = ["train", f"RECIPE={recipe}", "RUN_DIR=run"]
+        for where in (moved / "bin", links):
+            filled = self.must(where / "quern-submit", "-n", "generic", *words)
+            self.assertIn(f"quern={moved.resolve()}/bin/quern\n", filled)
+        said = self.must(links / "quern-submit", "local", *words)
+        self.assertIn("quern-stop", said)
+        self.assertRegex(self.must(links / "quern-status", "run"), "run: done")
+        self.assertIn("no job is queued", self.must(links / "quern-stop", "run"))
+        self.assertIn("quern-submit local train", self.must(links / "quern-again", "-n", "run"))
+        self.assertIn("0 finding(s)", self.must(links / "quern-lint", "run/job/train.sbatch"))
 
     def test_notice_is_right_of_what_is_linked_dynamically(self):
         needed = self.must("readelf", "--dynamic", Path(given.build) / "bin/quern")

@@ -2,11 +2,13 @@
 """Text for people: a few lines for each run, a table for a sweep."""
 
 import collections
+import os
 import re
 import time
 
 from . import files
 
+PREFIX = os.environ.get("QUERN_JOBS_PREFIX", "jobs/")  # installed, the commands are quern-status and so on
 UNKNOWN = (None, "", "N/A", "Unknown", "INVALID")
 
 
@@ -66,14 +68,15 @@ def summary(run):
     if training and training.gave_up and not training.done:
         return " ({})".format(training.gave_up)
     if training and training.stop and not training.done:
-        return " (STOP is there; jobs/again removes it and goes on)"
+        return " (STOP is there; {}again removes it and goes on)".format(PREFIX)
     return ""
 
 
 def job_line(run, job, tasks):
     text = "job {}  {}  ".format(job.id, job.name)
     if not tasks:
-        return text + "no longer known to Slurm" if not run.problem else text + "?"
+        known = "no longer known to Slurm" if job.id.isdigit() else "left no trace but its log"
+        return text + (known if not run.problem else "?")
     task = tasks[0]
     if len(tasks) > 1 and job.id.isdigit():
         counts = collections.Counter(task.state for task in tasks)

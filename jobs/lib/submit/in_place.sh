@@ -90,7 +90,7 @@ describe_in_place() {
   say "job $id: $name $where, $shape"
   say "  script  $folder/job/$name.sbatch"
   say "  log     $log"
-  say "  stop    Ctrl-C, or jobs/stop $folder"
+  say "  stop    Ctrl-C, or ${jobs_prefix}stop $folder"
 }
 
 # run_task ID NAME TASK: one job, or one task of an array, with all its restarts.

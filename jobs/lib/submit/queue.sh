@@ -113,7 +113,7 @@ describe_job() {
   say "  script  $folder/job/$name.sbatch"
   say "  log     $log"
   if [[ -n ${value[MAX_RESTARTS]:-} ]]; then
-    say "  stop    jobs/stop $folder   (writes a checkpoint; not requeued), or scancel $id"
+    say "  stop    ${jobs_prefix}stop $folder   (writes a checkpoint; not requeued), or scancel $id"
   else
     say "  stop    scancel $id"
   fi

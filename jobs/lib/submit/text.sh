@@ -1,7 +1,8 @@
-# shellcheck shell=bash disable=SC2154  # jobs_folder is of jobs/submit
+# shellcheck shell=bash disable=SC2154,SC2034  # jobs_folder is of jobs/submit
 # SPDX-License-Identifier: Apache-2.0
 # How jobs/submit speaks, and what there is to choose from.
 
+jobs_prefix="${QUERN_JOBS_PREFIX:-jobs/}" # installed, the commands are quern-submit and so on
 say() { printf '%s\n' "$*"; }
 # Once: what is checked before a plan is queued is checked for each of its jobs again.
 declare -A warned

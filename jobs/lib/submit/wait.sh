@@ -91,7 +91,7 @@ wait_for_jobs() {
   for name in "${!job_id[@]}"; do name_of[${job_id[$name]}]="$name"; done
   local ids=("${queued[@]}")
   queued=() # what is told at an early end concerns jobs that nobody waits for
-  trap 'printf "\n%s\n" "the jobs go on: jobs/status ${submission_home:-RUN_DIR}, jobs/stop ends them"; exit 130' INT
+  trap 'printf "\n%s\n" "the jobs go on: ${jobs_prefix}status ${submission_home:-RUN_DIR}, ${jobs_prefix}stop ends them"; exit 130' INT
   while :; do
     if ask_states "${ids[@]}"; then
       unanswered=0 open=0

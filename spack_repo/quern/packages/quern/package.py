@@ -19,6 +19,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
 
     sanity_check_is_file = [
         join_path("bin", "quern"),
+        join_path("bin", "quern-submit"),
         join_path("include", "quern", "train", "training_run.hpp"),
     ]
     sanity_check_is_dir = [join_path("share", "quern", "recipes")]
