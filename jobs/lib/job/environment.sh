@@ -14,4 +14,5 @@ set_environment() {
   esac
 }
 
-say() { printf '[job %s] %s\n' "${SLURM_JOB_ID:-?}" "$*"; }
+speaker="" # who of this job speaks, where there are several
+say() { printf '[job %s] %s%s\n' "${SLURM_JOB_ID:-?}" "$speaker" "$*"; }

@@ -51,7 +51,13 @@ give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 # A script that was given to sbatch by a task of an array finds that task's variables: only sweeps look at them.
 this_job() { echo "$SLURM_JOB_ID"; }
 
-requeue_this_job() { requeue "$(this_job)"; }
+# A trial leaves with this status instead: its task requeues itself when all of its trials have ended.
+go_on_status=""
+
+requeue_this_job() {
+  [[ -z $go_on_status ]] || exit "$go_on_status"
+  requeue "$(this_job)"
+}
 
 # Slurm's controller may be busy, or restart just now: a night's run must not end for that.
 requeue() {

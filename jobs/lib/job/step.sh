@@ -67,7 +67,10 @@ tell_step() {
 }
 
 # What a running training changes: its figures, its checkpoints, its log.
-signs_of_life() { stat --dereference --format='%s %Y' "$run_dir/metrics.jsonl" "$run_dir/checkpoints" "/proc/$$/fd/1" 2>/dev/null; }
+own_log="/proc/$$/fd/1"
+signs_of_life() {
+  stat --dereference --format='%s %Y' "$run_dir/metrics.jsonl" "$run_dir/checkpoints" ${own_log:+"$own_log"} 2>/dev/null
+}
 
 is_still() {
   local since=$((SECONDS - last_look)) signs

@@ -1,10 +1,10 @@
-# shellcheck shell=bash disable=SC2154,SC2034,SC2317  # the variables of the parameter block
+# shellcheck shell=bash disable=SC2154,SC2034  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
 # A task must name itself: its SLURM_JOB_ID may be that of the whole array.
 this_job() { echo "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"; }
 
-go_on_status=185 # of a trial that wants another start of its task
+trial_goes_on=185 # exit status of a trial that wants another start of its task
 
 # A trial's folder keeps its settings, so that results of one line of the grid never pass for those of another.
 claim_trial() {
@@ -30,10 +30,9 @@ claim_trial() {
 run_trial() {
   local words item status=0
   trial="$1" run_dir="$sweep_dir/trial-$1"
-  say() { printf '[job %s] trial %d: %s\n' "${SLURM_JOB_ID:-?}" "$trial" "$*"; }
-  requeue_this_job() { exit "$go_on_status"; } # when all of its trials have ended, the task does it
-  # The trials of a task share its log.
-  signs_of_life() { stat --format='%s %Y' "$run_dir/metrics.jsonl" "$run_dir/checkpoints" 2>/dev/null; }
+  speaker="trial $trial: "
+  go_on_status=$trial_goes_on
+  own_log="" # the trials of a task share one
   claim_trial
   if [[ -e $sweep_dir/STOP && ! -e $run_dir/DONE ]]; then
     say "asked to stop: $sweep_dir/STOP is there"
