@@ -35,17 +35,18 @@ class LayerBench {
     step_.parameters = filled(FloatView("quern::benchmarks::parameters", block + 8 * kLanes));
     step_.gradients = {FloatView("quern::benchmarks::gradients", block + kLanes),
                        static_cast<std::int64_t>(block) + kLanes};
-    layer_->allocate(rows);
+    layer_->set_up({});
+    arrays_ = allocate_memory(*layer_, rows);
     const Layout out = layer_->output_layout(in);
-    x_ = make(input, in, rows);
+    arrays_.x = make(input, in, rows);
+    arrays_.y = make(layer_->output_shape(), out, rows);
+    arrays_.dy = make(layer_->output_shape(), out, rows);
     dx_ = make(input, in, rows);
-    y_ = make(layer_->output_shape(), out, rows);
-    dy_ = make(layer_->output_shape(), out, rows);
   }
 
-  void forward() { layer_->forward(exec_, step_, x_, y_); }
-  void weight_gradient() { layer_->backward(exec_, step_, x_, y_, dy_, Activation{}); }
-  void backward() { layer_->backward(exec_, step_, x_, y_, dy_, dx_); }
+  void forward() { layer_->forward(exec_, step_, arrays_); }
+  void weight_gradient() { run_backward({}); }
+  void backward() { run_backward(dx_); }
   void wait() const { exec_.fence("quern::benchmarks::wait"); }
 
   /// Of one pass that takes `products` times the products of the forward pass.
@@ -65,11 +66,17 @@ class LayerBench {
     return activation;
   }
 
+  void run_backward(const Activation& dx) {
+    arrays_.dx = dx;
+    layer_->backward(exec_, step_, arrays_);
+  }
+
   int samples_;
   std::unique_ptr<Layer> layer_;
   ExecSpace exec_;
   StepContext step_;
-  Activation x_, y_, dy_, dx_;
+  LayerArrays arrays_;
+  Activation dx_;
 };
 
 struct Pass {

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-// A layer is handed its input, its parameters and room for its output. It owns nothing but what
-// only its own kernels use: here an array shaped like its input, taken as an Activation. Then the
-// library pads it and knows its size; kernels ask ActivationIndex where a value lies.
+// A layer is handed its input, its parameters and room for its output, and the memory that only its
+// own kernels use: here an array shaped like its input, taken as an Activation. Then the library
+// pads it and knows its size; kernels ask ActivationIndex where a value lies.
 class Swish final : public quern::Layer {
  public:
   Swish(const std::string& name, const quern::Shape& shape) : Layer(name, shape, shape) {}
@@ -29,18 +29,16 @@ class Swish final : public quern::Layer {
     beta_ = table.add(name() + ".beta", {units()}, /*fan_in=*/1, quern::ParameterKind::scale);
   }
 
-  void allocate(int max_rows) override {
-    d_beta_ = quern::allocate_activation("my::d_beta", input_shape(), quern::Layout::nc, max_rows);
-  }
   // Whether the run fits in memory is decided before anything is allocated.
-  std::int64_t own_bytes(int max_rows) const override {
-    return sizeof(float) * quern::allocation_size(input_shape(), quern::Layout::nc, max_rows);
+  std::int64_t own_floats(int max_rows) const override {
+    return quern::allocation_size(input_shape(), quern::Layout::nc, max_rows);
   }
 
   void forward(const quern::ExecSpace& exec, const quern::StepContext& step,
-               const quern::Activation& x, const quern::Activation& y) override {
+               const quern::LayerArrays& arrays) const override {
     const auto beta = parameters(step);
-    const quern::FloatView in = x.data, out = y.data;
+    const quern::Activation& x = arrays.x;
+    const quern::FloatView in = x.data, out = arrays.y.data;
     const quern::ActivationIndex at(x);
     Kokkos::parallel_for(
         "my::swish", Plane(exec, {0, 0}, {x.rows, units()}), KOKKOS_LAMBDA(int s, int u) {
@@ -50,12 +48,13 @@ class Swish final : public quern::Layer {
   }
 
   void backward(const quern::ExecSpace& exec, const quern::StepContext& step,
-                const quern::Activation& x, const quern::Activation&, const quern::Activation& dy,
-                const quern::Activation& dx) override {
+                const quern::LayerArrays& arrays) const override {
     const auto beta = parameters(step);
-    const quern::FloatView in = x.data, d_out = dy.data, d_in = dx.data, d_beta = d_beta_.data;
+    const quern::Activation& x = arrays.x;
+    const quern::FloatView in = x.data, d_out = arrays.dy.data, d_in = arrays.dx.data;
+    const quern::FloatView d_beta = arrays.own;  // of every row, before they are added
     const quern::ActivationIndex at(x);
-    const bool wants_dx = !dx.empty();  // not in the first layer
+    const bool wants_dx = !arrays.dx.empty();  // not in the first layer
     Kokkos::parallel_for(
         "my::swish_backward", Plane(exec, {0, 0}, {x.rows, units()}), KOKKOS_LAMBDA(int s, int u) {
           const std::int64_t i = at(s, u);
@@ -66,7 +65,8 @@ class Swish final : public quern::Layer {
           d_beta(i) = d_out(i) * value * bend;
         });
     // Over the samples sums go in a fixed order: so the bits do not depend on the number of ranks.
-    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule, d_beta_, step.gradients, beta_);
+    quern::block_tree_sum(exec, "my::swish_d_beta", step.schedule,
+                          {d_beta, x.shape, x.layout, x.rows}, step.gradients, beta_);
   }
 
  private:
@@ -77,8 +77,7 @@ class Swish final : public quern::Layer {
     return Kokkos::subview(step.parameters, std::pair(beta_, beta_ + units()));
   }
 
-  std::int64_t beta_ = 0;     // where the betas begin in the block of all parameters
-  quern::Activation d_beta_;  // of every row, before they are added
+  std::int64_t beta_ = 0;  // where the betas begin in the block of all parameters
 };
 
 std::string recipe_text(int units) {

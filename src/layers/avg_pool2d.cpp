@@ -98,8 +98,10 @@ using GatedBackward = AvgPoolBackward<Size, true>;
 AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
     : Layer(spec.name, input, pooled_shape(spec, input)), window_(make_pool_window(spec, input)) {}
 
-void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
-                        const Activation& y) {
+void AvgPool2d::forward(const ExecSpace& exec, const StepContext&,
+                        const LayerArrays& arrays) const {
+  const Activation& x = arrays.x;
+  const Activation& y = arrays.y;
   expect(x.layout == Layout::nchw16n && y.layout == Layout::nchw16n, "activations in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for(
@@ -112,17 +114,20 @@ void AvgPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
   }
 }
 
-void AvgPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
-                         const Activation&, const Activation& dy, const Activation& dx) {
+void AvgPool2d::backward(const ExecSpace& exec, const StepContext&,
+                         const LayerArrays& arrays) const {
+  const Activation& x = arrays.x;
+  const Activation& dy = arrays.dy;
+  const Activation& dx = arrays.dx;
   if (dx.empty()) return;
   expect(dx.layout == Layout::nchw16n && dy.layout == Layout::nchw16n, "gradients in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for(
         "quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),
         device::AvgPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data(),
-                                window_.mean_factor(), fused_input_relu_});
+                                window_.mean_factor(), with_input_relu_});
   } else if constexpr (kHostExecution) {
-    const auto run = fused_input_relu_
+    const auto run = with_input_relu_
                          ? for_each_plane<GatedBackward, const float*, const float*, float*, float>
                          : for_each_plane<PlainBackward, const float*, const float*, float*, float>;
     run(exec, "quern::layers::avg_pool2d_backward", dx, window_, x.data.data(), dy.data.data(),

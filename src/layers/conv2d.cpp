@@ -37,9 +37,17 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              output_shape().width,
              spec.kernel,
              spec.stride},
-      padding_(spec.padding) {}
+      padding_(spec.padding),
+      pool_kernels_(conv2d_pool_kernels()) {}
 
-void Conv2d::use_precision(OperandPrecision precision) {
+void Conv2d::set_up(const LayerSetup& setup) {
+  with_relu_ = setup.with_relu;
+  with_input_relu_ = setup.with_input_relu;
+  pool_ = setup.pool;
+  choose_kernels(setup.precision);
+}
+
+void Conv2d::choose_kernels(OperandPrecision precision) {
   kernels_ = &conv2d_kernels(precision);
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
   if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;
@@ -49,16 +57,8 @@ void Conv2d::use_precision(OperandPrecision precision) {
                    " with train.precision \"tf32\" or \"bf16\")");
 }
 
-std::int64_t Conv2d::workspace_floats(int max_rows) const {
-  return pool_ ? pool_kernels_->workspace_floats(shape_, max_rows)
-               : kernels_->workspace_floats(shape_, max_rows);
-}
-
-bool Conv2d::fuse_pool(const Pool& pool) {
-  pool_kernels_ = conv2d_pool_kernels();
-  if (!fused_relu_ || !pool_kernels_ || !pool_kernels_->supports(shape_, pool)) return false;
-  pool_ = pool;
-  return true;
+bool Conv2d::can_compute(const Pool& pool) const {
+  return pool_kernels_ && pool_kernels_->supports(shape_, pool);
 }
 
 Shape Conv2d::needed_input(const Shape& read) const {
@@ -77,77 +77,84 @@ void Conv2d::add_parameters(ParameterTable& table) {
   bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), ParameterKind::bias);
 }
 
-Conv2d::OwnSizes Conv2d::own_sizes(int max_rows) const {
-  const std::int64_t groups = max_rows / kLanes;
-  OwnSizes sizes;
-  sizes.forward_weights = kernels_->forward_floats(shape_);
-  if (padding_ > 0) sizes.padded_x = groups * shape_.in_group();
-  if (pool_) {  // and nobody wants dx
-    sizes.passes = groups * shape_.out_group() / kLanes;
-    return sizes;
-  }
-  sizes.gradient_weights = kernels_->gradient_floats(shape_);
-  sizes.padded_dx = sizes.padded_x;
-  return sizes;
+std::int64_t Conv2d::padded_floats(int rows) const {
+  return padding_ > 0 ? rows / kLanes * shape_.in_group() : 0;
 }
 
-std::int64_t Conv2d::own_bytes(int max_rows) const {
-  const OwnSizes sizes = own_sizes(max_rows);
-  const std::int64_t floats =
-      sizes.forward_weights + sizes.gradient_weights + sizes.padded_x + sizes.padded_dx;
-  return floats * std::int64_t{sizeof(float)} + sizes.passes * std::int64_t{sizeof(std::uint16_t)};
+std::int64_t Conv2d::pass_floats(int rows) const {
+  if (!pool_) return 0;
+  const std::int64_t bytes =
+      rows / kLanes * shape_.out_group() / kLanes * std::int64_t{sizeof(std::uint16_t)};
+  return round_up_to_lanes((bytes + 3) / std::int64_t{sizeof(float)});
 }
 
-void Conv2d::allocate(int max_rows) {
-  const OwnSizes sizes = own_sizes(max_rows);
-  const auto floats = [](const std::string& label, std::int64_t count) {
-    if (count == 0) return FloatView();
-    return FloatView("quern::layers::conv2d_" + label, static_cast<std::size_t>(count));
-  };
-  forward_weights_ = floats("forward_weights", sizes.forward_weights);
-  gradient_weights_ = floats("gradient_weights", sizes.gradient_weights);
-  padded_x_ = floats("padded_x", sizes.padded_x);
-  padded_dx_ = floats("padded_dx", sizes.padded_dx);
-  if (sizes.passes == 0) return;
-  passes_ =
-      View<std::uint16_t>("quern::layers::conv2d_passes", static_cast<std::size_t>(sizes.passes));
+// x inside a border of zeros, which stay where they are whatever the rows of a batch; then, up to
+// the end, the bits.
+std::int64_t Conv2d::own_floats(int max_rows) const {
+  return padded_floats(max_rows) + pass_floats(max_rows);
 }
 
-void Conv2d::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                     const Activation& y) {
-  kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, forward_weights_.data());
+const float* Conv2d::padded(const LayerArrays& arrays) const {
+  return padding_ > 0 ? arrays.own.data() : arrays.x.data.data();
+}
+
+std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
+  const auto end = static_cast<std::int64_t>(arrays.own.extent(0));
+  return reinterpret_cast<std::uint16_t*>(arrays.own.data() + end - pass_floats(arrays.x.rows));
+}
+
+// Packed weights; the weight gradient's own; packed weights and the padded dx.
+std::int64_t Conv2d::workspace_floats(int max_rows) const {
+  const std::int64_t forward = kernels_->forward_floats(shape_);
+  if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, max_rows));
+  const std::int64_t dx =
+      round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(max_rows);
+  return std::max({forward, kernels_->workspace_floats(shape_, max_rows), dx});
+}
+
+void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
+                     const LayerArrays& arrays) const {
+  const int rows = arrays.x.rows;
+  float* weights = arrays.workspace.data();
+  kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, weights);
   if (padding_ > 0) {
-    kernels_->pad(exec, std::int64_t{x.rows / kLanes} * shape_.in_channels, input_shape().height,
-                  input_shape().width, padding_, x.data.data(), padded_x_.data());
+    kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
+                  input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
-  const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();
   const float* bias = step.parameters.data() + bias_;
+  float* y = arrays.y.data.data();
   if (pool_) {
-    pool_kernels_->forward(exec, shape_, *pool_, x.rows, padded_x, forward_weights_.data(), bias,
-                           passes_.data(), y.data.data());
+    pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
+                           passes(arrays), y);
     return;
   }
-  kernels_->forward(exec, shape_, x.rows, padded_x, forward_weights_.data(), bias, fused_relu_,
-                    y.data.data());
+  kernels_->forward(exec, shape_, rows, padded(arrays), weights, bias, with_relu_, y);
 }
 
-void Conv2d::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                      const Activation&, const Activation& dy, const Activation& dx) {
-  const float* padded_x = padding_ > 0 ? padded_x_.data() : x.data.data();  // kept from forward
+void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
+                      const LayerArrays& arrays) const {
+  const float* dy = arrays.dy.data.data();
   if (pool_) {
-    expect(dx.empty(), "a pool that is taken over only where nobody wants dx");
-    pool_kernels_->gradients(exec, shape_, *pool_, step.schedule, padded_x, passes_.data(),
-                             dy.data.data(), step.gradients, weight_, bias_, workspace_);
+    expect(arrays.dx.empty(), "a pool that is taken over only where nobody wants dx");
+    pool_kernels_->gradients(exec, shape_, *pool_, step.schedule, padded(arrays), passes(arrays),
+                             dy, step.gradients, weight_, bias_, arrays.workspace);
     return;
   }
-  kernels_->weight_gradient(exec, shape_, step.schedule, padded_x, dy.data.data(), step.gradients,
-                            weight_, workspace_);
-  kernels_->bias_gradient(exec, shape_, step.schedule, dy.data.data(), step.gradients, bias_);
-  if (dx.empty()) return;
-  float* padded_dx = padding_ > 0 ? padded_dx_.data() : dx.data.data();
-  kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, gradient_weights_.data());
-  kernels_->input_gradient(exec, shape_, dy.rows, dy.data.data(), gradient_weights_.data(),
-                           fused_input_relu_ ? x.data.data() : nullptr, padded_dx);
+  kernels_->weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
+                            weight_, arrays.workspace);
+  kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+  if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
+}
+
+void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
+                            const LayerArrays& arrays) const {
+  const Activation& dx = arrays.dx;
+  float* weights = arrays.workspace.data();
+  float* padded_dx = padding_ > 0 ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_))
+                                  : dx.data.data();
+  kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, weights);
+  kernels_->input_gradient(exec, shape_, dx.rows, arrays.dy.data.data(), weights,
+                           with_input_relu_ ? arrays.x.data.data() : nullptr, padded_dx);
   if (padding_ > 0) {
     kernels_->crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
                    input_shape().width, padding_, padded_dx, dx.data.data());

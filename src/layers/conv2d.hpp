@@ -22,52 +22,44 @@ class Conv2d final : public Layer {
 
   Layout input_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override;
-  bool fuse_relu() override { return fused_relu_ = true; }
-  /// Not with padding: x and dx would have to be padded alike.
-  bool fuse_input_relu() override { return fused_input_relu_ = padding_ == 0; }
+  /// No ReLU in front with padding: x and dx would have to be padded alike.
+  LayerTraits traits() const override {
+    return {.applies_relu = true, .applies_input_relu = padding_ == 0};
+  }
   /// On a CPU, small kernels on few channels (the first layer of a network for images), windows of
   /// 2 or 3 that tile the output.
-  bool fuse_pool(const Pool& pool) override;
+  bool can_compute(const Pool& pool) const override;
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
   }
-  void use_precision(OperandPrecision precision) override;
   void add_parameters(ParameterTable& table) override;
-  void allocate(int max_rows) override;
-  std::int64_t own_bytes(int max_rows) const override;
+  void set_up(const LayerSetup& setup) override;
+  std::int64_t own_floats(int max_rows) const override;
   std::int64_t workspace_floats(int max_rows) const override;
-  void use_workspace(const FloatView& workspace) override { workspace_ = workspace; }
-  void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-               const Activation& y) override;
-  void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                const Activation& y, const Activation& dy, const Activation& dx) override;
+  void forward(const ExecSpace& exec, const StepContext& step,
+               const LayerArrays& arrays) const override;
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override;
 
  private:
-  // Elements of the buffers below.
-  struct OwnSizes {
-    std::int64_t forward_weights = 0;
-    std::int64_t gradient_weights = 0;
-    std::int64_t passes = 0;
-    std::int64_t padded_x = 0;
-    std::int64_t padded_dx = 0;
-  };
-  OwnSizes own_sizes(int max_rows) const;
+  void choose_kernels(OperandPrecision precision);
+  std::int64_t padded_floats(int rows) const;
+  // Room for the bits that tell which pixels the gradient of the pool reaches.
+  std::int64_t pass_floats(int rows) const;
+  const float* padded(const LayerArrays& arrays) const;
+  std::uint16_t* passes(const LayerArrays& arrays) const;
+  void input_gradient(const ExecSpace& exec, const StepContext& step,
+                      const LayerArrays& arrays) const;
 
   const Conv2dKernels* kernels_;
   ConvShape shape_;
   int padding_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
-  FloatView forward_weights_;   // packed by every forward
-  FloatView gradient_weights_;  // packed by every backward
-  FloatView workspace_;         // shared with other layers; of the weight gradient
-  bool fused_relu_ = false;
-  bool fused_input_relu_ = false;
+  bool with_relu_ = false;
+  bool with_input_relu_ = false;
   std::optional<Pool> pool_;  // taken over
   const Conv2dPoolKernels* pool_kernels_ = nullptr;
-  View<std::uint16_t> passes_;  // the pixels that the gradient of the pool reaches
-  FloatView padded_x_;          // only with padding: x inside a border of zeros
-  FloatView padded_dx_;
 };
 
 }  // namespace quern

@@ -119,16 +119,20 @@ Dropout::Dropout(const LayerSpec& spec, const Shape& input, int layer_number)
   expect(layer_number >= 0 && layer_number < DropoutCounter::kMaxLayers, "at most 1024 layers");
 }
 
-void Dropout::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                      const Activation& y) {
+void Dropout::forward(const ExecSpace& exec, const StepContext& step,
+                      const LayerArrays& arrays) const {
+  const Activation& x = arrays.x;
+  const Activation& y = arrays.y;
   if (step.mode == Mode::evaluate)
     convert_layout(exec, x, y);  // a copy
   else
     apply_mask(exec, "quern::layers::dropout", step, layer_number_, probability_, x, y);
 }
 
-void Dropout::backward(const ExecSpace& exec, const StepContext& step, const Activation&,
-                       const Activation&, const Activation& dy, const Activation& dx) {
+void Dropout::backward(const ExecSpace& exec, const StepContext& step,
+                       const LayerArrays& arrays) const {
+  const Activation& dy = arrays.dy;
+  const Activation& dx = arrays.dx;
   if (dx.empty()) return;
   if (step.mode == Mode::evaluate)
     convert_layout(exec, dy, dx);

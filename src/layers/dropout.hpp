@@ -30,12 +30,12 @@ class Dropout final : public Layer {
   /// `layer_number`: position in the network, so that no two layers share a mask.
   Dropout(const LayerSpec& spec, const Shape& input, int layer_number);
 
-  bool in_place() const override { return true; }
+  LayerTraits traits() const override { return {.in_place = true}; }
 
-  void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-               const Activation& y) override;
-  void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                const Activation& y, const Activation& dy, const Activation& dx) override;
+  void forward(const ExecSpace& exec, const StepContext& step,
+               const LayerArrays& arrays) const override;
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override;
 
  private:
   float probability_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/elementwise.hpp"
 
+#include <type_traits>
+
 #include "base/assert.hpp"
 #include "tensor/chunks.hpp"
 
@@ -81,19 +83,28 @@ class Elementwise final : public Layer {
  public:
   using Layer::Layer;
 
-  bool in_place() const override { return Function::kFromOutput; }
-  bool needs_output() const override { return Function::kFromOutput; }
+  LayerTraits traits() const override {
+    return {.in_place = Function::kFromOutput,
+            .reads_output = Function::kFromOutput,
+            .is_relu = std::is_same_v<Function, Relu>};
+  }
   Shape needed_input(const Shape& read) const override { return read; }
 
-  void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
-               const Activation& y) override {
+  void forward(const ExecSpace& exec, const StepContext&,
+               const LayerArrays& arrays) const override {
+    const Activation& x = arrays.x;
+    const Activation& y = arrays.y;
     expect(x.size() == y.size() && x.layout == y.layout, "an output shaped like the input");
     for_each_chunk(exec, Function::kForward, x.size(),
                    ForwardChunk<Function>{x.data.data(), y.data.data()});
   }
 
-  void backward(const ExecSpace& exec, const StepContext&, const Activation& x, const Activation& y,
-                const Activation& dy, const Activation& dx) override {
+  void backward(const ExecSpace& exec, const StepContext&,
+                const LayerArrays& arrays) const override {
+    const Activation& x = arrays.x;
+    const Activation& y = arrays.y;
+    const Activation& dy = arrays.dy;
+    const Activation& dx = arrays.dx;
     if (dx.empty()) return;
     expect(dx.size() == y.size() && dx.layout == y.layout && dy.layout == y.layout,
            "gradients shaped like the output");

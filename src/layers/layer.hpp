@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every layer does. A layer owns no activations and no parameters: it is handed both.
+// What every layer does. A layer owns no arrays: activations, parameters and all other memory are
+// handed to it, so that several batches may be in flight.
 #pragma once
 
 #include <memory>
@@ -28,6 +29,50 @@ struct StepContext {
   GradientSums gradients;  ///< the flat gradient block, once per partial sum
 };
 
+/// What a layer can do besides its own work. What of it happens is the network's decision
+/// (network/fusion.hpp), which set_up() tells.
+struct LayerTraits {
+  /// forward may overwrite its input (y = x), and backward its dy (dx = dy).
+  bool in_place = false;
+  /// backward reads y: nobody may overwrite it.
+  bool reads_output = false;
+  /// y = max(x, 0), and backward is its derivative.
+  bool is_relu = false;
+  /// forward can put out max(f(x), 0). backward is then handed the gradient in front of that ReLU.
+  bool applies_relu = false;
+  /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
+  /// gradient in front of it.
+  bool applies_input_relu = false;
+  /// Of a pool: what a convolution has to know to compute this layer as well.
+  std::optional<Pool> pool = {};
+};
+
+/// What a layer is to do, and with which kernels.
+struct LayerSetup {
+  bool with_relu = false;        ///< LayerTraits::applies_relu
+  bool with_input_relu = false;  ///< LayerTraits::applies_input_relu
+  /// Computes this pool behind that ReLU, too: y is the pool's output, backward is handed its
+  /// gradient, and nobody wants dx.
+  std::optional<Pool> pool = {};
+  /// What the layer rounds the operands of its own products to, on a device.
+  OperandPrecision precision = OperandPrecision::fp32;
+  /// Dense products to use instead of the layer's own; may be null.
+  std::shared_ptr<DenseProducts> products = {};
+};
+
+/// The arrays of one call, for the same number of rows.
+struct LayerArrays {
+  Activation x = {};
+  Activation y = {};
+  Activation dy = {};  ///< backward only, as dx
+  Activation dx = {};  ///< empty: nobody wants it
+  /// Layer::own_floats() floats, zero at first, which nobody else touches: what forward leaves
+  /// there backward finds.
+  FloatView own = {};
+  /// Layer::workspace_floats() floats, at least; others overwrite them between two calls.
+  FloatView workspace = {};
+};
+
 class Layer {
  public:
   Layer(std::string name, Shape input, Shape output)
@@ -45,65 +90,43 @@ class Layer {
   virtual Layout input_layout(Layout incoming) const { return incoming; }
   virtual Layout output_layout(Layout input) const { return input; }
 
-  /// May forward overwrite its input (y = x) and backward its dy (dx = dy)?
-  virtual bool in_place() const { return false; }
-  /// Does backward read y? Then the next layer must not overwrite it.
-  virtual bool needs_output() const { return false; }
+  virtual LayerTraits traits() const { return {}; }
+  /// With traits().applies_relu: can it compute a ReLU and then this pool as well?
+  virtual bool can_compute(const Pool&) const { return false; }
 
   /// The top left part of x that the same part `read` of y depends on, channels always all. Layers
   /// after this one may leave the last rows and columns of y unread: then they need not be
   /// computed.
   virtual Shape needed_input(const Shape& /*read*/) const { return input_; }
 
-  /// Asked once by the network when a ReLU reads y: true if forward takes it over, y = max(f(x),
-  /// 0). backward is then handed the gradient in front of the ReLU.
-  virtual bool fuse_relu() { return false; }
-  /// Asked once when x comes out of a ReLU: true if backward takes over the ReLU's derivative, so
-  /// that dx is the gradient in front of it.
-  virtual bool fuse_input_relu() { return false; }
-
-  /// What a convolution has to know to compute this layer as well; nothing if this is no pool.
-  virtual std::optional<Pool> as_pool() const { return {}; }
-  /// Asked once by the network, after fuse_relu(), when that ReLU and then a pool read y, and
-  /// nobody wants dx: true if forward takes over the pool, too. y is the pool's output from then
-  /// on, and backward is handed its gradient.
-  virtual bool fuse_pool(const Pool&) { return false; }
-
   /// Multiply-adds of the forward pass per sample; 0 where they do not count beside the products.
   virtual std::int64_t macs() const { return 0; }
 
-  /// What a layer rounds the operands of its own products to, on a device. Before allocate().
-  virtual void use_precision(OperandPrecision) {}
-  /// Hands over dense products to use instead of a layer's own. Before allocate().
-  virtual void use_products(const std::shared_ptr<DenseProducts>&) {}
-
-  /// Enters this layer's tensors into the table; keeps their offsets.
+  /// Enters this layer's tensors into the table; keeps their offsets. Once.
   virtual void add_parameters(ParameterTable&) {}
 
-  /// Allocates what only this layer uses, for at most `max_rows` rows. Called once, before the
-  /// first step.
-  virtual void allocate(int /*max_rows*/) {}
-  /// Bytes that allocate(max_rows) takes. This decides whether a run fits.
-  virtual std::int64_t own_bytes(int /*max_rows*/) const { return 0; }
+  /// Called once, after add_parameters() and before all that follows.
+  virtual void set_up(const LayerSetup&) {}
 
-  /// Floats of scratch memory for steps of at most `max_rows` rows. All layers share the one that
-  /// use_workspace() hands over before the first step, as large as the largest wants it; between
-  /// forward and backward of a layer others overwrite it.
+  // Memory for steps of at most `max_rows` rows, see LayerArrays. It decides whether a run fits.
+  virtual std::int64_t own_floats(int /*max_rows*/) const { return 0; }
   virtual std::int64_t workspace_floats(int /*max_rows*/) const { return 0; }
-  virtual void use_workspace(const FloatView&) {}
 
   /// y = f(x). Overwrites y. No allocation, no fence.
-  virtual void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                       const Activation& y) = 0;
+  virtual void forward(const ExecSpace& exec, const StepContext& step,
+                       const LayerArrays& arrays) const = 0;
 
   /// Overwrites dx (skipped when dx is empty) and this layer's part of step.gradients.
-  virtual void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                        const Activation& y, const Activation& dy, const Activation& dx) = 0;
+  virtual void backward(const ExecSpace& exec, const StepContext& step,
+                        const LayerArrays& arrays) const = 0;
 
  private:
   std::string name_;
   Shape input_;
   Shape output_;
 };
+
+/// The memory that `layer` needs besides activations, for one layer on its own.
+LayerArrays allocate_memory(const Layer& layer, int max_rows);
 
 }  // namespace quern

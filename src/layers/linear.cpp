@@ -38,15 +38,15 @@ void Linear::add_parameters(ParameterTable& table) {
   bias_ = table.add(name() + ".bias", {out_features_}, in_features_, ParameterKind::bias);
 }
 
-std::int64_t Linear::own_bytes(int) const {
-  if (runs_device_kernels()) return 0;
-  return out_features_ * round_up_to_lanes(in_features_) * std::int64_t{sizeof(float)};
+void Linear::set_up(const LayerSetup& setup) {
+  with_relu_ = setup.with_relu;
+  with_input_relu_ = setup.with_input_relu;
+  products_ = setup.products;
 }
 
-void Linear::allocate(int max_rows) {
-  if (runs_device_kernels()) return;
-  weight_rows_ = FloatView("quern::layers::linear_weight_rows",
-                           static_cast<std::size_t>(own_bytes(max_rows)) / sizeof(float));
+// W [O, I] in panels for the input gradient. Padding columns stay zero.
+std::int64_t Linear::own_floats(int) const {
+  return runs_device_kernels() ? 0 : out_features_ * round_up_to_lanes(in_features_);
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {
@@ -54,59 +54,62 @@ ConstMatrix Linear::weight_t(const StepContext& step) const {
           weight_.panel};
 }
 
-void Linear::forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                     const Activation& y) {
+void Linear::forward(const ExecSpace& exec, const StepContext& step,
+                     const LayerArrays& arrays) const {
   Epilogue epilogue;
   epilogue.bias = step.parameters.data() + bias_;
-  epilogue.relu = fused_relu_;
-  const Matrix result = matrix_of(y);
+  epilogue.relu = with_relu_;
+  const Matrix result = matrix_of(arrays.y);
+  const ConstMatrix x = values_of(arrays.x);
   if (products_)
-    products_->multiply(exec, "quern::layers::linear_forward", result, values_of(x), weight_t(step),
-                        epilogue);
+    products_->multiply(exec, "quern::layers::linear_forward", result, x, weight_t(step), epilogue);
   else
-    multiply(exec, "quern::layers::linear_forward", result, values_of(x), weight_t(step), epilogue);
+    multiply(exec, "quern::layers::linear_forward", result, x, weight_t(step), epilogue);
 }
 
 void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
-                                 const Activation& x, const Activation& dy) {
+                                 const LayerArrays& arrays) const {
+  const ConstMatrix x = values_of(arrays.x);
+  const ConstMatrix dy = values_of(arrays.dy);
   if (!products_ && runs_device_kernels()) {
     device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                                    step.gradients, weight_, values_of(x), values_of(dy), bias_);
+                                    step.gradients, weight_, x, dy, bias_);
     return;
   }
   if (products_) {
     products_->multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                               step.gradients, weight_, values_of(x), values_of(dy), workspace_);
+                               step.gradients, weight_, x, dy, arrays.workspace);
   } else {
     multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                    weight_, values_of(x), values_of(dy));
+                    weight_, x, dy);
   }
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, dy, step.gradients,
-                 bias_);
+  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, arrays.dy,
+                 step.gradients, bias_);
 }
 
-void Linear::backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                      const Activation&, const Activation& dy, const Activation& dx) {
-  parameter_gradients(exec, step, x, dy);
-  if (!dx.empty()) input_gradient(exec, step, x, dy, dx);
+void Linear::backward(const ExecSpace& exec, const StepContext& step,
+                      const LayerArrays& arrays) const {
+  parameter_gradients(exec, step, arrays);
+  if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
 
-void Linear::input_gradient(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                            const Activation& dy, const Activation& dx) {
+void Linear::input_gradient(const ExecSpace& exec, const StepContext& step,
+                            const LayerArrays& arrays) const {
   Epilogue epilogue;
-  if (fused_input_relu_) epilogue.relu_mask = x.data.data();
-  const Matrix result = matrix_of(dx);
+  if (with_input_relu_) epilogue.relu_mask = arrays.x.data.data();
+  const Matrix result = matrix_of(arrays.dx);
+  const ConstMatrix dy = values_of(arrays.dy);
   if (products_) {
-    products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result,
-                                   values_of(dy), weight_t(step), epilogue);
+    products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result, dy,
+                                   weight_t(step), epilogue);
   } else if (runs_device_kernels()) {
-    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, values_of(dy),
+    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, dy,
                                 weight_t(step), epilogue);
   } else if constexpr (kHostExecution) {
     // A CPU reads whole vectors of W's rows.
-    const Matrix rows = in_panels(weight_rows_.data(), out_features_, in_features_);
+    const Matrix rows = in_panels(arrays.own.data(), out_features_, in_features_);
     transpose(exec, "quern::layers::linear_transpose", rows, weight_t(step));
-    multiply(exec, "quern::layers::linear_input_gradient", result, values_of(dy),
+    multiply(exec, "quern::layers::linear_input_gradient", result, dy,
              {rows.data, rows.rows, rows.columns, rows.stride, rows.panel}, epilogue);
   }
 }

@@ -108,8 +108,10 @@ struct MaxPoolBackward {
 MaxPool2d::MaxPool2d(const LayerSpec& spec, const Shape& input)
     : Layer(spec.name, input, pooled_shape(spec, input)), window_(make_pool_window(spec, input)) {}
 
-void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activation& x,
-                        const Activation& y) {
+void MaxPool2d::forward(const ExecSpace& exec, const StepContext&,
+                        const LayerArrays& arrays) const {
+  const Activation& x = arrays.x;
+  const Activation& y = arrays.y;
   expect(x.layout == Layout::nchw16n && y.layout == Layout::nchw16n, "activations in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for("quern::layers::max_pool2d", RangePolicy(exec, 0, y.size()),
@@ -120,19 +122,22 @@ void MaxPool2d::forward(const ExecSpace& exec, const StepContext&, const Activat
   }
 }
 
-void MaxPool2d::backward(const ExecSpace& exec, const StepContext&, const Activation& x,
-                         const Activation&, const Activation& dy, const Activation& dx) {
+void MaxPool2d::backward(const ExecSpace& exec, const StepContext&,
+                         const LayerArrays& arrays) const {
+  const Activation& x = arrays.x;
+  const Activation& dy = arrays.dy;
+  const Activation& dx = arrays.dx;
   if (dx.empty()) return;
   expect(dx.layout == Layout::nchw16n && dy.layout == Layout::nchw16n, "gradients in nchw16n");
   if (runs_device_kernels()) {
     Kokkos::parallel_for("quern::layers::max_pool2d_backward", RangePolicy(exec, 0, dx.size()),
                          device::MaxPoolBackward{window_, x.data.data(), dy.data.data(),
-                                                 dx.data.data(), fused_input_relu_});
+                                                 dx.data.data(), with_input_relu_});
   } else if constexpr (kHostExecution) {
     for_each_plane<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window_,
                                     static_cast<const float*>(x.data.data()),
                                     static_cast<const float*>(dy.data.data()), dx.data.data(),
-                                    fused_input_relu_);
+                                    with_input_relu_);
   }
 }
 

@@ -18,17 +18,19 @@ class MaxPool2d final : public Layer {
   Layout input_layout(Layout) const override { return Layout::nchw16n; }
   Layout output_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override { return window_.input_of(read); }
-  std::optional<Pool> as_pool() const override { return Pool{window_, PoolKind::maximum}; }
-  bool fuse_input_relu() override { return fused_input_relu_ = true; }
+  LayerTraits traits() const override {
+    return {.applies_input_relu = true, .pool = Pool{window_, PoolKind::maximum}};
+  }
+  void set_up(const LayerSetup& setup) override { with_input_relu_ = setup.with_input_relu; }
 
-  void forward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-               const Activation& y) override;
-  void backward(const ExecSpace& exec, const StepContext& step, const Activation& x,
-                const Activation& y, const Activation& dy, const Activation& dx) override;
+  void forward(const ExecSpace& exec, const StepContext& step,
+               const LayerArrays& arrays) const override;
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override;
 
  private:
   PoolWindow window_;
-  bool fused_input_relu_ = false;
+  bool with_input_relu_ = false;
 };
 
 }  // namespace quern

@@ -43,9 +43,11 @@ class Loss {
   /// Layout the prediction must have, given the layout the network ends with.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
 
-  /// Asked once when the prediction comes out of a ReLU: true if compute() takes over the ReLU's
-  /// derivative, so that d_prediction is the gradient in front of it.
-  virtual bool fuse_input_relu() { return false; }
+  /// Where the prediction comes out of a ReLU: can compute() apply the ReLU's derivative, so that
+  /// d_prediction is the gradient in front of it?
+  virtual bool applies_input_relu() const { return false; }
+  /// From now on it does. Only where it can.
+  virtual void apply_input_relu() {}
 
   /// Allocates the per-row values. Called once, before the first step.
   void allocate(int max_rows);

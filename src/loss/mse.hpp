@@ -11,7 +11,8 @@ namespace quern {
 class Mse final : public Loss {
  public:
   using Loss::Loss;
-  bool fuse_input_relu() override { return after_relu_ = true; }
+  bool applies_input_relu() const override { return true; }
+  void apply_input_relu() override { after_relu_ = true; }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,

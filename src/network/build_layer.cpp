@@ -73,6 +73,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
     case LayerType::custom:
       return make_custom_layer(spec, input);
     case LayerType::flatten:
+    case LayerType::add:
       break;
   }
   throw Error("internal error: no layer for " + describe(spec));
@@ -86,36 +87,9 @@ std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, in
   return layer;
 }
 
-BuiltLayers build_layers(const NetworkSpec& spec) {
-  BuiltLayers built;
-  std::vector<Shape> inputs;
-  Shape shape = spec.input;
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const LayerSpec& layer = spec.layers[i];
-    const bool computes = layer.type != LayerType::flatten;
-    inputs.push_back(shape);
-    built.layers.push_back(computes ? build_layer(layer, shape, static_cast<int>(i)) : nullptr);
-    built.full_macs.push_back(computes ? built.layers.back()->macs() : 0);
-    shape = computes ? built.layers.back()->output_shape() : Shape{shape.units()};
-  }
-  std::vector<Shape> read(spec.layers.size());  // of each output
-  for (std::size_t i = spec.layers.size(); i-- > 0;) {
-    read[i] = shape;
-    shape = built.layers[i] ? built.layers[i]->needed_input(shape) : inputs[i];
-  }
-  shape = spec.input;
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    std::unique_ptr<Layer>& layer = built.layers[i];
-    if (!layer) {
-      shape = Shape{shape.units()};
-      continue;
-    }
-    layer = spec.layers[i].type == LayerType::conv2d
-                ? std::make_unique<Conv2d>(spec.layers[i], shape, read[i])
-                : make_layer(spec.layers[i], shape, static_cast<int>(i));
-    shape = layer->output_shape();
-  }
-  return built;
+std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& input,
+                                            const Shape& output) {
+  return std::make_unique<Conv2d>(spec, input, output);
 }
 
 }  // namespace quern

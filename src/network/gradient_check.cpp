@@ -64,18 +64,17 @@ View<const std::int64_t> number_rows() {
 struct Check {
   explicit Check(Layer& checked) : layer(checked) {
     layer.add_parameters(table);
-    layer.allocate(kRows);
-    layer.use_workspace(FloatView("quern::network::workspace",
-                                  static_cast<std::size_t>(layer.workspace_floats(kRows))));
+    layer.set_up({});
+    arrays = allocate_memory(layer, kRows);
     const Layout layout = layer.input_layout(flat_layout());
     const Layout out = layer.output_layout(layout);
     const auto activation = [](const Shape& shape, Layout with) {
       return allocate_activation("quern::network::gradient_check", shape, with, kRows);
     };
-    x = activation(layer.input_shape(), layout);
-    dx = activation(layer.input_shape(), layout);
-    y = activation(layer.output_shape(), out);
-    dy = activation(layer.output_shape(), out);
+    arrays.x = activation(layer.input_shape(), layout);
+    arrays.dx = activation(layer.input_shape(), layout);
+    arrays.y = activation(layer.output_shape(), out);
+    arrays.dy = activation(layer.output_shape(), out);
     const auto size = static_cast<std::size_t>(table.block_size());
     constexpr std::size_t kSlack = 8 * kLanes;  // kernels read whole vectors
     step.schedule = make_block_schedule(0, kBlocks, kBlocks, kBlockRows);
@@ -86,20 +85,20 @@ struct Check {
     const auto num_partial_sums = static_cast<std::size_t>(step.schedule.num_partial_sums);
     step.gradients = {FloatView("quern::network::gradient_check", size * num_partial_sums),
                       table.block_size()};
-    inputs = draw(x.data.extent(0), 1);
+    inputs = draw(arrays.x.data.extent(0), 1);
     parameters = draw(step.parameters.extent(0), 2);
-    weights.assign(y.data.extent(0), 0.0f);
+    weights.assign(arrays.y.data.extent(0), 0.0f);
     const HostFloats drawn = draw(weights.size(), 3);
-    for (const std::size_t i : filled_places(y)) weights[i] = drawn[i];
+    for (const std::size_t i : filled_places(arrays.y)) weights[i] = drawn[i];
   }
 
   // sum(r y)
   double objective() const {
-    to_device(inputs, x.data);
+    to_device(inputs, arrays.x.data);
     to_device(parameters, step.parameters);
-    layer.forward(exec, step, x, y);
+    layer.forward(exec, step, arrays);
     exec.fence("quern::network: y is complete");
-    const HostFloats values = to_host(y.data);
+    const HostFloats values = to_host(arrays.y.data);
     double sum = 0;
     for (std::size_t i = 0; i < values.size(); ++i)
       if (weights[i] != 0) sum += double{weights[i]} * double{values[i]};
@@ -128,7 +127,7 @@ struct Check {
   Layer& layer;
   ParameterTable table;
   StepContext step;
-  Activation x, y, dx, dy;
+  LayerArrays arrays;
   HostFloats inputs, parameters, weights;
   ExecSpace exec;
 };
@@ -138,16 +137,16 @@ struct Check {
 double gradient_error(Layer& layer) {
   Check check(layer);
   check.objective();
-  to_device(check.weights, check.dy.data);
-  layer.backward(check.exec, check.step, check.x, check.y, check.dy, check.dx);
+  to_device(check.weights, check.arrays.dy.data);
+  layer.backward(check.exec, check.step, check.arrays);
   check.exec.fence("quern::network: gradients are complete");
-  const HostFloats d_inputs = to_host(check.dx.data);
+  const HostFloats d_inputs = to_host(check.arrays.dx.data);
   const HostFloats partial_sums = to_host(check.step.gradients.data);
   HostFloats d_parameters(check.parameters.size());
   const auto size = static_cast<std::size_t>(check.table.block_size());
   for (std::size_t i = 0; i < partial_sums.size(); ++i) d_parameters[i % size] += partial_sums[i];
 
-  double worst = check.error(check.inputs, filled_places(check.x), d_inputs);
+  double worst = check.error(check.inputs, filled_places(check.arrays.x), d_inputs);
   for (const ParameterEntry& entry : check.table.entries()) {
     std::vector<std::size_t> places;
     for (std::int64_t i = 0; i < entry.count; ++i)

@@ -10,7 +10,7 @@ namespace quern {
 /// sum(r y), r random, through `layer.forward`, relative to 1 + |derivative|: over inputs and
 /// parameters of a few samples in two micro-blocks, one of them short. Kernels compute in float, so
 /// that 1e-3 is agreement where the function bends little; a kink (ReLU) within a step of an input
-/// shows. Kokkos must be running. `layer` must not have been allocated, and is for nothing else
+/// shows. Kokkos must be running. `layer` must not have been set up, and is for nothing else
 /// afterwards.
 double gradient_error(Layer& layer);
 

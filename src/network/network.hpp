@@ -1,88 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network: layers in a row with the buffers between them.
+// A network: what is computed, in which order, with which kernels. A plan that does not change;
+// the arrays of a batch are apart from it (network/activations.hpp).
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "network/ops.hpp"
+#include "network/activations.hpp"
+#include "network/build_graph.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
 
-/// Owns layers, activations and the parameter table; the parameters themselves and their gradients
-/// live in flat blocks that the caller owns and hands over in StepContext.
+/// What those around a network want of it.
+struct NetworkSetup {
+  /// What convolutions round their operands to, on a device.
+  OperandPrecision precision = OperandPrecision::fp32;
+  /// Dense products to use instead of the layers' own; may be null.
+  std::shared_ptr<DenseProducts> products = {};
+  /// Layout of the output, if not the one in which the last layer puts it out.
+  std::optional<Layout> output_layout = {};
+  /// Can the loss apply the derivative of a ReLU at the end? See relu_left_to_loss().
+  bool loss_applies_relu = false;
+};
+
+/// Owns the layers and the parameter table; the parameters themselves and their gradients live in
+/// flat blocks that the caller owns and hands over in StepContext.
 class Network {
  public:
   /// Builds the layers and checks that their shapes fit, and that nothing is larger than kernels
   /// can index: otherwise InputError with the layer named and the shapes shown.
-  explicit Network(const NetworkSpec& spec);
+  explicit Network(const NetworkSpec& spec, const NetworkSetup& setup = {});
+  /// Of what build_graph() returned.
+  Network(Graph graph, const NetworkSetup& setup);
 
-  /// Converts the output where it has another layout. Before allocate().
-  void set_output_layout(Layout layout);
+  /// d_output() is to be the gradient in front of the ReLU out of which the output comes.
+  bool relu_left_to_loss() const { return fusion_.relu_left_to_loss; }
 
-  /// Does the output come out of a ReLU whose derivative the loss can apply?
-  bool ends_with_relu() const;
-  /// From now on d_output() is the gradient in front of that ReLU.
-  void leave_out_last_derivative();
-
-  /// What convolutions round their operands to, on a device. Before allocate().
-  void use_precision(OperandPrecision precision);
-
-  /// Lets layers use other products than their own. Before allocate().
-  void use_products(const std::shared_ptr<DenseProducts>& products);
-
-  /// Allocates all buffers for at most `max_rows` rows. Once, before the first step.
-  void allocate(int max_rows);
-
-  /// Rows of the coming batch, at most max_rows, a multiple of row_multiple().
-  void set_rows(int rows);
   /// Rows of a micro-block must be a multiple of this: kLanes as soon as one layer uses nchw16n.
-  int row_multiple() const { return ops_.uses_nchw16n ? kLanes : 1; }
+  int row_multiple() const { return graph_.uses_nchw16n() ? kLanes : 1; }
 
-  const ParameterTable& table() const { return table_; }
-  /// The layers that compute something, in order (flatten only renames).
+  const ParameterTable& table() const { return graph_.table(); }
+  /// What is computed, and what is shared.
+  const Graph& graph() const { return graph_; }
+  const Fusion& fusion() const { return fusion_; }
+  /// The layers that compute something, in order (flatten only renames, add has none).
   std::vector<const Layer*> layers() const;
 
-  const Shape& input_shape() const { return ops_.input.shape; }
-  const Shape& output_shape() const { return ops_.output.shape; }
-  Layout input_layout() const { return ops_.input.layout; }
-  Layout output_layout() const { return ops_.output.layout; }
+  const Shape& input_shape() const { return graph_.value(Graph::kBatch).shape; }
+  const Shape& output_shape() const { return graph_.value(graph_.output()).shape; }
+  Layout input_layout() const { return graph_.value(Graph::kBatch).layout; }
+  Layout output_layout() const { return graph_.value(graph_.output()).layout; }
 
-  const Activation& input() const { return ops_.input; }    ///< write the batch here
-  const Activation& output() const { return ops_.output; }  ///< prediction, after forward
-  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
+  /// The arrays of a batch of at most `max_rows` rows.
+  Activations allocate(int max_rows) const { return Activations(graph_, fusion_, max_rows); }
+  /// Bytes that allocate(max_rows) takes: activations, their gradients, what layers keep.
+  std::int64_t memory_bytes(int max_rows) const;
 
   /// output() = f(input()).
-  void forward(const ExecSpace& exec, const StepContext& step);
+  void forward(const ExecSpace& exec, const StepContext& step, const Activations& batch) const;
   /// From d_output() to step.gradients. Overwrites the gradients of all parameters, from the end of
   /// the block to its beginning: complete_from(offset) tells when the floats from `offset` on are
   /// on `exec`, once for each layer with parameters.
-  void backward(const ExecSpace& exec, const StepContext& step,
-                const std::function<void(std::int64_t offset)>& complete_from = {});
+  void backward(const ExecSpace& exec, const StepContext& step, const Activations& batch,
+                const std::function<void(std::int64_t offset)>& complete_from = {}) const;
 
   /// Name of the first layer (in forward order) whose output holds a value that is not finite in
   /// a used row, or "" when there is none. Of layers that share a buffer (in place, or taken over
   /// by a convolution) the last one's values are seen. Copies to the host: for reports only.
-  std::string first_non_finite_layer(const StepContext& step) const;
+  std::string first_non_finite_layer(const StepContext& step, const Activations& batch) const;
 
-  /// Bytes that allocate(max_rows) takes: activations, their gradients, what layers keep.
-  std::int64_t memory_bytes(int max_rows) const;
-
-  /// Multiply-adds of one sample: forward, and a whole training step (no input gradient for the
-  /// first layer with parameters). Outputs that nobody reads count here, though they are left out.
+  /// Multiply-adds of one sample: forward, and a whole training step (no input gradient where
+  /// nothing before has parameters). Outputs that nobody reads count here, though they are left
+  /// out.
   std::int64_t forward_macs() const;
   std::int64_t training_macs() const;
 
  private:
-  void append_layers(const NetworkSpec& spec);
-  void add_parameters();
-
-  ParameterTable table_;
-  Ops ops_;
-  Activation d_output_;
+  Graph graph_;
+  Fusion fusion_;
 };
 
 }  // namespace quern

@@ -21,6 +21,7 @@ enum class LayerType {
   gelu,
   dropout,
   flatten,
+  add,
   custom,  ///< of a C++ program (network/custom_layer.hpp)
 };
 
@@ -29,6 +30,9 @@ struct LayerSpec {
   /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "<type><n>" for the
   /// rest, n counting from 1 per type, as PyTorch users name them.
   std::string name;
+  /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
+  /// "input" is what the network reads, unless a layer has that name. add: at least two.
+  std::vector<std::string> inputs = {};
   int features = 0;        ///< linear: output features
   int channels = 0;        ///< conv2d: output channels
   int kernel = 0;          ///< conv2d: kernel height and width
@@ -41,10 +45,10 @@ struct LayerSpec {
 
   /// The same layer, wherever it is stated.
   friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
-    return std::tie(a.type, a.name, a.features, a.channels, a.kernel, a.stride, a.padding, a.size,
-                    a.probability, a.kind) == std::tie(b.type, b.name, b.features, b.channels,
-                                                       b.kernel, b.stride, b.padding, b.size,
-                                                       b.probability, b.kind);
+    return std::tie(a.type, a.name, a.inputs, a.features, a.channels, a.kernel, a.stride, a.padding,
+                    a.size, a.probability,
+                    a.kind) == std::tie(b.type, b.name, b.inputs, b.features, b.channels, b.kernel,
+                                        b.stride, b.padding, b.size, b.probability, b.kind);
   }
 };
 

@@ -28,6 +28,8 @@ const char* to_string(LayerType type) {
       return "dropout";
     case LayerType::flatten:
       return "flatten";
+    case LayerType::add:
+      return "add";
     case LayerType::custom:
       return "custom";
   }

@@ -33,7 +33,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
     const StepContext step =
         model_.context(plan, Mode::evaluate, scalars_, reducer_->partial_sums());
     model_.load_batch(exec, plan, samples_, false, scalars_);
-    model_.network().forward(exec, step);
+    model_.network().forward(exec, step, model_.activations());
     model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), 0);
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);

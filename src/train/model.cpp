@@ -21,29 +21,35 @@ OperandPrecision operand_precision(Precision precision) {
   return precision == Precision::bf16 ? OperandPrecision::bf16 : OperandPrecision::fp32;
 }
 
-}  // namespace
-
-Model::Model(const Recipe& recipe)
-    : seed_(recipe.seed),
-      init_(recipe.network.init),
-      target_type_(recipe.data.target),
-      network_(recipe.network),
-      loss_(make_loss(recipe.loss, network_.output_shape())) {
-  network_.set_output_layout(loss_->input_layout(network_.output_layout()));
-  if (network_.ends_with_relu() && loss_->fuse_input_relu()) network_.leave_out_last_derivative();
+Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
+  NetworkSetup setup;
   // Training needs tensor cores for less precision; elsewhere such a run is evaluated in fp32.
   // Device kernels on a CPU round for tests.
   const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
-  const OperandPrecision precision =
-      rounds ? operand_precision(recipe.train.precision) : OperandPrecision::fp32;
-  network_.use_precision(precision);
+  if (rounds) setup.precision = operand_precision(recipe.train.precision);
   const bool any_order = recipe.train.determinism == Determinism::fast;
-  if (const auto products = choose_products(precision, any_order)) network_.use_products(products);
+  setup.products = choose_products(setup.precision, any_order);
+  setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
+  setup.loss_applies_relu = loss.applies_input_relu();
+  return {std::move(graph), setup};
+}
+
+}  // namespace
+
+Model::Model(const Recipe& recipe) : Model(recipe, build_graph(recipe.network)) {}
+
+Model::Model(const Recipe& recipe, Graph graph)
+    : seed_(recipe.seed),
+      init_(recipe.network.init),
+      target_type_(recipe.data.target),
+      loss_(make_loss(recipe.loss, graph.value(graph.output()).shape)),
+      network_(make_network(recipe, *loss_, std::move(graph))) {
+  if (network_.relu_left_to_loss()) loss_->apply_input_relu();
   check_target(recipe, network_);
 }
 
 void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
-  network_.allocate(max_rows);
+  activations_ = network_.allocate(max_rows);
   loss_->allocate(max_rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
@@ -58,7 +64,7 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
       View<std::int64_t>("quern::train::sample_of_row", static_cast<std::size_t>(max_rows));
   if (target_type_ == TargetType::label) return;
   if (target_is_input()) {
-    target_ = network_.input();
+    target_ = activations_.input();
     target_.shape = network_.output_shape();
   } else {
     target_ = allocate_activation("quern::train::target", network_.output_shape(),
@@ -100,10 +106,10 @@ StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsVi
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
                        bool shuffle, const StepScalarsView& scalars) {
-  network_.set_rows(plan.rows());
+  activations_.set_rows(plan.rows());
   target_.rows = plan.rows();
   assign_rows(exec, plan, samples.count, shuffle, scalars, sample_of_row_);
-  const Activation& input = network_.input();
+  const Activation& input = activations_.input();
   if (samples.images.extent(0) > 0) {
     gather_images(exec, samples.images, sample_of_row_, input);
   } else {
@@ -120,8 +126,8 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
 
 void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                          const GradientSums& sums, std::int64_t offset) const {
-  const Activation d_output = step.mode == Mode::train ? network_.d_output() : Activation{};
-  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, network_.output(),
+  const Activation d_output = step.mode == Mode::train ? activations_.d_output() : Activation{};
+  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, activations_.output(),
                  {samples.labels, target_}, d_output, sums, offset);
 }
 

@@ -26,8 +26,9 @@ class Model {
   /// `allocate_block`: where the parameters are to live, if not in memory of this rank alone.
   void allocate(int max_rows, const AllocateBlock& allocate_block = {});
 
-  Network& network() { return network_; }
   const Network& network() const { return network_; }
+  /// Of the batch that it is working on.
+  const Activations& activations() const { return activations_; }
   const Loss& loss() const { return *loss_; }
   /// The flat block; the name table is network().table().
   const FloatView& parameters() const { return parameters_; }
@@ -44,20 +45,23 @@ class Model {
                   bool shuffle, const StepScalarsView& scalars);
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
-  /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites network().d_output()
+  /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
   /// when training.
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                     const GradientSums& sums, std::int64_t offset) const;
 
  private:
+  Model(const Recipe& recipe, Graph graph);
+
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
 
   std::uint64_t seed_;
   InitSpec init_;
   TargetType target_type_;
-  Network network_;
   std::unique_ptr<Loss> loss_;
+  Network network_;
+  Activations activations_;
   SharedBlock parameter_block_;
   FloatView parameters_;  // in parameter_block_
   View<std::int64_t> sample_of_row_;

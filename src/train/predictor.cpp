@@ -42,10 +42,10 @@ std::vector<int> predict_classes(Model& model, const Samples& samples, int batch
     const BatchPlan plan = plan_of(model, static_cast<int>(std::min<std::int64_t>(batch, left)));
     const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
     model.load_batch(exec, plan, samples, false, scalars);
-    model.network().forward(exec, step);
+    model.network().forward(exec, step, model.activations());
     end_batch(exec, scalars, plan.samples());
     exec.fence("quern::train::predict_classes");
-    const Activation& output = model.network().output();
+    const Activation& output = model.activations().output();
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
     const std::vector<float> values(host.data(), host.data() + host.extent(0));
     for (int row = 0; row < plan.num_samples; ++row) {

@@ -270,9 +270,9 @@ void Trainer::report_divergence(double loss) {
   // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
   const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer(exec_));
   std::string culprit;
-  for (const Layer* layer : model_.network().layers()) {
-    if (std::find(names.begin(), names.end(), layer->name()) == names.end()) continue;
-    culprit = layer->name();
+  for (const Node& node : model_.network().graph().nodes()) {
+    if (std::find(names.begin(), names.end(), node.name) == names.end()) continue;
+    culprit = node.name;
     break;
   }
   // What rank 0 prints. Weights that are not finite came before the loss of the next step.

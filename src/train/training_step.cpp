@@ -15,7 +15,8 @@ namespace quern {
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
   const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
-  Network& network = model_.network();
+  const Network& network = model_.network();
+  const Activations& activations = model_.activations();
   const auto complete_from = [&](std::int64_t offset) {
     reducer_->complete_from(exec, reduction(), offset);
   };
@@ -23,10 +24,10 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
-  network.forward(exec, step);
+  network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), sums_offset());
   complete_from(sums_offset());
-  network.backward(exec, step, complete_from);
+  network.backward(exec, step, activations, complete_from);
   const ReducedGradient gradient = reduce(exec);
 
   check_loss_finite(exec, scalars_, gradient.sums);
@@ -163,9 +164,9 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
   const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
-  model_.network().forward(exec, step);
+  model_.network().forward(exec, step, model_.activations());
   exec.fence("quern::train::non_finite_layer");
-  return model_.network().first_non_finite_layer(step);
+  return model_.network().first_non_finite_layer(step, model_.activations());
 }
 
 }  // namespace quern

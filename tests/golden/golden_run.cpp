@@ -124,14 +124,14 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   begin_batch(exec, scalars, batch);
   model_.load_batch(exec, plan, samples_, false, scalars);
   const StepContext step = model_.context(plan, Mode::train, scalars, gradients);
-  model_.network().forward(exec, step);
+  model_.network().forward(exec, step, model_.activations());
   model_.compute_loss(exec, step, samples_, gradients, sums);
-  model_.network().backward(exec, step);
+  model_.network().backward(exec, step, model_.activations());
   const ConstFloatView total = reducer.reduce(exec, reduction).total;
 
   FirstStep result;
   const int units = model_.network().output_shape().units();
-  const std::vector<float> outputs = values_of(model_.network().output());
+  const std::vector<float> outputs = values_of(model_.activations().output());
   for (int i = 0; i < plan.num_samples; ++i) {
     const int row = i / cut.block_samples * plan.schedule.block_rows + i % cut.block_samples;
     result.outputs[plan.first_sample + i] = sample_of(outputs, units, row);

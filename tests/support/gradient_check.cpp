@@ -19,8 +19,7 @@ struct Bench {
   const GradientCheck& check;
   StepContext step;
   ParameterTable table;
-  Activation x;
-  Activation y;
+  LayerArrays arrays;
   std::vector<float> inputs;
   std::vector<float> parameters;
   std::vector<float> weights;  ///< r, zero in empty rows
@@ -38,15 +37,15 @@ std::vector<float> distinct_inputs(int rows, int units) {
 }
 
 Bench make_bench(Layer& layer, const GradientCheck& check, Layout layout,
-                 const ParameterTable& table) {
+                 const ParameterTable& table, const LayerArrays& memory) {
   const int rows = check.batch.rows();
   const Shape in = layer.input_shape();
   const Shape out = layer.output_shape();
-  Bench bench{layer, check, make_test_step(check.batch, table.block_size()), table, {}, {}, {},
+  Bench bench{layer, check, make_test_step(check.batch, table.block_size()), table, memory, {},
               {},    {}};
   bench.inputs = distinct_inputs(rows, in.units());
-  bench.x = make_activation(in, layout, rows, bench.inputs, 0.5f);
-  bench.y = filled_activation(out, layer.output_layout(layout), rows, 777);
+  bench.arrays.x = make_activation(in, layout, rows, bench.inputs, 0.5f);
+  bench.arrays.y = filled_activation(out, layer.output_layout(layout), rows, 777);
   bench.parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     const auto values = random_values(static_cast<std::size_t>(entry.count), 11, -0.5f, 0.5f);
@@ -62,11 +61,11 @@ Bench make_bench(Layer& layer, const GradientCheck& check, Layout layout,
 
 double objective(const Bench& bench) {
   const ExecSpace exec;
-  set_values(bench.x, bench.inputs, 0.5f);
+  set_values(bench.arrays.x, bench.inputs, 0.5f);
   Kokkos::deep_copy(bench.step.parameters, to_view(bench.parameters));
-  bench.layer.forward(exec, bench.step, bench.x, bench.y);
+  bench.layer.forward(exec, bench.step, bench.arrays);
   exec.fence("test: read y");
-  const std::vector<float> y = values_of(bench.y);
+  const std::vector<float> y = values_of(bench.arrays.y);
   double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i)
     if (bench.weights[i] != 0) sum += double{bench.weights[i]} * double{y[i]};
@@ -120,17 +119,17 @@ void compare_parameters(Bench& bench) {
 }
 
 void check_in_layout(Layer& layer, const GradientCheck& check, Layout layout,
-                     const ParameterTable& table) {
-  Bench bench = make_bench(layer, check, layout, table);
+                     const ParameterTable& table, const LayerArrays& memory) {
+  Bench bench = make_bench(layer, check, layout, table, memory);
   const ExecSpace exec;
   const int rows = check.batch.rows();
   objective(bench);
-  const Activation dy =
-      make_activation(layer.output_shape(), bench.y.layout, rows, bench.weights, 0);
-  const Activation dx = filled_activation(layer.input_shape(), layout, rows, 777);
-  layer.backward(exec, bench.step, bench.x, bench.y, dy, dx);
+  bench.arrays.dy =
+      make_activation(layer.output_shape(), bench.arrays.y.layout, rows, bench.weights, 0);
+  bench.arrays.dx = filled_activation(layer.input_shape(), layout, rows, 777);
+  layer.backward(exec, bench.step, bench.arrays);
   exec.fence("test: read gradients");
-  compare_inputs(bench, dx);
+  compare_inputs(bench, bench.arrays.dx);
   compare_parameters(bench);
 }
 
@@ -139,13 +138,11 @@ void check_in_layout(Layer& layer, const GradientCheck& check, Layout layout,
 void check_layer_gradients(Layer& layer, const GradientCheck& check) {
   ParameterTable table;
   layer.add_parameters(table);
-  layer.allocate(check.batch.rows());
-  layer.use_workspace(
-      FloatView("quern::test::workspace",
-                static_cast<std::size_t>(layer.workspace_floats(check.batch.rows()))));
+  layer.set_up({});
+  const LayerArrays memory = allocate_memory(layer, check.batch.rows());
   std::set<Layout> layouts;
   for (const Layout incoming : all_layouts()) layouts.insert(layer.input_layout(incoming));
-  for (const Layout layout : layouts) check_in_layout(layer, check, layout, table);
+  for (const Layout layout : layouts) check_in_layout(layer, check, layout, table, memory);
 }
 
 std::vector<double> central_differences(const std::function<double(const std::vector<double>&)>& f,

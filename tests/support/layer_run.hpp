@@ -22,7 +22,8 @@ struct LayerRun {
 /// works in nchw16n.
 inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const std::vector<float>& x,
                           const std::vector<float>& dy,
-                          const std::map<std::string, std::vector<float>>& parameters) {
+                          const std::map<std::string, std::vector<float>>& parameters,
+                          const LayerSetup& setup = {}) {
   const Layout layout = layer.input_layout(flat_layout());
   const int multiple = layout == Layout::nchw16n ? kLanes : 1;
   const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
@@ -52,9 +53,8 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
 
   ParameterTable table;
   layer.add_parameters(table);
-  layer.allocate(schedule.rows());
-  layer.use_workspace(FloatView("quern::test::workspace",
-                                static_cast<std::size_t>(layer.workspace_floats(schedule.rows()))));
+  layer.set_up(setup);
+  LayerArrays arrays = allocate_memory(layer, schedule.rows());
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     write_tensor(entry, parameters.at(entry.name), block);
@@ -68,17 +68,17 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
                          parameter_view,
                          {gradient_view, static_cast<std::int64_t>(block.size()) + 16}};
 
-  const Activation x_a = make_activation(layer.input_shape(), layout, schedule.rows());
-  const Activation dx_a = make_activation(layer.input_shape(), layout, schedule.rows());
+  arrays.x = make_activation(layer.input_shape(), layout, schedule.rows());
+  arrays.dx = make_activation(layer.input_shape(), layout, schedule.rows());
   const Layout out = layer.output_layout(layout);
-  const Activation y_a = make_activation(layer.output_shape(), out, schedule.rows());
-  const Activation dy_a = make_activation(layer.output_shape(), out, schedule.rows());
-  spread(x_a, x);
-  spread(dy_a, dy);
-  layer.forward(ExecSpace(), step, x_a, y_a);
-  layer.backward(ExecSpace(), step, x_a, y_a, dy_a, dx_a);
+  arrays.y = make_activation(layer.output_shape(), out, schedule.rows());
+  arrays.dy = make_activation(layer.output_shape(), out, schedule.rows());
+  spread(arrays.x, x);
+  spread(arrays.dy, dy);
+  layer.forward(ExecSpace(), step, arrays);
+  layer.backward(ExecSpace(), step, arrays);
 
-  LayerRun run{collect(y_a), collect(dx_a), {}};
+  LayerRun run{collect(arrays.y), collect(arrays.dx), {}};
   const std::vector<float> gradients = read(gradient_view, 0, block.size());
   for (const ParameterEntry& entry : table.entries()) {
     run.gradients[entry.name] = read_tensor(entry, gradients);

@@ -31,8 +31,8 @@ TEST(AvgPool2d, MatchesTheReference) {
     const Activation y = test::filled_activation(out, Layout::nchw16n, kRows, 777);
     const Activation dx = test::filled_activation(pool.input, Layout::nchw16n, kRows, 777);
     const ExecSpace exec;
-    layer.forward(exec, {}, x, y);
-    layer.backward(exec, {}, x, y, dy, dx);
+    layer.forward(exec, {}, {x, y});
+    layer.backward(exec, {}, {x, y, dy, dx});
     exec.fence("test: read results");
     for (int s = 0; s < kRows; ++s) {
       const auto expected = reference::avg_pool2d(pool.input, pool.size, pool.stride,

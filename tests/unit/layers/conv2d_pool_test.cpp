@@ -70,10 +70,8 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
     Conv2d fused(spec, c.input);
     const Shape middle = plain.output_shape();
     const std::unique_ptr<Layer> pool = make_pool(GetParam(), middle, c.window);
-    plain.fuse_relu();
-    fused.fuse_relu();
-    pool->fuse_input_relu();
-    ASSERT_EQ(fused.fuse_pool(*pool->as_pool()), !runs_device_kernels());
+    const std::optional<Pool> window = pool->traits().pool;
+    ASSERT_EQ(fused.can_compute(*window), !runs_device_kernels());
     if (runs_device_kernels()) return;  // nothing is taken over there
 
     const auto filled = [&](const Shape& shape, std::uint64_t seed) {
@@ -92,34 +90,48 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
     const Activation between = filled(middle, 5);
     const Activation gradient = filled(middle, 6);
 
-    const Numbers expected = step(plain, batch, [&](Layer& layer, const StepContext& s) {
-      layer.forward(exec_, s, x, between);
-      pool->forward(exec_, s, between, y_plain);
-      pool->backward(exec_, s, between, y_plain, dy, gradient);
-      layer.backward(exec_, s, x, between, gradient, {});
-      return y_plain;
-    });
-    const Numbers actual = step(fused, batch, [&](Layer& layer, const StepContext& s) {
-      layer.forward(exec_, s, x, y_fused);
-      layer.backward(exec_, s, x, y_fused, dy, {});
-      return y_fused;
-    });
+    LayerSetup with_relu;
+    with_relu.with_relu = true;
+    LayerSetup with_pool = with_relu;
+    with_pool.pool = window;
+    LayerSetup after_relu;
+    after_relu.with_input_relu = true;
+    pool->set_up(after_relu);
+    const Numbers expected =
+        step(plain, with_relu, batch, [&](LayerArrays& arrays, const StepContext& s) {
+          arrays.x = x;
+          arrays.y = between;
+          plain.forward(exec_, s, arrays);
+          pool->forward(exec_, s, {between, y_plain});
+          pool->backward(exec_, s, {between, y_plain, dy, gradient});
+          arrays.dy = gradient;
+          plain.backward(exec_, s, arrays);
+          return y_plain;
+        });
+    const Numbers actual =
+        step(fused, with_pool, batch, [&](LayerArrays& arrays, const StepContext& s) {
+          arrays.x = x;
+          arrays.y = y_fused;
+          fused.forward(exec_, s, arrays);
+          arrays.dy = dy;
+          fused.backward(exec_, s, arrays);
+          return y_fused;
+        });
     expect_bits(actual.y, expected.y, "y");
     expect_bits(actual.gradients, expected.gradients, "gradient");
   }
 
  private:
   template <class Work>
-  Numbers step(Layer& layer, const TestBatch& batch, const Work& work) {
+  Numbers step(Layer& layer, const LayerSetup& setup, const TestBatch& batch, const Work& work) {
     ParameterTable table;
     layer.add_parameters(table);
-    layer.allocate(batch.rows());
-    layer.use_workspace(FloatView("test::workspace",
-                                  static_cast<std::size_t>(layer.workspace_floats(batch.rows()))));
+    layer.set_up(setup);
+    LayerArrays arrays = allocate_memory(layer, batch.rows());
     StepContext context = make_test_step(batch, table.block_size());
     context.parameters =
         to_view(random_values(static_cast<std::size_t>(table.block_size()), 7, -0.3f, 0.3f));
-    const Activation y = work(layer, context);
+    const Activation y = work(arrays, context);
     exec_.fence("test: results are there");
     return {values_of(y), to_vector(context.gradients.data)};
   }
@@ -162,8 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Pools, TakenOver,
 TEST(FusedPool, OnlyWhereThereAreKernels) {
   const auto takes_over = [](const Shape& input, const LayerSpec& spec, const LayerSpec& window) {
     Conv2d convolution(spec, input);
-    convolution.fuse_relu();
-    return convolution.fuse_pool(*AvgPool2d(window, convolution.output_shape()).as_pool());
+    return convolution.can_compute(*AvgPool2d(window, convolution.output_shape()).traits().pool);
   };
   const LayerSpec two = pool(LayerType::avg_pool2d, 2);
   EXPECT_EQ(takes_over({1, 10, 10}, conv2d(3, 3), two), !runs_device_kernels());
@@ -172,9 +183,7 @@ TEST(FusedPool, OnlyWhereThereAreKernels) {
   EXPECT_FALSE(takes_over({1, 11, 11}, conv2d(3, 3), two)) << "a row that no window covers";
   EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 2, 1)));
   EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 4)));
-  Conv2d without_relu(conv2d(3, 3), {1, 10, 10});
-  EXPECT_FALSE(without_relu.fuse_pool(*AvgPool2d(two, {3, 8, 8}).as_pool()));
-  EXPECT_FALSE(without_relu.as_pool());
+  EXPECT_FALSE(Conv2d(conv2d(3, 3), {1, 10, 10}).traits().pool);
 }
 
 }  // namespace

@@ -87,10 +87,11 @@ TEST(DenseProducts, DoAllProductsOfALinearLayer) {
   spec.features = out;
   Linear layer(spec, Shape{in});
   const auto products = std::make_shared<HostProducts>();
-  layer.use_products(products);
+  LayerSetup setup;
+  setup.products = products;
 
   const auto run =
-      test::run_layer(layer, samples, 4, x, dy, {{"fc.weight", weight}, {"fc.bias", bias}});
+      test::run_layer(layer, samples, 4, x, dy, {{"fc.weight", weight}, {"fc.bias", bias}}, setup);
 
   EXPECT_EQ(products->products, 3);
   const auto expected = reference::linear_backward(samples, in, out, x, weight, dy);

@@ -24,7 +24,7 @@ std::vector<float> run(Dropout& layer, const StepContext& step, const Activation
                        Activation* output = nullptr) {
   const Activation y = test::filled_activation(x.shape, x.layout, x.rows, 777);
   const ExecSpace exec;
-  layer.forward(exec, step, x, y);
+  layer.forward(exec, step, {x, y});
   exec.fence("test: read y");
   if (output) *output = y;
   return test::values_of(y);

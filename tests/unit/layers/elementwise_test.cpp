@@ -38,8 +38,8 @@ void expect_matches_reference(LayerType type, Layout layout, int rows, const Sha
   const Activation y = test::filled_activation(shape, layout, rows, 777);
   const Activation dx = test::filled_activation(shape, layout, rows, 777);
   const ExecSpace exec;
-  layer->forward(exec, {}, x, y);
-  layer->backward(exec, {}, x, y, dy, dx);
+  layer->forward(exec, {}, {x, y});
+  layer->backward(exec, {}, {x, y, dy, dx});
   exec.fence("test: read results");
   const std::vector<float> outputs = test::values_of(y);
   const std::vector<float> derivatives = test::values_of(dx);
@@ -87,7 +87,7 @@ TEST(Elementwise, GeluIsPyTorchsExactOne) {
   const Activation x = test::make_activation({5}, Layout::nc, 1, {-3.0f, -0.5f, 0.0f, 1.0f, 4.0f});
   const Activation y = test::filled_activation({5}, Layout::nc, 1, 777);
   const ExecSpace exec;
-  make_elementwise(spec_of(LayerType::gelu), {5})->forward(exec, {}, x, y);
+  make_elementwise(spec_of(LayerType::gelu), {5})->forward(exec, {}, {x, y});
   exec.fence("test: read y");
   const std::vector<float> values = test::values_of(y);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-6);
@@ -99,7 +99,7 @@ TEST(Elementwise, NanStaysNanAndSaturationStaysFinite) {
     const Activation x = test::make_activation({3}, Layout::nc, 1, {nan, -200.0f, 200.0f});
     const Activation y = test::filled_activation({3}, Layout::nc, 1, 777);
     const ExecSpace exec;
-    make_elementwise(spec_of(type), {3})->forward(exec, {}, x, y);
+    make_elementwise(spec_of(type), {3})->forward(exec, {}, {x, y});
     exec.fence("test: read y");
     const std::vector<float> values = test::values_of(y);
     EXPECT_TRUE(std::isnan(values[0])) << to_string(type);
@@ -112,7 +112,7 @@ TEST(Elementwise, EveryFloatInUseIsWrittenPaddingIncluded) {
     const Activation x = test::filled_activation({3}, layout, 16, 0.5f);
     const Activation y = test::filled_activation({3}, layout, 16, 777);
     const ExecSpace exec;
-    make_elementwise(spec_of(LayerType::relu), {3})->forward(exec, {}, x, y);
+    make_elementwise(spec_of(LayerType::relu), {3})->forward(exec, {}, {x, y});
     exec.fence("test: read y");
     const std::vector<float> raw = test::to_vector(y.data);
     for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(raw[static_cast<std::size_t>(i)], 0.5f);
@@ -124,7 +124,7 @@ TEST(Elementwise, ReluWorksInPlace) {
   const std::vector<float> inputs = test::random_values(4000, 5);
   const Activation x = test::make_activation({4000}, Layout::nc, 1, inputs);
   const ExecSpace exec;
-  make_elementwise(spec_of(LayerType::relu), {4000})->forward(exec, {}, x, x);
+  make_elementwise(spec_of(LayerType::relu), {4000})->forward(exec, {}, {x, x});
   exec.fence("test: read x");
   const std::vector<float> values = test::values_of(x);
   for (std::size_t i = 0; i < values.size(); ++i)

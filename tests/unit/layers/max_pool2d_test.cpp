@@ -37,8 +37,8 @@ Result run(MaxPool2d& layer, int rows, const std::vector<float>& inputs,
   const Activation y = test::filled_activation(out, Layout::nchw16n, rows, 777);
   const Activation dx = test::filled_activation(in, Layout::nchw16n, rows, 777);
   const ExecSpace exec;
-  layer.forward(exec, {}, x, y);
-  layer.backward(exec, {}, x, y, dy, dx);
+  layer.forward(exec, {}, {x, y});
+  layer.backward(exec, {}, {x, y, dy, dx});
   exec.fence("test: read results");
   return {test::values_of(y), test::values_of(dx)};
 }

@@ -117,7 +117,8 @@ TEST(Mse, AfterAReluTheGradientIsThatBeforeIt) {
       bench.x = test::make_activation({units}, layout, batch.rows(), bench.predictions, 900);
       Mse plain({units});
       Mse after_relu({units});
-      EXPECT_TRUE(after_relu.fuse_input_relu());
+      ASSERT_TRUE(after_relu.applies_input_relu());
+      after_relu.apply_input_relu();
       const test::LossResult all = test::run_loss(plain, batch, bench.x, bench.target);
       const test::LossResult result = test::run_loss(after_relu, batch, bench.x, bench.target);
       EXPECT_EQ(result.row_values, all.row_values);

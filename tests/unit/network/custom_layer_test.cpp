@@ -30,13 +30,13 @@ class Scale : public Layer {
 
   Layout input_layout(Layout) const override { return Layout::nc; }
 
-  void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
-               const Activation& y) override {
-    multiply(exec, x, y, 3);
+  void forward(const ExecSpace& exec, const StepContext&,
+               const LayerArrays& arrays) const override {
+    multiply(exec, arrays.x, arrays.y, 3);
   }
-  void backward(const ExecSpace& exec, const StepContext&, const Activation&, const Activation&,
-                const Activation& dy, const Activation& dx) override {
-    if (!dx.empty()) multiply(exec, dy, dx, wrong_ ? 2.9f : 3);
+  void backward(const ExecSpace& exec, const StepContext&,
+                const LayerArrays& arrays) const override {
+    if (!arrays.dx.empty()) multiply(exec, arrays.dy, arrays.dx, wrong_ ? 2.9f : 3);
   }
 
  private:
@@ -52,12 +52,13 @@ class Shift : public Layer {
   void add_parameters(ParameterTable& table) override {
     shift_ = table.add(name() + ".shift", {input_shape().units()}, 1, ParameterKind::shift);
   }
-  void forward(const ExecSpace& exec, const StepContext&, const Activation& x,
-               const Activation& y) override {
-    multiply(exec, x, y, 1);
+  void forward(const ExecSpace& exec, const StepContext&,
+               const LayerArrays& arrays) const override {
+    multiply(exec, arrays.x, arrays.y, 1);
   }
-  void backward(const ExecSpace& exec, const StepContext& step, const Activation&,
-                const Activation&, const Activation& dy, const Activation&) override {
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override {
+    const Activation& dy = arrays.dy;
     block_tree_sum(exec, "test::shift", step.schedule,
                    {dy.data.data(), dy.rows, input_shape().units(), dy.row_stride()},
                    step.gradients, shift_);
@@ -117,17 +118,17 @@ TEST(CustomLayer, ParametersInFrontOfAllOthersAreTrained) {
     return std::make_unique<Shift>(spec.name, input);
   });
   const TestBatch batch;
-  Network network(network_of({4}, {custom("shift"), linear(3)}));
-  network.allocate(batch.rows());
-  network.set_rows(batch.rows());
+  const Network network(network_of({4}, {custom("shift"), linear(3)}));
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
   StepContext step = make_test_step(batch, network.table().block_size());
   step.parameters =
       to_view(std::vector<float>(static_cast<std::size_t>(network.table().block_size()) + 128, 1));
   const ExecSpace exec;
   const auto units = static_cast<std::size_t>(3 * batch.rows());
-  network.forward(exec, step);
-  set_values(network.d_output(), std::vector<float>(units, 1));
-  network.backward(exec, step);
+  network.forward(exec, step, arrays);
+  set_values(arrays.d_output(), std::vector<float>(units, 1));
+  network.backward(exec, step, arrays);
   exec.fence("test: read gradients");
   // dy of every sample is the sum of three ones.
   float sum = 0;

@@ -48,12 +48,17 @@ TEST(NetworkLimits, LargestSizesAreStillDescribed) {
 
 // Kernels that round keep places in a group of 16 samples in an int.
 TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
-  Network large(network_of({1 << 7, 1 << 10, 1 << 10}, {conv2d(1, 1)}));
-  EXPECT_NO_THROW(large.use_precision(OperandPrecision::fp32));
-  expect_error([&] { large.use_precision(OperandPrecision::tf32); }, ExitCode::bad_input,
+  const auto build = [](const NetworkSpec& spec, OperandPrecision precision) {
+    NetworkSetup setup;
+    setup.precision = precision;
+    const Network network(spec, setup);
+  };
+  const NetworkSpec large = network_of({1 << 7, 1 << 10, 1 << 10}, {conv2d(1, 1)});
+  EXPECT_NO_THROW(build(large, OperandPrecision::fp32));
+  expect_error([&] { build(large, OperandPrecision::tf32); }, ExitCode::bad_input,
                {"'conv2d1'", "134217728", "train.precision"});
-  Network fits(network_of({1, 1 << 10, 1 << 10}, {conv2d((1 << 7) - 1, 1)}));
-  EXPECT_NO_THROW(fits.use_precision(OperandPrecision::bf16));
+  EXPECT_NO_THROW(
+      build(network_of({1, 1 << 10, 1 << 10}, {conv2d((1 << 7) - 1, 1)}), OperandPrecision::bf16));
 }
 
 TEST(NetworkLimits, MoreLayersThanDropoutCanTellApart) {

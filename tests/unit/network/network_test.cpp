@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <memory>
 
-#include "layers/layout.hpp"
 #include "network/build_layer.hpp"
 #include "support/layer_specs.hpp"
 #include "support/random_values.hpp"
@@ -75,90 +75,129 @@ StepContext step_for(const TestBatch& batch, const ParameterTable& table) {
 }
 
 Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int spare_rows = 0) {
-  Network network(spec);
-  network.allocate(batch.rows() + spare_rows);
-  network.set_rows(batch.rows());
+  const Network network(spec);
+  Activations arrays = network.allocate(batch.rows() + spare_rows);
+  arrays.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
   const ExecSpace exec;
-  set_values(network.input(), row_values(batch, spec.input.units(), 1, 0));
-  network.forward(exec, step);
-  const std::vector<float> output = filled_rows(batch, network.output());
-  set_values(network.d_output(), row_values(batch, network.output_shape().units(), 2, 0));
-  network.backward(exec, step);
+  set_values(arrays.input(), row_values(batch, spec.input.units(), 1, 0));
+  network.forward(exec, step, arrays);
+  const std::vector<float> output = filled_rows(batch, arrays.output());
+  set_values(arrays.d_output(), row_values(batch, network.output_shape().units(), 2, 0));
+  network.backward(exec, step, arrays);
   return {output, gradients_of(step, network.table())};
 }
 
-// The same with every layer on its own: nothing in place, nothing shared, no gradient left out.
-Numbers run_layers(const NetworkSpec& spec, const TestBatch& batch) {
-  struct Link {
-    std::unique_ptr<Layer> layer;  // null: a change of layout
-    Activation x, y;
-  };
-  const ExecSpace exec;
-  std::vector<Link> links;
-  ParameterTable table;
-  Activation current{{}, spec.input, flat_layout(), batch.rows()};
-  const auto convert = [&](Layout to) {
-    if (current.layout == to) return;
-    links.push_back({nullptr, current, {{}, current.shape, to, batch.rows()}});
-    current = links.back().y;
-  };
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    if (spec.layers[i].type == LayerType::flatten) {
-      convert(flat_layout());
-      current.shape = Shape{current.shape.units()};
-      continue;
+// The same with every layer on its own, and host arrays [rows, units] between them: nothing in
+// place, nothing shared, no gradient left out.
+class LayersAlone {
+ public:
+  LayersAlone(const NetworkSpec& spec, const TestBatch& batch) : spec_(spec), batch_(batch) {
+    std::map<std::string, int> number{{"input", -1}};
+    for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+      const LayerSpec& layer = spec.layers[i];
+      Link& link = links_.emplace_back();
+      if (layer.inputs.empty()) link.inputs = {static_cast<int>(i) - 1};
+      for (const std::string& name : layer.inputs) link.inputs.push_back(number.at(name));
+      number[layer.name] = static_cast<int>(i);
+      const Shape& input = shape_of(link.inputs[0]);
+      link.shape = layer.type == LayerType::flatten ? Shape{input.units()} : input;
+      if (layer.type == LayerType::flatten || layer.type == LayerType::add) continue;
+      link.layer = build_layer(layer, input, static_cast<int>(i));
+      link.shape = link.layer->output_shape();
+      link.layer->add_parameters(table_);
+      link.layer->set_up({});
+      link.arrays = allocate_memory(*link.layer, batch.rows());
     }
-    auto layer = build_layer(spec.layers[i], current.shape, static_cast<int>(i));
-    convert(layer->input_layout(current.layout));
-    layer->add_parameters(table);
-    layer->allocate(batch.rows());
-    const Layout out = layer->output_layout(current.layout);
-    links.push_back({std::move(layer), current, {}});
-    current = {{}, links.back().layer->output_shape(), out, batch.rows()};
-    links.back().y = current;
   }
 
-  const StepContext step = step_for(batch, table);
-  const auto fresh = [](const Activation& like) {
-    return filled_activation(like.shape, like.layout, like.rows, kGarbage);
+  Numbers run() {
+    const StepContext step = step_for(batch_, table_);
+    batch_values_ = row_values(batch_, spec_.input.units(), 1, 0);
+    for (Link& link : links_) forward(link, step);
+    Link& last = links_.back();
+    Numbers numbers{filled(last.y), {}};
+    last.dy = row_values(batch_, last.shape.units(), 2, 0);
+    for (auto link = links_.rbegin(); link != links_.rend(); ++link) backward(*link, step);
+    numbers.gradients = gradients_of(step, table_);
+    return numbers;
+  }
+
+ private:
+  struct Link {
+    std::unique_ptr<Layer> layer;  // null: flatten, add
+    std::vector<int> inputs;       // links; -1: the batch
+    Shape shape;                   // of the output
+    LayerArrays arrays;
+    std::vector<float> y, dy;
   };
-  Activation input{{}, spec.input, flat_layout(), batch.rows()};
-  input = fresh(input);
-  set_values(input, row_values(batch, spec.input.units(), 1, 0));
-  Activation x = input;
-  for (Link& link : links) {
-    link.x.data = x.data;
-    link.y = fresh(link.y);
+
+  const Shape& shape_of(int link) const {
+    return link < 0 ? spec_.input : links_[static_cast<std::size_t>(link)].shape;
+  }
+  const std::vector<float>& values_of_link(int link) const {
+    return link < 0 ? batch_values_ : links_[static_cast<std::size_t>(link)].y;
+  }
+  Activation fresh(const Shape& shape, Layout layout) const {
+    return filled_activation(shape, layout, batch_.rows(), kGarbage);
+  }
+  std::vector<float> filled(const std::vector<float>& values) const {
+    const std::size_t units = values.size() / static_cast<std::size_t>(batch_.rows());
+    const std::vector<std::int64_t> samples = sample_of_row(batch_);
+    std::vector<float> kept;
+    for (std::size_t row = 0; row < samples.size(); ++row) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * units);
+      if (samples[row] >= 0) kept.insert(kept.end(), begin, begin + std::ptrdiff_t(units));
+    }
+    return kept;
+  }
+  static std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  }
+
+  void forward(Link& link, const StepContext& step) const {
+    link.y = values_of_link(link.inputs[0]);
+    if (!link.layer) {
+      for (std::size_t k = 1; k < link.inputs.size(); ++k)
+        link.y = sum_of(link.y, values_of_link(link.inputs[k]));
+      return;
+    }
+    const Layout layout = link.layer->input_layout(flat_layout());
+    link.arrays.x = fresh(link.layer->input_shape(), layout);
+    set_values(link.arrays.x, link.y);
+    link.arrays.y = fresh(link.shape, link.layer->output_layout(layout));
+    link.layer->forward(ExecSpace(), step, link.arrays);
+    link.y = values_of(link.arrays.y);
+  }
+
+  void backward(Link& link, const StepContext& step) {
+    std::vector<float> dx = link.dy;
     if (link.layer) {
-      link.layer->forward(exec, step, link.x, link.y);
-    } else {
-      convert_layout(exec, link.x, link.y);
+      link.arrays.dx = fresh(link.arrays.x.shape, link.arrays.x.layout);
+      link.arrays.dy = fresh(link.shape, link.arrays.y.layout);
+      set_values(link.arrays.dy, link.dy);
+      link.layer->backward(ExecSpace(), step, link.arrays);
+      dx = values_of(link.arrays.dx);
     }
-    x = link.y;
-  }
-  Numbers numbers{filled_rows(batch, x), {}};
-  Activation dy = fresh(x);
-  set_values(dy, row_values(batch, x.shape.units(), 2, 0));
-  for (auto link = links.rbegin(); link != links.rend(); ++link) {
-    const Activation dx = fresh(link->x);
-    Activation gradient = link->y;
-    gradient.data = dy.data;
-    if (link->layer) {
-      link->layer->backward(exec, step, link->x, link->y, gradient, dx);
-    } else {
-      convert_layout(exec, gradient, dx);
+    for (const int input : link.inputs) {
+      if (input < 0) continue;
+      std::vector<float>& gradient = links_[static_cast<std::size_t>(input)].dy;
+      gradient = gradient.empty() ? dx : sum_of(gradient, dx);
     }
-    dy = dx;
   }
-  numbers.gradients = gradients_of(step, table);
-  return numbers;
-}
+
+  const NetworkSpec& spec_;
+  const TestBatch& batch_;
+  ParameterTable table_;
+  std::vector<float> batch_values_;
+  std::vector<Link> links_;
+};
 
 void expect_same_as_layers(const NetworkSpec& spec) {
   for (const TestBatch& batch : {TestBatch{7, 3, 16}, TestBatch{18, 17, 32}, TestBatch{1, 1, 16}}) {
     SCOPED_TRACE(std::to_string(batch.samples) + " samples");
-    const Numbers expected = run_layers(spec, batch);
+    const Numbers expected = LayersAlone(spec, batch).run();
     for (const int spare_rows : {0, 32}) {
       const Numbers actual = run_network(spec, batch, spare_rows);
       EXPECT_EQ(actual.output, expected.output);
@@ -254,40 +293,104 @@ TEST(Network, AFirstConvolutionTakesOverReluAndPool) {
   }
 }
 
+// `layer` reads these layers.
+LayerSpec reading(LayerSpec layer, std::vector<std::string> inputs) {
+  layer.inputs = std::move(inputs);
+  return layer;
+}
+LayerSpec add(std::vector<std::string> inputs) {
+  return reading(simple(LayerType::add), std::move(inputs));
+}
+
+TEST(Network, BranchesThatMeetAgain) {
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  // A residual block, with and without a convolution beside it.
+  expect_same_as_layers(
+      network_of({3, 6, 6}, {conv2d(4, 3, 1, 1), relu, conv2d(4, 3, 1, 1), relu, conv2d(4, 3, 1, 1),
+                             add({"conv2d3", "relu1"}), relu, conv2d(5, 3, 2, 1), relu,
+                             conv2d(5, 3, 1, 1), reading(conv2d(5, 1, 2), {"relu3"}),
+                             add({"conv2d5", "conv2d6"}), relu, mean, flatten, linear(3)}));
+  // What one reader might overwrite, the other still reads, and its gradient too.
+  for (const LayerSpec& layer : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
+    SCOPED_TRACE(to_string(layer.type));
+    const std::string name = to_string(layer.type) + std::string("1");
+    expect_same_as_layers(
+        network_of({19, 1, 1}, {linear(18), layer, add({"linear1", name}), linear(3)}));
+    expect_same_as_layers(
+        network_of({19, 1, 1}, {linear(18), layer, linear(18), add({name, "linear2"}), layer}));
+    expect_same_as_layers(network_of(
+        {19, 1, 1}, {linear(18), layer, linear(18), reading(layer, {name}),
+                     add({"linear2", to_string(layer.type) + std::string("2"), "linear1"})}));
+    expect_same_as_layers(
+        network_of({19, 1, 1}, {linear(18), add({"linear1", "linear1"}), layer, linear(2)}));
+  }
+}
+
+TEST(Network, OneValueReadInSeveralWays) {
+  // In two layouts; by a pool and a convolution that need different parts of it; three times.
+  expect_same_as_layers(network_of(
+      {2, 6, 5},
+      {conv2d(3, 3), flatten, linear(4), reading(conv2d(4, 1), {"conv2d1"}),
+       pool(LayerType::avg_pool2d, 3), flatten, add({"linear1", "flatten2"}), linear(2)}));
+  expect_same_as_layers(network_of(
+      {1, 9, 9},
+      {conv2d(3, 2), relu, pool(LayerType::max_pool2d, 3), reading(conv2d(3, 3, 3), {"relu1"}),
+       reading(pool(LayerType::avg_pool2d, 3, 2), {"relu1"}), conv2d(3, 2),
+       add({"max_pool2d1", "conv2d2", "conv2d3"}), flatten, linear(2)}));
+  // Two values get the gradient of one sum while a part of one of them is still to come.
+  expect_same_as_layers(
+      network_of({19, 1, 1}, {linear(18), linear(18), linear(18), add({"linear2", "linear1"}),
+                              add({"add1", "linear3"}), linear(2)}));
+  // The batch itself; two branches of it, one of them without parameters.
+  expect_same_as_layers(network_of({18, 1, 1}, {linear(18), add({"linear1", "input"}), linear(2)}));
+  expect_same_as_layers(network_of({18, 1, 1}, {relu, linear(18), add({"relu1", "linear1"})}));
+  expect_same_as_layers(
+      network_of({2, 4, 4}, {conv2d(2, 3, 1, 1), add({"input", "conv2d1"}), flatten, linear(2)}));
+  expect_same_as_layers(network_of({18, 1, 1}, {linear(9), relu, reading(linear(9), {"input"}),
+                                                add({"linear2", "relu1"}), linear(2)}));
+}
+
 TEST(Network, OutputLayoutThatTheLossWants) {
-  Network network(network_of({2, 3, 3}, {conv2d(4, 3)}));
-  EXPECT_EQ(network.output_layout(), Layout::nchw16n);
-  network.set_output_layout(flat_layout());
+  const NetworkSpec spec = network_of({2, 3, 3}, {conv2d(4, 3)});
+  EXPECT_EQ(Network(spec).output_layout(), Layout::nchw16n);
+  NetworkSetup setup;
+  setup.output_layout = flat_layout();
+  const Network network(spec, setup);
   EXPECT_EQ(network.output_layout(), flat_layout());
   EXPECT_EQ(network.output_shape(), Shape{4});
 }
 
 TEST(Network, TheLossMayApplyTheDerivativeOfALastRelu) {
-  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20)})).ends_with_relu());
-  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20), gelu})).ends_with_relu());
+  NetworkSetup setup;
+  setup.loss_applies_relu = true;
+  const auto leaves_it = [&](const NetworkSpec& spec) {
+    EXPECT_FALSE(Network(spec).relu_left_to_loss());
+    return Network(spec, setup).relu_left_to_loss();
+  };
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20)})));
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20), gelu})));
   // Its output and its input are two arrays there.
-  EXPECT_FALSE(Network(network_of({20, 1, 1}, {linear(20), tanh_layer, relu})).ends_with_relu());
-  Network converted(network_of({2, 3, 3}, {conv2d(4, 2), relu}));
-  EXPECT_TRUE(converted.ends_with_relu());
-  converted.set_output_layout(flat_layout());
-  EXPECT_FALSE(converted.ends_with_relu());
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20), tanh_layer, relu})));
+  EXPECT_TRUE(leaves_it(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
+  NetworkSetup converted = setup;
+  converted.output_layout = flat_layout();
+  EXPECT_FALSE(Network(network_of({2, 3, 3}, {conv2d(4, 2), relu}), converted).relu_left_to_loss());
 
   const NetworkSpec spec = network_of({20, 1, 1}, {linear(18), relu, linear(19), relu});
   const TestBatch batch;
-  Network network(spec);
-  EXPECT_TRUE(network.ends_with_relu());
-  network.leave_out_last_derivative();
-  network.allocate(batch.rows());
-  network.set_rows(batch.rows());
+  const Network network(spec, setup);
+  EXPECT_TRUE(network.relu_left_to_loss());
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
-  set_values(network.input(), row_values(batch, 20, 1, 0));
-  network.forward(ExecSpace(), step);
+  set_values(arrays.input(), row_values(batch, 20, 1, 0));
+  network.forward(ExecSpace(), step, arrays);
   std::vector<float> gradient = row_values(batch, 19, 2, 0);
-  const std::vector<float> output = values_of(network.output());
+  const std::vector<float> output = values_of(arrays.output());
   for (std::size_t i = 0; i < gradient.size(); ++i)
     if (output[i] <= 0) gradient[i] = 0;
-  set_values(network.d_output(), gradient);
-  network.backward(ExecSpace(), step);
+  set_values(arrays.d_output(), gradient);
+  network.backward(ExecSpace(), step, arrays);
   EXPECT_EQ(gradients_of(step, network.table()), run_network(spec, batch).gradients);
 }
 
@@ -296,16 +399,16 @@ TEST(Network, BatchIsNeverOverwritten) {
   for (const LayerSpec& first : {relu, tanh_layer, dropout(0.5)}) {
     const NetworkSpec spec = network_of({20, 1, 1}, {first, relu, linear(20)});
     const TestBatch batch;
-    Network network(spec);
-    network.allocate(batch.rows());
-    network.set_rows(batch.rows());
+    const Network network(spec);
+    Activations arrays = network.allocate(batch.rows());
+    arrays.set_rows(batch.rows());
     const StepContext step = step_for(batch, network.table());
     const std::vector<float> before = row_values(batch, 20, 1, 0);
-    set_values(network.input(), before);
-    network.forward(ExecSpace(), step);
-    set_values(network.d_output(), row_values(batch, 20, 2, 0));
-    network.backward(ExecSpace(), step);
-    EXPECT_EQ(values_of(network.input()), before);
+    set_values(arrays.input(), before);
+    network.forward(ExecSpace(), step, arrays);
+    set_values(arrays.d_output(), row_values(batch, 20, 2, 0));
+    network.backward(ExecSpace(), step, arrays);
+    EXPECT_EQ(values_of(arrays.input()), before);
   }
 }
 
@@ -314,18 +417,18 @@ TEST(Network, RankWithoutRowsWritesNothing) {
        {network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}),
         network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten,
                                linear(2)})}) {
-    Network network(spec);
-    network.allocate(0);
-    network.set_rows(0);
+    const Network network(spec);
+    Activations arrays = network.allocate(0);
+    arrays.set_rows(0);
     StepContext step = step_for({}, network.table());
     step.schedule = make_block_schedule(3, 3, 3, 16);
     ASSERT_EQ(step.schedule.num_partial_sums, 0);
     const std::vector<float> before = to_vector(step.gradients.data);
     const std::vector<float> parameters = to_vector(step.parameters);
     ASSERT_FALSE(before.empty());
-    network.forward(ExecSpace(), step);
-    EXPECT_EQ(network.output().rows, 0);
-    network.backward(ExecSpace(), step);
+    network.forward(ExecSpace(), step, arrays);
+    EXPECT_EQ(arrays.output().rows, 0);
+    network.backward(ExecSpace(), step, arrays);
     EXPECT_EQ(to_vector(step.gradients.data), before);
     EXPECT_EQ(to_vector(step.parameters), parameters);
   }
@@ -333,16 +436,16 @@ TEST(Network, RankWithoutRowsWritesNothing) {
 
 TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
   const TestBatch batch;
-  Network network(network_of({4, 1, 1}, {linear(6), tanh_layer, linear(3)}));
-  network.allocate(batch.rows());
-  network.set_rows(batch.rows());
+  const Network network(network_of({4, 1, 1}, {linear(6), tanh_layer, linear(3)}));
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
   const StepContext step = step_for(batch, network.table());
   const auto culprit = [&](float filled, float empty) {
     std::vector<float> values = row_values(batch, 4, 1, empty);
     values[0] = filled;
-    set_values(network.input(), values);
-    network.forward(ExecSpace(), step);
-    return network.first_non_finite_layer(step);
+    set_values(arrays.input(), values);
+    network.forward(ExecSpace(), step, arrays);
+    return network.first_non_finite_layer(step, arrays);
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(culprit(1, 0), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network says it will allocate is what it allocates.
-#include "network/op_buffers.hpp"
+#include "network/buffer_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,10 +28,10 @@ void count_allocation(const Kokkos::Tools::SpaceHandle, const char*, const void*
 }
 
 void expect_memory_as_said(const NetworkSpec& spec) {
-  Network network(spec);
+  const Network network(spec);
   allocated = allocations = 0;
   tools::set_allocate_data_callback(count_allocation);
-  network.allocate(kRows);
+  const Activations arrays = network.allocate(kRows);
   tools::set_allocate_data_callback(nullptr);
   const std::int64_t said = network.memory_bytes(kRows);
   EXPECT_GE(allocated, said);
@@ -40,7 +40,7 @@ void expect_memory_as_said(const NetworkSpec& spec) {
 
 }  // namespace
 
-TEST(OpBuffers, TakeTheMemoryThatWasSaid) {
+TEST(BufferPlan, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(network_of({19, 1, 1}, {linear(33), relu, dropout(0.5), linear(7)}));
   // Both with padding, the first one with its pool and the second without.
   expect_memory_as_said(

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/layer.hpp"
+
+namespace quern {
+
+LayerArrays allocate_memory(const Layer& layer, int max_rows) {
+  const auto floats = [](const std::string& label, std::int64_t count) {
+    return FloatView("quern::layers::" + label, static_cast<std::size_t>(count));
+  };
+  LayerArrays arrays;
+  arrays.own = floats("own", layer.own_floats(max_rows));
+  arrays.workspace = floats("workspace", layer.workspace_floats(max_rows));
+  return arrays;
+}
+
+}  // namespace quern

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/activations.hpp"
+
+#include <string>
+
+namespace quern {
+
+namespace {
+
+FloatView floats(const std::string& name, std::int64_t count) {
+  if (count == 0) return FloatView();
+  return FloatView("quern::network::" + name, static_cast<std::size_t>(count));
+}
+
+// The memory of a plan, and views of it.
+struct Memory {
+  Memory(const Graph& of, const Fusion& with, int max_rows)
+      : graph(of), fusion(with), plan(plan_buffers(of, with, max_rows)) {
+    values.resize(plan.value_floats.size());
+    for (std::size_t v = 0; v < plan.buffer_of_value.size(); ++v) {
+      const auto buffer = static_cast<std::size_t>(plan.buffer_of_value[v]);
+      const int producer = graph.value(static_cast<int>(v)).producer;
+      if (values[buffer].extent(0) > 0) continue;
+      values[buffer] =
+          floats(producer < 0 ? "input" : graph.node(producer).name, plan.value_floats[buffer]);
+    }
+    for (std::size_t g = 0; g < plan.gradient_floats.size(); ++g) {
+      gradients.push_back(floats("gradient_" + std::to_string(g), plan.gradient_floats[g]));
+    }
+    workspace = floats("workspace", plan.workspace_floats);
+  }
+
+  Activation like(int value) const {
+    const Value& v = graph.value(standing_value(graph, fusion, value));
+    return {{}, v.shape, v.layout, 0};
+  }
+  Activation value(int value) const {
+    Activation activation = like(value);
+    activation.data =
+        values[static_cast<std::size_t>(plan.buffer_of_value[static_cast<std::size_t>(value)])];
+    return activation;
+  }
+  Activation gradient(int value, int buffer) const {
+    if (buffer < 0) return {};
+    Activation activation = like(value);
+    activation.data = gradients[static_cast<std::size_t>(buffer)];
+    return activation;
+  }
+
+  const Graph& graph;
+  const Fusion& fusion;
+  BufferPlan plan;
+  std::vector<FloatView> values;
+  std::vector<FloatView> gradients;
+  FloatView workspace;
+};
+
+NodeArrays make_arrays(const Memory& memory, std::size_t n) {
+  const Node& node = memory.graph.nodes()[n];
+  const NodeBackward& backward = memory.plan.backward[n];
+  NodeArrays arrays;
+  arrays.layer.x = memory.value(node.inputs[0]);
+  arrays.layer.y = memory.value(node.output);
+  if (node.inputs.size() > 1) arrays.second = memory.value(node.inputs[1]);
+  arrays.layer.own = floats("own", memory.plan.own_floats[n]);
+  arrays.layer.workspace = memory.workspace;
+  arrays.runs_backward = backward.runs;
+  if (!backward.runs) return arrays;
+  arrays.layer.dy = memory.gradient(node.output, backward.dy);
+  arrays.layer.dx = memory.gradient(node.inputs[0], backward.dx[0]);
+  for (const GradientSum& sum : backward.sums) {
+    arrays.sums.push_back({memory.gradient(sum.value, sum.a), memory.gradient(sum.value, sum.b),
+                           memory.gradient(sum.value, sum.to)});
+  }
+  return arrays;
+}
+
+}  // namespace
+
+Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows) {
+  const Memory memory(graph, fusion, max_rows);
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) nodes_.push_back(make_arrays(memory, n));
+  input_ = memory.value(Graph::kBatch);
+  output_ = memory.value(graph.output());
+  d_output_ = memory.gradient(graph.output(), memory.plan.d_output);
+}
+
+void Activations::set_rows(int rows) {
+  for (NodeArrays& node : nodes_) {
+    LayerArrays& layer = node.layer;
+    for (Activation* array : {&layer.x, &layer.y, &layer.dy, &layer.dx, &node.second}) {
+      array->rows = rows;
+    }
+    for (NodeArrays::Sum& sum : node.sums) sum.a.rows = sum.b.rows = sum.to.rows = rows;
+  }
+  for (Activation* end : {&input_, &output_, &d_output_}) end->rows = rows;
+}
+
+}  // namespace quern

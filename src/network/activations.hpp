@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays of one batch in flight.
+#pragma once
+
+#include <vector>
+
+#include "network/buffer_plan.hpp"
+
+namespace quern {
+
+/// What a node is handed. Arrays that lie in one buffer share its memory.
+struct NodeArrays {
+  /// Of the sum of gradients: to = a + b.
+  struct Sum {
+    Activation a, b, to;
+  };
+  LayerArrays layer;
+  Activation second;  ///< the other input of a sum
+  bool runs_backward = false;
+  std::vector<Sum> sums;  ///< of gradients, after backward
+};
+
+class Activations {
+ public:
+  /// None.
+  Activations() = default;
+  /// Allocates everything for at most `max_rows` rows.
+  Activations(const Graph& graph, const Fusion& fusion, int max_rows);
+
+  /// Rows of the coming batch, at most max_rows, a multiple of Network::row_multiple().
+  void set_rows(int rows);
+
+  const Activation& input() const { return input_; }        ///< write the batch here
+  const Activation& output() const { return output_; }      ///< prediction, after forward
+  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
+
+  const NodeArrays& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+
+ private:
+  std::vector<NodeArrays> nodes_;
+  Activation input_;
+  Activation output_;
+  Activation d_output_;
+};
+
+}  // namespace quern

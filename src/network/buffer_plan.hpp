@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which buffers the values of a batch and their gradients lie, and how large these are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "network/fusion.hpp"
+#include "network/graph.hpp"
+
+namespace quern {
+
+/// Where a value is read several times, its gradient is the sum of what the readers hand back: of
+/// buffers `a` and `b`, written to `to`, which may be one of them. The readers come from the last
+/// to the first, so that the order is fixed.
+struct GradientSum {
+  int value = 0;
+  int a = 0;
+  int b = 0;
+  int to = 0;
+};
+
+/// The backward pass at one node. Buffers by number, -1: none.
+struct NodeBackward {
+  bool runs = false;  ///< does anything in front of its output want a gradient?
+  int dy = -1;
+  std::vector<int> dx;            ///< of each input
+  std::vector<GradientSum> sums;  ///< afterwards
+};
+
+struct BufferPlan {
+  std::vector<std::int64_t> value_floats;  ///< of each buffer for values; all stay until backward
+  std::vector<int> buffer_of_value;
+  /// Of each buffer for gradients. One serves several gradients, one after the other.
+  std::vector<std::int64_t> gradient_floats;
+  std::vector<NodeBackward> backward;    ///< of each node
+  int d_output = -1;                     ///< buffer of the gradient of the output
+  std::vector<std::int64_t> own_floats;  ///< of each node (Layer::own_floats)
+  std::int64_t workspace_floats = 0;     ///< shared by all layers
+
+  std::int64_t bytes() const;
+};
+
+/// For at most `max_rows` rows. Nobody computes gradients in front of the first parameters.
+BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, int max_rows);
+
+/// `value`, or what stands in its place (NodeFusion::stands_for).
+int standing_value(const Graph& graph, const Fusion& fusion, int value);
+
+}  // namespace quern

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the list of layers in a recipe to the graph of a network.
+#pragma once
+
+#include "network/graph.hpp"
+#include "spec/network_spec.hpp"
+
+namespace quern {
+
+/// The graph of `spec` in the shapes that have to be computed: where a pool leaves the last rows or
+/// columns of its input unread, the convolution in front of it does without them (LeNet on 28 x 28:
+/// a fifth of all work). Bits do not change by it. InputError with layers and shapes where an input
+/// is unknown or stands later, where shapes do not fit, where nobody reads an output, or where
+/// something is larger than kernels can index.
+Graph build_graph(const NetworkSpec& spec);
+
+}  // namespace quern

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/fusion.hpp"
+
+namespace quern {
+
+namespace {
+
+LayerTraits traits_of(const Node& node) {
+  return node.layer ? node.layer->traits() : LayerTraits{};
+}
+
+/// May somebody else be written where this value lies? Not where the batch does, which may be the
+/// target; not where others read it, or a backward pass wants to see it again.
+bool may_be_overwritten(const Graph& graph, int value) {
+  for (;;) {
+    const Value& v = graph.value(value);
+    if (v.producer < 0 || v.consumers.size() != 1) return false;
+    const Node& producer = graph.node(v.producer);
+    if (producer.kind != NodeKind::reshape) return !traits_of(producer).reads_output;
+    value = producer.inputs[0];
+  }
+}
+
+int overwritten_input(const Graph& graph, const Node& node) {
+  if (node.kind == NodeKind::reshape) return 0;
+  if (node.kind == NodeKind::add) {
+    for (int i = 0; i < 2; ++i)
+      if (may_be_overwritten(graph, node.inputs[static_cast<std::size_t>(i)])) return i;
+    return -1;
+  }
+  return traits_of(node).in_place && may_be_overwritten(graph, node.inputs[0]) ? 0 : -1;
+}
+
+/// The nodes that read `value`, itself or reshaped; the loss is not among them.
+void add_readers(const Graph& graph, int value, std::vector<int>& readers) {
+  for (const int consumer : graph.value(value).consumers) {
+    if (graph.node(consumer).kind == NodeKind::reshape)
+      add_readers(graph, graph.node(consumer).output, readers);
+    else
+      readers.push_back(consumer);
+  }
+}
+
+void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fusion) {
+  const Node& node = graph.node(relu);
+  NodeFusion& decision = fusion.nodes[static_cast<std::size_t>(relu)];
+  const int before = graph.value(graph.unshaped(node.inputs[0])).producer;
+  const Node& producer = graph.node(before);
+  if (producer.kind == NodeKind::add || traits_of(producer).applies_relu) {
+    fusion.nodes[static_cast<std::size_t>(before)].with_relu = true;
+    decision.forward_elsewhere = true;
+  }
+  std::vector<int> readers;
+  add_readers(graph, node.output, readers);
+  if (graph.unshaped(graph.output()) == node.output) {
+    if (!readers.empty()) return;  // and the loss
+    decision.backward_elsewhere = fusion.relu_left_to_loss = loss_applies_relu;
+    return;
+  }
+  for (const int reader : readers)
+    if (!traits_of(graph.node(reader)).applies_input_relu) return;
+  for (const int reader : readers)
+    fusion.nodes[static_cast<std::size_t>(reader)].with_input_relu = true;
+  decision.backward_elsewhere = true;
+}
+
+/// Of [convolution, ReLU, pool] where nobody wants the gradient of what comes in: lets the
+/// convolution compute all three, and the large image between them is neither written nor read.
+void fuse_pool(const Graph& graph, int first, Fusion& fusion) {
+  const auto only_reader = [&](int node) {
+    const Value& value = graph.value(graph.node(node).output);
+    return value.consumers.size() == 1 ? value.consumers[0] : -1;
+  };
+  const Node& convolution = graph.node(first);
+  if (!convolution.layer || graph.value(convolution.inputs[0]).wants_gradient) return;
+  const int relu = only_reader(first);
+  if (relu < 0 || !fusion.node(relu).forward_elsewhere || !fusion.node(relu).backward_elsewhere)
+    return;
+  const int pool = only_reader(relu);
+  if (pool < 0) return;
+  const std::optional<Pool> window = traits_of(graph.node(pool)).pool;
+  if (!window || !convolution.layer->can_compute(*window)) return;
+  NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(pool)];
+  taken.overwritten = 0;
+  taken.forward_elsewhere = taken.backward_elsewhere = true;
+  fusion.nodes[static_cast<std::size_t>(first)].pool = window;
+  for (const int node : {first, relu})
+    fusion.nodes[static_cast<std::size_t>(node)].stands_for = graph.node(pool).output;
+}
+
+}  // namespace
+
+Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
+  Fusion fusion;
+  for (const Node& node : graph.nodes()) {
+    NodeFusion& decision = fusion.nodes.emplace_back();
+    decision.overwritten = overwritten_input(graph, node);
+  }
+  const int count = static_cast<int>(graph.nodes().size());
+  for (int i = 0; i < count; ++i) {
+    if (!traits_of(graph.node(i)).is_relu || fusion.node(i).overwritten < 0) continue;
+    fuse_relu(graph, i, loss_applies_relu, fusion);
+  }
+  for (int i = 0; i < count; ++i) fuse_pool(graph, i, fusion);
+  return fusion;
+}
+
+}  // namespace quern

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes share memory, and which compute their neighbours as well. All of it is decided here,
+// from what the layers say they can do. The bits stay the same.
+#pragma once
+
+#include <vector>
+
+#include "network/graph.hpp"
+
+namespace quern {
+
+/// What was decided for one node.
+struct NodeFusion {
+  /// y lies where this input does; -1: in memory of its own. A reshape is always such.
+  int overwritten = -1;
+  bool forward_elsewhere = false;   ///< a node before computes it (ReLU, pool)
+  bool backward_elsewhere = false;  ///< others do: a ReLU's readers or the loss, a pool's layer
+  bool with_relu = false;           ///< computes the ReLU behind it, too
+  bool with_input_relu = false;     ///< applies the derivative of the ReLU in front of it
+  std::optional<Pool> pool;         ///< computes this pool behind that ReLU, too
+  /// The value that stands where y does: what the last of the nodes puts out that this one
+  /// computes; -1: y itself.
+  int stands_for = -1;
+};
+
+struct Fusion {
+  std::vector<NodeFusion> nodes;
+  /// The loss applies the derivative of the ReLU out of which the output comes.
+  bool relu_left_to_loss = false;
+
+  const NodeFusion& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
+};
+
+/// `loss_applies_relu`: the loss can.
+Fusion decide_fusion(const Graph& graph, bool loss_applies_relu);
+
+}  // namespace quern

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+Graph::Graph(const Shape& input) : values_{Value{input, flat_layout(), -1, {}, false}} {}
+
+int Graph::append(Node node, Value output) {
+  const int number = static_cast<int>(nodes_.size());
+  output.producer = number;
+  output.wants_gradient = node.first_parameter >= 0;
+  for (const int input : node.inputs) {
+    Value& value = values_[static_cast<std::size_t>(input)];
+    value.consumers.push_back(number);
+    output.wants_gradient = output.wants_gradient || value.wants_gradient;
+  }
+  node.output = static_cast<int>(values_.size());
+  nodes_.push_back(std::move(node));
+  values_.push_back(std::move(output));
+  return nodes_.back().output;
+}
+
+int Graph::add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_macs) {
+  const Layout layout = layer->input_layout(this->value(value).layout);
+  const int input = convert(value, layout);
+  Node node;
+  node.name = layer->name();
+  node.inputs = {input};
+  node.full_macs = full_macs;
+  const std::int64_t begin = table_.block_size();
+  layer->add_parameters(table_);
+  if (table_.block_size() > begin) node.first_parameter = begin;
+  Value output{layer->output_shape(), layer->output_layout(layout), -1, {}, false};
+  node.layer = std::move(layer);
+  return append(std::move(node), std::move(output));
+}
+
+int Graph::add_reshape(const std::string& name, int value, const Shape& shape) {
+  const bool is_lanes = this->value(value).layout == Layout::nchw16n;
+  const int input = is_lanes ? convert(value, flat_layout()) : value;
+  Node node;
+  node.kind = NodeKind::reshape;
+  node.name = name;
+  node.inputs = {input};
+  return append(std::move(node), {shape, this->value(input).layout, -1, {}, false});
+}
+
+int Graph::add_sum(const std::string& name, int a, int b) {
+  expect(value(a).shape == value(b).shape, "values of one shape");
+  Node node;
+  node.kind = NodeKind::add;
+  node.name = name;
+  node.inputs = {a, convert(b, value(a).layout)};
+  return append(std::move(node), {value(a).shape, value(a).layout, -1, {}, false});
+}
+
+int Graph::convert(int value, Layout to) {
+  const Value& from = this->value(value);
+  if (from.layout == to) return value;
+  const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
+  if (std::ranges::none_of(nodes_, computes)) {
+    // In front of the first layer the batch itself is gathered in this layout.
+    for (Value& batch : values_) batch.layout = to;
+    return value;
+  }
+  for (const int consumer : from.consumers) {
+    const Node& node = this->node(consumer);
+    if (node.kind == NodeKind::convert && this->value(node.output).layout == to) return node.output;
+  }
+  Node node;
+  node.kind = NodeKind::convert;
+  node.name = "layout";
+  node.inputs = {value};
+  return append(std::move(node), {from.shape, to, -1, {}, false});
+}
+
+bool Graph::uses_nchw16n() const {
+  return std::ranges::any_of(values_,
+                             [](const Value& value) { return value.layout == Layout::nchw16n; });
+}
+
+int Graph::unshaped(int value) const {
+  while (this->value(value).producer >= 0) {
+    const Node& node = this->node(this->value(value).producer);
+    if (node.kind != NodeKind::reshape) break;
+    value = node.inputs[0];
+  }
+  return value;
+}
+
+}  // namespace quern
