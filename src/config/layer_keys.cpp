@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
         LayerType::relu, LayerType::tanh, LayerType::sigmoid, LayerType::gelu, LayerType::dropout,
-        LayerType::flatten, LayerType::custom}) {
+        LayerType::flatten, LayerType::add, LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
@@ -43,6 +43,22 @@ void read_name(const toml::node& node, const ValueContext& context, LayerSpec& l
                " in all");
 }
 
+void read_names(const toml::node& node, const ValueContext& context, LayerSpec& layer) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return report_type(node, context, "an array of names of layers");
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const toml::node& entry = (*array)[i];
+    const std::string key = context.key + "[" + std::to_string(i) + "]";
+    std::string name;
+    if (!read_string(entry, {key, place_of(entry), context.problems}, name)) return;
+    layer.inputs.push_back(name);
+  }
+}
+
+std::string quoted(const std::string& name) {
+  return to_toml_text(std::string_view(name));
+}
+
 std::vector<Key<LayerSpec>> make_layer_keys() {
   using L = LayerSpec;
   std::vector<Key<L>> list;
@@ -53,6 +69,29 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`")
       .defaults_to("`fc1`, `conv1`, `relu1`, ... counted per type")
       .read = read_name;
+  std::vector<std::string> with_one_input;
+  for (const auto& [name, type] : layer_types())
+    if (type != LayerType::add) with_one_input.push_back(name);
+  Key<L>& input = keys.add("input", "string", "Name of the layer whose output it reads");
+  input.only_with("type", with_one_input).defaults_to("the layer before");
+  input.read = [](const toml::node& node, const ValueContext& context, L& layer) {
+    std::string name;
+    if (read_string(node, context, name)) layer.inputs = {name};
+  };
+  input.write = [](const L& layer) {
+    return layer.inputs.empty() ? std::string() : quoted(layer.inputs[0]);
+  };
+  Key<L>& inputs =
+      keys.add("inputs", "array of strings",
+               "Names of the layers, two or more, whose outputs are added; `\"input\"` "
+               "is what the network reads");
+  inputs.only_with("type", {"add"}).required();
+  inputs.read = read_names;
+  inputs.write = [](const L& layer) {
+    std::vector<std::string> names;
+    for (const std::string& name : layer.inputs) names.push_back(quoted(name));
+    return "[" + join(names, ", ") + "]";
+  };
   keys.integer("features", &L::features, from_to(1, kMaxFeatures), "Output features")
       .only_with("type", {"linear"})
       .required();
@@ -154,7 +193,8 @@ std::string write_layers(const std::vector<LayerSpec>& layers) {
   for (const LayerSpec& layer : layers) {
     std::vector<std::string> pairs;
     for (const Key<LayerSpec>& key : layer_keys()) {
-      if (applies(key, layer_keys(), layer)) pairs.push_back(key.path + " = " + key.write(layer));
+      const std::string value = applies(key, layer_keys(), layer) ? key.write(layer) : "";
+      if (!value.empty()) pairs.push_back(key.path + " = " + value);
     }
     text += "  {" + join(pairs, ", ") + "},\n";
   }

@@ -34,6 +34,7 @@ PLANS = {
     "autoencoder-mnist": dict(steps=20, outputs=8, after=(3,), order_seed=1),
     "ddp-toy": dict(steps=3, outputs=20, after=(1, 3)),
     "conv-odd": dict(steps=5, outputs=13, after=(1, 3, 5)),
+    "residual": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "adamw-clip": dict(steps=5, outputs=24, after=(1, 3, 5)),
 }
 

@@ -2,7 +2,6 @@
 """A recipe as PyTorch sees it: the network, the loss and the optimizer, with Quern's names."""
 
 import math
-from collections import OrderedDict
 
 import torch
 from torch import nn
@@ -27,6 +26,28 @@ def make_layer(spec, shape):
     return plain[kind]()
 
 
+class Branches(nn.Module):
+    """Layers that read the outputs of other layers by name; an add has no module."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = []  # (name, module or None, names of the inputs)
+
+    def append(self, name, module, inputs):
+        self.steps.append((name, module, inputs))
+        if module is not None:
+            self.add_module(name, module)
+
+    def forward(self, x):
+        values = {"input": x}
+        for name, module, inputs in self.steps:
+            if module is None:
+                values[name] = sum((values[i] for i in inputs[1:]), values[inputs[0]])
+            else:
+                values[name] = module(values[inputs[0]])
+        return values[self.steps[-1][0]]
+
+
 def build_network(recipe):
     """The layers in order, named conv1, fc1, relu1, ...; initialised from the recipe's seed.
 
@@ -34,19 +55,23 @@ def build_network(recipe):
     init.type = "normal" all weights are then drawn again, in order, and biases are zeroed.
     """
     torch.manual_seed(recipe["seed"])
-    layers, counts = OrderedDict(), {}
-    shape = tuple(recipe["network"]["input"])
+    network, counts = Branches(), {}
+    before, shapes = "input", {"input": tuple(recipe["network"]["input"])}
     for spec in recipe["network"]["layers"]:
         kind = spec["type"]
         counts[kind] = counts.get(kind, 0) + 1
+        name = spec.get("name", f"{SHORT_NAMES.get(kind, kind)}{counts[kind]}")
+        inputs = spec.get("inputs", [spec.get("input", before)])
+        shape = shapes[inputs[0]]
         if kind == "linear" and len(shape) > 1:
-            layers["flatten"] = nn.Flatten()
-            shape = (math.prod(shape),)
-        layer = make_layer(spec, shape)
-        with torch.random.fork_rng():
-            shape = tuple(layer(torch.zeros(1, *shape)).shape[1:])
-        layers[f"{SHORT_NAMES.get(kind, kind)}{counts[kind]}"] = layer
-    network = nn.Sequential(layers)
+            network.append("flatten", nn.Flatten(), inputs)
+            inputs, shape = ["flatten"], (math.prod(shape),)
+        layer = None if kind == "add" else make_layer(spec, shape)
+        network.append(name, layer, inputs)
+        if layer is not None:
+            with torch.random.fork_rng():
+                shape = tuple(layer(torch.zeros(1, *shape)).shape[1:])
+        before, shapes[name] = name, shape
     init = recipe["network"].get("init", {"type": "pytorch"})
     if init["type"] == "normal":
         for name, tensor in network.named_parameters():
@@ -70,4 +95,8 @@ def build_optimizer(recipe, parameters, **how):
     if settings["type"] != "sgd":
         chosen["betas"] = tuple(settings.get("betas", (0.9, 0.999)))
         chosen.setdefault("weight_decay", 0.0)
+    if settings.get("decay", "all") == "weights":
+        tensors = list(parameters)  # weights have two axes or more, biases one
+        parameters = [{"params": [p for p in tensors if p.dim() > 1]},
+                      {"params": [p for p in tensors if p.dim() == 1], "weight_decay": 0.0}]
     return kind[settings["type"]](parameters, **chosen, **how)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of six recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of seven recipes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -99,6 +99,10 @@ TEST(GoldenTraining, ToyRegressionWithSgd) {
 
 TEST(GoldenTraining, OddConvolutionsWithNesterovMomentumAndL2) {
   follow("conv-odd", {1e-6, 2e-6, 2e-6, 1e-6});
+}
+
+TEST(GoldenTraining, ResidualBlocksWithDecayOfWeightsAlone) {
+  follow("residual", {1e-6, 3e-6, 5e-6, 1e-6});
 }
 
 TEST(GoldenTraining, AdamWWithClipping) {

@@ -79,6 +79,19 @@ class BadRecipeTest(RefusalTest):
         self.write_recipe("bad", training.RECIPE, text)
         self.refused(["train", "bad.toml"], "fc1", "[5, 5, 5]")
 
+    def test_branches_that_do_not_fit(self):
+        for old, new, *parts in (
+            ('type = "relu"', 'type = "relu", input = "fc9"', "relu1", "'fc9'", "no layer"),
+            ('type = "relu"', 'type = "add", inputs = ["fc1", "fc2"]', "add1", "fc2", "cycle"),
+            ('type = "relu"', 'type = "add", inputs = ["fc1", "input"]', "add1", "[19]",
+             "[1, 12, 12]", "equal shapes"),
+        ):
+            with self.subTest(new=new):
+                self.assertIn(old, training.MLP_LAYERS)
+                layers = training.MLP_LAYERS.replace(old, new, 1)
+                self.write_recipe("bad", training.RECIPE, layers)
+                self.refused(["train", "bad.toml"], "recipe line", *parts)
+
     def test_kernel_larger_than_the_picture(self):
         text = training.CONV_LAYERS.replace("kernel = 3", "kernel = 13")
         self.write_recipe("bad", training.RECIPE, text)

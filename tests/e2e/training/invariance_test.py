@@ -23,6 +23,20 @@ class InvarianceTest(training.TrainingTest):
     def test_multi_layer_perceptron(self):
         self.same_for_all_ranks("mlp")
 
+    def test_branches(self):
+        self.write_recipe("branches", training.RECIPE, """[
+  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
+  {type = "relu"},
+  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
+  {type = "add", inputs = ["conv2", "relu1"]},
+  {type = "relu"},
+  {type = "flatten"},
+  {type = "linear", features = 10},
+]""")
+        for ranks in (1, 3):
+            self.train("branches", f"on{ranks}", "train.epochs=1", ranks=ranks)
+        self.assert_same_run("on3", "on1")
+
     def test_it_learns(self):
         self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
         epochs = metrics(self.folder / "run", "epoch")

@@ -50,6 +50,7 @@ TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
   EXPECT_EQ(difference_of({"network.layers.fc1.features=11"}), "network.layers[4].features");
   EXPECT_EQ(difference_of({"network.layers.conv1.name=stem"}), "network.layers[0].name");
   EXPECT_EQ(difference_of({"network.layers.1.type=tanh"}), "network.layers[1].type");
+  EXPECT_EQ(difference_of({"network.layers.relu1.input=conv1"}), "network.layers[1].input");
   EXPECT_EQ(difference_of({"network.layers.2.stride=1"}), "network.layers[2].stride");
 }
 

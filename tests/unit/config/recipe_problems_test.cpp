@@ -63,7 +63,9 @@ TEST(MissingKeys, PointToTheirTable) {
   EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
             "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
             "\"max_pool2d\", \"avg_pool2d\", \"relu\", \"tanh\", \"sigmoid\", \"gelu\", "
-            "\"dropout\", \"flatten\" or \"custom\"");
+            "\"dropout\", \"flatten\", \"add\" or \"custom\"");
+  EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"add\"")),
+            "r.toml:11: network.layers[1].inputs: missing, expected array of strings");
 }
 
 struct BadValue {
@@ -105,6 +107,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"\"sgd\"", "\"adam\"\nbetas = 0.9",
                  "r.toml:22: optimizer.betas: found a float, expected an array of two numbers in "
                  "[0, 1)"},
+        BadValue{"\"relu\"", "\"add\", inputs = \"conv1\"",
+                 "r.toml:11: network.layers[1].inputs: found a string, expected an array of names "
+                 "of layers"},
+        BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", 2]",
+                 "r.toml:11: network.layers[1].inputs[1]: found an integer, expected a string"},
         BadValue{"{type = \"relu\"}", "\"relu\"",
                  "r.toml:11: network.layers[1]: found a string, expected a table such as {type = "
                  "\"relu\"}"},
@@ -209,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "here it is \"default\" (known: type)"},
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
-                 "is \"linear\" (known: type, name, features)"},
+                 "is \"linear\" (known: type, name, input, features)"},
         BadValue{"0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.2}",
                  "r.toml:23: optimizer.schedule.min_lr: 0.2 is above optimizer.lr = 0.1, expected "
                  "at most that"},

@@ -101,6 +101,27 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
   }
 }
 
+TEST(WriteRecipe, StatesInputsWhereTheRecipeDoes) {
+  const std::string text = small_recipe("  {type = \"flatten\"},\n",
+                                        "  {type = \"tanh\", input = \"relu1\"},\n"
+                                        "  {type = \"add\", inputs = [\"tanh1\", \"relu1\"]},\n"
+                                        "  {type = \"flatten\"},\n");
+  const Recipe recipe = parse_recipe(text, "r.toml");
+  const std::vector<LayerSpec>& layers = recipe.network.layers;
+  ASSERT_EQ(layers.size(), 7u);
+  EXPECT_EQ(layers[0].inputs, std::vector<std::string>{});
+  EXPECT_EQ(layers[3].inputs, std::vector<std::string>{"relu1"});
+  EXPECT_EQ(layers[4].inputs, (std::vector<std::string>{"tanh1", "relu1"}));
+  const std::string written = to_toml(recipe);
+  EXPECT_NE(written.find("{type = \"tanh\", name = \"tanh1\", input = \"relu1\"}"),
+            std::string::npos)
+      << written;
+  EXPECT_EQ(parse_recipe(written, "w.toml"), recipe);
+  Recipe other = recipe;
+  other.network.layers[3].inputs = {"conv1"};
+  EXPECT_NE(other, recipe);
+}
+
 TEST(WriteRecipe, LeavesOutTheOtherWayToStateTheBatch) {
   Recipe recipe = parse_recipe(kSmallRecipe, "r.toml");
   EXPECT_THAT(to_toml(recipe), Not(HasSubstr("batch_per_rank")));
