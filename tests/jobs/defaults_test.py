@@ -85,14 +85,17 @@ class DefaultsTest(SubmitCase):
 
     def test_the_site_by_the_name_of_the_machine(self):
         hostname = self.folder / "bin" / "hostname"
-        hostname.write_text("#!/bin/sh\necho login07.chn.perlmutter.nersc.gov\n")
+        hostname.write_text("#!/bin/sh\necho login07.frontier.olcf.ornl.gov\n")
         hostname.chmod(0o755)
-        done = self.print(*TRAIN, "ACCOUNT=m1_g")
-        self.assertIn("for site perlmutter", done.stdout)
-        self.assertIn("site perlmutter: by the name of this machine", done.stderr)
+        done = self.print(*TRAIN, "ACCOUNT=p")
+        self.assertIn("for site frontier", done.stdout)
+        self.assertIn("site frontier: by the name of this machine", done.stderr)
         self.file.write_text("SITE=generic\n")
         self.assertIn("for site generic", self.print(*TRAIN).stdout)
         self.file.unlink()
+        # A centre with two kinds of nodes: which one is meant is for the user to say.
+        hostname.write_text("#!/bin/sh\necho login07.chn.perlmutter.nersc.gov\n")
+        self.assert_refused(TRAIN, "name fits 2 (perlmutter-cpu perlmutter)", "SITE train")
         hostname.write_text("#!/bin/sh\necho laptop\n")
         self.assert_refused(TRAIN, "no site is given", str(self.file), "juwels-booster")
 

@@ -26,22 +26,28 @@ read_defaults() {
   done <"$defaults_file"
 }
 
-# The site where the command line names none: of the user's file, or the only one whose HOSTS this machine's name
-# fits.
+# site_of_user TEMPLATE: the site where the command line names none: of the user's file, or the only one whose HOSTS
+# this machine's name fits.
 site_of_user() {
-  local file machine pattern found=()
+  local file machine="" pattern found=() reason="this machine's name fits none"
   if [[ -n ${user_default[SITE]:-} ]]; then
     printf '%s\n' "${user_default[SITE]}"
     return
   fi
-  machine="$(hostname -f 2>/dev/null || hostname 2>/dev/null)" || return 1
+  machine="$(hostname -f 2>/dev/null || hostname 2>/dev/null)" || true
   for file in "$jobs_folder"/sites/*.env; do
     while read -r pattern; do
       # shellcheck disable=SC2053  # a pattern is meant
       [[ $machine != $pattern ]] || found+=("$(basename "$file" .env)")
     done < <(sed -n 's/^HOSTS=//p' "$file" | tr ' ' '\n')
   done
-  ((${#found[@]} == 1)) && printf '%s\n' "${found[0]}"
+  if ((${#found[@]} == 1)); then
+    printf '%s\n' "${found[0]}"
+    return
+  fi
+  ((${#found[@]} == 0)) || reason="this machine's name fits ${#found[@]} (${found[*]})"
+  fail "no site is given, and $reason: ${jobs_prefix}submit SITE $1 ..., or SITE=NAME in ${defaults_file:-~/.config/quern/jobs.env} \
+(sites: $(list_sites))"
 }
 
 # names_no_site WORD...: is the first word a template, where a site was expected?
