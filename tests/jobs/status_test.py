@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -121,6 +122,30 @@ class StatusTest(LocalCase):
         facts = self.facts_of("chain")
         self.assertEqual((facts["state"], facts["jobs"][0]["tasks"][0]["exit"]), ("running", 85))
         self.assertIn("chain-2-local", facts["log"])
+
+    def test_pipeline(self):
+        """Its jobs have folders of their own, and ids that no other one has."""
+        for part, count in (("train", 64), ("t10k", 32)):
+            pixels = bytes(number % 251 for number in range(count * 784))
+            self.write(f"idx/{part}-images-idx3-ubyte", struct.pack(">4I", 2051, count, 28, 28) + pixels)
+            self.write(f"idx/{part}-labels-idx1-ubyte",
+                       struct.pack(">2I", 2049, count) + bytes(number % 10 for number in range(count)))
+        done = self.submit("local", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", "IDX_DIR=idx", "DATA_DIR=data",
+                           "SET=train.epochs=1")
+        facts = self.facts_of("run")
+        self.assertEqual([job["name"] for job in facts["jobs"]], ["prepare-data", "train", "evaluate", "report"],
+                         done.stdout + done.stderr)
+        self.assertEqual(len({job["id"] for job in facts["jobs"]}), 4)
+        self.assertEqual([job["tasks"][0]["exit"] for job in facts["jobs"][:3]], [0, 0, 0])
+        self.assertEqual((facts["state"], facts["evaluation"]["samples"]), ("done", 32))
+        self.assertEqual(self.facts_of("data")["state"], "done")
+        # What needs a failed one is left out, and the status is that of the failed one.
+        (self.folder / "idx" / "t10k-labels-idx1-ubyte").write_bytes(b"x")
+        done = self.submit("local", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=torn", "IDX_DIR=idx", "DATA_DIR=torn-data")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("train is not started", done.stdout)
+        self.assertFalse((self.folder / "torn" / "metrics.jsonl").exists())
+        self.assertEqual(self.facts_of("torn")["state"], "failed")
 
     def test_what_slurm_says(self):
         """In the queue, left the queue with accounting, forgotten; and a Slurm that does not answer."""

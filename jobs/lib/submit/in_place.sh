@@ -8,6 +8,7 @@
 
 declare -A in_place_status
 in_place_statuses=()
+in_place_count=0
 in_place_folder=""
 stopping=no # yes: no further start
 request="" # what a signal asked for
@@ -15,11 +16,14 @@ request="" # what a signal asked for
 note_fact() { printf '%s %s\n' "$2" "$3" >>"${value[HOME_DIR]}/job/$1.txt"; }
 start_time_of() { sed -e 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
-# An id that no job of this folder has.
-new_id() {
-  local id="$place-$$" n=1
-  while [[ -e ${value[HOME_DIR]}/job/$id.txt ]]; do id="$place-$$-$((n += 1))"; done
-  printf '%s\n' "$id"
+# choose_id: in id, one that no other job of this submission or folder has.
+choose_id() {
+  while :; do
+    ((in_place_count += 1))
+    id="$place-$$"
+    ((in_place_count == 1)) || id+="-$in_place_count"
+    [[ -e ${value[HOME_DIR]}/job/$id.txt ]] || return 0
+  done
 }
 
 # Does the dependency let the job start? "afterok:ID" and such, with ids of jobs that ran in place.
@@ -39,7 +43,7 @@ run_in_place() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" id tasks=("") task status worst=0
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder"
-  id="$(new_id)"
+  choose_id
   job_id[$name]="$id"
   if [[ $stopping != no ]] || ! may_start "$dependency"; then
     say "job $id: $name is not started: one before it did not succeed"
@@ -90,7 +94,7 @@ describe_in_place() {
   say "job $id: $name $where, $shape"
   say "  script  $folder/job/$name.sbatch"
   say "  log     $log"
-  say "  stop    Ctrl-C, or ${jobs_prefix}stop $folder"
+  say "  stop    Ctrl-C, or ${jobs_prefix}stop ${submission_home:-$folder}"
 }
 
 # run_task ID NAME TASK: one job, or one task of an array, with all its restarts.
