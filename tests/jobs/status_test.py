@@ -102,9 +102,11 @@ class StatusTest(LocalCase):
         self.assertIn("sweep: ended, 2 of 3 trials done", text)
         self.assertRegex(text, r"(?m)^  2\* +done +40/40 +0\.\d+ .* optimizer\.lr=1e-2 seed=5$")
         self.assertIn("* best: trial 2, loss 0.", text)
-        # An accuracy on test data counts more than a loss, and a trial without one less than any.
-        with open(self.folder / "sweep" / "trial-0" / "metrics.jsonl", "a") as metrics:
-            metrics.write('{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":0.25}\n')
+        # An accuracy on test data counts more than a loss, and a trial without one less than any. What gave up is
+        # never the best.
+        for trial, accuracy in ((0, 0.25), (1, 0.99)):
+            with open(self.folder / "sweep" / f"trial-{trial}" / "metrics.jsonl", "a") as metrics:
+                metrics.write(f'{{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":{accuracy}}}\n')
         self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test accuracy", "value": 0.25})
 
     def test_plans(self):
