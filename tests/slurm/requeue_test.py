@@ -142,14 +142,17 @@ class RequeueTest(cluster.JobTest):
         self.assertTrue((self.folder / "diverged" / "job" / "GAVE_UP").exists())
 
     def test_submitted_again_meanwhile(self):
-        """A second job of the run, held, with another recipe: the restart of the first one is as if there were none."""
+        """A second job of the run, held, with an edited recipe: the restart of the first one is as if there were none."""
         self.complete(self.start("origin", "SET=train.epochs=2"), "origin")
         file = sorted((self.folder / "origin" / "checkpoints").iterdir())[-1]
         first = self.start("begun", f"RESUME={file}")
         script = (self.folder / "begun" / "job" / f"train-{first}.sbatch").read_text()
         step = self.wait_for_checkpoint(first, "begun", after=45)
         toy.write_recipe(self.folder, text=toy.RECIPE.replace("lr = 1e-3", "lr = 0.5"))
-        second = self.start("begun", f"RESUME={file}", "SBATCH=--hold")
+        other = self.submit("generic", "train", "RECIPE=toy.toml", "RUN_DIR=begun", "TIME=10", check=False)
+        self.assertIn("of another recipe", other.stderr)
+        toy.write_recipe(self.folder, text="# edited\n" + toy.RECIPE)
+        second = self.start("begun", "SBATCH=--hold")
         self.signal(first)
         self.complete(first, "begun")
         self.cluster.run("scancel", second)

@@ -101,7 +101,7 @@ class Cluster:
         """The states of a job, or of all tasks of an array."""
         return self.run("squeue", "-h", "-r", "-t", "all", "-j", job, "-o", "%T").split()
 
-    def wait(self, job, timeout_s=90):
+    def wait(self, job, timeout_s=240):
         """Until the job is over; its state and exit status."""
         self.wait_until(lambda: self.states(job) and set(self.states(job)) <= FINAL, timeout_s,
                         lambda: f"job {job} is {self.states(job)}\n{self.queue()}")
@@ -158,7 +158,10 @@ class JobTest(unittest.TestCase):
         return "".join(file.read_text(errors="replace") for file in files)
 
     def complete(self, job, run="", **options):
-        state = self.cluster.wait(job, **options)
+        try:
+            state = self.cluster.wait(job, **options)
+        except TimeoutError as error:
+            self.fail(f"{error}\n{self.log(run, '*') if run else ''}")
         self.assertEqual(state, ("COMPLETED", 0), self.log(run, "*") if run else self.cluster.queue())
 
     def hash(self, run):
@@ -176,11 +179,11 @@ class JobTest(unittest.TestCase):
             if set(self.cluster.states(job)) & FINAL:
                 self.fail(f"job {job} ended too early\n{self.log(run, '*')}")
             return max(self.checkpoint_steps(run), default=-1) > after
-        self.cluster.wait_until(there, 60, lambda: self.log(run, "*"))
+        self.cluster.wait_until(there, 180, lambda: self.log(run, "*"))
         return self.checkpoint_steps(run)[-1]
 
     def wait_for_line(self, run, text, name="train"):
-        self.cluster.wait_until(lambda: text in self.log(run, name), 60,
+        self.cluster.wait_until(lambda: text in self.log(run, name), 180,
                                 lambda: f"no '{text}' in\n{self.log(run, '*')}")
 
 
