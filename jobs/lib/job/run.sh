@@ -38,18 +38,20 @@ begin_run() {
   choose_resume
 }
 
-# try_here FUNCTION...: runs it, and once more in this allocation when its step failed at once. A lost daemon of
+# try_here FUNCTION...: runs it, up to three times in this allocation while its step fails at once. A lost daemon of
 # Slurm leaves behind what hinders the next step of its number on that node, and each start of a job counts from 0.
 try_here() {
-  local status=0 begin=$SECONDS
-  "$@" || status=$?
-  if is_failure "$status" && ! is_untimely_stop "$status" && [[ -z $ended_because ]] &&
-    ((SECONDS - begin < 60 && $(newest_step "$run_dir") <= start_step)); then
-    say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
+  local status begin attempt
+  for attempt in 1 2 3; do
+    begin=$SECONDS
     status=0
     "$@" || status=$?
-  fi
-  return "$status"
+    if ((attempt == 3)) || ! is_failure "$status" || is_untimely_stop "$status" || [[ -n $ended_because ]] ||
+      ((SECONDS - begin >= 60 || $(newest_step "$run_dir") > start_step)); then
+      return "$status"
+    fi
+    say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
+  done
 }
 
 check_launch() {
