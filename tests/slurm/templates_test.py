@@ -69,8 +69,9 @@ class TemplatesTest(cluster.JobTest):
         report = (self.folder / "w1" / "report" / "report.md").read_text()
         self.assertIn("mlp-mnist", report)
         kept = {path.name for path in (self.folder / "w1" / "job").iterdir()}
-        self.assertLessEqual({"train.sbatch", "evaluate.sbatch", "mlp-mnist.toml", "site.env",
-                              "version.txt", "submitted.txt"}, kept)
+        self.assertLessEqual({"train.sbatch", "evaluate.sbatch", "site.env", "version.txt", "submitted.txt"}, kept)
+        recipes = list((self.folder / "w1" / "job").glob("mlp-mnist-*.toml"))
+        self.assertEqual([recipe.read_text() for recipe in recipes], [(RECIPES / "mlp-mnist.toml").read_text()])
 
     def test_w7(self):
         """The auto-encoder is another call of the same template."""
