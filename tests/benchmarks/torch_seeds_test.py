@@ -70,6 +70,7 @@ class TorchModelTest(unittest.TestCase):
 
     def setUp(self):
         torch, nn = types.ModuleType("torch"), types.ModuleType("torch.nn")
+        nn.Module = object
         torch.nn, torch.optim = nn, types.SimpleNamespace(SGD=FakeOptimizer, Adam=FakeOptimizer,
                                                           AdamW=FakeOptimizer)
         before = {name: sys.modules.get(name) for name in ("torch", "torch.nn", "torch_model")}

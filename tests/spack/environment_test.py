@@ -82,7 +82,7 @@ class EnvironmentTest(unittest.TestCase):
         sites = {path.stem for path in (ROOT / "jobs" / "sites").glob("*.env")}
         used = set(re.findall(r"(?:QUERN_SITE=|scripts/spack-site )([a-z0-9-]+)", text))
         self.assertLessEqual(used, sites | {"laptop"})
-        for site in sites - {"generic", "generic-gpu"}:
+        for site in sites - {"generic", "generic-gpu", "local"}:
             self.assertIn(site, text)
 
 
