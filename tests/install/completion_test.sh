@@ -28,7 +28,7 @@ expect "train" tr
 expect "predict preflight" pr
 expect "verify" checkpoint v
 expect "kernels" bench ker
-expect "--run-dir --resume" train recipe.toml --r
+expect "--run-dir --resume --ranks" train recipe.toml --r
 expect "--filter" bench kernels --json x --f
 expect "train.epochs=" train recipe.toml --set train.ep
 expect "optimizer.schedule.type=" preflight r.toml --set optimizer.schedule.t
