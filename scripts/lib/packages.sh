@@ -31,6 +31,7 @@ black|test|command black|style test of the Spack package
 clang-format|test|command clang-format|style test
 clang-tidy|test|command clang-tidy|style test
 shellcheck|test|command shellcheck|style test
+locales|test|file /usr/share/i18n/charmaps/ANSI_X3.4-1968.gz|a locale with other letters, for tests of jobs/submit
 groff-base|test|command groff|test of the manual page
 slurmctld|test|file /usr/sbin/slurmctld|job tests on a real Slurm
 slurmd|test|file /usr/sbin/slurmd|job tests on a real Slurm

@@ -43,7 +43,7 @@ class LocalTest(LocalCase):
 
     def test_interrupted_and_again(self):
         """Ctrl-C writes a checkpoint and does not restart; jobs/again goes on where it stood."""
-        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run")
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RESUME=never")
         step = self.wait_for_checkpoint(process, "run")
         self.assertIn("is queued or running", self.command("again", "run", status=2))
         process.send_signal(signal.SIGINT)

@@ -65,11 +65,13 @@ class SubmitTest(SubmitCase):
     def test_options_that_have_a_key(self):
         for option, text in (("--array=0-2", "--array"), ("--time=1", "TIME="), ("--output=x", "--output"),
                              ("--nodes=2", "NODES="), ("--ti 1", "TIME="), ("--gres=gpu:2", "RANKS="),
-                             ("--comment=x -t1", "TIME="), ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM="),
+                             ("--nice -t1", "TIME="), ("--comment=x", "COMMENT="),
+                             ("--reservation=r", "RESERVATION="), ("--mail-user=me", "MAIL="),
+                             ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM="),
                              ("--nice --array 0-2", "--array"), ("--signal=TERM@9", "SIGNAL=")):
             self.refuse_train("generic", [f"SBATCH={option}"], text, f"SBATCH={option}")
-        for option in ("--gres=nvme:100", "--time-min=5", "--nodelist=n1", "--exclusive", "--mail-type=END", "--reservation=r",
-                       "--switches=1", "--wait-all-nodes=1", "--comment=x", "--exclude=n2"):
+        for option in ("--gres=nvme:100", "--time-min=5", "--nodelist=n1", "--exclusive", "--mail-type=END",
+                       "--switches=1", "--wait-all-nodes=1", "--exclude=n2"):
             self.assertIn(f"#SBATCH {option}\n", self.train("generic", f"SBATCH={option}"))
 
     def test_limits_of_sites(self):
@@ -140,8 +142,8 @@ class SubmitTest(SubmitCase):
 
     def test_values_are_quoted(self):
         text = self.train("generic", "SET=name='a $(touch x) b'", "SET=seed=1", "SBATCH=--mail-type=END",
-                          "SBATCH=--comment=x")
-        self.assertIn("#SBATCH --mail-type=END\n#SBATCH --comment=x\n", text)
+                          "SBATCH=--licenses=x")
+        self.assertIn("#SBATCH --mail-type=END\n#SBATCH --licenses=x\n", text)
         line = next(line for line in text.splitlines() if line.startswith("settings="))
         out = subprocess.run(["bash", "-c", line + '; printf "%s|" "${settings[@]}"'], capture_output=True,
                              text=True, check=True, cwd=self.folder).stdout

@@ -83,6 +83,10 @@ count_up() {
 # end_run STATUS of a step: what becomes of the job.
 end_run() {
   local status="$1" reason
+  # In a row: a start that got on begins the count anew.
+  (($(newest_step "$run_dir") <= start_step)) || rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
+  # STOP that came after this script had looked for it: the program refuses it as wrong input.
+  if ((status == 2)) && [[ -e $run_dir/STOP ]]; then status=85; fi
   case "$status" in
     0) say "done" ;;
     2 | 126 | 127) say "failed: exit status $status" ;; # wrong input, or no such program
@@ -122,7 +126,7 @@ reason_not_to_interrupt() {
   if [[ -n $reason ]]; then
     echo "$reason"
   elif (($(newest_step "$run_dir") > start_step)); then
-    rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
+    return
   elif ! count="$(count_up idle-starts)"; then
     echo "cannot write in $run_dir/job"
   elif ((count >= starts_without_progress)); then

@@ -52,7 +52,7 @@ warn_of_short_time() {
 
 check_signal() {
   local -i lead time
-  [[ -n ${value[SIGNAL]:-} ]] || return 0
+  [[ -n ${value[SIGNAL]:-} && ${value[TIME]} != UNLIMITED ]] || return 0
   lead="${value[SIGNAL]}"
   time="$(seconds_of "${value[TIME]}")"
   ((lead * 2 <= time)) ||

@@ -6,7 +6,8 @@
 kOptionsWithKeys="account=ACCOUNT partition=PARTITION qos=QOS constraint=CONSTRAINT time=TIME job-name=JOB_NAME \
 nodes=NODES ntasks=RANKS ntasks-per-node=RANKS ntasks-per-socket=RANKS ntasks-per-core=RANKS ntasks-per-gpu=RANKS \
 tasks-per-node=RANKS cpus-per-task=CPUS cpus-per-gpu=CPUS gpus=RANKS gpus-per-node=RANKS gpus-per-task=RANKS \
-gpus-per-socket=RANKS gres=gpu:RANKS mem=MEM mem-per-cpu=MEM mem-per-gpu=MEM dependency=AFTER uenv=UENV view=VIEW signal=SIGNAL \
+gpus-per-socket=RANKS gres=gpu:RANKS mem=MEM mem-per-cpu=MEM mem-per-gpu=MEM dependency=AFTER \
+reservation=RESERVATION comment=COMMENT mail-user=MAIL uenv=UENV view=VIEW signal=SIGNAL \
 requeue=REQUEUE no-requeue=REQUEUE array=- output=- error=- open-mode=- chdir=- test-only=- wrap=- parsable=- wait=-"
 kShortOptions="A=account p=partition q=qos C=constraint t=time J=job-name N=nodes n=ntasks c=cpus-per-task G=gpus \
 d=dependency a=array o=output e=error D=chdir W=wait"
