@@ -109,7 +109,8 @@ step_ends_within() {
 # The end of the job's time as Slurm has it; without an answer what was known before.
 ask_for_end() {
   local left days=0 parts
-  left="$(timeout 20 squeue --noheader --jobs="$(this_job)" --format=%L 2>/dev/null)" || return 0
+  # shellcheck disable=SC2046  # names of variables; such filters of the user's would hide this job
+  left="$(unset $(compgen -e SQUEUE_); timeout 20 squeue --noheader --jobs="$(this_job)" --format=%L 2>/dev/null)" || return 0
   if [[ $left == *-* ]]; then
     days="${left%%-*}"
     left="${left#*-}"

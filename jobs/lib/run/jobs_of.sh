@@ -3,6 +3,9 @@
 # The jobs of a run folder, from its own records, and which of them are queued or running. For jobs/stop and
 # jobs/again; jobs/status reads the same files.
 
+# shellcheck disable=SC2046  # names of variables
+unset $(compgen -e SQUEUE_) # filters of the user's would hide jobs that run
+
 # jobs_of FOLDER: "ID NAME FOLDER" a line, each id once, the oldest first.
 jobs_of() {
   local time id name folder

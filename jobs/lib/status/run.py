@@ -25,6 +25,7 @@ class Run:
         self.jobs = [(job, self._tasks(job, slurm)) for job in older + newest]
         if slurm.problem and any(job.id.isdigit() for job, _ in self.jobs):
             self.problem = slurm.problem
+        self.silent = slurm.silent and self.problem is not None
         self.kind = self._kind()
         self.training = self.trials = self.points = self.best = None
         if self.kind == "sweep":
@@ -54,6 +55,10 @@ class Run:
         trains = files.names(self.path("job"), r"(train|chain-\d+)\.sbatch$") or any(
             job.name == "train" for job, _ in self.jobs)
         return "train" if trains or files.exists(self.path("recipe.toml")) else "jobs"
+
+    def may_go_on(self):
+        """Is a job queued or running, or can nobody tell because Slurm does not answer?"""
+        return bool(self.live() or self.silent and self.state != "done")
 
     def live(self, among=RUNNING + WAITING):
         return [task for _, tasks in self.jobs for task in tasks if task.state in among]

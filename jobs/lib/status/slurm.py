@@ -2,6 +2,7 @@
 """What Slurm knows of jobs: its queue, and for those that have left it the accounting, where there is one."""
 
 import collections
+import os
 import re
 import shutil
 import subprocess
@@ -16,11 +17,12 @@ TIMEOUT_S = 30
 
 
 class Slurm:
-    """The answers for a set of job ids. `problem` says why there are none, if so."""
+    """The answers for a set of job ids. `problem` says why there are none, if so; `silent`: another look may tell."""
 
     def __init__(self, ids):
         self.tasks = {}  # id of a job -> [Task]
         self.problem = None
+        self.silent = False
         ids = sorted(set(ids), key=int)
         if not ids:
             return
@@ -38,6 +40,7 @@ class Slurm:
     def _ask_queue(self, ids):
         status, out, said = run("squeue", "-h", "-r", "-t", "all", "-j", ",".join(ids), "-o", QUEUE_FORMAT)
         if status != 0 and "Invalid job id" not in said:
+            self.silent = True
             self.problem = "Slurm does not answer: " + (said.strip().split("\n")[-1] or "squeue failed")
             return
         for line in out.split("\n"):
@@ -99,9 +102,11 @@ def exit_status(state, code):
 
 def run(*command):
     """Exit status and output of a command of Slurm's; status 1 where it hangs or cannot start."""
+    # Filters of the user's would hide jobs.
+    env = {name: text for name, text in os.environ.items() if not name.startswith("SQUEUE_")}
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=TIMEOUT_S)
+                              timeout=TIMEOUT_S, env=env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, "", str(error)
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

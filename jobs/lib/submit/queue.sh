@@ -46,6 +46,9 @@ resolve() {
   if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
     fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
   fi
+  if [[ $pass == check && -e ${value[HOME_DIR]}/STOP && -n ${value[MAX_RESTARTS]:-} ]]; then
+    warn "${value[HOME_DIR]}/STOP is there: the job will not start (${jobs_prefix}again removes it)"
+  fi
   check_resume
   resolve_program
   check_recipe

@@ -3,6 +3,8 @@
 # jobs/submit --wait: until all jobs of the submission have ended. The jobs do not mind when it is interrupted.
 
 declare -A state_of name_of
+declare -A tasks_of # of each job: its tasks and their states, as they were when the ended ones were noted
+declare -A end_of   # of each task that is over, ID/TASK: its exit status
 kWaitSeconds="${QUERN_WAIT_SECONDS:-5}"
 
 is_over() {
@@ -13,11 +15,11 @@ is_over() {
 }
 
 # ask_states ID...: the state of each job in state_of; that of an array is the state of a task that is not over,
-# else of one that failed. Fails when Slurm does not answer: a controller may be busy or restarting.
+# else of one that failed; what has ended is noted. Fails when Slurm does not answer: a controller may be busy or restarting.
 ask_states() {
-  local ids answer id state worst
+  local ids answer id state worst tasks
   ids="$(IFS=,; echo "$*")"
-  if ! answer="$(squeue -h -r -t all -j "$ids" -o '%F %T' 2>&1)"; then
+  if ! answer="$(squeue -h -r -t all -j "$ids" -o '%F %K %T' 2>&1)"; then
     [[ $answer == *"Invalid job id"* ]] || return 1
     answer=""
   fi
@@ -29,36 +31,67 @@ ask_states() {
       elif ! is_over "$state" || [[ $worst == GONE || $worst == COMPLETED ]]; then
         worst="$state"
       fi
-    done < <(awk -v id="$id" '$1 == id { print $2 }' <<<"$answer")
-    state_of[$id]="$worst"
+    done < <(awk -v id="$id" '$1 == id { print $3 }' <<<"$answer")
+    # What was seen at its end has not changed since.
+    [[ $worst == GONE ]] && is_over "${state_of[$id]:-}" || state_of[$id]="$worst"
+    tasks="$(awk -v id="$id" '$1 == id' <<<"$answer")"
+    [[ $tasks == "${tasks_of[$id]:-}" ]] || ! note_ends "$id" || tasks_of[$id]="$tasks"
   done
 }
 
-# The exit status of a job that is over, "-" of one that never started. Slurm's controller forgets it after
-# minutes; what its accounting keeps is asked then.
-status_of_job() {
-  local id="$1" lines state code worst=0 started=no
-  lines="$(scontrol show job -o "$id" 2>/dev/null |
-    sed -n 's/.* JobState=\([A-Z_]*\).* ExitCode=\([0-9]*:[0-9]*\).*/\1 \2/p')"
-  [[ -n $lines ]] || lines="$(sacct -n -P -X -j "$id" -o State,ExitCode 2>/dev/null | sed 's/\( by [^|]*\)\{0,1\}|/ /')"
-  [[ -n $lines ]] || {
-    warn "job $id: Slurm has forgotten how it ended (its log tells)"
-    echo 1
-    return
-  }
-  while read -r state code; do
-    [[ $state != COMPLETED ]] || code=0:0
-    if [[ $state != COMPLETED && $code == 0:0 ]]; then
-      # Cancelled, or out of time: not a status of the script.
-      code=1:0
-    elif [[ ${code%:*} == 0 && ${code#*:} != 0 ]]; then
-      code=$((128 + ${code#*:})):0
+# note_ends ID: the exit status of each of its tasks that is over, in end_of. Slurm's controller forgets a job, or a
+# task of an array, minutes after its end, while others of the submission go on. Fails when Slurm does not answer.
+note_ends() {
+  local lines line state code
+  local pattern=' JobState=([A-Z_]+) .* ExitCode=([0-9]+:[0-9]+) RunTime=([^ ]+)'
+  lines="$(scontrol show job -o "$1" 2>/dev/null)" || return 1
+  while IFS= read -r line; do
+    [[ $line =~ $pattern ]] || continue
+    state="${BASH_REMATCH[1]}" code="${BASH_REMATCH[2]}"
+    is_over "$state" || continue
+    if [[ $state == CANCELLED && (${BASH_REMATCH[3]} == 00:00:00 || $line == *" StartTime=Unknown "*) ]]; then
+      code=- # it never started
+    else
+      code="$(status_of_end "$state" "$code")"
     fi
-    [[ $state == CANCELLED ]] && grep -q "StartTime=Unknown\|RunTime=00:00:00" < <(scontrol show job -o "$id" 2>/dev/null) ||
-      started=yes
-    ((${code%:*} <= worst)) || worst="${code%:*}"
+    [[ $line =~ \ ArrayTaskId=([^ ]+) ]] && state="${BASH_REMATCH[1]}" || state=""
+    end_of[$1/$state]="$code"
   done <<<"$lines"
-  if [[ $started == yes ]]; then echo "$worst"; else echo -; fi
+}
+
+# status_of_end STATE STATUS:SIGNAL, as a shell would say it.
+status_of_end() {
+  local status="${2%:*}"
+  if [[ $1 == COMPLETED ]]; then
+    status=0
+  elif ((status == 0)); then
+    # Cancelled, or out of time: not a status of the script.
+    status=$((${2#*:} > 0 ? 128 + ${2#*:} : 1))
+  fi
+  echo "$status"
+}
+
+# The exit status of a job that is over, the worst of an array's tasks, "-" of one that never started. What nobody saw
+# at its end is asked of the accounting.
+status_of_job() {
+  local id="$1" task state code worst=-
+  note_ends "$id" || true
+  for task in "${!end_of[@]}"; do
+    [[ $task == "$id/"* && ${end_of[$task]} != - ]] || continue
+    [[ $worst != - ]] && ((end_of[$task] <= worst)) || worst="${end_of[$task]}"
+  done
+  if [[ " ${!end_of[*]}" != *" $id/"* ]]; then
+    while read -r state code; do
+      [[ -n $state ]] || continue
+      code="$(status_of_end "$state" "$code")"
+      [[ $worst != - ]] && ((code <= worst)) || worst="$code"
+    done < <(sacct -n -P -X -j "$id" -o State,ExitCode 2>/dev/null | sed 's/\( by [^|]*\)\{0,1\}|/ /')
+    [[ $worst != - ]] || {
+      warn "job $id: Slurm has forgotten how it ended (its log tells)"
+      worst=1
+    }
+  fi
+  echo "$worst"
 }
 
 # How far those that train are: the step of the last whole line of metrics.jsonl.
@@ -89,6 +122,8 @@ wait_for_jobs() {
   local id name open statuses=() unanswered=0
   [[ $mode == submit ]] || return 0
   for name in "${!job_id[@]}"; do name_of[${job_id[$name]}]="$name"; done
+  # shellcheck disable=SC2046  # names of variables
+  unset $(compgen -e SQUEUE_) # filters of the user's would hide jobs
   local ids=("${queued[@]}")
   queued=() # what is told at an early end concerns jobs that nobody waits for
   trap 'printf "\n%s\n" "the jobs go on: ${jobs_prefix}status ${submission_home:-RUN_DIR}, ${jobs_prefix}stop ends them"; exit 130' INT

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs/submit --wait, jobs/status --watch and jobs/stop make of a Slurm that forgets, that fails and that does not
+answer. Called as `queue_test.py .../bin/quern`; Slurm's commands are scripts here, because a real one takes minutes to
+forget. With a real one: tests/slurm."""
+import sys
+import unittest
+
+from submit_case import ROOT, SubmitCase
+
+# Each call of squeue is a look at the next state; the last one stays. A line: job, task, state, status.
+SQUEUE = """#!/bin/sh
+[ -z "$(env | grep ^SQUEUE_)" ] || exit 0 # they hide jobs
+look=$(($(cat "$SEEN/look" 2>/dev/null || echo 0) + 1))
+[ -e "$SEEN/states-$look" ] || look=$(ls "$SEEN"/states-* | wc -l)
+echo $look >"$SEEN/look"
+for word in "$@"; do format=$word; done
+grep -q . "$SEEN/states-$look" || { echo "slurm_load_jobs error: ${NO_ANSWER:-Invalid job id specified}" >&2; exit 1; }
+while read -r job task state status; do
+  echo "$format" | sed "s,%i,${job}_$task,; s,%F,$job,; s,%K,$task,; s,%T,$state,; s,%[a-zA-Z],,g"
+done <"$SEEN/states-$look"
+"""
+SCONTROL = """#!/bin/sh
+for word in "$@"; do id=$word; done
+grep "^$id " "$SEEN/states-$(cat "$SEEN/look")" | while read -r job task state status; do
+  echo "JobId=1 ArrayJobId=$job ArrayTaskId=$task JobName=x JobState=$state Reason=None Restarts=0 ExitCode=$status:0 RunTime=00:01:00"
+done | grep . || { echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1; }
+"""
+
+
+class QueueTest(SubmitCase):
+    def setUp(self):
+        super().setUp()
+        self.program("squeue", SQUEUE)
+        self.program("scontrol", SCONTROL)
+        self.program("sacct", "#!/bin/sh\necho 'Slurm accounting storage is disabled' >&2\nexit 1\n")
+        self.program("sbatch", '#!/bin/sh\necho x >>"$SEEN/ids"\nwc -l <"$SEEN/ids"\n')
+
+    def program(self, name, text):
+        path = self.folder / "bin" / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def states(self, *looks):
+        for path in self.folder.glob("states-*"):
+            path.unlink()
+        for name in ("look", "ids"):
+            (self.folder / name).unlink(missing_ok=True)
+        for number, lines in enumerate(looks, 1):
+            (self.folder / f"states-{number}").write_text("".join(line + "\n" for line in lines))
+
+    def wait(self, *args, status=0):
+        done = self.submit("--wait", "generic", *args, QUERN_WAIT_SECONDS="0.1")
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def submitted(self, run, *ids):
+        """A run folder with these jobs."""
+        job = self.folder / run / "job"
+        job.mkdir(parents=True)
+        (job / "jobs.txt").write_text("".join(f"2026-01-01T00:00:00Z {number} train {self.folder / run}\n"
+                                              for number in ids))
+        (job / "command-train.txt").write_text(f"folder {self.folder}\nword generic\nword train\n")
+
+    def command(self, name, *args, status=0, **variables):
+        done = self.submit(*args, command=ROOT / "jobs" / name, **variables)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def test_wait_for_jobs_that_slurm_forgets(self):
+        """Slurm forgets a job minutes after its end, and others of the plan, or tasks of the array, take longer."""
+        self.states(["1 N/A RUNNING 0", "2 N/A PENDING 0"], ["1 N/A COMPLETED 0", "2 N/A RUNNING 0"],
+                    ["2 N/A RUNNING 0"], ["2 N/A COMPLETED 0"])
+        done = self.wait("chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=2")
+        self.assertIn("job 1: chain-1 COMPLETED, status 0", done.stdout)
+        self.assertNotIn("forgotten", done.stderr)
+        self.states(["1 0 RUNNING 0", "1 1 PENDING 0"], ["1 0 FAILED 93", "1 1 RUNNING 0"], ["1 1 RUNNING 0"],
+                    ["1 1 COMPLETED 0"])
+        self.assertIn("status 93", self.wait("sweep", "RECIPE=mlp.toml", "RUN_DIR=sweep", "GRID=grid", status=93).stdout)
+        # What nobody saw at its end stays unknown.
+        self.states(["1 N/A RUNNING 0"], [])
+        self.assertIn("forgotten", self.wait("train", "RECIPE=mlp.toml", "RUN_DIR=lost", status=1).stderr)
+
+    def test_watch_while_slurm_does_not_answer(self):
+        self.submitted("run", 1)
+        self.states(["1 0 RUNNING 0"], [], ["1 0 RUNNING 0"], ["1 0 COMPLETED 0"])
+        shown = self.command("status", "--watch", "--every", "1", "run", NO_ANSWER="Unable to contact").stdout
+        self.assertIn("Slurm does not answer", shown)
+        self.assertEqual(shown.count("COMPLETED"), 1, shown)
+        (self.folder / "run" / "DONE").touch()
+        (self.folder / "run" / "recipe.toml").touch()
+        self.states([])
+        self.command("status", "--watch", "run", NO_ANSWER="Unable to contact")
+
+    def test_stop_goes_on_after_an_error(self):
+        self.submitted("run", 1, 2)
+        self.submitted("more", 3)
+        self.states(["1 0 RUNNING 0", "2 0 PENDING 0", "3 0 PENDING 0"])
+        self.program("scancel", '#!/bin/sh\nfor id in "$@"; do :; done\necho "$@" >>"$SEEN/scancel-calls"\n'
+                                '[ "$id" = 3 ] || { echo "scancel: error: no answer" >&2; exit 1; }\n')
+        done = self.command("stop", "--now", "run", "nowhere", "more", status=2)
+        self.assertEqual((self.folder / "scancel-calls").read_text(), "1\n2\n3\n")
+        for text in ("job 1", "job 2", "scancel: error: no answer", "no such folder"):
+            self.assertIn(text, done.stderr)
+        self.assertNotIn("job 1", done.stdout)
+        self.assertIn("job 3: train is cancelled", done.stdout)
+        done = self.command("stop", "run", "more", status=2)
+        self.assertNotIn("job 2: train was waiting, and leaves the queue", done.stdout)
+        self.assertIn("job 3: train was waiting, and leaves the queue", done.stdout)
+        self.assertIn("job 2", done.stderr)
+        self.assertTrue((self.folder / "more" / "STOP").exists())
+
+    def test_squeue_is_asked_for_all_jobs(self):
+        """SQUEUE_STATES and such of the user's environment hide jobs."""
+        self.submitted("run", 1)
+        self.states(["1 0 RUNNING 0"])
+        again = self.command("again", "run", status=2, SQUEUE_STATES="PENDING")
+        self.assertIn("job 1 is queued or running", again.stderr)
+        self.assertIn("RUNNING", self.command("status", "run", SQUEUE_STATES="PENDING").stdout)
+        script = (f'source {ROOT}/jobs/lib/job/step.sh; this_job() {{ echo 1; }}; ask_for_end; echo "${{end_at:-none}}"')
+        self.program("squeue", '#!/bin/sh\n[ -z "$SQUEUE_STATES" ] || exit 0\necho 12:00\n')
+        done = self.submit("-c", script, command="bash", SQUEUE_STATES="PENDING")
+        self.assertRegex(done.stdout, r"^7[12]\d$", done.stderr)
+
+    def test_a_file_stop_at_submission(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "STOP").touch()
+        for words in (["train"], ["chain", "COUNT=2"]):
+            done = self.submit("generic", *words, "RECIPE=mlp.toml", "RUN_DIR=run")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("/run/STOP is there: the job will not start (jobs/again removes it)"), 1,
+                             done.stderr)
+        (self.folder / "run" / "STOP").unlink()
+        self.assertEqual(self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run").stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])
