@@ -43,11 +43,19 @@ class LocalTest(LocalCase):
 
     def test_interrupted_and_again(self):
         """Ctrl-C writes a checkpoint and does not restart; jobs/again goes on where it stood."""
+        os.environ["TMPDIR"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "TMPDIR")
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RESUME=never")
         step = self.wait_for_checkpoint(process, "run")
         self.assertIn("is queued or running", self.command("again", "run", status=2))
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        # Another process has the number of a step that has ended.
+        with subprocess.Popen(["sleep", str(LIMIT_S)]) as other:
+            steps, = self.folder.glob("tmp.*/steps")
+            (steps / str(other.pid)).write_text("1\n")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+            self.assertIsNone(other.poll())
+            other.kill()
         self.assertNotIn("start 2", self.out())
         self.assertGreaterEqual(max(self.steps("run")), step)
         said = self.command("again", "-n", "run")

@@ -171,12 +171,18 @@ catches_usr1() { (((16#$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>
 
 # The signal for those steps that run, and for the script where it waits for one; fails when there is nobody.
 signal_steps() {
-  local file pid found=1
+  local file pid started found=1
   pid="$(cat "$in_place_folder/script" 2>/dev/null)" || pid=""
   [[ $1 != USR1 || -z $pid ]] || ! catches_usr1 "$pid" || { kill -USR1 "$pid" 2>/dev/null && found=0; }
   for file in "$in_place_folder"/steps/*; do
     pid="${file##*/}"
-    [[ $pid =~ ^[0-9]+$ ]] && kill "-$1" "$pid" 2>/dev/null && found=0
+    [[ $pid =~ ^[0-9]+$ && -s $file ]] || continue
+    started="$(<"$file")"
+    if [[ $started == "$(start_time_of "$pid")" ]]; then
+      kill "-$1" "$pid" 2>/dev/null && found=0
+    else
+      rm -f "$file" # the step has ended, and its number may be another process's
+    fi
   done
   return "$found"
 }
