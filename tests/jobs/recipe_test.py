@@ -40,6 +40,11 @@ class RecipeTest(SubmitCase):
         self.assert_good(*sweep)
         (self.folder / "grid").write_text("optimizer.lr=1e-3\n\noptimizer.lr=2 seed=3\noptimizer.lrr=1\n")
         self.assert_refused(sweep, "trial 2 of", "grid (optimizer.lrr=1)", "optimizer.lrr")
+        # More than the system takes as one argument.
+        (self.folder / "grid").write_text(("seed=1 " * 400 + "\n") * 40 + "optimizer.lrr=1\n")
+        done = self.submit("-n", *sweep)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("trial 40 of", done.stderr)
 
     def test_another_run_in_the_folder(self):
         (self.folder / "run").mkdir()
