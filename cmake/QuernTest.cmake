@@ -59,7 +59,7 @@ function(quern_test)
     # tests without MPI look for ours.
     set(environment ${QUERN_TEST_ENVIRONMENT})
     if(QUERN_ENABLE_SANITIZERS AND QUERN_ENABLE_MPI)
-      list(APPEND environment ASAN_OPTIONS=detect_leaks=0)
+      list(APPEND environment ASAN_OPTIONS=detect_leaks=0:${QUERN_ASAN_OPTIONS})
     endif()
     foreach(ranks IN LISTS ARG_RANKS)
       if(QUERN_ENABLE_MPI)
