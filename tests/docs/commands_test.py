@@ -147,7 +147,8 @@ def check_submit(command):
 
 
 def script_options(path):
-    runner = [sys.executable, "-B"] if path.suffix == ".py" else ["bash"]
+    is_python = path.suffix == ".py" or "python" in path.read_text(encoding="utf-8").partition("\n")[0]
+    runner = [sys.executable, "-B"] if is_python else ["bash"]
     try:
         return options_in(output(*runner, path, "--help"))
     except ValueError as error:
