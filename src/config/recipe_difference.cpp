@@ -30,8 +30,11 @@ std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSp
       const std::string our_text = key.write(ours[i]);
       const std::string their_text = key.write(theirs[i]);
       if (our_text == their_text) continue;
-      return RecipeDifference{"network.layers[" + std::to_string(i) + "]." + key.path, our_text,
-                              their_text};
+      const auto stated = [](const std::string& text) {
+        return text.empty() ? std::string("(not stated)") : text;
+      };
+      return RecipeDifference{"network.layers[" + std::to_string(i) + "]." + key.path,
+                              stated(our_text), stated(their_text)};
     }
   }
   if (ours.size() == theirs.size()) return std::nullopt;

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/assert.hpp"
+
 namespace quern {
 
 namespace {
@@ -77,7 +79,8 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
 
 }  // namespace
 
-Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows) {
+Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows)
+    : max_rows_(max_rows), row_multiple_(graph.uses_nchw16n() ? kLanes : 1) {
   const Memory memory(graph, fusion, max_rows);
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) nodes_.push_back(make_arrays(memory, n));
   input_ = memory.value(Graph::kBatch);
@@ -86,6 +89,8 @@ Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows)
 }
 
 void Activations::set_rows(int rows) {
+  expect(rows <= max_rows_, "not more rows than there is room for");
+  expect(rows % row_multiple_ == 0, "whole groups of lanes");
   for (NodeArrays& node : nodes_) {
     LayerArrays& layer = node.layer;
     for (Activation* array : {&layer.x, &layer.y, &layer.dy, &layer.dx, &node.second}) {

@@ -37,6 +37,8 @@ class Activations {
   const NodeArrays& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
  private:
+  int max_rows_ = 0;
+  int row_multiple_ = 1;
   std::vector<NodeArrays> nodes_;
   Activation input_;
   Activation output_;

@@ -20,6 +20,7 @@ int Graph::append(Node node, Value output) {
     output.wants_gradient = output.wants_gradient || value.wants_gradient;
   }
   node.output = static_cast<int>(values_.size());
+  node.region = region_of_layer(node.name);
   nodes_.push_back(std::move(node));
   values_.push_back(std::move(output));
   return nodes_.back().output;

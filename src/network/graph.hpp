@@ -29,7 +29,8 @@ struct Value {
 
 struct Node {
   NodeKind kind = NodeKind::layer;
-  std::string name;  ///< the layer's; "layout" for a conversion
+  std::string name;    ///< the layer's; "layout" for a conversion
+  std::string region;  ///< region_of_layer(name), made once
   std::unique_ptr<Layer> layer;
   std::vector<int> inputs;  ///< values
   int output = -1;          ///< value

@@ -45,7 +45,7 @@ void Network::forward(const ExecSpace& exec, const StepContext& step,
     const Node& node = graph_.node(i);
     const NodeFusion& decision = fusion_.node(i);
     if (decision.forward_elsewhere || node.kind == NodeKind::reshape) continue;
-    const ScopedRegion region(region_of_layer(node.name));
+    const ScopedRegion region(node.region);
     const NodeArrays& arrays = batch.node(i);
     if (node.layer) {
       node.layer->forward(exec, step, arrays.layer);
@@ -63,12 +63,12 @@ void Network::backward(const ExecSpace& exec, const StepContext& step, const Act
     const Node& node = graph_.node(i);
     const NodeArrays& arrays = batch.node(i);
     if (!arrays.runs_backward) continue;  // nothing before has parameters
-    const ScopedRegion region(region_of_layer(node.name));
-    if (node.layer && !fusion_.node(i).backward_elsewhere) {
-      node.layer->backward(exec, step, arrays.layer);
-    } else if (node.kind == NodeKind::convert) {
-      convert_layout(exec, arrays.layer.dy, arrays.layer.dx);
-    }
+    const bool computes = node.layer && !fusion_.node(i).backward_elsewhere;
+    const bool converts = node.kind == NodeKind::convert;
+    if (!computes && !converts && arrays.sums.empty()) continue;
+    const ScopedRegion region(node.region);
+    if (computes) node.layer->backward(exec, step, arrays.layer);
+    if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx);
     for (const NodeArrays::Sum& sum : arrays.sums) add(exec, sum.a, sum.b, false, sum.to);
     if (complete_from && node.first_parameter >= 0) complete_from(node.first_parameter);
   }
@@ -96,12 +96,28 @@ std::int64_t Network::training_macs() const {
   return total;
 }
 
+bool Network::lies_under_a_sum(int n) const {
+  int value = graph_.node(n).output;
+  while (graph_.value(value).consumers.size() == 1) {
+    const int reader = graph_.value(value).consumers[0];
+    const Node& node = graph_.node(reader);
+    if (node.kind == NodeKind::add) {
+      const int overwritten = fusion_.node(reader).overwritten;
+      return overwritten >= 0 && node.inputs[static_cast<std::size_t>(overwritten)] == value;
+    }
+    if (node.kind != NodeKind::reshape) break;
+    value = node.output;
+  }
+  return false;
+}
+
 std::string Network::first_non_finite_layer(const StepContext& step,
                                             const Activations& batch) const {
   const auto samples = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_row);
   for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
     const Node& node = graph_.node(i);
     if (!node.layer && node.kind != NodeKind::add) continue;
+    if (lies_under_a_sum(i)) continue;
     const Activation& y = batch.node(i).layer.y;
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y.data);
     const ActivationIndex at(y);

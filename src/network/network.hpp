@@ -70,7 +70,8 @@ class Network {
 
   /// Name of the first layer (in forward order) whose output holds a value that is not finite in
   /// a used row, or "" when there is none. Of layers that share a buffer (in place, or taken over
-  /// by a convolution) the last one's values are seen. Copies to the host: for reports only.
+  /// by a convolution) the last one's values are seen, and an add is named for the input that it
+  /// overwrites. Copies to the host: for reports only.
   std::string first_non_finite_layer(const StepContext& step, const Activations& batch) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient where
@@ -80,6 +81,9 @@ class Network {
   std::int64_t training_macs() const;
 
  private:
+  /// Does an add write its sum where the output of this node lay?
+  bool lies_under_a_sum(int n) const;
+
   Graph graph_;
   Fusion fusion_;
 };

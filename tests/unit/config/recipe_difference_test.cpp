@@ -65,6 +65,10 @@ TEST(RecipeDifference, ValuesOfBothAreShown) {
   ASSERT_TRUE(rate);
   EXPECT_EQ(rate->ours, "0.5");
   EXPECT_EQ(rate->theirs, "0.1");
+  const auto input = first_difference(with({"network.layers.relu1.input=conv1"}), 32, with({}), 32);
+  ASSERT_TRUE(input);
+  EXPECT_EQ(input->ours, "\"conv1\"");
+  EXPECT_EQ(input->theirs, "(not stated)");
 }
 
 TEST(RecipeDifference, WhatMayChangeIsNotNamed) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "base/error.hpp"
 #include "network/build_layer.hpp"
 #include "support/layer_specs.hpp"
 #include "support/random_values.hpp"
@@ -455,6 +456,29 @@ TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
   Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
                     std::numeric_limits<float>::infinity());
   EXPECT_EQ(culprit(1, 0), "linear2");
+}
+
+TEST(Network, NamesNoFiniteLayerWhoseOutputAnAddOverwrote) {
+  const TestBatch batch;
+  const Network network(network_of({4, 1, 1}, {linear(6), reading(linear(6), {"input"}), linear(6),
+                                               add({"linear1", "linear3"}), linear(3)}));
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
+  const StepContext step = step_for(batch, network.table());
+  set_values(arrays.input(), row_values(batch, 4, 1, 0));
+  const std::int64_t bias = network.table().entries().at(5).offset;
+  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
+                    std::numeric_limits<float>::infinity());
+  network.forward(ExecSpace(), step, arrays);
+  EXPECT_EQ(network.first_non_finite_layer(step, arrays), "linear3");
+}
+
+TEST(Network, TakesNoMoreRowsThanThereIsRoomFor) {
+  const TestBatch batch;
+  const Network network(network_of({4, 1, 1}, {linear(3)}));
+  Activations arrays = network.allocate(batch.rows());
+  EXPECT_NO_THROW(arrays.set_rows(batch.rows()));
+  EXPECT_THROW(arrays.set_rows(batch.rows() + kLanes), Error);
 }
 
 }  // namespace quern::test
