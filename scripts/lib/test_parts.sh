@@ -41,18 +41,38 @@ build() {
 
 # run_tests PART FOLDER [ctest options]: in build/FOLDER.
 run_tests() {
-  local part="$1" folder="$kRoot/build/$2" file="$kRoot/build/$1.junit.xml" status=0
+  local part="$1" folder="$kRoot/build/$2" file="$kRoot/build/$1.junit.xml"
   shift 2
   step "Testing $part (${SECONDS} s)"
-  rm -f "$file"
-  # All of the output goes into the file: skips are counted there.
-  "${before_ctest[@]}" env PATH="$test_path" ctest --test-dir "$folder" --output-on-failure \
-    --parallel "$(($(processors) + 1))" --output-junit "$file" --test-output-size-passed 10000000 \
-    --test-output-size-failed 10000000 --no-tests=error "$@" || status=$?
   results+=("$part=$file")
-  ((status == 0)) || results+=(--ended-badly "$part")
+  run_ctest "$folder" "$file" --parallel "$(($(processors) + 1))" "$@" && return
+  results+=(--ended-badly "$part")
+  run_again "$part" "$folder"
 }
 before_ctest=()
+
+# run_ctest FOLDER FILE [ctest options]: all of the output goes into the file: skips are counted there.
+run_ctest() {
+  local folder="$1" file="$2"
+  shift 2
+  rm -f "$file"
+  "${before_ctest[@]}" env PATH="$test_path" ctest --test-dir "$folder" --output-on-failure \
+    --output-junit "$file" --test-output-size-passed 10000000 --test-output-size-failed 10000000 \
+    --no-tests=error "$@"
+}
+
+# Tests with real kills, clocks and clusters run once more, alone, where at most three tests have failed:
+# the report tells of those that pass then. No other test gets a second run.
+run_again() {
+  local part="$1" folder="$2" file="$kRoot/build/$1.again.junit.xml" failed=()
+  mapfile -t failed < <(sed 's/^[0-9]*://' "$folder/Testing/Temporary/LastTestsFailed.log")
+  ((${#failed[@]} > 0 && ${#failed[@]} <= 3)) || return 0
+  mapfile -t failed < <(printf '%s\n' "${failed[@]}" | grep -E '^(e2e|slurm)[.]')
+  ((${#failed[@]} > 0)) || return 0
+  step "Once more, alone: ${failed[*]} (${SECONDS} s)"
+  run_ctest "$folder" "$file" --tests-regex "^($(IFS='|' && echo "${failed[*]//./[.]}"))\$" || true
+  results+=(--again "$part=$file")
+}
 
 # Prints what all parts came to. Its exit status is that of the whole.
 report() {

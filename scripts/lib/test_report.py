@@ -7,6 +7,8 @@ Tests are ctest's entries. A skip is an entry that said so (its skip status or t
 inside a program: GoogleTest's GTEST_SKIP, and unittest's skips, which end with exit status 0. An entry
 of which all tests were skipped did not pass. A skip that the list of expected ones does not allow is a
 failure. So is an entry that could not run, a run without any test, and a skip without a reason.
+
+An entry that failed beside others and passed when it ran again, alone, has passed with a note.
 """
 import argparse
 import fnmatch
@@ -78,6 +80,7 @@ class Entry:
         self.name = case.get("name", "?")
         self.output = case.findtext("system-out") or ""
         self.skips = []
+        self.again = False  # passed only in its second run
         element = case.find("skipped")
         message = element.get("message", "") if element is not None else ""
         status = case.get("status")
@@ -92,7 +95,8 @@ class Entry:
             self.state = "failed"
 
     def notes(self):
-        return re.findall(r"^note: (.*)$", self.output, re.MULTILINE)
+        said = re.findall(r"^note: (.*)$", self.output, re.MULTILINE)
+        return said + ["failed beside others, and passed alone: see its output"] * self.again
 
 
 class Expected:
@@ -147,6 +151,18 @@ def read(run, file):
     return [Entry(case) for case in cases] or [Entry(ElementTree.Element("testcase", name="any test"))]
 
 
+def second_chance(entries, again):
+    """The entries of a run, those that failed as they came out when they ran again."""
+    passed = {entry.name: entry for entry in again if entry.state == "passed"}
+    chosen = []
+    for entry in entries:
+        if entry.state == "failed" and entry.name in passed:
+            entry = passed[entry.name]
+            entry.again = True
+        chosen.append(entry)
+    return chosen
+
+
 def skipped_part(reason):
     case = ElementTree.Element("testcase", name="all", status="notrun")
     ElementTree.SubElement(case, "skipped", message=SKIP_MESSAGES[0])
@@ -191,6 +207,8 @@ def main():
                         help="a failure that is none of a test; may be given again")
     parser.add_argument("--ended-badly", action="append", default=[], metavar="NAME",
                         help="a run that did not end with exit status 0: one of its tests must have failed")
+    parser.add_argument("--again", action="append", default=[], metavar="NAME=FILE",
+                        help="a second run of tests that failed in the run NAME; may be given again")
     parser.add_argument("--skipped", action="append", default=[], metavar="PART=REASON",
                         help="a part without any test; may be given again")
     parser.add_argument("runs", nargs="*", metavar="NAME=FILE", help="a run and its file")
@@ -199,6 +217,8 @@ def main():
     for name, reason in (part.split("=", 1) for part in options.skipped):
         runs[name] = [Entry(skipped_part(reason))]
     failures = options.failed + unexplained(runs, options.ended_badly)
+    for name, file in (run.split("=", 1) for run in options.again):
+        runs[name] = second_chance(runs[name], read(name, file))
     lines, passed, failed, skipped = report(runs, Expected(options.expected), failures)
     print("\n".join([*lines, "", f"{passed} passed, {failed} failed, {skipped} skipped"]))
     sys.exit(1 if failed else 0)

@@ -123,6 +123,14 @@ class TestReportTest(unittest.TestCase):
             absent = test_report.read("asan", pathlib.Path(folder) / "absent.xml")
         self.assertEqual(self.counts(absent)[1:], (0, 1, 0))
 
+    def test_a_second_run_of_what_failed(self):
+        entries = [entry(name="slurm.watch", status="fail"), entry(name="e2e.bench", status="fail"), entry()]
+        again = [entry(name="slurm.watch"), entry(name="e2e.bench", status="fail")]
+        lines, *counts = self.counts(test_report.second_chance(entries, again))
+        self.assertEqual(counts, [2, 1, 0])
+        self.assertIn("  release: slurm.watch: failed beside others, and passed alone: see its output", lines)
+        self.assertIn("  release: e2e.bench", lines)
+
     def test_a_failure_that_no_test_explains(self):
         runs = {"good": [entry()], "bad": [entry(status="fail")]}
         self.assertEqual(test_report.unexplained(runs, ["good", "bad"]), ["good: ctest"])
