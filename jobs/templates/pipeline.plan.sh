@@ -13,13 +13,14 @@
 #: PREPARE_TIME  time   - TIME of prepare-data (default: its own)
 #: PREPARE_GPU   yes/no - prepare the data on a node with a device
 #: EVALUATE_TIME time   - TIME of evaluate (default: its own)
+#: EVALUATE_NODES count 1 NODES of evaluate
 #: REPORT_TIME   time   - TIME of the report (default: its own)
 
 # pass_as KEY OTHER: the value of OTHER, if it has one, as that of KEY.
 pass_as() { [[ -z ${value[$2]} ]] || given+=("$1=${value[$2]}"); }
 
 plan() {
-  local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT NODES RANKS CPUS MEM)
+  local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT RANKS CPUS MEM)
   local prepare_keys train_keys evaluate_keys report_keys
   data="$(absolute "${value[DATA_DIR]}")"
   run="$(absolute "${value[RUN_DIR]}")"
@@ -28,10 +29,11 @@ plan() {
   pass_as TIME PREPARE_TIME
   pass_as GPU PREPARE_GPU
   prepare_keys=("${given[@]}" "$(name_in_plan "$name" prepare-data)")
-  pass_on_all_but IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS PYTHON PREPARE_TIME PREPARE_GPU EVALUATE_TIME REPORT_TIME JOB_NAME
+  pass_on_all_but IDX_DIR DATA_DIR NAME SHARDS CHECKSUMS PYTHON PREPARE_TIME PREPARE_GPU EVALUATE_TIME EVALUATE_NODES REPORT_TIME JOB_NAME
   train_keys=("${given[@]}" "SET=data.train=$data/train" "SET=data.test=$data/test" "$(name_in_plan "$name" train)")
   pass_on "${kForEveryJob[@]}" "${shape[@]}" RUN_DIR
   pass_as TIME EVALUATE_TIME
+  pass_as NODES EVALUATE_NODES
   evaluate_keys=("${given[@]}" "DATA=$data/test" "$(name_in_plan "$name" evaluate)")
   pass_on "${kForEveryJob[@]}" PYTHON
   pass_as TIME REPORT_TIME

@@ -118,6 +118,10 @@ class SubmitTest(SubmitCase):
         plan = asked("pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", *data, "PREPARE_TIME=20", "EVALUATE_TIME=15",
                      "REPORT_TIME=6", "TIME=90")
         self.assertEqual([line for line in plan if "time" in line], [f"--time={n}" for n in (20, 90, 15, 6)])
+        for given, nodes in (([], ["4", "1"]), (["EVALUATE_NODES=2"], ["4", "2"])):
+            text = self.filled("frontier", "pipeline", "ACCOUNT=p", "RECIPE=mlp.toml", "RUN_DIR=run", *data, "NODES=4", *given)
+            self.assertEqual([line[16:] for line in text.splitlines() if line.startswith("#SBATCH --nodes=")],
+                             ["1", *nodes, "1"])
         self.assert_refused(["generic", "report", *report, "GPU=yes"], "no devices")
 
     def test_a_run_that_is_not_there(self):

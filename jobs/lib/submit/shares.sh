@@ -47,7 +47,7 @@ add_site_options() {
     [[ -z ${value[VIEW]} || -n ${value[UENV]} ]] || fail "VIEW=${value[VIEW]}: of which UENV?"
     [[ -z ${value[UENV]} ]] || options+=$'\n'"--uenv=${value[UENV]}"
     [[ -z ${value[VIEW]} ]] || options+=$'\n'"--view=${value[VIEW]}"
-    [[ -n ${value[UENV]} || ${value[SBATCH]} == *--uenv* ]] ||
+    [[ -n ${value[UENV]} ]] ||
       warn "no UENV: a program that was built in a user environment does not start outside of it"
   else
     [[ -z ${value[UENV]}${value[VIEW]} ]] || fail "UENV, VIEW: ${site[NAME]} has no user environments (uenv)"
