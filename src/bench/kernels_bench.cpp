@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "bench/kernel_profile.hpp"
 #include "bench/label_filter.hpp"
+#include "bench/layer_info.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/report.hpp"
 #include "bench/timing.hpp"
@@ -69,15 +70,10 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
 }
 
 // What the region of a layer adds to a row.
-void describe_layer(const BenchWorkload& workload, const Layer& layer, int samples,
-                    KernelRow& row) {
-  LayerInfo info{layer.input_shape(), layer.output_shape(), layer.macs(), 0};
-  for (const ParameterEntry& entry : workload.model.network().table().entries()) {
-    if (entry.name.rfind(layer.name() + ".", 0) == 0) info.weights += entry.count;
-  }
-  row.layer = layer.name();
-  row.shape = layer_kernel_shape(info, samples);
-  row.cost = layer_kernel_cost(row.kernel, info, samples);
+void describe_layer(const NamedLayerInfo& layer, int samples, KernelRow& row) {
+  row.layer = layer.name;
+  row.shape = layer_kernel_shape(layer.info, samples);
+  row.cost = layer_kernel_cost(row.kernel, layer.info, samples);
 }
 
 void describe_rest(const BenchWorkload& workload, int samples, KernelRow& row) {
@@ -92,12 +88,9 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
   row.kernel = measured.kernel.kernel;
   row.calls = measured.calls;
   row.time_s = spread_of(measured.seconds);
-  const auto layers = workload.model.network().layers();
-  const auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer* l) {
-    return measured.kernel.region == region_of_layer(l->name());
-  });
-  if (layer != layers.end()) {
-    describe_layer(workload, **layer, samples, row);
+  const auto layer = layer_of_region(workload.model.network(), measured.kernel.region);
+  if (layer) {
+    describe_layer(*layer, samples, row);
   } else {
     describe_rest(workload, samples, row);
   }

@@ -22,6 +22,18 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
   return applies(key, recipe_keys(), recipe) ? key.write(recipe) : "(not stated)";
 }
 
+/// Without the inputs that a layer would read anyway: those of the layer before.
+std::vector<LayerSpec> without_default_inputs(std::vector<LayerSpec> layers) {
+  const std::string* before = nullptr;
+  for (LayerSpec& layer : layers) {
+    const bool is_default = layer.inputs.size() == 1 && layer.type != LayerType::add &&
+                            layer.inputs[0] == (before ? *before : "input");
+    if (is_default) layer.inputs.clear();
+    before = &layer.name;
+  }
+  return layers;
+}
+
 std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSpec>& ours,
                                                        const std::vector<LayerSpec>& theirs) {
   for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
@@ -50,7 +62,8 @@ std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_glo
                                                  const Recipe& theirs, int their_global_batch) {
   for (const Key<Recipe>& key : recipe_keys()) {
     if (key.path == "network.layers") {
-      auto difference = first_layer_difference(ours.network.layers, theirs.network.layers);
+      auto difference = first_layer_difference(without_default_inputs(ours.network.layers),
+                                               without_default_inputs(theirs.network.layers));
       if (difference) return difference;
       continue;
     }

@@ -20,7 +20,8 @@ struct RecipeDifference {
 /// Compared are data (but not its folders), network, loss, optimizer, seed, determinism and
 /// micro-block size. Not compared: name, folders, epochs (except under a cosine schedule, whose
 /// length they are), logging, parallel and checkpoint settings. Batches count as global batches at
-/// the ranks of each run, reported as data.global_batch; micro_block as the size in force.
+/// the ranks of each run, reported as data.global_batch; micro_block as the size in force; an input
+/// that is the layer before as one that is not stated.
 std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_global_batch,
                                                  const Recipe& theirs, int their_global_batch);
 

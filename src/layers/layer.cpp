@@ -8,7 +8,7 @@ LayerArrays allocate_memory(const Layer& layer, int max_rows) {
     return FloatView("quern::layers::" + label, static_cast<std::size_t>(count));
   };
   LayerArrays arrays;
-  arrays.own = floats("own", layer.own_floats(max_rows));
+  arrays.own = floats(layer.name() + "_own", layer.own_floats(max_rows));
   arrays.workspace = floats("workspace", layer.workspace_floats(max_rows));
   return arrays;
 }

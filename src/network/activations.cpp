@@ -64,7 +64,7 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   arrays.layer.x = memory.value(node.inputs[0]);
   arrays.layer.y = memory.value(node.output);
   if (node.inputs.size() > 1) arrays.second = memory.value(node.inputs[1]);
-  arrays.layer.own = floats("own", memory.plan.own_floats[n]);
+  arrays.layer.own = floats(node.name + "_own", memory.plan.own_floats[n]);
   arrays.layer.workspace = memory.workspace;
   arrays.runs_backward = backward.runs;
   if (!backward.runs) return arrays;

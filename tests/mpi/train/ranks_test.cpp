@@ -59,6 +59,13 @@ struct Case {
 // on four ranks: five blocks are 2, 2, 1, 0, and the four of the last batch 1, 1, 1, 1.
 const std::vector<Case> kCases = {{18, 10, 2}, {24, 8, 1}, {9, 8, 8}, {7, 7, 2}, {33, 32, 4}};
 
+// A residual block on the identity: ranks without samples add and sum nothing.
+const std::string kBranches =
+    "network.layers=[{type=\"conv2d\", channels=3, kernel=3, padding=1}, {type=\"relu\"}, "
+    "{type=\"conv2d\", channels=3, kernel=3, padding=1}, "
+    "{type=\"add\", inputs=[\"conv2\", \"relu1\"]}, {type=\"relu\"}, {type=\"flatten\"}, "
+    "{type=\"dropout\", p=0.2}, {type=\"linear\", features=5}]";
+
 std::vector<std::string> overrides(const Case& c) {
   return {"train.micro_block=" + std::to_string(c.micro_block)};
 }
@@ -70,6 +77,21 @@ TEST(Ranks, SameBitsAsOneRank) {
     SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch));
     const Samples samples = image_samples(c.count, kImage, 5);
     const Recipe recipe = image_recipe(c.batch, overrides(c));
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, recipe, samples);
+    const Result actual = run_steps(world(), recipe, samples);
+    EXPECT_EQ(actual.losses, expected.losses);
+    EXPECT_EQ(actual.weights, expected.weights);
+  }
+}
+
+TEST(Ranks, SameBitsAsOneRankWithBranches) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch));
+    const Samples samples = image_samples(c.count, kImage, 5);
+    std::vector<std::string> sets = overrides(c);
+    sets.push_back(kBranches);
+    const Recipe recipe = image_recipe(c.batch, sets);
     SerialCommunicator alone;
     const Result expected = run_steps(alone, recipe, samples);
     const Result actual = run_steps(world(), recipe, samples);
@@ -128,7 +150,10 @@ TEST(Ranks, FastModeAgreesUpToRounding) {
 TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
   for (const int count : {1, 2, 3, 5, 16, 50}) {
     const Samples samples = image_samples(count, kImage, 5);
-    const Recipe recipe = image_recipe(10, {"train.micro_block=2"});
+    // The residual block, too.
+    std::vector<std::string> sets = {"train.micro_block=2"};
+    if (count % 2 == 1) sets.push_back(kBranches);
+    const Recipe recipe = image_recipe(10, sets);
     const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
       const auto own_transport = transport_of(comm);

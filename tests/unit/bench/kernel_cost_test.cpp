@@ -6,7 +6,9 @@
 #include <set>
 
 #include "bench/kernel_profile.hpp"
+#include "bench/layer_info.hpp"
 #include "comm/serial/communicator.hpp"
+#include "support/layer_specs.hpp"
 #include "support/step_recipes.hpp"
 #include "train/training_step.hpp"
 
@@ -15,6 +17,14 @@ namespace {
 
 LayerInfo dense() {
   return {Shape{7}, Shape{3}, 21, 24};
+}
+
+NetworkSpec residual_network() {
+  LayerSpec sum = test::simple(LayerType::add);
+  sum.inputs = {"conv2d2", "relu1"};
+  return test::network_of({2, 6, 6},
+                          {test::conv2d(4, 3, 1, 1), test::relu, test::conv2d(4, 3, 1, 1), sum,
+                           test::flatten, test::linear(3)});
 }
 
 MachineInfo machine() {
@@ -57,8 +67,27 @@ TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
   EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::max_pool2d_backward"), 2 * 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::add"), 3 * 70) << "gradients of the layer's input";
   EXPECT_EQ(bytes("quern::layers::relu"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::relu_backward"), 70 + 2 * 30);
+}
+
+TEST(LayerKernelCost, OfSumsIsThatOfThreeArraysOfTheirSize) {
+  const Network network(residual_network());
+  const auto floats = [&](const std::string& name) {
+    const auto layer = layer_of_region(network, region_of_layer(name));
+    EXPECT_TRUE(layer) << name;
+    return layer ? layer_kernel_cost("quern::layers::add", layer->info, 10).bytes / 4 : 0;
+  };
+  EXPECT_EQ(floats("add1"), 3 * 10 * 4 * 36) << "where branches meet";
+  EXPECT_EQ(floats("conv2d2"), 3 * 10 * 4 * 36) << "of the gradients of its input";
+  EXPECT_EQ(floats("flatten1"), 3 * 10 * 4 * 36);
+  EXPECT_FALSE(layer_of_region(network, region_of_layer("layout"))) << "there are several";
+  EXPECT_FALSE(layer_of_region(network, "quern::train::step"));
+  const auto dense = layer_of_region(network, region_of_layer("linear1"));
+  ASSERT_TRUE(dense);
+  EXPECT_EQ(dense->info.macs, 4 * 36 * 3);
+  EXPECT_EQ(dense->info.weights, 4 * 36 * 3 + 3);
 }
 
 TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {

@@ -50,7 +50,8 @@ TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
   EXPECT_EQ(difference_of({"network.layers.fc1.features=11"}), "network.layers[4].features");
   EXPECT_EQ(difference_of({"network.layers.conv1.name=stem"}), "network.layers[0].name");
   EXPECT_EQ(difference_of({"network.layers.1.type=tanh"}), "network.layers[1].type");
-  EXPECT_EQ(difference_of({"network.layers.relu1.input=conv1"}), "network.layers[1].input");
+  EXPECT_EQ(difference_of({"network.layers.relu1.input=input"}), "network.layers[1].input");
+  EXPECT_EQ(difference_of({"network.layers.2.input=conv1"}), "network.layers[2].input");
   EXPECT_EQ(difference_of({"network.layers.2.stride=1"}), "network.layers[2].stride");
 }
 
@@ -65,10 +66,18 @@ TEST(RecipeDifference, ValuesOfBothAreShown) {
   ASSERT_TRUE(rate);
   EXPECT_EQ(rate->ours, "0.5");
   EXPECT_EQ(rate->theirs, "0.1");
-  const auto input = first_difference(with({"network.layers.relu1.input=conv1"}), 32, with({}), 32);
+  const auto input = first_difference(with({"network.layers.relu1.input=input"}), 32, with({}), 32);
   ASSERT_TRUE(input);
-  EXPECT_EQ(input->ours, "\"conv1\"");
+  EXPECT_EQ(input->ours, "\"input\"");
   EXPECT_EQ(input->theirs, "(not stated)");
+}
+
+TEST(RecipeDifference, AnInputThatIsTheLayerBeforeCountsAsNotStated) {
+  EXPECT_EQ(difference_of({"network.layers.conv1.input=input"}), "");
+  EXPECT_EQ(difference_of({"network.layers.relu1.input=conv1", "network.layers.2.input=relu1"}),
+            "");
+  const Recipe stated = with({"network.layers.relu1.input=conv1"});
+  EXPECT_FALSE(first_difference(with({}), 32, stated, 32));
 }
 
 TEST(RecipeDifference, WhatMayChangeIsNotNamed) {

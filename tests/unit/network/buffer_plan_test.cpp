@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "network/network.hpp"
 #include "support/layer_specs.hpp"
@@ -27,6 +30,13 @@ void count_allocation(const Kokkos::Tools::SpaceHandle, const char*, const void*
   ++allocations;
 }
 
+std::vector<std::string> labels;
+
+void keep_label(const Kokkos::Tools::SpaceHandle, const char* label, const void*,
+                const std::uint64_t) {
+  labels.emplace_back(label);
+}
+
 void expect_memory_as_said(const NetworkSpec& spec) {
   const Network network(spec);
   allocated = allocations = 0;
@@ -39,6 +49,23 @@ void expect_memory_as_said(const NetworkSpec& spec) {
 }
 
 }  // namespace
+
+TEST(BufferPlan, MemoryIsLabelledByItsLayer) {
+  const NetworkSpec spec = network_of(
+      {1, 9, 12}, {conv2d(7, 3, 1, 1), relu, pool(LayerType::max_pool2d, 3), conv2d(5, 3, 1, 2)});
+  const Network network(spec);
+  labels.clear();
+  tools::set_allocate_data_callback(keep_label);
+  const Activations arrays = network.allocate(kRows);
+  tools::set_allocate_data_callback(nullptr);
+  for (const Layer* layer : network.layers()) {
+    if (layer->own_floats(kRows) == 0) continue;
+    const std::string label = "quern::network::" + layer->name() + "_own";
+    EXPECT_EQ(std::ranges::count(labels, label), 1) << label;
+  }
+  EXPECT_EQ(std::ranges::count(labels, "quern::network::input"), 1);
+  EXPECT_GE(network.layers()[0]->own_floats(kRows), 1) << "the padded image";
+}
 
 TEST(BufferPlan, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(network_of({19, 1, 1}, {linear(33), relu, dropout(0.5), linear(7)}));

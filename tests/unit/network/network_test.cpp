@@ -327,6 +327,34 @@ TEST(Network, BranchesThatMeetAgain) {
   }
 }
 
+TEST(Network, TwoBranchesThatAreBothFused) {
+  // Each a convolution of the batch with its ReLU and pool, of one value and of two.
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  const NetworkSpec pools =
+      network_of({2, 8, 8}, {conv2d(4, 3), relu, mean, reading(conv2d(4, 3), {"input"}), relu, mean,
+                             add({"avg_pool2d1", "avg_pool2d2"}), flatten, linear(3)});
+  expect_same_as_layers(pools);
+  if (!runs_device_kernels()) {
+    const Network network(pools);
+    EXPECT_TRUE(network.fusion().node(0).pool);
+    EXPECT_TRUE(network.fusion().node(3).pool);
+  }
+  // A ReLU whose derivative both of its readers apply, and one that only one of them could.
+  const NetworkSpec relus =
+      network_of({9, 1, 1}, {linear(18), relu, linear(7), reading(linear(7), {"relu1"}),
+                             add({"linear2", "linear3"}), relu, linear(3)});
+  expect_same_as_layers(relus);
+  const Network both(relus);
+  EXPECT_TRUE(both.fusion().node(1).backward_elsewhere);
+  EXPECT_TRUE(both.fusion().node(2).with_input_relu);
+  EXPECT_TRUE(both.fusion().node(3).with_input_relu);
+  EXPECT_TRUE(both.fusion().node(4).with_relu) << "the add computes the second ReLU";
+  const NetworkSpec mixed = network_of(
+      {9, 1, 1}, {linear(7), relu, linear(7), reading(gelu, {"relu1"}), add({"linear2", "gelu1"})});
+  expect_same_as_layers(mixed);
+  EXPECT_FALSE(Network(mixed).fusion().node(2).with_input_relu);
+}
+
 TEST(Network, OneValueReadInSeveralWays) {
   // In two layouts; by a pool and a convolution that need different parts of it; three times.
   expect_same_as_layers(network_of(
@@ -416,8 +444,10 @@ TEST(Network, BatchIsNeverOverwritten) {
 TEST(Network, RankWithoutRowsWritesNothing) {
   for (const NetworkSpec& spec :
        {network_of({2, 4, 4}, {conv2d(3, 2, 1, 1), relu, flatten, linear(2)}),
-        network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten,
-                               linear(2)})}) {
+        network_of({2, 4, 4},
+                   {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), flatten, linear(2)}),
+        network_of({2, 4, 4}, {conv2d(3, 3, 1, 1), relu, conv2d(3, 3, 1, 1),
+                               add({"conv2d2", "relu1"}), relu, flatten, linear(2)})}) {
     const Network network(spec);
     Activations arrays = network.allocate(0);
     arrays.set_rows(0);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/layer_info.hpp"
+
+#include <algorithm>
+
+namespace quern {
+
+std::optional<NamedLayerInfo> layer_of_region(const Network& network, const std::string& region) {
+  const Graph& graph = network.graph();
+  const auto node = std::ranges::find_if(graph.nodes(), [&](const Node& n) {
+    return n.kind != NodeKind::convert && n.region == region;
+  });
+  if (node == graph.nodes().end()) return std::nullopt;
+  NamedLayerInfo named;
+  named.name = node->name;
+  named.info.input = graph.value(node->inputs[0]).shape;
+  named.info.output = graph.value(node->output).shape;
+  if (!node->layer) return named;
+  named.info.macs = node->layer->macs();
+  for (const ParameterEntry& entry : network.table().entries()) {
+    if (entry.name.rfind(node->name + ".", 0) == 0) named.info.weights += entry.count;
+  }
+  return named;
+}
+
+}  // namespace quern
