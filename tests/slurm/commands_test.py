@@ -162,5 +162,33 @@ class CommandsTest(cluster.JobTest):
         self.assertEqual(self.facts_of("long")["state"], "stopped")
 
 
+class ForgetfulControllerTest(cluster.JobTest):
+    """A controller that forgets what ended a few seconds ago, as a busy centre's after minutes."""
+    SHAPE = {"NODES": 1, "CPUS": 4, "CRED_EXPIRE": 5, "JOB_AGE": 3}
+
+    def test_wait_while_another_job_goes_on(self):
+        toy.write_recipe(self.folder, "long.toml", LONG)
+        command = [SUBMIT, "--wait", "generic", "chain", "RECIPE=long.toml", "RUN_DIR=run", "COUNT=2", "TIME=30"]
+        out = self.folder / "out"
+        with open(out, "w") as file:
+            process = subprocess.Popen([str(word) for word in command], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                       env=self.cluster.env | {"QUERN_WAIT_SECONDS": "1"}, stdout=file,
+                                       stderr=subprocess.STDOUT)
+        self.addCleanup(lambda: (process.poll() is not None or process.kill(), process.wait()))
+        self.cluster.wait_until(lambda: len(re.findall(r"(?m)^job \d+:", out.read_text())) == 2, LIMIT_S, out.read_text)
+        first, second = re.findall(r"(?m)^job (\d+):", out.read_text())
+        self.wait_for_checkpoint(first, "run")
+        self.cluster.run("scancel", first)
+        self.wait_for_checkpoint(second, "run", after=max(self.checkpoint_steps("run")))
+        self.cluster.wait_until(
+            lambda: "Invalid job id" in self.cluster.run("scontrol", "show", "job", first, check=False).stderr, LIMIT_S,
+            self.cluster.queue)
+        self.assertIsNone(process.poll(), out.read_text())
+        self.cluster.run(ROOT / "jobs" / "stop", "run", cwd=self.folder)
+        self.assertEqual(process.wait(LIMIT_S), 85, out.read_text())
+        self.assertRegex(out.read_text(), rf"(?m)^job {first}: chain-1 CANCELLED, status [1-9]\d*$")
+        self.assertNotIn("forgotten", out.read_text())
+
+
 if __name__ == "__main__":
     cluster.main()
