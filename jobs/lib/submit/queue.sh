@@ -51,6 +51,7 @@ resolve() {
   fi
   check_resume
   resolve_program
+  warn_of_python
   check_recipe
 }
 
