@@ -23,17 +23,25 @@ struct AvgPoolForward {
     const float* in = x + plane * window.plane();
     float* out = y + plane * window.out_plane();
     for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes)
-        average(in + window.begin(oh, ow), out);
+      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
+        const WindowPart part = window.part(oh, ow);
+        if (part.is_square(Size))
+          average<Size>(in + window.begin(part), part, out);
+        else
+          average<0>(in + window.begin(part), part, out);
+      }
   }
 
-  KOKKOS_INLINE_FUNCTION void average(const float* in, float* out) const {
-    const int size = Size > 0 ? Size : window.size;
+  /// Known: rows and columns of the part, 0 if only known when running.
+  template <int Known>
+  KOKKOS_INLINE_FUNCTION void average(const float* in, const WindowPart& part, float* out) const {
+    const int rows = Known > 0 ? Known : part.rows;
+    const int columns = Known > 0 ? Known : part.columns;
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       float sum = 0;
-      for (int kh = 0; kh < size; ++kh)
-        for (int kw = 0; kw < size; ++kw) sum += in[(kh * window.width + kw) * kLanes + l];
+      for (int kh = 0; kh < rows; ++kh)
+        for (int kw = 0; kw < columns; ++kw) sum += in[(kh * window.width + kw) * kLanes + l];
       out[l] = sum * factor;
     }
   }
@@ -56,25 +64,36 @@ struct AvgPoolBackward {
       for (std::int64_t i = begin; i < begin + window.plane(); ++i) dx[i] = 0;
     for (int oh = 0; oh < window.out_height; ++oh)
       for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
-        if (window.windows_overlap())
-          spread<true>(gradient, x + begin + window.begin(oh, ow),
-                       dx + begin + window.begin(oh, ow));
-        else
-          spread<false>(gradient, x + begin + window.begin(oh, ow),
-                        dx + begin + window.begin(oh, ow));
+        const WindowPart part = window.part(oh, ow);
+        const std::int64_t first = begin + window.begin(part);
+        if (part.is_square(Size)) {
+          spread_over<Size>(part, gradient, first);
+        } else {
+          spread_over<0>(part, gradient, first);
+        }
       }
   }
 
-  template <bool Add>
-  KOKKOS_INLINE_FUNCTION void spread(const float* KOKKOS_RESTRICT gradient,
+  template <int Known>
+  KOKKOS_INLINE_FUNCTION void spread_over(const WindowPart& part, const float* gradient,
+                                          std::int64_t first) const {
+    if (window.windows_overlap())
+      spread<true, Known>(part, gradient, x + first, dx + first);
+    else
+      spread<false, Known>(part, gradient, x + first, dx + first);
+  }
+
+  template <bool Add, int Known>
+  KOKKOS_INLINE_FUNCTION void spread(const WindowPart& part, const float* KOKKOS_RESTRICT gradient,
                                      const float* KOKKOS_RESTRICT mask,
                                      float* KOKKOS_RESTRICT out) const {
-    const int size = Size > 0 ? Size : window.size;
+    const int rows = Known > 0 ? Known : part.rows;
+    const int columns = Known > 0 ? Known : part.columns;
     const int row = window.width * kLanes;
     float share[kLanes];
     for (int l = 0; l < kLanes; ++l) share[l] = gradient[l] * factor;
-    for (int kh = 0; kh < size; ++kh)
-      for (int kw = 0; kw < size; ++kw) {
+    for (int kh = 0; kh < rows; ++kh)
+      for (int kw = 0; kw < columns; ++kw) {
         const float* cell_mask = mask + (kh * row + kw * kLanes);
         float* cell = out + (kh * row + kw * kLanes);
         QUERN_VECTORIZE

@@ -7,7 +7,8 @@
 
 namespace quern {
 
-/// Square windows, no padding, sizes rounded down; works in nchw16n. Input that no window covers
+/// Square windows, sizes rounded down; works in nchw16n. Padding counts as zeros, as with PyTorch's
+/// count_include_pad. Input that no window covers
 /// has a gradient of zero.
 class AvgPool2d final : public Layer {
  public:

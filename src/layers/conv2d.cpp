@@ -38,6 +38,7 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              spec.kernel,
              spec.stride},
       padding_(spec.padding),
+      has_bias_(spec.bias),
       pool_kernels_(conv2d_pool_kernels()) {}
 
 void Conv2d::set_up(const LayerSetup& setup) {
@@ -58,7 +59,7 @@ void Conv2d::choose_kernels(OperandPrecision precision) {
 }
 
 bool Conv2d::can_compute(const Pool& pool) const {
-  return pool_kernels_ && pool_kernels_->supports(shape_, pool);
+  return has_bias_ && pool_kernels_ && pool_kernels_->supports(shape_, pool);
 }
 
 Shape Conv2d::needed_input(const Shape& read) const {
@@ -74,6 +75,7 @@ void Conv2d::add_parameters(ParameterTable& table) {
   const int kernel = shape_.kernel;
   weight_ = table.add(name() + ".weight", {shape_.out_channels, shape_.in_channels, kernel, kernel},
                       shape_.taps(), ParameterKind::weight);
+  if (!has_bias_) return;
   bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), ParameterKind::bias);
 }
 
@@ -121,7 +123,7 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
     kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
-  const float* bias = step.parameters.data() + bias_;
+  const float* bias = has_bias_ ? step.parameters.data() + bias_ : nullptr;
   float* y = arrays.y.data.data();
   if (pool_) {
     pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
@@ -142,7 +144,7 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
   }
   kernels_->weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
                             weight_, arrays.workspace);
-  kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+  if (has_bias_) kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
 

@@ -11,11 +11,12 @@ struct Conv2dKernels;
 struct Conv2dPoolKernels;
 
 /// Two-dimensional cross-correlation with square kernels: torch.nn.Conv2d.
-/// x [S, C, H, W], W [O, C, K, K], b [O], y [S, O, H_out, W_out] with
+/// x [S, C, H, W], W [O, C, K, K], b [O] where spec.bias, y [S, O, H_out, W_out] with
 /// H_out = floor((H + 2 padding - K) / stride) + 1; nchw16n.
 class Conv2d final : public Layer {
  public:
-  /// Uses spec.channels, kernel, stride and padding. The kernel must fit into the padded input.
+  /// Uses spec.channels, kernel, stride, padding and bias. The kernel must fit into the padded
+  /// input.
   Conv2d(const LayerSpec& spec, const Shape& input);
   /// Computes only the top left part `output` of the outputs, which is all that anybody reads.
   Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output);
@@ -26,8 +27,8 @@ class Conv2d final : public Layer {
   LayerTraits traits() const override {
     return {.applies_relu = true, .applies_input_relu = padding_ == 0};
   }
-  /// On a CPU, small kernels on few channels (the first layer of a network for images), windows of
-  /// 2 or 3 that tile the output.
+  /// On a CPU, with a bias, small kernels on few channels (the first layer of a network for
+  /// images), windows of 2 or 3 that tile the output.
   bool can_compute(const Pool& pool) const override;
   std::int64_t macs() const override {
     return std::int64_t{shape_.taps()} * output_shape().units();
@@ -54,6 +55,7 @@ class Conv2d final : public Layer {
   const Conv2dKernels* kernels_;
   ConvShape shape_;
   int padding_;
+  bool has_bias_;
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
   bool with_relu_ = false;

@@ -26,7 +26,7 @@ struct Conv2dKernels {
                         float* packed);
 
   /// y = W * x + b, then max(y, 0) if `with_relu`. Overwrites y. x [S, C, H, W], packed weights,
-  /// bias [O], y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
+  /// bias [O] or null for none, y [S, O, H_out, W_out]. 2 S O H_out W_out C K K flop.
   void (*forward)(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
                   const float* weights, const float* bias, bool with_relu, float* y);
 

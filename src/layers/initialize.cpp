@@ -29,12 +29,27 @@ double normal(const PhiloxBlock& block, std::int64_t element) {
   return std::sqrt(-2 * std::log(u)) * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
-float initial_value(const InitSpec& init, ParameterKind kind, const PhiloxBlock& block,
-                    std::int64_t element, float bound) {
-  if (kind == ParameterKind::scale) return 1;
-  if (kind == ParameterKind::shift) return 0;
-  if (init.type == InitType::pytorch) return uniform(block, element, bound);
-  if (kind == ParameterKind::bias) return 0;
+// Weights [O, C, K, K]: each input reaches K K pixels of O channels.
+bool is_of_convolution(const ParameterEntry& entry) {
+  return entry.kind == ParameterKind::weight && entry.shape.size() == 4;
+}
+
+double kaiming_deviation(const ParameterEntry& entry) {
+  return std::sqrt(2 / static_cast<double>(entry.count / entry.shape[1]));
+}
+
+float initial_value(const InitSpec& init, const ParameterEntry& entry, const PhiloxBlock& block,
+                    std::int64_t element) {
+  if (entry.kind == ParameterKind::scale) return 1;
+  if (entry.kind == ParameterKind::shift) return 0;
+  if (init.type == InitType::kaiming && is_of_convolution(entry)) {
+    return static_cast<float>(kaiming_deviation(entry) * normal(block, element));
+  }
+  if (init.type != InitType::normal) {
+    const float bound = static_cast<float>(1 / std::sqrt(static_cast<double>(entry.fan_in)));
+    return uniform(block, element, bound);
+  }
+  if (entry.kind == ParameterKind::bias) return 0;
   return static_cast<float>(init.std * normal(block, element));
 }
 
@@ -50,9 +65,8 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
   for (std::size_t t = 0; t < table.entries().size(); ++t) {
     const ParameterEntry& entry = table.entries()[t];
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
-    const float bound = static_cast<float>(1 / std::sqrt(static_cast<double>(entry.fan_in)));
     for (std::int64_t i = 0; i < entry.count; ++i) {
-      host(entry.position(i)) = initial_value(init, entry.kind, draw(seed, t, i), i, bound);
+      host(entry.position(i)) = initial_value(init, entry, draw(seed, t, i), i);
     }
   }
   Kokkos::deep_copy(parameters, host);

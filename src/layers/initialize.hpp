@@ -12,8 +12,10 @@ namespace quern {
 /// Overwrites the whole block, gaps with zeros.
 ///   pytorch  weights and biases U(-b, b), b = 1 / sqrt(fan_in): what the defaults of
 ///            torch.nn.Linear and Conv2d come to (kaiming_uniform_ with a = sqrt(5));
-///   normal   weights N(0, std) by Box and Muller, biases 0.
-/// Scales begin at 1 and shifts at 0 with both.
+///   normal   weights N(0, std) by Box and Muller, biases 0;
+///   kaiming  weights of convolutions N(0, sqrt(2 / fan_out)), as torchvision's residual networks
+///            (He et al.: "Delving deep into rectifiers", 2015), the rest as pytorch.
+/// Scales begin at 1 and shifts at 0 with all of them.
 /// Element i of tensor t draws from the Philox block (seed, weights, t, i / 4). The numbers are
 /// computed on the host whatever the device, so that all devices start alike.
 void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,

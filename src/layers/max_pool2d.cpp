@@ -28,17 +28,25 @@ struct MaxPoolForward {
     const float* in = x + plane * window.plane();
     float* out = y + plane * window.out_plane();
     for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes)
-        maximum(in + window.begin(oh, ow), out);
+      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
+        const WindowPart part = window.part(oh, ow);
+        if (part.is_square(Size))
+          maximum<Size>(in + window.begin(part), part, out);
+        else
+          maximum<0>(in + window.begin(part), part, out);
+      }
   }
 
-  KOKKOS_INLINE_FUNCTION void maximum(const float* in, float* out) const {
-    const int size = Size > 0 ? Size : window.size;
+  /// Known: rows and columns of the part, 0 if only known when running.
+  template <int Known>
+  KOKKOS_INLINE_FUNCTION void maximum(const float* in, const WindowPart& part, float* out) const {
+    const int rows = Known > 0 ? Known : part.rows;
+    const int columns = Known > 0 ? Known : part.columns;
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       float best = in[l];
-      for (int kh = 0; kh < size; ++kh)
-        for (int kw = 0; kw < size; ++kw) {
+      for (int kh = 0; kh < rows; ++kh)
+        for (int kw = 0; kw < columns; ++kw) {
           const float value = in[(kh * window.width + kw) * kLanes + l];
           best = replaces(value, best) ? value : best;
         }
@@ -56,33 +64,45 @@ struct MaxPoolBackward {
   float* dx;
   bool masked;  ///< x is a ReLU's output, whose derivative is applied
 
-  KOKKOS_INLINE_FUNCTION int size() const { return Size > 0 ? Size : window.size; }
-
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
     const float* in = x + plane * window.plane();
     const float* gradient = dy + plane * window.out_plane();
     float* out = dx + plane * window.plane();
     if (!window.tiles_the_plane())
       for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
-    const bool overlap = window.windows_overlap();
     for (int oh = 0; oh < window.out_height; ++oh)
       for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
-        const std::int64_t begin = window.begin(oh, ow);
-        if (overlap)
-          hand_on<true>(in + begin, gradient, out + begin);
+        const WindowPart part = window.part(oh, ow);
+        const std::int64_t begin = window.begin(part);
+        if (part.is_square(Size))
+          hand_on<Size>(part, in + begin, gradient, out + begin);
         else
-          hand_on<false>(in + begin, gradient, out + begin);
+          hand_on<0>(part, in + begin, gradient, out + begin);
       }
   }
 
+  template <int Known>
+  KOKKOS_INLINE_FUNCTION void hand_on(const WindowPart& part, const float* in,
+                                      const float* gradient, float* out) const {
+    if (window.windows_overlap())
+      hand_on<true, Known>(part, in, gradient, out);
+    else
+      hand_on<false, Known>(part, in, gradient, out);
+  }
+
   /// Hands each lane's gradient to the element that was its maximum, and zero to the others.
-  template <bool Add>
-  KOKKOS_INLINE_FUNCTION void hand_on(const float* in, const float* gradient, float* out) const {
+  template <bool Add, int Known>
+  KOKKOS_INLINE_FUNCTION void hand_on(const WindowPart& part, const float* in,
+                                      const float* gradient, float* out) const {
+    const int columns = Known > 0 ? Known : part.columns;
+    const int count = columns * (Known > 0 ? Known : part.rows);
+    // Element k of the part, in scan order.
+    const auto offset = [&](int k) { return (k / columns * window.width + k % columns) * kLanes; };
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) {
       float best = in[l];
       int winner = 0;
-      for (int k = 1; k < size() * size(); ++k) {
+      for (int k = 1; k < count; ++k) {
         const float value = in[offset(k) + l];
         const bool better = replaces(value, best);
         winner = better ? k : winner;
@@ -90,16 +110,11 @@ struct MaxPoolBackward {
       }
       // Read outside the choice below: a conditional load would keep the loop from vectorising.
       const float share = masked & (best <= 0) ? 0 : gradient[l];
-      for (int k = 0; k < size() * size(); ++k) {
+      for (int k = 0; k < count; ++k) {
         const float before = Add ? out[offset(k) + l] : 0.0f;
         out[offset(k) + l] = before + (winner == k ? share : 0.0f);
       }
     }
-  }
-
-  /// Element k of a window, in scan order.
-  KOKKOS_INLINE_FUNCTION int offset(int k) const {
-    return (k / size() * window.width + k % size()) * kLanes;
   }
 };
 

@@ -8,8 +8,8 @@
 
 namespace quern {
 
-/// Square windows, no padding, sizes rounded down; works in nchw16n. Input that no window covers
-/// has a gradient of zero.
+/// Square windows, sizes rounded down; works in nchw16n. Padding is never the maximum. Input that
+/// no window covers has a gradient of zero.
 class MaxPool2d final : public Layer {
  public:
   /// Throws InputError when the window does not fit into the input.

@@ -6,6 +6,7 @@
 #include "layers/conv2d.hpp"
 #include "layers/dropout.hpp"
 #include "layers/elementwise.hpp"
+#include "layers/global_avg_pool.hpp"
 #include "layers/linear.hpp"
 #include "layers/max_pool2d.hpp"
 #include "network/custom_layer.hpp"
@@ -26,6 +27,17 @@ void check_window(const LayerSpec& spec, const Shape& input, int window, int pad
                " is larger than the image" + (padding > 0 ? " with its padding" : "") +
                " (expected at least " + std::to_string(window - 2 * padding) + " pixels a side)");
   }
+}
+
+// Every window has to see a pixel.
+void check_pool(const LayerSpec& spec, const Shape& input) {
+  if (2 * spec.padding > spec.size) {
+    throw InputError("network.layers: " + describe(spec) + " has a padding of " +
+                     std::to_string(spec.padding) + " (expected at most " +
+                     std::to_string(spec.size / 2) + ", half of its window of " +
+                     std::to_string(spec.size) + ")");
+  }
+  check_window(spec, input, spec.size, spec.padding);
 }
 
 }  // namespace
@@ -58,11 +70,13 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
                  {input.channels, input.height + 2 * spec.padding, input.width + 2 * spec.padding});
       return std::make_unique<Conv2d>(spec, input);
     case LayerType::max_pool2d:
-      check_window(spec, input, spec.size, 0);
+      check_pool(spec, input);
       return std::make_unique<MaxPool2d>(spec, input);
     case LayerType::avg_pool2d:
-      check_window(spec, input, spec.size, 0);
+      check_pool(spec, input);
       return std::make_unique<AvgPool2d>(spec, input);
+    case LayerType::global_avg_pool:
+      return std::make_unique<GlobalAvgPool>(spec, input);
     case LayerType::relu:
     case LayerType::tanh:
     case LayerType::sigmoid:

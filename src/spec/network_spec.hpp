@@ -15,6 +15,7 @@ enum class LayerType {
   conv2d,
   max_pool2d,
   avg_pool2d,
+  global_avg_pool,  ///< the mean of each channel, flat
   relu,
   tanh,
   sigmoid,
@@ -37,7 +38,8 @@ struct LayerSpec {
   int channels = 0;        ///< conv2d: output channels
   int kernel = 0;          ///< conv2d: kernel height and width
   int stride = 1;          ///< conv2d; pools: defaults to size when the recipe leaves it out
-  int padding = 0;         ///< conv2d
+  int padding = 0;         ///< conv2d, pools
+  bool bias = true;        ///< conv2d: adds one to each output channel
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
   std::string kind = {};   ///< custom: the name it was registered under
@@ -46,15 +48,16 @@ struct LayerSpec {
   /// The same layer, wherever it is stated.
   friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
     return std::tie(a.type, a.name, a.inputs, a.features, a.channels, a.kernel, a.stride, a.padding,
-                    a.size, a.probability,
+                    a.bias, a.size, a.probability,
                     a.kind) == std::tie(b.type, b.name, b.inputs, b.features, b.channels, b.kernel,
-                                        b.stride, b.padding, b.size, b.probability, b.kind);
+                                        b.stride, b.padding, b.bias, b.size, b.probability, b.kind);
   }
 };
 
 enum class InitType {
   pytorch,  ///< PyTorch's default of each layer: U(-1/sqrt(fan_in), 1/sqrt(fan_in))
   normal,   ///< weights N(0, std), biases 0
+  kaiming,  ///< convolutions N(0, sqrt(2 / fan_out)), everything else as pytorch
 };
 
 struct InitSpec {

@@ -16,6 +16,8 @@ const char* to_string(LayerType type) {
       return "max_pool2d";
     case LayerType::avg_pool2d:
       return "avg_pool2d";
+    case LayerType::global_avg_pool:
+      return "global_avg_pool";
     case LayerType::relu:
       return "relu";
     case LayerType::tanh:

@@ -69,7 +69,7 @@ struct ConvForward {
   int groups;
   const float* x;
   const float* weights;  ///< [channel tile, taps, 8]
-  const float* bias;
+  const float* bias;     ///< or null
   bool relu;
   float* y;
 
@@ -102,7 +102,7 @@ struct ConvForward {
       const int o = at.channel + c;
       float* out = y + at.group * shape.out_group() + shape.out(o, at.row, at.column) + at.lane;
       for (int t = 0; t < kTileColumns; ++t) {
-        const float value = sum[t][c] + bias[o];
+        const float value = sum[t][c] + (bias ? bias[o] : 0.0f);
         if (t == 0 || both) out[kLanes * t] = relu && value <= 0 ? 0 : value;
       }
     }

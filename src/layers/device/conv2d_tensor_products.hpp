@@ -186,7 +186,7 @@ struct ForwardProblem {
   PackedWeights a;
   ForwardPatches b;
   PixelTeams<RowTiles> teams;
-  const float* bias;
+  const float* bias;  ///< or null
   bool relu;
   float* y;
 
@@ -200,7 +200,7 @@ struct ForwardProblem {
                                     float sum) const {
     const int o = work.first_row + row;
     if (!target.data || o >= b.shape.out_channels) return;
-    const float value = sum + bias[o];
+    const float value = sum + (bias ? bias[o] : 0.0f);
     target.data[b.shape.out(o, 0, 0) + lane] = relu && value <= 0 ? 0 : value;
   }
 };

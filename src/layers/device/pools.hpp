@@ -24,7 +24,7 @@ struct PlaneElement {
   }
 };
 
-/// The windows [first, end) of one axis that cover `position`.
+/// The windows [first, end) of one axis that cover `position`, padding included.
 struct CoveringWindows {
   int first;
   int end;
@@ -36,16 +36,18 @@ struct CoveringWindows {
   }
 };
 
-/// Calls f(place of the window's first element in x's plane, place of its output in y's plane) for
-/// the windows that cover an element, row by row.
+/// Calls f(part of the window, place of its output in y's plane) for the windows that cover an
+/// element, row by row.
 template <class F>
 KOKKOS_INLINE_FUNCTION void for_each_window(const PoolWindow& window, const PlaneElement& at,
                                             const F& f) {
-  const CoveringWindows rows(at.row, window.size, window.stride, window.out_height);
-  const CoveringWindows columns(at.column, window.size, window.stride, window.out_width);
+  const CoveringWindows rows(at.row + window.padding, window.size, window.stride,
+                             window.out_height);
+  const CoveringWindows columns(at.column + window.padding, window.size, window.stride,
+                                window.out_width);
   for (int oh = rows.first; oh < rows.end; ++oh)
     for (int ow = columns.first; ow < columns.end; ++ow)
-      f(window.begin(oh, ow), (std::int64_t{oh} * window.out_width + ow) * kLanes);
+      f(window.part(oh, ow), (std::int64_t{oh} * window.out_width + ow) * kLanes);
 }
 
 struct AvgPoolForward {
@@ -56,10 +58,11 @@ struct AvgPoolForward {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const PlaneElement at(i, window.out_height, window.out_width);
-    const float* in = x + at.plane * window.plane() + window.begin(at.row, at.column) + at.lane;
+    const WindowPart part = window.part(at.row, at.column);
+    const float* in = x + at.plane * window.plane() + window.begin(part) + at.lane;
     float sum = 0;
-    for (int kh = 0; kh < window.size; ++kh)
-      for (int kw = 0; kw < window.size; ++kw) sum += in[(kh * window.width + kw) * kLanes];
+    for (int kh = 0; kh < part.rows; ++kh)
+      for (int kw = 0; kw < part.columns; ++kw) sum += in[(kh * window.width + kw) * kLanes];
     y[i] = sum * factor;
   }
 };
@@ -78,7 +81,7 @@ struct AvgPoolBackward {
     const bool closed = masked && x[i] <= 0;
     const bool add = window.windows_overlap();
     float sum = 0;
-    for_each_window(window, at, [&](std::int64_t, std::int64_t output) {
+    for_each_window(window, at, [&](const WindowPart&, std::int64_t output) {
       const float passed = closed ? 0.0f : gradient[output] * factor;
       sum = add ? sum + passed : passed;
     });
@@ -89,15 +92,19 @@ struct AvgPoolBackward {
 /// The largest element of a window; ties keep the first, NaN replaces.
 struct WindowMaximum {
   float value;
-  int place;  ///< in the order of scanning
+  std::int64_t place;  ///< in the plane
 
-  KOKKOS_INLINE_FUNCTION WindowMaximum(const PoolWindow& window, const float* in)
-      : value(in[0]), place(0) {
-    for (int k = 1; k < window.size * window.size; ++k) {
-      const float next = in[(k / window.size * window.width + k % window.size) * kLanes];
+  /// `plane`: of x, at the sample's lane.
+  KOKKOS_INLINE_FUNCTION WindowMaximum(const PoolWindow& window, const WindowPart& part,
+                                       const float* plane)
+      : value(plane[window.begin(part)]), place(window.begin(part)) {
+    for (int k = 1; k < part.rows * part.columns; ++k) {
+      const std::int64_t at =
+          window.begin(part) + (k / part.columns * window.width + k % part.columns) * kLanes;
+      const float next = plane[at];
       if (next > value || next != next) {
         value = next;
-        place = k;
+        place = at;
       }
     }
   }
@@ -110,8 +117,8 @@ struct MaxPoolForward {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const PlaneElement at(i, window.out_height, window.out_width);
-    const float* in = x + at.plane * window.plane() + window.begin(at.row, at.column) + at.lane;
-    y[i] = WindowMaximum(window, in).value;
+    const float* plane = x + at.plane * window.plane() + at.lane;
+    y[i] = WindowMaximum(window, window.part(at.row, at.column), plane).value;
   }
 };
 
@@ -128,14 +135,42 @@ struct MaxPoolBackward {
     const float* gradient = dy + at.plane * window.out_plane() + at.lane;
     const std::int64_t mine = (std::int64_t{at.row} * window.width + at.column) * kLanes;
     float sum = 0;
-    for_each_window(window, at, [&](std::int64_t begin, std::int64_t output) {
-      const WindowMaximum best(window, plane + begin);
-      const int k = best.place;
-      const bool won = begin + (k / window.size * window.width + k % window.size) * kLanes == mine;
+    for_each_window(window, at, [&](const WindowPart& part, std::int64_t output) {
+      const WindowMaximum best(window, part, plane);
       const float share = masked && best.value <= 0 ? 0 : gradient[output];
-      sum = sum + (won ? share : 0.0f);
+      sum = sum + (best.place == mine ? share : 0.0f);
     });
     dx[i] = sum;
+  }
+};
+
+/// The mean of a plane: `item` is a sample's channel in nchw16n.
+struct PlaneMean {
+  const float* x;
+  float* y;
+  int pixels;
+  float factor;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const float* pixel = x + item / kLanes * pixels * kLanes + item % kLanes;
+    float sum = 0;
+    for (int p = 0; p < pixels; ++p) sum += pixel[std::int64_t{p} * kLanes];
+    y[item] = sum * factor;
+  }
+};
+
+struct PlaneShares {
+  const float* x;  ///< read only if masked
+  const float* dy;
+  float* dx;
+  int pixels;
+  float factor;
+  bool masked;  ///< x is a ReLU's output, whose derivative is applied
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t plane = i / kLanes / pixels;
+    const bool closed = masked && x[i] <= 0;
+    dx[i] = closed ? 0.0f : dy[plane * kLanes + i % kLanes] * factor;
   }
 };
 

@@ -59,8 +59,8 @@ struct ConvTile {
 };
 
 /// y[o .. o+C-1, oh, ow .. ow+T-1] of one group of 16 samples. Overwrites.
-/// `weights` are packed for these channels, [taps, C]. K: the kernel's size, 0 if only known when
-/// running.
+/// `weights` are packed for these channels, [taps, C]; `bias` may be null. K: the kernel's size, 0
+/// if only known when running.
 template <int C, int T, int K>
 inline void conv_forward_tile(const ConvShape& s, const float* x, const float* weights,
                               const float* bias, bool with_relu, float* y, int o, int oh, int ow) {
@@ -79,7 +79,7 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
   }
   QUERN_UNROLL
   for (int c = 0; c < C; ++c) {
-    const Vector b = broadcast(bias[o + c]);
+    const Vector b = bias ? broadcast(bias[o + c]) : Vector{};
     for (int t = 0; t < T; ++t) {
       const Vector y_ct = tile.sum[c][t] + b;
       store(y + s.out(o + c, oh, ow + t), with_relu ? relu(y_ct) : y_ct);

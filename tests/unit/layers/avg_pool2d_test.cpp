@@ -35,12 +35,14 @@ TEST(AvgPool2d, MatchesTheReference) {
     layer.backward(exec, {}, {x, y, dy, dx});
     exec.fence("test: read results");
     for (int s = 0; s < kRows; ++s) {
-      const auto expected = reference::avg_pool2d(pool.input, pool.size, pool.stride,
-                                                  test::sample_of(inputs, pool.input.units(), s));
+      const auto expected =
+          reference::avg_pool2d(pool.input, {pool.size, pool.stride, pool.padding},
+                                test::sample_of(inputs, pool.input.units(), s));
       EXPECT_THAT(test::sample_of(test::values_of(y), out.units(), s),
                   testing::Pointwise(testing::FloatNear(1e-6f), expected));
-      const auto gradient = reference::avg_pool2d_backward(
-          pool.input, pool.size, pool.stride, test::sample_of(gradients, out.units(), s));
+      const auto gradient =
+          reference::avg_pool2d_backward(pool.input, {pool.size, pool.stride, pool.padding},
+                                         test::sample_of(gradients, out.units(), s));
       EXPECT_THAT(test::sample_of(test::values_of(dx), pool.input.units(), s),
                   testing::Pointwise(testing::FloatNear(1e-6f), gradient));
     }
@@ -52,6 +54,22 @@ TEST(AvgPool2d, DerivativesMatchDifferences) {
     AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
     test::check_layer_gradients(layer);
   }
+}
+
+// Python: torch.nn.AvgPool2d(2, 1, padding=1) of [[1, 2], [3, 4]].
+TEST(AvgPool2d, PaddingCountsAsInPyTorch) {
+  const test::PoolCase pool{{1, 2, 2}, 2, 1, 1};
+  AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+  ASSERT_EQ(layer.output_shape(), (Shape{1, 3, 3}));
+  std::vector<float> inputs(16 * 4, 0.0f);
+  std::copy_n(std::vector<float>{1, 2, 3, 4}.begin(), 4, inputs.begin());
+  const Activation x = test::make_activation(pool.input, Layout::nchw16n, 16, inputs);
+  const Activation y = test::filled_activation(layer.output_shape(), Layout::nchw16n, 16, 777);
+  const ExecSpace exec;
+  layer.forward(exec, {}, {x, y});
+  exec.fence("test: read results");
+  EXPECT_EQ(test::sample_of(test::values_of(y), 9, 0),
+            (std::vector<float>{0.25, 0.75, 0.5, 1, 2.5, 1.5, 0.75, 1.75, 1}));
 }
 
 // The network says so in the words of the recipe before.

@@ -180,6 +180,9 @@ TEST(FusedPool, OnlyWhereThereAreKernels) {
   EXPECT_EQ(takes_over({1, 10, 10}, conv2d(3, 3), two), !runs_device_kernels());
   EXPECT_FALSE(takes_over({1, 12, 12}, conv2d(3, 7), two)) << "large kernel";
   EXPECT_FALSE(takes_over({5, 10, 10}, conv2d(3, 3), two)) << "many channels";
+  LayerSpec without_bias = conv2d(3, 3);
+  without_bias.bias = false;
+  EXPECT_FALSE(takes_over({1, 10, 10}, without_bias, two)) << "no bias";
   EXPECT_FALSE(takes_over({1, 11, 11}, conv2d(3, 3), two)) << "a row that no window covers";
   EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 2, 1)));
   EXPECT_FALSE(takes_over({1, 10, 10}, conv2d(3, 3), pool(LayerType::avg_pool2d, 4)));

@@ -60,6 +60,33 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{3, 2, 12, 12, 9, 7, 1, 3}, 2}, Case{{2, 1, 10, 10, 3, 6, 2, 0}, 2},
                       Case{{33, 2, 4, 4, 2, 2, 2, 0}, 8}, Case{{2, 2, 3, 33, 3, 1, 1, 1}, 2}));
 
+// No bias: a tensor less, and what a bias of zeros gives.
+TEST(Conv2dWithoutBias, HasTheBitsOfABiasOfZeros) {
+  for (const LayerSpec& with : {conv_spec(7, 3, 2, 1), conv_spec(5, 1, 1, 0)}) {
+    const reference::Conv2dShape d{17,          3,           11,          9, with.channels,
+                                   with.kernel, with.stride, with.padding};
+    LayerSpec without = with;
+    without.bias = false;
+    const auto x = random_values(d.x_size(), 1);
+    const auto dy = random_values(d.y_size(), 2);
+    const std::map<std::string, std::vector<float>> parameters{
+        {"conv.weight", random_values(d.weight_size(), 3)},
+        {"conv.bias", std::vector<float>(static_cast<std::size_t>(d.O), 0.0f)}};
+    for (const bool relu : {false, true}) {
+      LayerSetup setup;
+      setup.with_relu = relu;
+      Conv2d zeros(with, Shape{d.C, d.H, d.W});
+      Conv2d none(without, Shape{d.C, d.H, d.W});
+      auto expected = test::run_layer(zeros, d.S, 16, x, dy, parameters, setup);
+      const auto actual = test::run_layer(none, d.S, 16, x, dy, parameters, setup);
+      EXPECT_EQ(actual.y, expected.y);
+      EXPECT_EQ(actual.dx, expected.dx);
+      expected.gradients.erase("conv.bias");
+      EXPECT_EQ(actual.gradients, expected.gradients);
+    }
+  }
+}
+
 // A block's sum must not depend on which other blocks the rank computes with it.
 TEST(Conv2dBlocks, SamplesDoNotDependOnTheirNeighbours) {
   const reference::Conv2dShape d{8, 3, 9, 9, 7, 3, 1, 1};
@@ -96,6 +123,10 @@ TEST(Conv2dGradients, AgreeWithCentralDifferences) {
   test::check_layer_gradients(plain);
   Conv2d strided(conv_spec(2, 2, 2, 1), Shape{2, 5, 4});
   test::check_layer_gradients(strided);
+  LayerSpec spec = conv_spec(3, 3, 2, 1);
+  spec.bias = false;
+  Conv2d without_bias(spec, Shape{2, 5, 6});
+  test::check_layer_gradients(without_bias);
 }
 
 }  // namespace

@@ -72,17 +72,19 @@ TEST_P(DeviceConv2d, ForwardHasTheHostsBits) {
       "quern::test::packed", static_cast<std::size_t>(device::conv2d_kernels().forward_floats(s)));
   host::conv2d_kernels().pack_forward(exec, s, weight.data(), host_packed.data());
   device::conv2d_kernels().pack_forward(exec, s, weight.data(), device_packed.data());
-  for (const bool relu : {false, true}) {
-    EXPECT_EQ(written(size,
-                      [&](float* y) {
-                        host::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
-                                                       host_packed.data(), bias.data(), relu, y);
-                      }),
-              written(size, [&](float* y) {
-                device::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
-                                                 device_packed.data(), bias.data(), relu, y);
-              }));
-  }
+  for (const float* b :
+       {static_cast<const float*>(nullptr), static_cast<const float*>(bias.data())})
+    for (const bool relu : {false, true}) {
+      EXPECT_EQ(written(size,
+                        [&](float* y) {
+                          host::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
+                                                         host_packed.data(), b, relu, y);
+                        }),
+                written(size, [&](float* y) {
+                  device::conv2d_kernels().forward(exec, s, batch_rows, x.data(),
+                                                   device_packed.data(), b, relu, y);
+                }));
+    }
 }
 
 TEST_P(DeviceConv2d, InputGradientHasTheHostsBits) {

@@ -75,6 +75,21 @@ TEST(Initialize, NormalHasTheStandardDeviationAndZeroBiases) {
   EXPECT_EQ(moments(tensor(table, block, 1)).largest, 0);
 }
 
+// torch.nn.init.kaiming_normal_(mode="fan_out", nonlinearity="relu") of [20, 7, 3, 3]: fan_out 180.
+TEST(Initialize, KaimingIsForConvolutionsAndTheRestIsThePyTorchDefault) {
+  const ParameterTable table = make_table();
+  const std::vector<float> block = initialize(table, {InitType::kaiming}, 1);
+  const std::vector<float> by_default = initialize(table, {}, 1);
+  EXPECT_EQ(tensor(table, block, 0), tensor(table, by_default, 0));
+  EXPECT_EQ(tensor(table, block, 1), tensor(table, by_default, 1));
+  const Moments m = moments(tensor(table, block, 2));
+  const auto count = static_cast<double>(table.entries()[2].count);
+  const double deviation = std::sqrt(2.0 / 180);
+  EXPECT_NEAR(m.mean, 0, 5 * deviation / std::sqrt(count));
+  EXPECT_NEAR(std::sqrt(m.variance), deviation, 5 * deviation / std::sqrt(2 * count));
+  EXPECT_GT(m.largest, 2.5 * deviation) << "normal, not uniform";
+}
+
 TEST(Initialize, GapsAreZero) {
   const ParameterTable table = make_table();
   const std::vector<float> block = initialize(table, {}, 1);
@@ -88,7 +103,8 @@ TEST(Initialize, ScalesAreOneAndShiftsZero) {
   ParameterTable table;
   table.add("norm.weight", {21}, 1, ParameterKind::scale);
   table.add("norm.bias", {21}, 1, ParameterKind::shift);
-  for (const InitSpec& init : {InitSpec{}, InitSpec{InitType::normal, 0.01}}) {
+  for (const InitSpec& init :
+       {InitSpec{}, InitSpec{InitType::normal, 0.01}, InitSpec{InitType::kaiming}}) {
     const std::vector<float> block = initialize(table, init, 1);
     EXPECT_EQ(tensor(table, block, 0), std::vector<float>(21, 1.0f));
     EXPECT_EQ(tensor(table, block, 1), std::vector<float>(21, 0.0f));

@@ -56,10 +56,10 @@ TEST(MaxPool2d, MatchesTheReferenceTiesIncluded) {
     for (int s = 0; s < kRows; ++s) {
       const std::vector<float> x = test::sample_of(inputs, units, s);
       EXPECT_EQ(test::sample_of(result.y, out_units, s),
-                reference::max_pool2d(pool.input, pool.size, pool.stride, x));
+                reference::max_pool2d(pool.input, {pool.size, pool.stride, pool.padding}, x));
       EXPECT_EQ(test::sample_of(result.dx, units, s),
-                reference::max_pool2d_backward(pool.input, pool.size, pool.stride, x,
-                                               test::sample_of(gradients, out_units, s)));
+                reference::max_pool2d_backward(pool.input, {pool.size, pool.stride, pool.padding},
+                                               x, test::sample_of(gradients, out_units, s)));
     }
   }
 }
@@ -69,6 +69,17 @@ TEST(MaxPool2d, DerivativesMatchDifferences) {
     MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
     test::check_layer_gradients(layer);
   }
+}
+
+// Python: torch.nn.MaxPool2d(3, 2, padding=1) of [[-4, -3], [-2, -1]], backward of the sum.
+TEST(MaxPool2d, PaddingIsNeverTheMaximum) {
+  const test::PoolCase pool{{1, 2, 2}, 3, 2, 1};
+  MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+  std::vector<float> inputs(16 * 4, 0.0f);
+  std::copy_n(std::vector<float>{-4, -3, -2, -1}.begin(), 4, inputs.begin());
+  const Result result = run(layer, 16, inputs, std::vector<float>(16, 1.0f));
+  EXPECT_EQ(result.y[0], -1);
+  EXPECT_EQ(test::sample_of(result.dx, 4, 0), (std::vector<float>{0, 0, 0, 1}));
 }
 
 // Python: the same inputs through torch.nn.MaxPool2d(2), backward of the sum.

@@ -216,6 +216,20 @@ TEST(Network, EveryLayerTypeInOneNetwork) {
                   dropout(0.5), relu, linear(5), gelu}));
 }
 
+TEST(Network, PaddedPoolsAndTheMeanOfChannels) {
+  LayerSpec maximum = pool(LayerType::max_pool2d, 3, 2);
+  LayerSpec mean = pool(LayerType::avg_pool2d, 2, 2);
+  maximum.padding = mean.padding = 1;
+  LayerSpec without_bias = conv2d(3, 3);
+  without_bias.bias = false;
+  const LayerSpec channels = simple(LayerType::global_avg_pool);
+  expect_same_as_layers(network_of(
+      {2, 11, 12}, {conv2d(4, 3, 2, 1), relu, maximum, without_bias, relu, channels, linear(3)}));
+  expect_same_as_layers(
+      network_of({1, 9, 8}, {without_bias, relu, mean, conv2d(2, 2), maximum, channels, relu}));
+  expect_same_as_layers(network_of({2, 3, 3}, {channels, linear(4)}));
+}
+
 TEST(Network, ChainsOfLayersThatMayWorkInPlace) {
   // A layer whose backward reads its output must not be overwritten by the next one.
   for (const LayerSpec& first : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {

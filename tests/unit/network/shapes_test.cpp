@@ -42,6 +42,17 @@ TEST(NetworkShapes, PoolWindowLargerThanTheImage) {
   }
 }
 
+TEST(NetworkShapes, PaddingOfMoreThanHalfAWindow) {
+  for (const LayerType type : {LayerType::max_pool2d, LayerType::avg_pool2d}) {
+    LayerSpec window = pool(type, 3, 2);
+    window.padding = 2;
+    expect_refused(network_of({2, 8, 8}, {conv2d(2, 2), window}),
+                   {to_string(type), "recipe line 2", "padding of 2", "at most 1", "window of 3"});
+    window.size = 20;
+    expect_refused(network_of({2, 8, 8}, {conv2d(2, 2), window}), {"20 x 20", "with its padding"});
+  }
+}
+
 TEST(NetworkShapes, FlatInputHasNoRoomForAWindow) {
   expect_refused(network_of({10, 1, 1}, {conv2d(2, 2)}), {"'conv2d1'", "[10]", "2 x 2"});
 }
