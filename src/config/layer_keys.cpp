@@ -2,11 +2,9 @@
 #include "config/layer_keys.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "config/document.hpp"
 #include "config/table_keys.hpp"
-#include "config/table_reader.hpp"
 
 namespace quern {
 
@@ -14,33 +12,40 @@ namespace {
 
 constexpr int kMaxFeatures = 1 << 24;
 constexpr int kMaxWindow = 4096;
-constexpr std::size_t kMaxNameLength = 64;
+
+}  // namespace
 
 std::vector<std::pair<std::string, LayerType>> layer_types() {
   std::vector<std::pair<std::string, LayerType>> types;
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
-        LayerType::relu, LayerType::tanh, LayerType::sigmoid, LayerType::gelu, LayerType::dropout,
-        LayerType::flatten, LayerType::add, LayerType::custom}) {
+        LayerType::global_avg_pool, LayerType::relu, LayerType::tanh, LayerType::sigmoid,
+        LayerType::gelu, LayerType::dropout, LayerType::flatten, LayerType::add,
+        LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
 }
 
+namespace {
+
 /// Names become groups in checkpoints and parts of --set paths.
 bool is_layer_name(const std::string& name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !name.empty() && name.size() <= kMaxNameLength && (is_letter(name[0]) || name[0] == '_') &&
+  return !name.empty() && name.size() <= kMaxLayerName && (is_letter(name[0]) || name[0] == '_') &&
+         name.back() != '.' && name.find("..") == std::string::npos &&
          std::all_of(name.begin(), name.end(), [&](char c) {
-           return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
          });
 }
 
 void read_name(const toml::node& node, const ValueContext& context, LayerSpec& layer) {
-  if (!read_string(node, context, layer.name) || is_layer_name(layer.name)) return;
-  context.fail("\"" + printable(layer.name) + "\" is no layer name, expected a letter, then " +
-               "letters, digits, '_' or '-', at most " + std::to_string(kMaxNameLength) +
-               " in all");
+  read_layer_name(node, context, layer.name);
+}
+
+void read_input(const toml::node& node, const ValueContext& context, LayerSpec& layer) {
+  std::string name;
+  if (read_layer_name(node, context, name)) layer.inputs = {name};
 }
 
 void read_names(const toml::node& node, const ValueContext& context, LayerSpec& layer) {
@@ -50,7 +55,7 @@ void read_names(const toml::node& node, const ValueContext& context, LayerSpec& 
     const toml::node& entry = (*array)[i];
     const std::string key = context.key + "[" + std::to_string(i) + "]";
     std::string name;
-    if (!read_string(entry, {key, place_of(entry), context.problems}, name)) return;
+    if (!read_layer_name(entry, {key, place_of(entry), context.problems}, name)) continue;
     layer.inputs.push_back(name);
   }
 }
@@ -66,7 +71,8 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
       list, "", [](auto& layer) -> auto& { return layer; });
   keys.choice("type", &L::type, layer_types(), "What the layer computes").required();
   keys.string("name", &L::name,
-              "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`")
+              "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`, "
+              "in parts between dots")
       .defaults_to("`fc1`, `conv1`, `relu1`, ... counted per type")
       .read = read_name;
   std::vector<std::string> with_one_input;
@@ -74,10 +80,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
     if (type != LayerType::add) with_one_input.push_back(name);
   Key<L>& input = keys.add("input", "string", "Name of the layer whose output it reads");
   input.only_with("type", with_one_input).defaults_to("the layer before");
-  input.read = [](const toml::node& node, const ValueContext& context, L& layer) {
-    std::string name;
-    if (read_string(node, context, name)) layer.inputs = {name};
-  };
+  input.read = read_input;
   input.write = [](const L& layer) {
     return layer.inputs.empty() ? std::string() : quoted(layer.inputs[0]);
   };
@@ -107,7 +110,11 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.integer("stride", &L::stride, from_to(1, kMaxWindow), "Pixels from one window to the next")
       .only_with("type", {"conv2d", "max_pool2d", "avg_pool2d"})
       .defaults_to("`1`; pools: `size`");
-  keys.integer("padding", &L::padding, from_to(0, kMaxWindow), "Zeros added on every side")
+  keys.integer("padding", &L::padding, from_to(0, kMaxWindow),
+               "Zeros added on every side; pools: at most half of `size`, and never a maximum")
+      .only_with("type", {"conv2d", "max_pool2d", "avg_pool2d"});
+  keys.boolean("bias", &L::bias,
+               "Adds a bias to each output channel; batch normalisation behind it has its own")
       .only_with("type", {"conv2d"});
   keys.number("p", &L::probability, from_zero_below_one(),
               "Probability that a unit is set to zero while training")
@@ -119,18 +126,20 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   return list;
 }
 
-/// Reads one layer; its name stays empty when the recipe gives none.
-LayerSpec read_layer(const toml::table& table, const ValueContext& context) {
-  LayerSpec layer;
-  TableReader<LayerSpec> reader(layer_keys(), layer, context.problems, context.key);
-  reader.read(table);
-  const bool is_pool = layer.type == LayerType::max_pool2d || layer.type == LayerType::avg_pool2d;
-  if (is_pool && !reader.place_of_key("stride")) layer.stride = layer.size;
-  layer.recipe_line = context.place.line;
-  return layer;
-}
-
 }  // namespace
+
+bool read_layer_name(const toml::node& node, const ValueContext& context, std::string& name) {
+  std::string text;
+  if (!read_string(node, context, text)) return false;
+  if (is_layer_name(text)) {
+    name = text;
+    return true;
+  }
+  context.fail("\"" + printable(text) + "\" is no layer name, expected a letter, then letters, " +
+               "digits, '_' or '-', in parts between dots, at most " +
+               std::to_string(kMaxLayerName) + " in all");
+  return false;
+}
 
 const std::vector<Key<LayerSpec>>& layer_keys() {
   static const std::vector<Key<LayerSpec>> keys = make_layer_keys();
@@ -142,63 +151,6 @@ std::string default_layer_name(LayerType type, int number) {
   if (type == LayerType::linear) stem = "fc";
   if (type == LayerType::conv2d) stem = "conv";
   return stem + std::to_string(number);
-}
-
-std::vector<std::string> layer_names(const toml::array& layers) {
-  const auto types = layer_types();
-  std::map<std::string, int> count;
-  std::vector<std::string> names;
-  for (const toml::node& node : layers) {
-    std::string& name = names.emplace_back();
-    if (!node.is_table()) continue;
-    const auto& table = *node.as_table();
-    const std::string type = table["type"].value_or(std::string());
-    const int number = ++count[type];
-    for (const auto& [type_name, value] : types) {
-      if (type_name == type) name = default_layer_name(value, number);
-    }
-    name = table["name"].value_or(name);
-  }
-  return names;
-}
-
-void read_layers(const toml::node& node, const ValueContext& context,
-                 std::vector<LayerSpec>& layers) {
-  if (!node.is_array()) return report_type(node, context, "an array of tables, one per layer");
-  const toml::array& array = *node.as_array();
-  if (array.empty()) return context.fail("is empty, expected at least one layer");
-  const std::vector<std::string> names = layer_names(array);
-  std::map<std::string, std::size_t> first_use;
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    const toml::node& entry = array[i];
-    const std::string key = context.key + "[" + std::to_string(i) + "]";
-    const ValueContext entry_context{key, place_of(entry), context.problems};
-    if (!entry.is_table()) {
-      report_type(entry, entry_context, "a table such as {type = \"relu\"}");
-      continue;
-    }
-    layers.push_back(read_layer(*entry.as_table(), entry_context));
-    if (layers.back().name.empty()) layers.back().name = names[i];
-    if (names[i].empty()) continue;
-    const auto [use, is_new] = first_use.emplace(names[i], i);
-    if (is_new) continue;
-    context.problems.add(entry_context.place, key + ".name",
-                         "\"" + printable(names[i]) + "\" is already the name of " + context.key +
-                             "[" + std::to_string(use->second) + "], expected a new name");
-  }
-}
-
-std::string write_layers(const std::vector<LayerSpec>& layers) {
-  std::string text = "[\n";
-  for (const LayerSpec& layer : layers) {
-    std::vector<std::string> pairs;
-    for (const Key<LayerSpec>& key : layer_keys()) {
-      const std::string value = applies(key, layer_keys(), layer) ? key.write(layer) : "";
-      if (!value.empty()) pairs.push_back(key.path + " = " + value);
-    }
-    text += "  {" + join(pairs, ", ") + "},\n";
-  }
-  return text + "]";
 }
 
 }  // namespace quern

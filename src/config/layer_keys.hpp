@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of an entry of network.layers, and that list as a whole.
+// The keys of an entry of network.layers that is one layer.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/key.hpp"
@@ -10,20 +11,18 @@
 
 namespace quern {
 
+inline constexpr std::size_t kMaxLayerName = 64;
+
 /// All keys of a layer, in the order in which it is written.
 const std::vector<Key<LayerSpec>>& layer_keys();
+
+/// Every type with its word in recipes.
+std::vector<std::pair<std::string, LayerType>> layer_types();
 
 /// Name of the `number`-th layer (from 1) of a type whose recipe gives none: "conv1", "relu2".
 std::string default_layer_name(LayerType type, int number);
 
-/// The layer's name in the recipe, or the default that it will get; "" where neither is possible.
-std::vector<std::string> layer_names(const toml::array& layers);
-
-/// Reads an array of tables into `layers`, defaults filled in.
-void read_layers(const toml::node& node, const ValueContext& context,
-                 std::vector<LayerSpec>& layers);
-
-/// An array of inline tables, one layer a line.
-std::string write_layers(const std::vector<LayerSpec>& layers);
+/// Stores a string that could be the name of a layer.
+bool read_layer_name(const toml::node& node, const ValueContext& context, std::string& name);
 
 }  // namespace quern

@@ -12,6 +12,8 @@ namespace {
 
 /// Names longer than this are not misspelt, they are something else.
 constexpr std::size_t kMaxLength = 64;
+/// More names than a reader looks through.
+constexpr std::size_t kMaxListed = 24;
 
 char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -56,7 +58,10 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 std::string suggest_name(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(name, known);
   if (!nearest.empty()) return "(did you mean '" + nearest + "'?)";
-  return "(known: " + join(known, ", ") + ")";
+  if (known.size() <= kMaxListed) return "(known: " + join(known, ", ") + ")";
+  const std::vector<std::string> first(known.begin(), known.begin() + kMaxListed);
+  return "(known: " + join(first, ", ") + " and " + std::to_string(known.size() - kMaxListed) +
+         " more)";
 }
 
 }  // namespace quern

@@ -15,7 +15,8 @@ int edit_distance(std::string_view a, std::string_view b);
 /// The name nearest to `name`, or "" when none differs in at most a third of its letters.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
-/// "(did you mean 'channels'?)", or "(known: a, b, c)" when nothing is near.
+/// "(did you mean 'channels'?)", or "(known: a, b, c)" when nothing is near; of many names the
+/// first.
 std::string suggest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace quern

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "config/document.hpp"
-#include "config/layer_keys.hpp"
+#include "config/layer_list.hpp"
 #include "config/nearest_name.hpp"
 #include "config/toml_text.hpp"
 

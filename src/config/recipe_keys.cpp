@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/layer_keys.hpp"
+#include "config/layer_list.hpp"
 #include "config/table_keys.hpp"
 
 namespace quern {
@@ -77,10 +77,15 @@ void add_network(Keys& list) {
 
   TableKeys init(
       list, "network.init", [](auto& recipe) -> auto& { return recipe.network.init; });
-  init.choice<InitType>("type", &InitSpec::type,
-                        {{"default", InitType::pytorch}, {"normal", InitType::normal}},
-                        "Initial weights: PyTorch's default of each layer, uniform in "
-                        "+-1/sqrt(fan_in), or normal with biases 0");
+  init.choice<InitType>(
+      "type", &InitSpec::type,
+      {{"default", InitType::pytorch},
+       {"normal", InitType::normal},
+       {"kaiming", InitType::kaiming}},
+      "Initial weights: PyTorch's default of each layer, uniform in "
+      "+-1/sqrt(fan_in); normal with biases 0; or the default but for the weights "
+      "of convolutions, which are normal with deviation sqrt(2/fan_out) "
+      "(He, for residual networks)");
   init.number("std", &InitSpec::std, above_zero(), "Standard deviation of the weights")
       .only_with("network.init.type", {"normal"});
 }

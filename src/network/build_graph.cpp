@@ -80,18 +80,12 @@ class Layers {
     if (found == number_.end()) {
       if (name == "input") return kBatch;
       refuse(at(reader),
-             "reads '" + name + "', which is no layer (expected " + known(reader) + ")");
+             "reads '" + name + "', which is no layer (expected 'input' or a layer before it)");
     }
     if (found->second < reader) return found->second;
+    if (found->second == reader) refuse(at(reader), "reads itself (expected a layer before it)");
     refuse(at(reader), "reads " + describe(at(found->second)) +
-                           ", which does not stand before it: that would be a cycle (expected " +
-                           known(reader) + ")");
-  }
-
-  std::string known(int reader) const {
-    std::string text = "one of 'input'";
-    for (int i = 0; i < reader; ++i) text += ", '" + at(i).name + "'";
-    return text;
+                           ", which stands later (expected a layer before it)");
   }
 
   void check_readers() const {

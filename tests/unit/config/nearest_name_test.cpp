@@ -44,5 +44,13 @@ TEST(SuggestName, ListsWhatIsKnownWhenNothingIsNear) {
   EXPECT_EQ(suggest_name("tset", {"train", "test"}), "(did you mean 'test'?)");
 }
 
+TEST(SuggestName, CutsALongList) {
+  std::vector<std::string> known;
+  for (int i = 100; i < 200; ++i) known.push_back("layer" + std::to_string(i));
+  const std::string text = suggest_name("stem", known);
+  EXPECT_EQ(text.substr(0, 26), "(known: layer100, layer101");
+  EXPECT_EQ(text.substr(text.size() - 23), ", layer123 and 76 more)") << text;
+}
+
 }  // namespace
 }  // namespace quern

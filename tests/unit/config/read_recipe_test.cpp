@@ -55,6 +55,7 @@ channels = 2
 kernel = 5
 stride = 3
 padding = 4
+bias = false
 [[network.layers]]
 type = "dropout"
 p = 0.25
@@ -104,7 +105,8 @@ keep = 1
        .channels = 2,
        .kernel = 5,
        .stride = 3,
-       .padding = 4},
+       .padding = 4,
+       .bias = false},
       {.type = LayerType::dropout, .name = "dropout1", .probability = 0.25},
       {.type = LayerType::avg_pool2d, .name = "avg_pool2d1", .stride = 1, .size = 3}};
   expected.loss.type = LossType::mse;

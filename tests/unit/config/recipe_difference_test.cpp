@@ -30,6 +30,7 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"data.target=input", "loss.type=mse"}), "data.target");
   EXPECT_EQ(difference_of({"network.input=[2, 28, 28]"}), "network.input");
   EXPECT_EQ(difference_of({"network.init=normal"}), "network.init.type");
+  EXPECT_EQ(difference_of({"network.layers.conv1.bias=false"}), "network.layers[0].bias");
   EXPECT_EQ(difference_of({"optimizer.lr=0.2"}), "optimizer.lr");
   EXPECT_EQ(difference_of({"optimizer.momentum=0.5"}), "optimizer.momentum");
   EXPECT_EQ(difference_of({"optimizer.type=adam"}), "optimizer.type");

@@ -62,8 +62,8 @@ TEST(MissingKeys, PointToTheirTable) {
             "r.toml:10: network.layers[0].kernel: missing, expected integer from 1 to 4096");
   EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
             "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
-            "\"max_pool2d\", \"avg_pool2d\", \"relu\", \"tanh\", \"sigmoid\", \"gelu\", "
-            "\"dropout\", \"flatten\", \"add\" or \"custom\"");
+            "\"max_pool2d\", \"avg_pool2d\", \"global_avg_pool\", \"relu\", \"tanh\", \"sigmoid\", "
+            "\"gelu\", \"dropout\", \"flatten\", \"add\" or \"custom\"");
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"add\"")),
             "r.toml:11: network.layers[1].inputs: missing, expected array of strings");
 }
@@ -228,7 +228,33 @@ INSTANTIATE_TEST_SUITE_P(
                  "network.layers[0], expected a new name"},
         BadValue{"size = 2", "size = 2, name = \"a/b\"",
                  "r.toml:12: network.layers[2].name: \"a/b\" is no layer name, expected a letter, "
-                 "then letters, digits, '_' or '-', at most 64 in all"}));
+                 "then letters, digits, '_' or '-', in parts between dots, at most 64 in all"},
+        BadValue{"size = 2", "size = 2, name = \"a..b\"",
+                 "r.toml:12: network.layers[2].name: \"a..b\" is no layer name, expected a letter, "
+                 "then letters, digits, '_' or '-', in parts between dots, at most 64 in all"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Inputs, BadValues,
+    testing::Values(
+        BadValue{"\"relu\"", "\"relu\", input = \"a b\\u0007\"",
+                 "r.toml:11: network.layers[1].input: \"a b\\u0007\" holds a control character, "
+                 "expected plain text"},
+        BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", \"a/b\"]",
+                 "r.toml:11: network.layers[1].inputs[1]: \"a/b\" is no layer name, expected a "
+                 "letter, then letters, digits, '_' or '-', in parts between dots, at most 64 in "
+                 "all"},
+        BadValue{"\"relu\"", "\"relu\", input = \"cnov1\"",
+                 "r.toml:11: network.layers[1].input: \"cnov1\" is no layer (did you mean "
+                 "'conv1'?)"},
+        BadValue{"\"relu\"", "\"add\", inputs = [\"input\", \"stem\"]",
+                 "r.toml:11: network.layers[1].inputs[1]: \"stem\" is no layer (known: input, "
+                 "conv1)"},
+        BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", \"flatten1\"]",
+                 "r.toml:11: network.layers[1].inputs[1]: \"flatten1\" stands later, as "
+                 "network.layers[3] in line 13, expected a layer that stands before its reader"},
+        BadValue{"\"relu\"", "\"relu\", input = \"relu1\"",
+                 "r.toml:11: network.layers[1].input: \"relu1\" is this layer itself, expected one "
+                 "that stands before it"}));
 
 TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
   const std::string mse = small_recipe("\"cross_entropy\"", "\"mse\"");

@@ -31,9 +31,9 @@ target = "label"
 [network]
 input = [1, 28, 28]
 layers = [
-  {type = "conv2d", name = "conv1", channels = 4, kernel = 3, stride = 1, padding = 0},
+  {type = "conv2d", name = "conv1", channels = 4, kernel = 3, stride = 1, padding = 0, bias = true},
   {type = "relu", name = "relu1"},
-  {type = "max_pool2d", name = "max_pool2d1", size = 2, stride = 2},
+  {type = "max_pool2d", name = "max_pool2d1", size = 2, stride = 2, padding = 0},
   {type = "flatten", name = "flatten1"},
   {type = "linear", name = "fc1", features = 10},
 ]
@@ -90,6 +90,7 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
       {"data={source=\"random\", samples=9007199254740993, global_batch=3, target=\"values\"}",
        "loss.type=mse", "network.init={type=\"normal\", std=0.1}"},
       {"name='quotes \" and \\ back'", "data.train=ünï/ко́д", "network.input=[5]"},
+      {"network.layers.conv1.bias=false", "network.init=kaiming"},
       {"network.layers.fc1={type=\"dropout\", p=0.3}", "seed=9223372036854775807"},
   };
   for (const auto& variant : variants) {
