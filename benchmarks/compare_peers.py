@@ -16,19 +16,20 @@ from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import QuernStep, pin
 from peers import PEERS, start_step, try_variants, variants_of
 from words import positive
-from workloads import RECIPES, TRAIN_SAMPLES, batch_size, read_recipe, step_gemms
+from workloads import (RECIPES, RESIDUAL, SETTINGS, TRAIN_SAMPLES, batch_size, read_recipe,
+                       step_gemms)
 
-STEPS = {"W1": 468, "W2": 20, "W7": 468}
-TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117}
+STEPS = {"W1": 468, "W2": 20, "W7": 468, "resnet20": 20, "resnet50": 3}
+TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117, "resnet20": 3, "resnet50": 1}
 
 
-def choose_variant(peer, arguments, path, recipe, workload):
+def choose_variant(peer, arguments, workload, recipe):
     """(variant, trial speeds): the one that was asked for, else the quickest of a short trial."""
     asked = dict(arguments.variant).get(peer)
     variants = variants_of(peer, recipe)
     if asked or len(variants) == 1:
         return asked or variants[0], {}
-    speeds = try_variants(peer, arguments, path, variants, TRIAL_STEPS[workload])
+    speeds = try_variants(peer, arguments, workload, variants, TRIAL_STEPS[workload])
     return max(speeds, key=speeds.get), speeds
 
 
@@ -36,11 +37,12 @@ def start_contenders(contenders, workload, arguments):
     """Adds {name: process}, Quern first; returns {name: facts}."""
     path, recipe = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    contenders["quern"] = QuernStep(arguments.quern, path, steps, arguments.set)
-    facts = {"quern": {"title": "Quern", "variant": " ".join(arguments.set)}}
+    settings = [*SETTINGS.get(workload, ()), *arguments.set]
+    contenders["quern"] = QuernStep(arguments.quern, path, steps, settings)
+    facts = {"quern": {"title": "Quern", "variant": " ".join(settings)}}
     for peer in arguments.peers:
-        variant, trial = choose_variant(peer, arguments, path, recipe, workload)
-        contenders[peer] = start_step(peer, arguments, path, variant, steps)
+        variant, trial = choose_variant(peer, arguments, workload, recipe)
+        contenders[peer] = start_step(peer, arguments, workload, variant, steps)
         facts[peer] = {"title": PEERS[peer].title, "variant": variant, "trial_samples_per_s": trial,
                        **contenders[peer].facts}
     return facts
@@ -50,7 +52,7 @@ def summarise(workload, recipe, rounds, facts):
     """`rounds`: {contender: answers}."""
     flop = sum(gemm.flop for gemm in step_gemms(recipe)) / batch_size(recipe)
     peak = statistics.median(answer["peak_gflops"] for answer in rounds["quern"])
-    result = {"workload": workload, "recipe": RECIPES[workload], "peak_gflops": peak,
+    result = {"workload": workload, "recipe": recipe["name"], "peak_gflops": peak,
               "flop_per_sample": flop, "contenders": {}}
     speeds = {name: [answer["samples"] / answer["seconds"] for answer in answers]
               for name, answers in rounds.items()}
@@ -100,8 +102,9 @@ def named_variant(text):
 
 
 def parse_arguments(words):
-    parser = make_parser(__doc__, workloads=[*RECIPES, "gemm"], peers=PEERS,
-                         program="build/release/bin/quern", default_steps="468; W2: 20")
+    parser = make_parser(__doc__, workloads=[*RECIPES, "gemm", *RESIDUAL], peers=PEERS,
+                         default_workloads=[*RECIPES, "gemm"], program="build/release/bin/quern",
+                         default_steps="468; W2, resnet20: 20; resnet50: 3")
     parser.add_argument("--threads", type=positive, default=1, help="of each (default: 1)")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")],
                         metavar="N,...", help="one per thread (default: the last ones)")

@@ -13,11 +13,13 @@ from workloads import ProblemError
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def make_parser(doc, *, workloads, peers, program, default_steps):
-    """`doc`: of the script; `program`: the Quern it takes by default, below the root."""
+def make_parser(doc, *, workloads, peers, program, default_steps, default_workloads=()):
+    """`doc`: of the script; `program`: the Quern it takes by default, below the root;
+    `default_workloads`: all if empty."""
+    chosen = list(default_workloads or workloads)
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--workloads", type=name_list(workloads), default=list(workloads),
-                        metavar="W,...", help=f"of {','.join(workloads)} (default: all)")
+    parser.add_argument("--workloads", type=name_list(workloads), default=chosen, metavar="W,...",
+                        help=f"of {','.join(workloads)} (default: {','.join(chosen)})")
     parser.add_argument("--peers", type=name_list(peers), default=list(peers), metavar="P,...",
                         help=f"of {','.join(peers)}; none: Quern alone (default: all)")
     parser.add_argument("--rounds", type=positive, default=7, help="of all (default: 7)")

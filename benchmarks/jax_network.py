@@ -1,79 +1,132 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recipe's network, loss and optimizer in JAX: what the benchmarks' workloads use, no more."""
 
+import functools
 import math
 
 import jax
 import jax.numpy as jnp
 
+from recipe_graph import has_parameters, layers_of
+
 
 class Network:
-    """Weights are a list of (weight, bias) of the layers that have some, in order."""
+    """Weights and running statistics are kept by layer: {name: (weight, bias or None)} and
+    {name: (mean, variance)}."""
 
     def __init__(self, recipe, channels_last):
-        self.layers = recipe["network"]["layers"]
+        self.layers = layers_of(recipe)
         self.loss_type = recipe["loss"]["type"]
         self.to_input = recipe["data"].get("target") == "input"
         channels, height, width = recipe["network"]["input"]
         self.formats = ("NHWC", "HWIO", "NHWC") if channels_last else ("NCHW", "OIHW", "NCHW")
         self.input = (height, width, channels) if channels_last else (channels, height, width)
+        self.image_axes = (1, 2) if channels_last else (2, 3)
+
+    def weight_shape(self, layer):
+        """(shape, inputs of one output)"""
+        if layer.kind == "linear":
+            inputs = math.prod(layer.input_shape)
+            return (inputs, layer.shape[0]), inputs
+        size = layer.spec["kernel"]
+        of = dict(O=layer.shape[0], I=layer.input_shape[0], H=size, W=size)
+        return tuple(of[axis] for axis in self.formats[1]), of["I"] * size * size
 
     def initial(self, key):
-        """Scaled as PyTorch does by default; the speed does not depend on it."""
-        x, weights = jax.ShapeDtypeStruct((1, *self.input), jnp.float32), []
-        for layer in self.layers:
-            if layer["type"] == "linear":
-                fan_in = math.prod(x.shape[1:])
-                shape, outputs = (fan_in, layer["features"]), layer["features"]
-            elif layer["type"] == "conv2d":
-                of = dict(O=layer["channels"], I=x.shape[self.formats[0].index("C")],
-                          H=layer["kernel"], W=layer["kernel"])
-                shape, outputs = tuple(of[axis] for axis in self.formats[1]), of["O"]
-                fan_in = of["I"] * of["H"] * of["W"]
-            if layer["type"] in ("linear", "conv2d"):
-                key, key_w, key_b = jax.random.split(key, 3)
-                bound = fan_in ** -0.5
-                weights.append((jax.random.uniform(key_w, shape, minval=-bound, maxval=bound),
-                                jax.random.uniform(key_b, (outputs,), minval=-bound, maxval=bound)))
-                x = jax.eval_shape(lambda x, w: self.apply_layer(layer, x, w), x, weights[-1])
-            else:
-                x = jax.eval_shape(lambda x: self.apply_layer(layer, x, None), x)
+        """Weights, scaled as PyTorch does by default; the speed does not depend on it."""
+        weights = {}
+        for layer in filter(has_parameters, self.layers):
+            if layer.kind == "batch_norm":
+                channels = layer.shape[0]
+                weights[layer.name] = (jnp.ones(channels), jnp.zeros(channels))
+                continue
+            key, key_w, key_b = jax.random.split(key, 3)
+            shape, fan_in = self.weight_shape(layer)
+            draw = functools.partial(jax.random.uniform, minval=-fan_in ** -0.5,
+                                     maxval=fan_in ** -0.5)
+            has_bias = layer.spec.get("bias", True)
+            weights[layer.name] = (draw(key_w, shape),
+                                   draw(key_b, layer.shape[:1]) if has_bias else None)
         return weights
 
+    def initial_statistics(self):
+        return {layer.name: (jnp.zeros(layer.shape[0]), jnp.ones(layer.shape[0]))
+                for layer in self.layers if layer.kind == "batch_norm"}
+
+    def per_channel(self, values, x):
+        return values[:, None, None] if x.ndim == 4 and self.formats[0] == "NCHW" else values
+
+    def pool(self, layer, x):
+        size, stride, edge = layer.window
+
+        def image(value):
+            return (1, value, value, 1) if self.formats[0] == "NHWC" else (1, 1, value, value)
+
+        padding = [(edge if value == size else 0,) * 2 for value in image(size)] if size > 1 else "VALID"
+        if layer.kind == "max_pool2d":
+            return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, image(size), image(stride), padding)
+        sums = jax.lax.reduce_window(x, 0.0, jax.lax.add, image(size), image(stride), padding)
+        return sums / size**2
+
+    def batch_norm(self, layer, x, scale_shift):
+        """(y, mean, unbiased variance)"""
+        axes = (0, *self.image_axes) if x.ndim == 4 else (0,)
+        mean, variance = jnp.mean(x, axes), jnp.var(x, axes)
+        factor = scale_shift[0] * jax.lax.rsqrt(variance + layer.spec.get("eps", 1e-5))
+        y = (x - self.per_channel(mean, x)) * self.per_channel(factor, x)
+        count = x.size // x.shape[1 if self.formats[0] == "NCHW" else -1]
+        return y + self.per_channel(scale_shift[1], x), mean, variance * count / (count - 1)
+
     def apply_layer(self, layer, x, weight_bias):
-        kind = layer["type"]
+        kind = layer.kind
         if kind == "linear":
             return x.reshape(len(x), -1) @ weight_bias[0] + weight_bias[1]
         if kind == "conv2d":
             weight, bias = weight_bias
-            edge = layer.get("padding", 0)
-            y = jax.lax.conv_general_dilated(x, weight, (layer.get("stride", 1),) * 2,
-                                             ((edge, edge),) * 2, dimension_numbers=self.formats)
-            return y + (bias if self.formats[0] == "NHWC" else bias[:, None, None])
-        if kind == "avg_pool2d":
-            size = layer["size"]
-            stride = layer.get("stride", size)
-            window, strides = ((1, size, size, 1), (1, stride, stride, 1)) \
-                if self.formats[0] == "NHWC" else ((1, 1, size, size), (1, 1, stride, stride))
-            return jax.lax.reduce_window(x, 0.0, jax.lax.add, window, strides, "VALID") / size**2
-        return {"relu": jax.nn.relu, "flatten": lambda x: x.reshape(len(x), -1)}[kind](x)
+            _, stride, edge = layer.window
+            y = jax.lax.conv_general_dilated(x, weight, (stride,) * 2, ((edge, edge),) * 2,
+                                             dimension_numbers=self.formats)
+            return y if bias is None else y + self.per_channel(bias, y)
+        if kind in ("avg_pool2d", "max_pool2d"):
+            return self.pool(layer, x)
+        return {"relu": jax.nn.relu, "flatten": lambda x: x.reshape(len(x), -1),
+                "global_avg_pool": lambda x: jnp.mean(x, self.image_axes)}[kind](x)
 
     def apply(self, weights, x):
-        rest = iter(weights)
+        """(output, {name: (mean, variance)} of the batch)"""
+        values, statistics = {"input": x}, {}
         for layer in self.layers:
-            has_weights = layer["type"] in ("linear", "conv2d")
-            x = self.apply_layer(layer, x, next(rest) if has_weights else None)
-        return x
+            inputs = [values[name] for name in layer.inputs]
+            if layer.kind == "add":
+                y = sum(inputs[1:], inputs[0])
+            elif layer.kind == "batch_norm":
+                y, *statistics[layer.name] = self.batch_norm(layer, inputs[0], weights[layer.name])
+            else:
+                y = self.apply_layer(layer, inputs[0], weights.get(layer.name))
+            values[layer.name] = y
+        return values[self.layers[-1].name], statistics
 
     def loss(self, weights, x, labels):
-        output = self.apply(weights, x)
+        """(loss, statistics of the batch)"""
+        output, statistics = self.apply(weights, x)
         if self.loss_type == "mse":
-            return jnp.mean((output - x.reshape(len(x), -1)) ** 2)
-        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(output), labels[:, None], axis=1))
+            return jnp.mean((output - x.reshape(len(x), -1)) ** 2), statistics
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(output), labels[:, None], axis=1)
+        return -jnp.mean(chosen), statistics
+
+    def running(self, before, statistics):
+        """The running statistics after a batch with these."""
+        after = {}
+        for layer in self.layers:
+            if layer.kind == "batch_norm":
+                part = layer.spec.get("momentum", 0.1)
+                after[layer.name] = tuple((1 - part) * old + part * new for old, new in
+                                          zip(before[layer.name], statistics[layer.name]))
+        return after
 
 
 class Optimizer:
-    """Plain SGD or Adam."""
+    """SGD, plain or with momentum, or Adam; at a fixed learning rate."""
 
     def __init__(self, recipe):
         self.settings = recipe["optimizer"]
@@ -81,14 +134,28 @@ class Optimizer:
     def initial(self, weights):
         """(step, running means, running squares)"""
         if self.settings["type"] == "sgd":
-            return ()
+            return jax.tree.map(jnp.zeros_like, weights) if self.settings.get("momentum") else ()
         return (jnp.float32(0), jax.tree.map(jnp.zeros_like, weights),
                 jax.tree.map(jnp.zeros_like, weights))
 
+    def decayed(self, weights, gradients):
+        decay, all_of_them = self.settings.get("weight_decay"), self.settings.get("decay") != "weights"
+        if not decay:
+            return gradients
+        return jax.tree.map(lambda w, g: g + decay * w if all_of_them or w.ndim > 1 else g,
+                            weights, gradients)
+
+    def update_sgd(self, weights, memory, gradients):
+        lr, momentum = self.settings["lr"], self.settings.get("momentum")
+        steps = self.decayed(weights, gradients)
+        if momentum:
+            memory = steps = jax.tree.map(lambda m, g: momentum * m + g, memory, steps)
+        return jax.tree.map(lambda w, s: w - lr * s, weights, steps), memory
+
     def update(self, weights, memory, gradients):
-        lr = self.settings["lr"]
         if self.settings["type"] == "sgd":
-            return jax.tree.map(lambda w, g: w - lr * g, weights, gradients), memory
+            return self.update_sgd(weights, memory, gradients)
+        lr = self.settings["lr"]
         beta1, beta2 = self.settings.get("betas", (0.9, 0.999))
         eps, count = self.settings.get("eps", 1e-8), memory[0] + 1
         mean = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, memory[1], gradients)

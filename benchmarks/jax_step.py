@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of a recipe in JAX; started by compare_peers.py.
 
-Usage: jax_step.py RECIPE VARIANT STEPS THREADS, requests on standard input (peer_process.py).
+Usage: jax_step.py RECIPE VARIANT STEPS THREADS [KEY=VALUE]..., requests on standard input (peer_process.py).
 All STEPS are one jitted lax.scan over shuffled batches, gathered inside from data in memory.
 VARIANT is words joined by '+':
   scan, loop      one scan (as above), or one jitted step called STEPS times
@@ -14,36 +14,37 @@ VARIANT is words joined by '+':
 import functools
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import peer_process
-from workloads import TRAIN_SAMPLES, batch_size
+from workloads import batch_size, class_count, load_recipe, sample_count
 
 
 def set_up(arguments):
-    path, variant, steps, _ = arguments
+    path, variant, steps, _, *settings = arguments
     import jax
     from jax_network import Network, Optimizer
     jnp, words, steps = jax.numpy, set(variant.split("+")), int(steps)
-    recipe = tomllib.loads(Path(path).read_text())
-    batch = batch_size(recipe)
+    recipe = load_recipe(Path(path), settings)
+    batch, samples = batch_size(recipe), sample_count(recipe)
     network, optimizer = Network(recipe, "nhwc" in words), Optimizer(recipe)
-    images = jax.random.uniform(jax.random.key(1), (TRAIN_SAMPLES, *network.input))
+    images = jax.random.uniform(jax.random.key(1), (samples, *network.input))
     if "bytes" in words:
         images = (images * 255).astype(jnp.uint8)
-    labels = jax.random.randint(jax.random.key(2), (TRAIN_SAMPLES,), 0, 10)
+    labels = jax.random.randint(jax.random.key(2), (samples,), 0, class_count(recipe))
 
     def step(images, labels, state, chosen):
-        weights, memory = state
+        weights, memory, running = state
         x = images[chosen]
         if x.dtype == jnp.uint8:
             x = x.astype(jnp.float32) * (1 / 255)
-        loss, gradients = jax.value_and_grad(network.loss)(weights, x, labels[chosen])
-        return optimizer.update(weights, memory, gradients), loss
+        (loss, statistics), gradients = jax.value_and_grad(network.loss, has_aux=True)(
+            weights, x, labels[chosen])
+        weights, memory = optimizer.update(weights, memory, gradients)
+        return (weights, memory, network.running(running, statistics)), loss
 
     def shuffle(key):
-        order = jax.random.permutation(key, TRAIN_SAMPLES)
+        order = jax.random.permutation(key, samples)
         return jnp.resize(order[:len(order) // batch * batch], (steps, batch))
 
     @functools.partial(jax.jit, donate_argnums=2)
@@ -60,7 +61,7 @@ def set_up(arguments):
 
     train = loop if "loop" in words else scan
     weights = network.initial(jax.random.key(recipe["seed"]))
-    state = (weights, optimizer.initial(weights))
+    state = (weights, optimizer.initial(weights), network.initial_statistics())
     rounds = 0
 
     def measure(_):

@@ -4,7 +4,7 @@
 from typing import NamedTuple
 
 from contender import HERE, Process
-from workloads import ProblemError, has_convolutions
+from workloads import SETTINGS, ProblemError, has_batch_norm, has_convolutions, recipe_path
 
 # Else glibc gives every large tensor back to the system and faults it in again, step by step.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": "-1"}
@@ -16,23 +16,30 @@ class Peer(NamedTuple):
     script: str
     variants: tuple  # the words that torch_step.py and jax_step.py explain
     convolutions: tuple  # variants for networks with convolutions
+    residual: tuple  # and with batch normalisation
 
 
 PEERS = {
     "eager": Peer("PyTorch eager", "torch", "torch_step.py",
                   ("fused", "fused+bytes", "foreach"),
-                  ("fused", "foreach", "fused+channels_last", "foreach+channels_last")),
+                  ("fused", "foreach", "fused+channels_last", "foreach+channels_last"),
+                  ("fused", "fused+channels_last", "foreach+channels_last")),
     "compile": Peer("torch.compile", "torch", "torch_step.py",
                     ("whole", "whole+bytes", "whole+autotune", "fused+parts"),
                     ("whole", "whole+channels_last", "whole+channels_last+autotune",
-                     "fused+parts+channels_last")),
+                     "fused+parts+channels_last"),
+                    # "whole" does not compile: running statistics change inside torch.func.
+                    ("fused+parts", "fused+parts+channels_last")),
     "jax": Peer("JAX", "jax", "jax_step.py",
                 ("scan", "scan+wide", "scan+bytes+wide"),
-                ("scan+wide", "loop", "loop+wide", "loop+nhwc+wide")),
+                ("scan+wide", "loop", "loop+wide", "loop+nhwc+wide"),
+                ("loop+wide", "loop+nhwc+wide")),
 }
 
 
 def variants_of(peer, recipe):
+    if has_batch_norm(recipe):
+        return PEERS[peer].residual
     return PEERS[peer].convolutions if has_convolutions(recipe) else PEERS[peer].variants
 
 
@@ -58,16 +65,17 @@ def start(peer, python, arguments, variant, script=None):
                            f"(--python chooses another Python, --peers leaves {peer} out)") from error
 
 
-def start_step(peer, arguments, recipe_path, variant, steps):
-    words = [recipe_path, variant, steps, arguments.threads]
+def start_step(peer, arguments, workload, variant, steps):
+    words = [recipe_path(arguments.recipes, workload), variant, steps, arguments.threads,
+             *SETTINGS.get(workload, ())]
     return start(peer, arguments.python, words, variant)
 
 
-def try_variants(peer, arguments, recipe_path, variants, steps):
+def try_variants(peer, arguments, workload, variants, steps):
     """{variant: samples per second}, best of three short runs each."""
     speeds = {}
     for variant in variants:
-        process = start_step(peer, arguments, recipe_path, variant, steps)
+        process = start_step(peer, arguments, workload, variant, steps)
         runs = [process.ask() for _ in range(3)]
         process.close()
         speeds[variant] = max(run["samples"] / run["seconds"] for run in runs)

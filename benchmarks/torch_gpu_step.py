@@ -22,7 +22,6 @@ WARM_UP_STEPS = 11  # PyTorch's advice before a capture
 
 class GpuStep:
     def __init__(self, torch, recipe, variant):
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
         import torch_model
         self.torch, self.batch = torch, batch_size(recipe)
         self.network = torch_model.build_network(recipe).cuda()

@@ -18,7 +18,6 @@ from pathlib import Path
 from words import positive
 from workloads import ProblemError, batch_size
 
-GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 TITLES = {"train_loss": "training loss", "test_loss": "test loss",
           "test_accuracy": "test accuracy / %"}
 EVALUATION_BATCH = 1000
@@ -43,7 +42,6 @@ class Training:
     """One seed's run over data that stay in memory as floats."""
 
     def __init__(self, torch, recipe, splits):
-        sys.path.insert(0, str(GOLDEN))
         import torch_model
         self.torch, self.recipe, self.batch = torch, recipe, batch_size(recipe)
         self.network = torch_model.build_network(recipe)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of a recipe in PyTorch, eager or compiled; started by compare_peers.py.
 
-Usage: torch_step.py RECIPE VARIANT STEPS THREADS, requests on standard input (peer_process.py).
+Usage: torch_step.py RECIPE VARIANT STEPS THREADS [KEY=VALUE]..., requests on standard input (peer_process.py).
 VARIANT is words joined by '+':
   fused, foreach       implementation of the optimizer
   channels_last        memory format of images and convolutions (default: contiguous)
@@ -14,30 +14,28 @@ VARIANT is words joined by '+':
 
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import peer_process
-from workloads import TRAIN_SAMPLES, batch_size
+from workloads import batch_size, class_count, load_recipe, sample_count
 
 
 class TorchStep:
     """Images in memory; each step gathers a shuffled batch, as training does."""
 
     def __init__(self, torch, recipe, words):
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
         import torch_model
-        self.torch, self.batch = torch, batch_size(recipe)
+        self.torch, self.batch, self.count = torch, batch_size(recipe), sample_count(recipe)
         self.network = torch_model.build_network(recipe)
         self.loss_of = torch_model.build_loss(recipe)
-        self.images = torch.rand(TRAIN_SAMPLES, *recipe["network"]["input"])
+        self.images = torch.rand(self.count, *recipe["network"]["input"])
         if "channels_last" in words:
             self.images = self.images.contiguous(memory_format=torch.channels_last)
             self.network = self.network.to(memory_format=torch.channels_last)
         if "bytes" in words:
             self.images = (self.images * 255).byte()
         self.to_input = recipe["data"].get("target") == "input"
-        self.labels = torch.randint(10, (TRAIN_SAMPLES,))
+        self.labels = torch.randint(class_count(recipe), (self.count,))
         self.total = torch.zeros(())
         self.step = self.compose_step(recipe, torch_model, words)
         self.taken = 0
@@ -73,12 +71,12 @@ class TorchStep:
 
     def run(self, steps):
         """Seconds of `steps` steps."""
-        per_epoch = TRAIN_SAMPLES // self.batch
+        per_epoch = self.count // self.batch
         start = time.perf_counter()
         for _ in range(steps):
             at = self.taken % per_epoch
             if at == 0:
-                order = self.torch.randperm(TRAIN_SAMPLES)
+                order = self.torch.randperm(self.count)
                 self.batches = order[:per_epoch * self.batch].split(self.batch)
             self.total += self.step(self.batches[at])
             self.taken += 1
@@ -86,11 +84,11 @@ class TorchStep:
 
 
 def set_up(arguments):
-    path, variant, steps, threads = arguments
+    path, variant, steps, threads, *settings = arguments
     import torch
     torch.set_num_threads(int(threads))
     torch.set_flush_denormal(True)  # the moments of dead units would slow Adam down
-    recipe = tomllib.loads(Path(path).read_text())
+    recipe = load_recipe(Path(path), settings)
     words = set(variant.split("+"))
     trainer = TorchStep(torch, recipe, words)
     start = time.perf_counter()

@@ -9,6 +9,7 @@ class WholeStep:
         self.torch, self.network, self.loss = torch, network, loss
         self.settings = recipe["optimizer"]
         self.weights = {name: tensor.detach() for name, tensor in network.named_parameters()}
+        self.weights_alone = self.settings.get("decay") == "weights"
         self.mean = {name: torch.zeros_like(tensor) for name, tensor in self.weights.items()}
         self.square = {name: torch.zeros_like(tensor) for name, tensor in self.weights.items()}
         self.count = torch.zeros(())
@@ -24,9 +25,14 @@ class WholeStep:
         return loss
 
     def change(self, name, gradient):
-        """What the plain forms of SGD and Adam subtract; the workloads use no others."""
+        """What SGD and the plain form of Adam subtract; the workloads use no others."""
         lr = self.settings["lr"]
         if self.settings["type"] == "sgd":
+            decay, weight = self.settings.get("weight_decay", 0), self.weights[name]
+            if decay and (weight.dim() > 1 or not self.weights_alone):
+                gradient = gradient + decay * weight
+            if self.settings.get("momentum"):
+                gradient = self.mean[name].mul_(self.settings["momentum"]).add_(gradient)
             return lr * gradient
         beta1, beta2 = self.settings.get("betas", (0.9, 0.999))
         mean = self.mean[name].mul_(beta1).add_(gradient, alpha=1 - beta1)

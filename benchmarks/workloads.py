@@ -2,11 +2,19 @@
 """The workloads of the benchmarks: recipes, batches, and the matrix products of a training step."""
 
 import math
+import sys
 import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
+from recipe_graph import layers_of, wants_gradient  # noqa: E402
+
 RECIPES = {"W1": "mlp-mnist", "W2": "lenet-fashion", "W7": "autoencoder-mnist"}
+RESIDUAL = {"resnet20": "resnet20-fashion", "resnet50": "resnet50"}  # for those who ask for them
+SETTINGS = {"resnet50": ["data.global_batch=32"]}  # of a workload, other than the recipe's
 TRAIN_SAMPLES = 60000
+MAX_BYTES = 2**27
 
 
 class ProblemError(Exception):
@@ -32,13 +40,30 @@ class Gemm(NamedTuple):
         return f"{self.form} {self.m} {self.n} {self.k}"
 
 
+def recipe_path(folder, workload):
+    return folder / f"{(RECIPES | RESIDUAL)[workload]}.toml"
+
+
 def read_recipe(folder, workload):
     """(path, content)"""
-    path = folder / f"{RECIPES[workload]}.toml"
+    path = recipe_path(folder, workload)
     try:
-        return path, tomllib.loads(path.read_text())
+        return path, load_recipe(path, SETTINGS.get(workload, ()))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ProblemError(f"cannot read recipe {path}: {error}") from error
+
+
+def load_recipe(path, settings=()):
+    """`settings`: KEY=VALUE as of --set, keys of tables and values of TOML."""
+    recipe = tomllib.loads(path.read_text())
+    for setting in settings:
+        keys, _, value = setting.partition("=")
+        *tables, key = keys.split(".")
+        table = recipe
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[key] = tomllib.loads(f"value = {value}")["value"]
+    return recipe
 
 
 def batch_size(recipe):
@@ -47,45 +72,42 @@ def batch_size(recipe):
     return data.get("global_batch") or data["batch_per_rank"]
 
 
+def sample_count(recipe):
+    """Of the data set in memory: as many as `quern bench step` makes."""
+    fitting = MAX_BYTES // math.prod(recipe["network"]["input"])
+    return max(min(TRAIN_SAMPLES, fitting), 2 * batch_size(recipe))
+
+
+def class_count(recipe):
+    return layers_of(recipe)[-1].shape[0]
+
+
 def has_convolutions(recipe):
-    return any(layer["type"] == "conv2d" for layer in recipe["network"]["layers"])
+    return any(layer.kind == "conv2d" for layer in layers_of(recipe))
 
 
-def window_output(size, layer, kernel):
-    padding = layer.get("padding", 0)
-    stride = layer.get("stride", 1 if layer["type"] == "conv2d" else kernel)
-    return (size + 2 * padding - kernel) // stride + 1
+def has_batch_norm(recipe):
+    return any(layer.kind == "batch_norm" for layer in layers_of(recipe))
 
 
-def layer_products(recipe):
-    """(name, rows, outputs, inputs) of each layer with weights; convolutions as im2col."""
-    shape, batch = list(recipe["network"]["input"]), batch_size(recipe)
-    products, counts = [], {"linear": 0, "conv2d": 0}
-    for layer in recipe["network"]["layers"]:
-        kind = layer["type"]
-        if kind in counts:
-            counts[kind] += 1
-        if kind == "linear":
-            inputs, shape = math.prod(shape), [layer["features"]]
-            products.append((f"fc{counts[kind]}", batch, layer["features"], inputs))
-        elif kind == "conv2d":
-            kernel = layer["kernel"]
-            inputs = shape[0] * kernel * kernel
-            shape = [layer["channels"], *(window_output(s, layer, kernel) for s in shape[1:])]
-            products.append((f"conv{counts[kind]}", batch * shape[1] * shape[2],
-                             layer["channels"], inputs))
-        elif kind.endswith("_pool2d"):
-            shape = [shape[0], *(window_output(s, layer, layer["size"]) for s in shape[1:])]
-    return products
+def product_of(layer, batch):
+    """(rows, outputs, inputs); a convolution as im2col."""
+    if layer.kind == "linear":
+        return batch, layer.shape[0], math.prod(layer.input_shape)
+    channels, height, width = layer.shape
+    return batch * height * width, channels, layer.input_shape[0] * layer.spec["kernel"] ** 2
 
 
 def step_gemms(recipe):
-    """Every matrix product of a training step; the first layer needs no input gradient."""
-    gemms = []
-    for name, rows, outputs, inputs in layer_products(recipe):
-        first = not gemms
-        gemms.append(Gemm(name, "forward", "nt", rows, outputs, inputs))
-        gemms.append(Gemm(name, "weight_gradient", "tn", outputs, inputs, rows))
-        if not first:
-            gemms.append(Gemm(name, "input_gradient", "nn", rows, inputs, outputs))
+    """Every matrix product of a training step; nobody wants the gradient of the batch."""
+    layers, gemms = layers_of(recipe), []
+    trained = wants_gradient(layers)
+    for layer in layers:
+        if layer.kind not in ("linear", "conv2d"):
+            continue
+        rows, outputs, inputs = product_of(layer, batch_size(recipe))
+        gemms.append(Gemm(layer.name, "forward", "nt", rows, outputs, inputs))
+        gemms.append(Gemm(layer.name, "weight_gradient", "tn", outputs, inputs, rows))
+        if layer.inputs[0] in trained:
+            gemms.append(Gemm(layer.name, "input_gradient", "nn", rows, inputs, outputs))
     return gemms

@@ -56,6 +56,30 @@ class ComparePeersTest(FakesCase):
         self.assertEqual((status, errors), (0, ""))
         self.assertEqual(list(self.contenders()), ["quern"])
 
+    def test_a_residual_network_at_the_batch_of_the_comparison(self):
+        (self.folder / "resnet50.toml").write_text("""name = "resnet50"
+[data]
+global_batch = 120
+[network]
+input = [3, 32, 32]
+layers = [
+  {type = "conv2d", channels = 4, kernel = 3, padding = 1, bias = false},
+  {type = "batch_norm"},
+  {type = "bottleneck", name = "layer1", channels = 2, stride = 2},
+  {type = "global_avg_pool"},
+  {type = "linear", name = "fc", features = 10},
+]
+""")
+        status, text, errors = self.compare("--workloads", "resnet50", "--recipes", self.folder)
+        self.assertEqual((status, errors), (0, ""))
+        found = {name: figures["variant"] for name, figures in self.contenders().items()}
+        self.assertEqual(found, {"quern": "data.global_batch=32", "eager": "fused",
+                                 "compile": "fused+parts", "jax": "loop+wide"})
+        macs = (1024 * 4 * 27 * 2 + 3 * (1024 * 2 * 4 + 256 * (2 * 18 + 8 * 2 + 8 * 4) + 8 * 10))
+        self.assertAlmostEqual(json.loads(self.out.read_text())["results"][0]["flop_per_sample"],
+                               2 * macs)
+        self.assertIn("resnet50 (resnet50)", text)
+
     def test_products_with_and_without_a_kernel_of_their_own(self):
         status, text, errors = self.compare("--workloads", "gemm", "--peers", "jax")
         self.assertEqual((status, errors), (0, ""))

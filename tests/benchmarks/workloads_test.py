@@ -3,7 +3,20 @@ import unittest
 
 from fakes import ROOT
 
-from workloads import ProblemError, batch_size, read_recipe, step_gemms
+from workloads import (ProblemError, batch_size, class_count, layers_of, load_recipe, read_recipe,
+                       sample_count, step_gemms)
+
+RESNET50 = {
+    "data": {"global_batch": 2},
+    "network": {"input": [3, 224, 224], "layers": [
+        {"type": "conv2d", "channels": 64, "kernel": 7, "stride": 2, "padding": 3, "bias": False},
+        {"type": "batch_norm"}, {"type": "relu"},
+        {"type": "max_pool2d", "size": 3, "stride": 2, "padding": 1},
+        {"type": "bottleneck", "name": "layer1", "channels": 64, "repeat": 3},
+        {"type": "bottleneck", "name": "layer2", "channels": 128, "stride": 2, "repeat": 4},
+        {"type": "bottleneck", "name": "layer3", "channels": 256, "stride": 2, "repeat": 6},
+        {"type": "bottleneck", "name": "layer4", "channels": 512, "stride": 2, "repeat": 3},
+        {"type": "global_avg_pool"}, {"type": "linear", "name": "fc", "features": 1000}]}}
 
 
 def load(workload):
@@ -34,6 +47,52 @@ class WorkloadsTest(unittest.TestCase):
         self.assertEqual(shapes["conv2", "input_gradient"], "nn 20736 500 50")
         self.assertEqual(shapes["fc1", "forward"], "nt 256 128 800")
         self.assertNotIn(("conv1", "input_gradient"), shapes)
+
+    def test_branches(self):
+        recipe = load_recipe(ROOT / "tests" / "golden" / "residual.toml")
+        gemms = {(gemm.layer, gemm.what): gemm.shape for gemm in step_gemms(recipe)}
+        pixels, beside = 11 * 9 * 10, 11 * 5 * 5
+        self.assertEqual(gemms["conv3", "forward"], f"nt {pixels} 5 45")
+        self.assertEqual(gemms["conv4", "forward"], f"nt {beside} 7 45")
+        self.assertEqual(gemms["beside", "input_gradient"], f"nn {beside} 5 7")
+        self.assertEqual(gemms["fc1", "forward"], "nt 11 6 28")
+        self.assertNotIn(("conv1", "input_gradient"), gemms)
+        # A branch that begins at the batch behind another layer.
+        layers = [{"type": "linear", "features": 4},
+                  {"type": "linear", "features": 4, "input": "input"},
+                  {"type": "add", "inputs": ["fc1", "fc2"]}, {"type": "linear", "features": 3}]
+        recipe = {"data": {"global_batch": 8}, "network": {"input": [4, 1, 1], "layers": layers}}
+        found = [gemm.layer for gemm in step_gemms(recipe) if gemm.what == "input_gradient"]
+        self.assertEqual(found, ["fc3"])
+
+    def test_resnet50_is_that_of_torchvision(self):
+        layers = {layer.name: layer for layer in layers_of(RESNET50)}
+        parameters = 0
+        for layer in layers.values():
+            if layer.kind == "conv2d":
+                self.assertFalse(layer.spec["bias"], layer.name)
+                parameters += layer.shape[0] * layer.input_shape[0] * layer.spec["kernel"] ** 2
+            elif layer.kind == "batch_norm":
+                parameters += 2 * layer.shape[0]
+        parameters += 2048 * 1000 + 1000
+        self.assertEqual(parameters, 25557032)
+        gemms = step_gemms(RESNET50)
+        forward = sum(gemm.flop for gemm in gemms if gemm.what == "forward")
+        self.assertEqual(forward, 2 * 2 * 4089184256)
+        for name, shape in (("bn1", (64, 112, 112)), ("layer1.0.downsample.1", (256, 56, 56)),
+                            ("layer2.0.conv2", (128, 28, 28)), ("layer4.2.bn3", (2048, 7, 7)),
+                            ("fc", (1000,))):
+            self.assertEqual(layers[name].shape, shape, name)
+        self.assertNotIn("layer1.1.downsample.0", layers)
+        self.assertEqual(class_count(RESNET50), 1000)
+        self.assertEqual(sample_count(RESNET50), 2**27 // (3 * 224 * 224))
+
+    def test_settings_change_a_recipe(self):
+        recipe = load_recipe(ROOT / "recipes" / "mlp-mnist.toml",
+                             ["data.global_batch=32", 'train.precision="tf32"'])
+        self.assertEqual(recipe["data"]["global_batch"], 32)
+        self.assertEqual(recipe["train"]["precision"], "tf32")
+        self.assertEqual(sample_count(recipe), 60000)
 
     def test_a_recipe_that_is_not_there(self):
         with self.assertRaisesRegex(ProblemError, "cannot read recipe"):

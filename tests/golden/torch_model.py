@@ -6,37 +6,55 @@ import math
 import torch
 from torch import nn
 
-SHORT_NAMES = {"linear": "fc", "conv2d": "conv"}
+from recipe_graph import layers_of
 
 
-def make_layer(spec, shape):
-    """One layer of the recipe for samples of `shape`."""
-    kind = spec["type"]
+def make_layer(layer):
+    """The module of one layer; an add has none."""
+    spec, kind = layer.spec, layer.kind
     if kind == "linear":
-        return nn.Linear(shape[0], spec["features"])
+        return nn.Linear(math.prod(layer.input_shape), spec["features"])
     if kind == "conv2d":
-        return nn.Conv2d(shape[0], spec["channels"], spec["kernel"], stride=spec.get("stride", 1),
-                         padding=spec.get("padding", 0))
-    if kind == "max_pool2d":
-        return nn.MaxPool2d(spec["size"], spec.get("stride", spec["size"]))
-    if kind == "avg_pool2d":
-        return nn.AvgPool2d(spec["size"], spec.get("stride", spec["size"]))
+        size, stride, padding = layer.window
+        return nn.Conv2d(layer.input_shape[0], spec["channels"], size, stride=stride,
+                         padding=padding, bias=spec.get("bias", True))
+    if kind in ("max_pool2d", "avg_pool2d"):
+        size, stride, padding = layer.window
+        return (nn.MaxPool2d if kind == "max_pool2d" else nn.AvgPool2d)(size, stride, padding)
+    if kind == "batch_norm":
+        of = nn.BatchNorm2d if len(layer.input_shape) == 3 else nn.BatchNorm1d
+        return of(layer.input_shape[0], eps=spec.get("eps", 1e-5), momentum=spec.get("momentum", 0.1))
+    if kind == "global_avg_pool":
+        return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     plain = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
              "flatten": nn.Flatten}
-    return plain[kind]()
+    return plain[kind]() if kind != "add" else None
 
 
 class Branches(nn.Module):
-    """Layers that read the outputs of other layers by name; an add has no module."""
+    """Layers that read the outputs of other layers by name."""
 
-    def __init__(self):
+    def __init__(self, layers):
         super().__init__()
         self.steps = []  # (name, module or None, names of the inputs)
+        for layer in layers:
+            module, inputs = make_layer(layer), layer.inputs
+            if layer.kind == "linear" and len(layer.input_shape) > 1:
+                self.steps.append((f"flat {layer.name}", nn.Flatten(), inputs))
+                inputs = (f"flat {layer.name}",)
+            self.steps.append((layer.name, module, inputs))
+            if module is not None:
+                self.add_below(layer.name, module)
 
-    def append(self, name, module, inputs):
-        self.steps.append((name, module, inputs))
-        if module is not None:
-            self.add_module(name, module)
+    def add_below(self, name, module):
+        """"layer1.0.conv1" becomes conv1 of 0 of layer1, as in torchvision."""
+        *folders, last = name.split(".")
+        owner = self
+        for folder in folders:
+            if folder not in owner._modules:
+                owner.add_module(folder, nn.Module())
+            owner = owner._modules[folder]
+        owner.add_module(last, module)
 
     def forward(self, x):
         values = {"input": x}
@@ -48,37 +66,28 @@ class Branches(nn.Module):
         return values[self.steps[-1][0]]
 
 
-def build_network(recipe):
-    """The layers in order, named conv1, fc1, relu1, ...; initialised from the recipe's seed.
-
-    The generator is seeded once, then the layers are built in order with PyTorch's defaults; with
-    init.type = "normal" all weights are then drawn again, in order, and biases are zeroed.
-    """
-    torch.manual_seed(recipe["seed"])
-    network, counts = Branches(), {}
-    before, shapes = "input", {"input": tuple(recipe["network"]["input"])}
-    for spec in recipe["network"]["layers"]:
-        kind = spec["type"]
-        counts[kind] = counts.get(kind, 0) + 1
-        name = spec.get("name", f"{SHORT_NAMES.get(kind, kind)}{counts[kind]}")
-        inputs = spec.get("inputs", [spec.get("input", before)])
-        shape = shapes[inputs[0]]
-        if kind == "linear" and len(shape) > 1:
-            network.append("flatten", nn.Flatten(), inputs)
-            inputs, shape = ["flatten"], (math.prod(shape),)
-        layer = None if kind == "add" else make_layer(spec, shape)
-        network.append(name, layer, inputs)
-        if layer is not None:
-            with torch.random.fork_rng():
-                shape = tuple(layer(torch.zeros(1, *shape)).shape[1:])
-        before, shapes[name] = name, shape
-    init = recipe["network"].get("init", {"type": "pytorch"})
-    if init["type"] == "normal":
-        for name, tensor in network.named_parameters():
+def initialize(network, init):
+    for name, tensor in network.named_parameters():
+        if init["type"] == "normal":
             if name.endswith("weight"):
-                nn.init.normal_(tensor, 0.0, init["std"])
+                nn.init.normal_(tensor, 0.0, init.get("std", 0.01))
             else:
                 nn.init.zeros_(tensor)
+        elif init["type"] == "kaiming" and tensor.dim() == 4:
+            nn.init.kaiming_normal_(tensor, mode="fan_out", nonlinearity="relu")
+
+
+def build_network(recipe):
+    """The layers in order, with the recipe's names; initialised from the recipe's seed.
+
+    The generator is seeded once, then the layers are built in order with PyTorch's defaults. With
+    init.type = "normal" all weights are then drawn again, in order, and biases are zeroed; with
+    "kaiming" the weights of convolutions are, as torchvision does for its ResNets.
+    """
+    torch.manual_seed(recipe["seed"])
+    network = Branches(layers_of(recipe))
+    init = recipe["network"].get("init", "pytorch")
+    initialize(network, {"type": init} if isinstance(init, str) else init)
     return network
 
 
