@@ -12,7 +12,10 @@ from recipe_graph import layers_of, wants_gradient  # noqa: E402
 
 RECIPES = {"W1": "mlp-mnist", "W2": "lenet-fashion", "W7": "autoencoder-mnist"}
 RESIDUAL = {"resnet20": "resnet20-fashion", "resnet50": "resnet50"}  # for those who ask for them
-SETTINGS = {"resnet50": ["data.global_batch=32"]}  # of a workload, other than the recipe's
+SETTINGS = {  # of a workload, other than the recipe's
+    "resnet20": ["data.augment.crop=0", "data.augment.flip=false"],
+    "resnet50": ["data.global_batch=32"],
+}
 TRAIN_SAMPLES = 60000
 MAX_BYTES = 2**27
 
