@@ -38,6 +38,10 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::conv2d_pool_gradients", {1, 1, kPooled, 1}},  // x, dy and bits, d_weight
     {"quern::layers::pad_image", {0, 2, 0, 0}},                    // x, from, to
     {"quern::layers::crop_image", {0, 2, 0, 0}},                   // dx, from, to
+    {"quern::layers::batch_norm_statistics", {0, 1, 0, 0}},        // x; again from a cache
+    {"quern::layers::batch_norm", {0, 1, 1, 0}},                   // x, y
+    {"quern::layers::batch_norm_gradients", {0, 1, 1, 0}},         // x, dy
+    {"quern::layers::batch_norm_backward", {0, 2, 1, 0}},          // x, dy, dx
     {"quern::layers::avg_pool2d", {0, 1, 1, 0}},                   // x, y
     {"quern::layers::avg_pool2d_backward", {0, 1, 1, 0}},          // dy, dx
     {"quern::layers::max_pool2d", {0, 1, 1, 0}},                   // x, y
@@ -80,27 +84,35 @@ constexpr StepRow kStepRows[] = {
 
 // A handful of numbers, or traffic that neither the layer nor the step tells: no rate is shown.
 constexpr const char* kWithoutCost[] = {
-    "quern::layers::flat_to_lanes",      // between layers of two layouts
-    "quern::layers::lanes_to_flat",      //
-    "quern::layers::flat_to_flat",       //
-    "quern::layers::copy_layout",        //
-    "quern::layers::conv2d_weight_sum",  // slices of a product on a device
-    "quern::linalg::add_blocks",         //
-    "quern::linalg::round_to_bfloat16",  //
-    "quern::linalg::relu_mask",          //
-    "quern::loss::block_tree_sum",       // a few numbers a row
-    "quern::optim::adam_factors",        // one number each
-    "quern::optim::clip_scale",          //
-    "quern::optim::set_learning_rate",   //
-    "quern::parallel::add_votes",        //
-    "quern::parallel::tree_sum",         // as many partials as the ranks hand over
-    "quern::parallel::pack_slices",      //
-    "quern::parallel::pack_sums",        //
-    "quern::train::begin_batch",         // one number a row, or one number
-    "quern::train::assign_rows",         //
-    "quern::train::check_loss_finite",   //
-    "quern::train::add_rank_loss",       //
-    "quern::train::end_batch",           //
+    "quern::layers::batch_norm_sums",       // a few numbers a channel
+    "quern::layers::batch_norm_running",    //
+    "quern::layers::batch_norm_means",      //
+    "quern::layers::batch_norm_variances",  //
+    "quern::layers::batch_norm_blocks",     //
+    "quern::layers::batch_norm_slopes",     //
+    "quern::linalg::add_own_sums",          //
+    "quern::layers::flat_to_lanes",         // between layers of two layouts
+    "quern::layers::lanes_to_flat",         //
+    "quern::layers::flat_to_flat",          //
+    "quern::layers::copy_layout",           //
+    "quern::layers::conv2d_weight_sum",     // slices of a product on a device
+    "quern::linalg::add_blocks",            //
+    "quern::linalg::round_to_bfloat16",     //
+    "quern::linalg::relu_mask",             //
+    "quern::loss::block_tree_sum",          // a few numbers a row
+    "quern::optim::adam_factors",           // one number each
+    "quern::optim::clip_scale",             //
+    "quern::optim::running_averages",       // of a few channels
+    "quern::optim::set_learning_rate",      // one number
+    "quern::parallel::add_votes",           //
+    "quern::parallel::tree_sum",            // as many partials as the ranks hand over
+    "quern::parallel::pack_slices",         //
+    "quern::parallel::pack_sums",           //
+    "quern::train::begin_batch",            // one number a row, or one number
+    "quern::train::assign_rows",            //
+    "quern::train::check_loss_finite",      //
+    "quern::train::add_rank_loss",          //
+    "quern::train::end_batch",              //
 };
 
 template <class Row, std::size_t N>

@@ -20,8 +20,8 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
         LayerType::global_avg_pool, LayerType::relu, LayerType::tanh, LayerType::sigmoid,
-        LayerType::gelu, LayerType::dropout, LayerType::flatten, LayerType::add,
-        LayerType::custom}) {
+        LayerType::gelu, LayerType::dropout, LayerType::batch_norm, LayerType::flatten,
+        LayerType::add, LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
@@ -73,7 +73,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.string("name", &L::name,
               "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`, "
               "in parts between dots")
-      .defaults_to("`fc1`, `conv1`, `relu1`, ... counted per type")
+      .defaults_to("`fc1`, `conv1`, `bn1`, `relu1`, ... counted per type")
       .read = read_name;
   std::vector<std::string> with_one_input;
   for (const auto& [name, type] : layer_types())
@@ -120,6 +120,17 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               "Probability that a unit is set to zero while training")
       .only_with("type", {"dropout"})
       .required();
+  keys.number("momentum", &L::momentum, from_to(0, 1),
+              "Weight of a batch in the running statistics, which evaluation uses")
+      .only_with("type", {"batch_norm"});
+  keys.number("eps", &L::eps, above_zero(), "Added to the variance")
+      .only_with("type", {"batch_norm"});
+  keys.choice("statistics", &L::statistics,
+              {{"global", Statistics::global}, {"block", Statistics::block}},
+              "Mean and variance while training: of the global batch on all ranks, or of each "
+              "micro-block by itself, which needs no communication; the bits depend on the number "
+              "of ranks with neither")
+      .only_with("type", {"batch_norm"});
   keys.string("kind", &L::kind, "Name under which a C++ program has registered the layer")
       .only_with("type", {"custom"})
       .required();
@@ -150,6 +161,7 @@ std::string default_layer_name(LayerType type, int number) {
   std::string stem = to_string(type);
   if (type == LayerType::linear) stem = "fc";
   if (type == LayerType::conv2d) stem = "conv";
+  if (type == LayerType::batch_norm) stem = "bn";
   return stem + std::to_string(number);
 }
 

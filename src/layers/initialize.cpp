@@ -65,6 +65,11 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
   for (std::size_t t = 0; t < table.entries().size(); ++t) {
     const ParameterEntry& entry = table.entries()[t];
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
+    if (entry.is_buffer()) {
+      for (std::int64_t i = 0; i < entry.count; ++i)
+        host(entry.position(i)) = entry.average.initial;
+      continue;
+    }
     for (std::int64_t i = 0; i < entry.count; ++i) {
       host(entry.position(i)) = initial_value(init, entry, draw(seed, t, i), i);
     }

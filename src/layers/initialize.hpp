@@ -15,7 +15,7 @@ namespace quern {
 ///   normal   weights N(0, std) by Box and Muller, biases 0;
 ///   kaiming  weights of convolutions N(0, sqrt(2 / fan_out)), as torchvision's residual networks
 ///            (He et al.: "Delving deep into rectifiers", 2015), the rest as pytorch.
-/// Scales begin at 1 and shifts at 0 with all of them.
+/// Scales begin at 1, shifts at 0 and buffers as they say with all of them.
 /// Element i of tensor t draws from the Philox block (seed, weights, t, i / 4). The numbers are
 /// computed on the host whatever the device, so that all devices start alike.
 void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,

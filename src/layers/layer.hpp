@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "layers/pool_window.hpp"
+#include "linalg/batch_sums.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/dense_products.hpp"
 #include "tensor/activation.hpp"
@@ -27,6 +29,8 @@ struct StepContext {
   View<const std::int64_t> sample_of_row;
   FloatView parameters;    ///< the flat block
   GradientSums gradients;  ///< the flat gradient block, once per partial sum
+  /// For layers that need sums over the global batch; null: the schedule is of all its blocks.
+  BatchSums* batch_sums = nullptr;
 };
 
 /// What a layer can do besides its own work. What of it happens is the network's decision
@@ -34,23 +38,34 @@ struct StepContext {
 struct LayerTraits {
   /// forward may overwrite its input (y = x), and backward its dy (dx = dy).
   bool in_place = false;
+  /// backward may overwrite its dy, whether or not forward may.
+  bool overwrites_gradient = false;
   /// backward reads y: nobody may overwrite it.
   bool reads_output = false;
   /// y = max(x, 0), and backward is its derivative.
   bool is_relu = false;
   /// forward can put out max(f(x), 0). backward is then handed the gradient in front of that ReLU.
   bool applies_relu = false;
+  /// And backward its derivative: it is handed the gradient behind that ReLU.
+  bool applies_relu_backward = false;
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
   bool applies_input_relu = false;
   /// Of a pool: what a convolution has to know to compute this layer as well.
   std::optional<Pool> pool = {};
+  /// Of a layer that mixes samples when training: how many it needs, of the global batch or of each
+  /// micro-block.
+  int least_samples = 1;
+  bool in_each_block = false;
 };
 
 /// What a layer is to do, and with which kernels.
 struct LayerSetup {
   bool with_relu = false;        ///< LayerTraits::applies_relu
   bool with_input_relu = false;  ///< LayerTraits::applies_input_relu
+  /// ParameterTable::trained_size(), once all layers have entered their tensors; -1: this is the
+  /// last layer with any.
+  std::int64_t first_buffer = -1;
   /// Computes this pool behind that ReLU, too: y is the pool's output, backward is handed its
   /// gradient, and nobody wants dx.
   std::optional<Pool> pool = {};
@@ -111,6 +126,9 @@ class Layer {
   // Memory for steps of at most `max_rows` rows, see LayerArrays. It decides whether a run fits.
   virtual std::int64_t own_floats(int /*max_rows*/) const { return 0; }
   virtual std::int64_t workspace_floats(int /*max_rows*/) const { return 0; }
+
+  /// Floats of the sums that it asks StepContext::batch_sums for.
+  virtual std::vector<std::int64_t> batch_sums() const { return {}; }
 
   /// y = f(x). Overwrites y. No allocation, no fence.
   virtual void forward(const ExecSpace& exec, const StepContext& step,

@@ -102,7 +102,8 @@ class Planner {
     const Node& node = graph_.node(n);
     const bool is_same = node.kind == NodeKind::reshape || node.kind == NodeKind::add ||
                          fusion_.node(n).backward_elsewhere;
-    const bool in_place = node.layer && node.layer->traits().in_place && users(dy) == 1;
+    const LayerTraits traits = node.layer ? node.layer->traits() : LayerTraits{};
+    const bool in_place = (traits.in_place || traits.overwrites_gradient) && users(dy) == 1;
     if (!is_same && !in_place) return take_buffer(floats_of(input));
     ++users(dy);
     return dy;

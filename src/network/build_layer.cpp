@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "layers/avg_pool2d.hpp"
+#include "layers/batch_norm.hpp"
 #include "layers/conv2d.hpp"
 #include "layers/dropout.hpp"
 #include "layers/elementwise.hpp"
@@ -84,6 +85,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
       return make_elementwise(spec, input);
     case LayerType::dropout:
       return std::make_unique<Dropout>(spec, input, index);
+    case LayerType::batch_norm:
+      return std::make_unique<BatchNorm>(spec, input);
     case LayerType::custom:
       return make_custom_layer(spec, input);
     case LayerType::flatten:

@@ -50,6 +50,10 @@ void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fus
     fusion.nodes[static_cast<std::size_t>(before)].with_relu = true;
     decision.forward_elsewhere = true;
   }
+  if (traits_of(producer).applies_relu_backward) {
+    decision.backward_elsewhere = true;
+    return;
+  }
   std::vector<int> readers;
   add_readers(graph, node.output, readers);
   if (graph.unshaped(graph.output()) == node.output) {

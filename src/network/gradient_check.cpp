@@ -148,6 +148,7 @@ double gradient_error(Layer& layer) {
 
   double worst = check.error(check.inputs, filled_places(check.arrays.x), d_inputs);
   for (const ParameterEntry& entry : check.table.entries()) {
+    if (entry.is_buffer()) continue;  // statistics, no gradient
     std::vector<std::size_t> places;
     for (std::int64_t i = 0; i < entry.count; ++i)
       places.push_back(static_cast<std::size_t>(entry.position(i)));

@@ -33,9 +33,9 @@ int Graph::add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_
   node.name = layer->name();
   node.inputs = {input};
   node.full_macs = full_macs;
-  const std::int64_t begin = table_.block_size();
+  const std::int64_t begin = table_.trained_size();
   layer->add_parameters(table_);
-  if (table_.block_size() > begin) node.first_parameter = begin;
+  if (table_.trained_size() > begin) node.first_parameter = begin;
   Value output{layer->output_shape(), layer->output_layout(layout), -1, {}, false};
   node.layer = std::move(layer);
   return append(std::move(node), std::move(output));

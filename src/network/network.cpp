@@ -30,8 +30,9 @@ Network::Network(Graph graph, const NetworkSetup& setup)
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const NodeFusion& decision = fusion_.nodes[i];
     if (!graph_.nodes()[i].layer) continue;
-    graph_.nodes()[i].layer->set_up({decision.with_relu, decision.with_input_relu, decision.pool,
-                                     setup.precision, setup.products});
+    graph_.nodes()[i].layer->set_up({decision.with_relu, decision.with_input_relu,
+                                     graph_.table().trained_size(), decision.pool, setup.precision,
+                                     setup.products});
   }
 }
 

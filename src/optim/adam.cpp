@@ -90,8 +90,8 @@ Adam::Adam(const OptimizerSpec& spec, const ParameterTable& table, const Optimiz
     : Optimizer(part),
       weight_decay_(make_weight_decay(spec, table, part)),
       factors_("quern::optim::adam_factors"),
-      exp_avg_(add_state("exp_avg", table.block_size())),
-      exp_avg_sq_(add_state("exp_avg_sq", table.block_size())) {
+      exp_avg_(add_state("exp_avg", table.trained_size())),
+      exp_avg_sq_(add_state("exp_avg_sq", table.trained_size())) {
   settings_.beta1 = spec.beta1;
   settings_.beta2 = spec.beta2;
   settings_.eps = static_cast<float>(spec.eps);

@@ -21,7 +21,7 @@ int num_state_arrays(const OptimizerSpec& spec) {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,
                                           const OptimizerPart& part) {
-  expect(table.block_size() % kLanes == 0, "a parameter block of whole lane groups");
+  expect(table.trained_size() % kLanes == 0, "a parameter block of whole lane groups");
   if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, table, part);
   return std::make_unique<Adam>(spec, table, part);
 }

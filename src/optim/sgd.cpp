@@ -82,7 +82,7 @@ Sgd::Sgd(const OptimizerSpec& spec, const ParameterTable& table, const Optimizer
       momentum_(static_cast<float>(spec.momentum)),
       weight_decay_(make_weight_decay(spec, table, part)),
       nesterov_(spec.nesterov) {
-  if (momentum_ != 0) momentum_buffer_ = add_state("momentum_buffer", table.block_size());
+  if (momentum_ != 0) momentum_buffer_ = add_state("momentum_buffer", table.trained_size());
 }
 
 void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,

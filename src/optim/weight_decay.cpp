@@ -9,12 +9,13 @@ WeightDecay make_weight_decay(const OptimizerSpec& spec, const ParameterTable& t
   decay.strength = static_cast<float>(spec.weight_decay);
   if (spec.decay == DecayScope::all || decay.strength == 0) return decay;
   const auto group_of = [&](std::int64_t place) {
-    return static_cast<std::size_t>(std::min(place, table.block_size()) / kLanes);
+    return static_cast<std::size_t>(std::min(place, table.trained_size()) / kLanes);
   };
-  const View<unsigned char> applies("quern::optim::decay_applies", group_of(table.block_size()));
+  const View<unsigned char> applies("quern::optim::decay_applies", group_of(table.trained_size()));
   const auto host = Kokkos::create_mirror_view(applies);
-  std::int64_t end = table.block_size();
+  std::int64_t end = table.trained_size();
   for (auto entry = table.entries().rbegin(); entry != table.entries().rend(); ++entry) {
+    if (entry->is_buffer()) continue;
     const unsigned char decays = entry->kind == ParameterKind::weight ? 1 : 0;
     for (std::size_t group = group_of(entry->offset); group < group_of(end); ++group)
       host(group) = decays;

@@ -21,15 +21,22 @@ enum class LayerType {
   sigmoid,
   gelu,
   dropout,
+  batch_norm,
   flatten,
   add,
   custom,  ///< of a C++ program (network/custom_layer.hpp)
 };
 
+/// Over what batch normalisation takes mean and variance while training.
+enum class Statistics {
+  global,  ///< the global batch, whatever the number of ranks
+  block,   ///< each micro-block by itself
+};
+
 struct LayerSpec {
   LayerType type = LayerType::linear;
-  /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "<type><n>" for the
-  /// rest, n counting from 1 per type, as PyTorch users name them.
+  /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "bn<n>" for
+  /// batch_norm, "<type><n>" for the rest, n counting from 1 per type, as PyTorch users name them.
   std::string name;
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
   /// "input" is what the network reads, unless a layer has that name. add: at least two.
@@ -42,15 +49,20 @@ struct LayerSpec {
   bool bias = true;        ///< conv2d: adds one to each output channel
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
-  std::string kind = {};   ///< custom: the name it was registered under
-  int recipe_line = 0;     ///< where the recipe states it, 0 when it does not
+  double momentum = 0.1;   ///< batch_norm: weight of a batch in the running statistics
+  double eps = 1e-5;       ///< batch_norm: added to the variance
+  Statistics statistics = Statistics::global;  ///< batch_norm
+  std::string kind = {};                       ///< custom: the name it was registered under
+  int recipe_line = 0;                         ///< where the recipe states it, 0 when it does not
 
   /// The same layer, wherever it is stated.
   friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
-    return std::tie(a.type, a.name, a.inputs, a.features, a.channels, a.kernel, a.stride, a.padding,
-                    a.bias, a.size, a.probability,
-                    a.kind) == std::tie(b.type, b.name, b.inputs, b.features, b.channels, b.kernel,
-                                        b.stride, b.padding, b.bias, b.size, b.probability, b.kind);
+    const auto values = [](const LayerSpec& layer) {
+      return std::tie(layer.type, layer.name, layer.inputs, layer.features, layer.channels,
+                      layer.kernel, layer.stride, layer.padding, layer.bias, layer.size,
+                      layer.probability, layer.momentum, layer.eps, layer.statistics, layer.kind);
+    };
+    return values(a) == values(b);
   }
 };
 

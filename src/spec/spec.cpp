@@ -28,6 +28,8 @@ const char* to_string(LayerType type) {
       return "gelu";
     case LayerType::dropout:
       return "dropout";
+    case LayerType::batch_norm:
+      return "batch_norm";
     case LayerType::flatten:
       return "flatten";
     case LayerType::add:

@@ -23,26 +23,54 @@ void write_tensor(const ParameterEntry& entry, std::span<const float> values,
   }
 }
 
-std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
-                                 std::int64_t fan_in, ParameterKind kind) {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
-  entries_.push_back({name, std::move(shape), block_size_, count, fan_in, kind});
-  block_size_ += round_up_to_lanes(count);
+  return count;
+}
+
+}  // namespace
+
+// In front of the buffers, which move.
+std::int64_t ParameterTable::append(ParameterEntry entry, std::int64_t floats) {
+  entry.offset = trained_size_;
+  for (ParameterEntry& other : entries_)
+    if (other.is_buffer()) other.offset += floats;
+  entries_.push_back(std::move(entry));
+  trained_size_ += floats;
   return entries_.back().offset;
+}
+
+std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
+                                 std::int64_t fan_in, ParameterKind kind) {
+  expect(kind != ParameterKind::buffer, "a tensor that is trained");
+  const std::int64_t count = product(shape);
+  return append({name, std::move(shape), 0, count, fan_in, kind}, round_up_to_lanes(count));
 }
 
 std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_t out,
                                             std::int64_t in, std::int64_t panel) {
   expect(panel > 0 && panel % kLanes == 0, "panels of whole lane groups");
-  entries_.push_back({name, {out, in}, block_size_, out * in, in, ParameterKind::weight, panel});
-  block_size_ += (out + panel - 1) / panel * panel * in;
-  return entries_.back().offset;
+  return append({name, {out, in}, 0, out * in, in, ParameterKind::weight, panel},
+                (out + panel - 1) / panel * panel * in);
+}
+
+std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std::int64_t> shape,
+                                        const RunningAverage& average) {
+  const std::int64_t count = product(shape);
+  const std::int64_t offset = buffer_size_;
+  entries_.push_back({name, std::move(shape), trained_size_ + offset, count, 1,
+                      ParameterKind::buffer, 0, average});
+  buffer_size_ += round_up_to_lanes(count);
+  return offset;
 }
 
 std::int64_t ParameterTable::num_parameters() const {
   std::int64_t total = 0;
-  for (const ParameterEntry& entry : entries_) total += entry.count;
+  for (const ParameterEntry& entry : entries_)
+    if (!entry.is_buffer()) total += entry.count;
   return total;
 }
 

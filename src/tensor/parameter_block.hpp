@@ -18,6 +18,15 @@ enum class ParameterKind {
   bias,    ///< added to a product; begins random as its weight, or at 0
   scale,   ///< a factor on what a layer computes; begins at 1
   shift,   ///< added after such a factor; begins at 0
+  /// Not trained, but averaged over the steps and saved: running statistics. Its place in the
+  /// gradient block holds the statistic of the batch.
+  buffer,
+};
+
+/// value = (1 - momentum) value + momentum (statistic of the batch)
+struct RunningAverage {
+  float initial = 0;
+  float momentum = 0;
 };
 
 /// One named tensor inside the flat block.
@@ -32,7 +41,9 @@ struct ParameterEntry {
   /// columns: `in` rows of outputs [0, panel), then `in` rows of the next outputs. What of the last
   /// panel is after `out` is a gap.
   std::int64_t transposed_panel = 0;
+  RunningAverage average = {};  ///< of a buffer
 
+  bool is_buffer() const { return kind == ParameterKind::buffer; }
   /// Place in the block of element i in PyTorch's order.
   std::int64_t position(std::int64_t i) const {
     if (transposed_panel == 0) return offset + i;
@@ -49,7 +60,8 @@ std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const floa
 void write_tensor(const ParameterEntry& entry, std::span<const float> values,
                   std::span<float> block);
 
-/// The name table. Gaps between and in tensors stay zero forever.
+/// The name table. Gaps between and in tensors stay zero forever. In the block all buffers come
+/// after all that is trained; the entries are in the order of the layers.
 class ParameterTable {
  public:
   /// Appends a tensor and returns its offset.
@@ -60,15 +72,24 @@ class ParameterTable {
   std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in,
                               std::int64_t panel);
 
+  /// A buffer. Returns its offset from trained_size() on, which later tensors still move.
+  std::int64_t add_buffer(const std::string& name, std::vector<std::int64_t> shape,
+                          const RunningAverage& average);
+
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.
-  std::int64_t block_size() const { return block_size_; }
+  std::int64_t block_size() const { return trained_size_ + buffer_size_; }
+  /// Of these, what is trained; the rest are buffers. Gradients, optimizers and clipping end here.
+  std::int64_t trained_size() const { return trained_size_; }
   /// Number of trainable parameters, gaps not counted.
   std::int64_t num_parameters() const;
 
  private:
+  std::int64_t append(ParameterEntry entry, std::int64_t floats);
+
   std::vector<ParameterEntry> entries_;
-  std::int64_t block_size_ = 0;
+  std::int64_t trained_size_ = 0;
+  std::int64_t buffer_size_ = 0;
 };
 
 }  // namespace quern

@@ -32,6 +32,8 @@ class Model {
   const Loss& loss() const { return *loss_; }
   /// The flat block; the name table is network().table().
   const FloatView& parameters() const { return parameters_; }
+  /// Of it what an optimizer updates.
+  const FloatView& trained_parameters() const { return trained_parameters_; }
 
   /// InputError unless these samples can be put in and compared with what comes out.
   void check_samples(const Samples& samples) const;
@@ -64,6 +66,7 @@ class Model {
   Activations activations_;
   SharedBlock parameter_block_;
   FloatView parameters_;  // in parameter_block_
+  FloatView trained_parameters_;
   View<std::int64_t> sample_of_row_;
   Activation target_;  // mse: what the prediction should be, in its layout
 };

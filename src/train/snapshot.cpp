@@ -30,14 +30,24 @@ const NamedTensor& tensor_of(const ParameterEntry& entry, const std::vector<Name
   return *tensor;
 }
 
-void check_tensors(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
+using Entries = std::vector<ParameterEntry>;
+
+/// What an optimizer keeps state for.
+Entries trained_entries(const ParameterTable& table) {
+  Entries entries;
+  for (const ParameterEntry& entry : table.entries())
+    if (!entry.is_buffer()) entries.push_back(entry);
+  return entries;
+}
+
+void check_tensors(const Entries& entries, const std::vector<NamedTensor>& tensors,
                    const std::string& what) {
-  if (tensors.size() != table.entries().size()) {
+  if (tensors.size() != entries.size()) {
     throw InputError("the checkpoint is of another network: " + what + " has " +
                      std::to_string(tensors.size()) + " tensors, expected " +
-                     std::to_string(table.entries().size()));
+                     std::to_string(entries.size()));
   }
-  for (const ParameterEntry& entry : table.entries()) tensor_of(entry, tensors, what);
+  for (const ParameterEntry& entry : entries) tensor_of(entry, tensors, what);
 }
 
 const OptimizerTensors& row_of(const CheckpointState& state, const OptimizerState& wanted) {
@@ -53,24 +63,25 @@ const OptimizerTensors& row_of(const CheckpointState& state, const OptimizerStat
 
 void check_state(const CheckpointState& state, const ParameterTable& table,
                  const Optimizer* optimizer) {
-  check_tensors(table, state.model, "the model");
+  check_tensors(table.entries(), state.model, "the model");
   if (!optimizer) return;
   if (state.optimizer.size() != optimizer->state().size()) {
     throw InputError("the checkpoint is of another optimizer: it holds " +
                      std::to_string(state.optimizer.size()) + " state arrays, expected " +
                      std::to_string(optimizer->state().size()));
   }
+  const Entries trained = trained_entries(table);
   for (const OptimizerState& wanted : optimizer->state()) {
-    check_tensors(table, row_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
+    check_tensors(trained, row_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
   }
 }
 
-void fill_block(const ParameterTable& table, const std::vector<NamedTensor>& tensors,
+void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
                 const FloatView& block) {
   const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), block);
   const std::span<float> values(host.data(), host.size());
   std::fill(values.begin(), values.end(), 0.0f);
-  for (const ParameterEntry& entry : table.entries()) {
+  for (const ParameterEntry& entry : entries) {
     write_tensor(entry, tensor_of(entry, tensors, "").values, values);
   }
   Kokkos::deep_copy(block, host);
@@ -92,19 +103,19 @@ void broadcast_block(Communicator& comm, const FloatView& block) {
 
 Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters,
                    const Optimizer* optimizer) {
-  state.model = copy_tensors(table, parameters);
+  state.model = copy_tensors(table.entries(), parameters);
   if (!optimizer) return;
   for (const OptimizerState& state_array : optimizer->state()) {
-    state.optimizer.push_back({state_array.name, copy_tensors(table, state_array.values)});
+    state.optimizer.push_back(
+        {state_array.name, copy_tensors(trained_entries(table), state_array.values)});
   }
 }
 
-std::vector<NamedTensor> Snapshot::copy_tensors(const ParameterTable& table,
-                                                const FloatView& view) {
+std::vector<NamedTensor> Snapshot::copy_tensors(const Entries& entries, const FloatView& view) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
   const std::span<const float> block(host.data(), host.size());
   std::vector<NamedTensor> tensors;
-  for (const ParameterEntry& entry : table.entries()) {
+  for (const ParameterEntry& entry : entries) {
     values_.push_back(read_tensor(entry, block));
     tensors.push_back({entry.name, entry.shape, values_.back()});
   }
@@ -125,14 +136,16 @@ void restore(Communicator& comm, const CheckpointState* state, const ParameterTa
   agree(comm, [&] {
     if (state) check_state(*state, table, optimizer);
   });
-  const auto put = [&](const FloatView& block, const std::vector<NamedTensor>* tensors) {
-    if (tensors) fill_block(table, *tensors, block);
+  const auto put = [&](const Entries& entries, const FloatView& block,
+                       const std::vector<NamedTensor>* tensors) {
+    if (tensors) fill_block(entries, *tensors, block);
     if (place == BlockPlace::rank && comm.size() > 1) broadcast_block(comm, block);
   };
-  put(parameters, state ? &state->model : nullptr);
+  put(table.entries(), parameters, state ? &state->model : nullptr);
   if (!optimizer) return;
+  const Entries trained = trained_entries(table);
   for (const OptimizerState& block : optimizer->state()) {
-    put(block.values, state ? &row_of(*state, block).tensors : nullptr);
+    put(trained, block.values, state ? &row_of(*state, block).tensors : nullptr);
   }
 }
 

@@ -27,7 +27,8 @@ class Snapshot {
   bool is_finite() const;
 
  private:
-  std::vector<NamedTensor> copy_tensors(const ParameterTable& table, const FloatView& view);
+  std::vector<NamedTensor> copy_tensors(const std::vector<ParameterEntry>& entries,
+                                        const FloatView& view);
 
   std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
 };

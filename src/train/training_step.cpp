@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
@@ -14,7 +15,7 @@ namespace quern {
 
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
-  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
+  const StepContext step = context(plan);
   const Network& network = model_.network();
   const Activations& activations = model_.activations();
   const auto complete_from = [&](std::int64_t offset) {
@@ -32,17 +33,25 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
 
   check_loss_finite(exec, scalars_, gradient.sums);
   clip_.set_scale(exec, scalars_, gradient.total);
-  optimizer_->update(exec, scalars_, model_.parameters(), gradient.total);
+  optimizer_->update(exec, scalars_, model_.trained_parameters(), gradient.total);
+  buffers_.update(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec);
   if (wants_rank_loss_) add_rank_loss(exec, model_.loss().row_values(), plan, metric_sums_);
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
+}
+
+StepContext TrainingStep::context(const BatchPlan& plan) {
+  StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
+  sums_->begin_batch(&plan == &last_ ? last_reduction_ : full_reduction_);
+  step.batch_sums = sums_.get();
+  return step;
 }
 
 void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   is_last_ = batches_.is_short(cursor_);
   host_flags_().vote = vote_to_stop ? 1.0f : 0.0f;
   const auto work = [&] { enqueue_batch(exec); };
-  if (reducer_->is_capturable()) {
+  if (is_capturable()) {
     (is_last_ ? last_graph_ : full_graph_).run(exec, work);
   } else {
     work();
@@ -77,6 +86,36 @@ SumOrder sum_order(Determinism determinism) {
   return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
 }
 
+std::vector<std::int64_t> sums_of_layers(const Network& network) {
+  std::vector<std::int64_t> counts;
+  for (const Layer* layer : network.layers())
+    for (const std::int64_t count : layer->batch_sums()) counts.push_back(count);
+  return counts;
+}
+
+/// Of a batch and of a layer that cannot do with so few samples.
+[[noreturn]] void refuse_few_samples(const Layer& layer, const std::string& what, int samples) {
+  throw InputError("layer '" + layer.name() + "' takes mean and variance of each channel over " +
+                   what + ", and one has " + std::to_string(samples) +
+                   (samples == 1 ? " sample" : " samples") + " (expected at least " +
+                   std::to_string(layer.traits().least_samples) +
+                   "; choose another data.global_batch" +
+                   (layer.traits().in_each_block ? " or train.micro_block)" : ")"));
+}
+
+void check_least_samples(const Network& network, const BatchRule& batches) {
+  for (const Layer* layer : network.layers()) {
+    const LayerTraits traits = layer->traits();
+    for (const int batch : {batches.full_batch, batches.last_batch}) {
+      if (batch < traits.least_samples) refuse_few_samples(*layer, "the batch", batch);
+      const int rest = batch % batches.block_samples;
+      const int fewest = rest > 0 ? rest : batches.block_samples;
+      if (traits.in_each_block && fewest < traits.least_samples)
+        refuse_few_samples(*layer, "each micro-block", fewest);
+    }
+  }
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& model,
@@ -86,15 +125,18 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       seed_(recipe.seed),
       shuffle_(recipe.data.shuffle),
       wants_rank_loss_(recipe.train.per_rank_loss),
-      clip_(recipe.optimizer.clip_norm, model.network().table().block_size()),
+      clip_(recipe.optimizer.clip_norm, model.network().table().trained_size()),
       reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns)),
+      sums_(std::make_unique<RankSums>(comm, transport, sums_of_layers(model.network()),
+                                       sum_order(recipe.train.determinism))),
       scalars_("quern::train::step_scalars"),
       metric_sums_("quern::train::metric_sums"),
       host_flags_("quern::train::host_flags") {
   agree(comm, [&] {
     batches_ = training_batches(recipe, comm.size(), samples.count);
     const BatchCut cut = batches_.cut(model.network().row_multiple());
+    check_least_samples(model.network(), batches_);
     full_ = make_batch_plan(cut, batches_.full_batch, comm.rank(), comm.size());
     last_ = make_batch_plan(cut, batches_.last_batch, comm.rank(), comm.size());
   });
@@ -108,14 +150,16 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   const std::int64_t block_size = model_.network().table().block_size();
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
+  for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
   // Parameters and optimizer state: of what the node has once, this rank's share.
   const std::int64_t sharers = reducer_->shares_blocks() ? comm.size() : 1;
-  const std::int64_t state_bytes = (1 + num_state_arrays(recipe.optimizer)) *
-                                   ((block_size + sharers - 1) / sharers) *
-                                   static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t floats =
+      block_size + num_state_arrays(recipe.optimizer) * model_.network().table().trained_size();
+  const std::int64_t state_bytes =
+      (floats + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float));
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
                                 model_.network().memory_bytes(full_.max_rows()),
-                                state_bytes + reducer_->bytes()};
+                                state_bytes + reducer_->bytes() + sums_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(comm, [&] {
     check_device_memory(needs, available_device_memory());
@@ -124,12 +168,14 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
                  "training on " + std::to_string(comm.node_size()) + " ranks of one node");
   });
   reducer_->allocate();
+  sums_->allocate();
   const auto [begin, end] = reducer_->own_part();
   optimizer_ = make_optimizer(recipe.optimizer, model_.network().table(),
                               {begin, end, [this](const std::string& label, std::int64_t count) {
                                  state_blocks_.push_back(reducer_->allocate_block(label, count));
                                  return state_blocks_.back().view;
                                }});
+  buffers_ = RunningAverages(model_.network().table(), begin, end);
   model_.allocate(full_.max_rows(), [this](const std::string& label, std::int64_t count) {
     return reducer_->allocate_block(label, count);
   });
@@ -162,7 +208,7 @@ void TrainingStep::set_position(const TrainingProgress& progress) {
 
 std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
-  const StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
+  const StepContext step = context(plan);
   model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
   model_.network().forward(exec, step, model_.activations());
   exec.fence("quern::train::non_finite_layer");

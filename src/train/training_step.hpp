@@ -11,7 +11,9 @@
 #include "device/step_graph.hpp"
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
+#include "optim/running_averages.hpp"
 #include "optim/schedule.hpp"
+#include "parallel/rank_sums.hpp"
 #include "train/batch_rule.hpp"
 #include "train/metric_sums.hpp"
 #include "train/model.hpp"
@@ -49,7 +51,7 @@ class TrainingStep {
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
   /// Is the step recorded once and replayed?
-  bool is_recorded() const { return StepGraph::is_wanted() && reducer_->is_capturable(); }
+  bool is_recorded() const { return StepGraph::is_wanted() && is_capturable(); }
 
   /// Collective. Puts model and optimizer state of rank 0's checkpoint (the other ranks pass
   /// nullptr) into place; see restore() of train/snapshot.hpp.
@@ -88,6 +90,9 @@ class TrainingStep {
   // After the gradients the block holds the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
+  bool is_capturable() const { return reducer_->is_capturable() && sums_->is_capturable(); }
+  /// For the layers, on this batch.
+  StepContext context(const BatchPlan& plan);
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
@@ -100,7 +105,9 @@ class TrainingStep {
   GradientClip clip_;
   std::vector<SharedBlock> state_blocks_;
   std::unique_ptr<Optimizer> optimizer_;
+  RunningAverages buffers_;
   std::unique_ptr<GradientReducer> reducer_;
+  std::unique_ptr<RankSums> sums_;
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
   HostFlagsView host_flags_;

@@ -110,6 +110,7 @@ void compare_parameters(Bench& bench) {
   for (std::size_t i = 0; i < partial_sums.size(); ++i)
     gradient[i % gradient.size()] += partial_sums[i];
   for (const ParameterEntry& entry : bench.table.entries()) {
+    if (entry.is_buffer()) continue;  // statistics, no gradient
     std::vector<std::size_t> where;
     for (std::int64_t i = 0; i < entry.count; ++i) {
       where.push_back(static_cast<std::size_t>(entry.position(i)));

@@ -45,6 +45,30 @@ TEST(ParameterTable, TensorsComeBackInPytorchsOrder) {
   EXPECT_EQ(read_tensor(table.entries()[0], block), values);
 }
 
+TEST(ParameterTable, BuffersComeAfterAllThatIsTrained) {
+  ParameterTable table;
+  table.add("a.weight", {17}, 1, ParameterKind::scale);
+  EXPECT_EQ(table.add_buffer("a.mean", {17}, {0.0f, 0.1f}), 0);
+  EXPECT_EQ(table.add_buffer("a.var", {17}, {1.0f, 0.1f}), 32);
+  EXPECT_EQ(table.add_transposed("b.weight", 3, 5, 16), 32);
+  EXPECT_EQ(table.add("b.bias", {3}, 5, ParameterKind::bias), 32 + 5 * 16);
+  EXPECT_EQ(table.add_buffer("c.mean", {1}, {0.0f, 0.1f}), 64);
+
+  EXPECT_EQ(table.trained_size(), 32 + 5 * 16 + 16);
+  EXPECT_EQ(table.block_size(), table.trained_size() + 80);
+  EXPECT_EQ(table.num_parameters(), 17 + 15 + 3);
+  std::set<std::int64_t> places;
+  for (const ParameterEntry& entry : table.entries()) {
+    for (std::int64_t i = 0; i < entry.count; ++i) {
+      EXPECT_EQ(entry.position(i) >= table.trained_size(), entry.is_buffer()) << entry.name;
+      places.insert(entry.position(i));
+    }
+  }
+  EXPECT_EQ(places.size(), 17u + 17 + 17 + 15 + 3 + 1);
+  EXPECT_EQ(table.entries()[1].name, "a.mean");
+  EXPECT_EQ(table.entries()[2].offset, table.trained_size() + 32);
+}
+
 TEST(RowFloats, AreWholeLaneGroupsThatShareNoCacheSets) {
   EXPECT_EQ(row_floats(1), 16);
   EXPECT_EQ(row_floats(17), 32);

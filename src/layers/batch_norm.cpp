@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/batch_norm.hpp"
+
+#include "base/assert.hpp"
+#include "layers/batch_norm_sets.hpp"
+#include "linalg/block_sum.hpp"
+#include "tensor/kernel_choice.hpp"
+
+namespace quern {
+
+namespace {
+
+// The sums that are taken over the global batch, in floats.
+std::int64_t statistics_floats(std::int64_t padded) {
+  return BlockStatistics::floats(padded);
+}
+std::int64_t distances_floats(std::int64_t padded) {
+  return padded;
+}
+std::int64_t gradients_floats(std::int64_t padded) {
+  return 2 * padded;
+}
+
+// Rows of so many floats, one for each micro-block, added in the tree.
+void add_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
+                const float* rows, std::int64_t floats, const GradientSums& partial_sums,
+                std::int64_t offset) {
+  BlockSchedule one_row = schedule;
+  one_row.block_rows = 1;
+  block_tree_sum(exec, label, one_row,
+                 {rows, schedule.num_blocks, static_cast<int>(floats), floats}, partial_sums,
+                 offset);
+}
+
+}  // namespace
+
+/// Arrays of one call.
+struct BatchNorm::Memory {
+  NormBatch batch;
+  float* sets;        // own: NormSets of the last forward pass
+  float* statistics;  // a row for each block; backward: the blocks' gradients
+  float* rest;        // another row for each block
+  OwnSums own_sums;
+  BatchSums* sums;
+};
+
+BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input)
+    : Layer(spec.name, input, input),
+      channels_(input.channels),
+      pixels_(input.height * input.width),
+      padded_(round_up_to_lanes(input.channels)),
+      eps_(static_cast<float>(spec.eps)),
+      momentum_(static_cast<float>(spec.momentum)),
+      statistics_(spec.statistics) {}
+
+Layout BatchNorm::input_layout(Layout incoming) const {
+  return pixels_ > 1 || incoming == Layout::nchw16n ? Layout::nchw16n : flat_layout();
+}
+
+LayerTraits BatchNorm::traits() const {
+  LayerTraits traits;
+  traits.overwrites_gradient = true;
+  traits.applies_relu = true;
+  traits.applies_relu_backward = true;
+  traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
+  traits.in_each_block = is_per_block();
+  return traits;
+}
+
+void BatchNorm::add_parameters(ParameterTable& table) {
+  weight_ = table.add(name() + ".weight", {channels_}, 1, ParameterKind::scale);
+  const std::int64_t shift = table.add(name() + ".bias", {channels_}, 1, ParameterKind::shift);
+  buffers_ = table.add_buffer(name() + ".running_mean", {channels_}, {0, momentum_});
+  const std::int64_t variance =
+      table.add_buffer(name() + ".running_var", {channels_}, {1, momentum_});
+  expect(shift == weight_ + padded_ && variance == buffers_ + padded_, "neighbours in the block");
+  first_buffer_ = table.trained_size();
+}
+
+void BatchNorm::set_up(const LayerSetup& setup) {
+  with_relu_ = setup.with_relu;
+  if (setup.first_buffer >= 0) first_buffer_ = setup.first_buffer;
+}
+
+std::int64_t BatchNorm::max_blocks(int max_rows) const {
+  return pixels_ > 1 ? max_rows / kLanes : max_rows;
+}
+
+std::int64_t BatchNorm::own_floats(int max_rows) const {
+  return NormSets::floats(padded_) * (is_per_block() ? max_blocks(max_rows) : 1);
+}
+
+// Two rows for each block, and sums of one rank alone.
+std::int64_t BatchNorm::workspace_floats(int max_rows) const {
+  return 2 * statistics_floats(padded_) * std::max<std::int64_t>(1, max_blocks(max_rows)) +
+         OwnSums::memory_floats(statistics_floats(padded_));
+}
+
+std::vector<std::int64_t> BatchNorm::batch_sums() const {
+  if (is_per_block()) return {};
+  return {statistics_floats(padded_), distances_floats(padded_), gradients_floats(padded_)};
+}
+
+BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArrays& arrays) const {
+  const std::int64_t row = statistics_floats(padded_);
+  const std::int64_t own_sums = OwnSums::memory_floats(row);
+  const std::int64_t rows = std::max(1, step.schedule.num_blocks) * row;
+  const Activation& x = arrays.x;
+  expect(x.layout == arrays.y.layout && x.rows == arrays.y.rows, "an output shaped like the input");
+  expect(static_cast<std::int64_t>(arrays.workspace.extent(0)) >= own_sums + 2 * rows,
+         "workspace_floats()");
+  float* memory = arrays.workspace.data() + own_sums;
+  const int block_rows = std::max(1, step.schedule.block_rows);
+  return {{ActivationIndex(x), channels_, pixels_, x.rows, block_rows, step.sample_of_row.data()},
+          arrays.own.data(),
+          memory,
+          memory + rows,
+          OwnSums(step.schedule,
+                  Kokkos::subview(arrays.workspace, std::pair(std::int64_t{0}, own_sums))),
+          nullptr};
+}
+
+NormFunction BatchNorm::function(const StepContext& step, const Memory& memory) const {
+  const bool one_a_block = step.mode == Mode::train && is_per_block();
+  const float* scale = step.parameters.data() + weight_;
+  return {{memory.sets, one_a_block ? NormSets::floats(padded_) : 0, padded_},
+          scale,
+          scale + padded_,
+          with_relu_};
+}
+
+void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
+                        const LayerArrays& arrays) const {
+  Memory memory = memory_of(step, arrays);
+  const float* x = arrays.x.data.data();
+  if (step.mode == Mode::evaluate) {
+    const float* running = step.parameters.data() + first_buffer_ + buffers_;
+    set_running_statistics(exec, running, {channels_, padded_, eps_}, memory.sets);
+  } else {
+    if (runs_device_kernels()) {
+      device::block_statistics(exec, memory.batch, x, memory.statistics);
+    } else if constexpr (kHostExecution) {
+      host::block_statistics(exec, memory.batch, x, memory.statistics);
+    }
+    if (is_per_block())
+      take_block_statistics(exec, step, memory);
+    else
+      take_global_statistics(exec, step, memory);
+  }
+  const NormFunction f = function(step, memory);
+  if (runs_device_kernels()) {
+    device::normalize(exec, memory.batch, f, x, arrays.y.data.data());
+  } else if constexpr (kHostExecution) {
+    host::normalize(exec, memory.batch, f, x, arrays.y.data.data());
+  }
+}
+
+void BatchNorm::take_global_statistics(const ExecSpace& exec, const StepContext& step,
+                                       Memory& memory) const {
+  BatchSums& sums = step.batch_sums ? *step.batch_sums : memory.own_sums;
+  const NormChannels channels{channels_, padded_, eps_};
+  const int num_blocks = step.schedule.num_blocks;
+  const std::int64_t floats = statistics_floats(padded_);
+  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
+             sums.partial_sums(floats), 0);
+  const ConstFloatView totals = sums.add(exec, floats);
+  set_means(exec, totals.data(), memory.batch, num_blocks, channels, memory.statistics,
+            {memory.sets, memory.rest});
+  const std::int64_t distances = distances_floats(padded_);
+  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, distances,
+             sums.partial_sums(distances), 0);
+  const ConstFloatView spread = sums.add(exec, distances);
+  const BufferPlace place{step.gradients, first_buffer_ + buffers_, step.schedule.num_partial_sums,
+                          sums.owns_first_block()};
+  set_variances(exec, spread.data(), memory.batch, channels, memory.sets, place);
+}
+
+void BatchNorm::take_block_statistics(const ExecSpace& exec, const StepContext& step,
+                                      Memory& memory) const {
+  set_blocks(exec, memory.statistics, memory.batch, step.schedule.num_blocks,
+             {channels_, padded_, eps_}, step.scalars, {memory.sets, memory.rest});
+  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, 2 * padded_,
+             step.gradients, first_buffer_ + buffers_);
+}
+
+void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
+                         const LayerArrays& arrays) const {
+  Memory memory = memory_of(step, arrays);
+  const NormFunction f = function(step, memory);
+  const float* x = arrays.x.data.data();
+  const float* dy = arrays.dy.data.data();
+  if (runs_device_kernels()) {
+    device::block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
+  } else if constexpr (kHostExecution) {
+    host::block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
+  }
+  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
+             gradients_floats(padded_), step.gradients, weight_);
+  if (arrays.dx.empty()) return;
+  const NormGradient gradient = input_gradient_sets(exec, step, memory);
+  float* dx = arrays.dx.data.data();
+  if (runs_device_kernels()) {
+    device::input_gradient(exec, memory.batch, f, gradient, x, dy, dx);
+  } else if constexpr (kHostExecution) {
+    host::input_gradient(exec, memory.batch, f, gradient, x, dy, dx);
+  }
+}
+
+NormGradient BatchNorm::input_gradient_sets(const ExecSpace& exec, const StepContext& step,
+                                            Memory& memory) const {
+  const NormSets sets = function(step, memory).sets;
+  const std::int64_t floats = gradients_floats(padded_);
+  if (is_per_block()) {
+    set_gradients(exec, memory.statistics, step.schedule.num_blocks, memory.batch, sets,
+                  memory.rest);
+    return {memory.rest, floats, padded_};
+  }
+  BatchSums& sums = step.batch_sums ? *step.batch_sums : memory.own_sums;
+  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
+             sums.partial_sums(floats), 0);
+  const ConstFloatView totals = sums.add(exec, floats);
+  set_gradients(exec, totals.data(), 1, memory.batch, sets, memory.rest);
+  return {memory.rest, 0, padded_};
+}
+
+}  // namespace quern

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "layers/batch_norm_kernels.hpp"
+#include "layers/layer.hpp"
+#include "linalg/batch_sums.hpp"
+#include "spec/network_spec.hpp"
+
+namespace quern {
+
+/// y = (x - mean) / sqrt(variance + eps) scale + shift, for each channel of images or each unit of
+/// flat samples: torch.nn.BatchNorm2d and BatchNorm1d. Training takes mean and variance of the
+/// batch (spec.statistics), evaluation their running averages, which are buffers; in the variance
+/// that is averaged the sum is divided by one less than the number of values.
+///
+/// How it is computed: mean and sum of squares of each micro-block about its own mean, added in the
+/// fixed tree; see docs/numerics.md.
+class BatchNorm final : public Layer {
+ public:
+  /// Uses spec.momentum, eps and statistics.
+  BatchNorm(const LayerSpec& spec, const Shape& input);
+
+  /// Flat samples that come in lanes stay so.
+  Layout input_layout(Layout incoming) const override;
+  LayerTraits traits() const override;
+  void add_parameters(ParameterTable& table) override;
+  void set_up(const LayerSetup& setup) override;
+  std::int64_t own_floats(int max_rows) const override;
+  std::int64_t workspace_floats(int max_rows) const override;
+  std::vector<std::int64_t> batch_sums() const override;
+  void forward(const ExecSpace& exec, const StepContext& step,
+               const LayerArrays& arrays) const override;
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override;
+
+ private:
+  struct Memory;
+  Memory memory_of(const StepContext& step, const LayerArrays& arrays) const;
+  NormFunction function(const StepContext& step, const Memory& memory) const;
+  bool is_per_block() const { return statistics_ == Statistics::block; }
+  std::int64_t max_blocks(int max_rows) const;
+
+  // Of a training step: from the blocks' statistics to `sets` and to the statistics that the
+  // running averages take.
+  void take_global_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
+  void take_block_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
+  NormGradient input_gradient_sets(const ExecSpace& exec, const StepContext& step,
+                                   Memory& memory) const;
+
+  int channels_;
+  int pixels_;
+  std::int64_t padded_;  // channels in whole groups of lanes
+  float eps_;
+  float momentum_;
+  Statistics statistics_;
+  bool with_relu_ = false;
+  std::int64_t weight_ = 0;        // offset of scale in the flat block, and of shift behind it
+  std::int64_t buffers_ = 0;       // of running mean and variance, from first_buffer_ on
+  std::int64_t first_buffer_ = 0;  // offset of the block's buffers
+};
+
+}  // namespace quern

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/rank_sums.hpp"
+
+#include "base/assert.hpp"
+#include "parallel/make_reducer.hpp"
+
+namespace quern {
+
+namespace {
+
+// The sums that every rank needs stand behind a gradient, which is empty but for this.
+constexpr std::int64_t kNoGradient = kLanes;
+
+}  // namespace
+
+RankSums::RankSums(Communicator& comm, DeviceTransport* transport,
+                   const std::vector<std::int64_t>& counts, SumOrder order)
+    : comm_(comm) {
+  for (const std::int64_t count : counts) {
+    const auto [place, is_new] = turns_.try_emplace(count);
+    if (!is_new) continue;
+    for (auto& reducer : place->second.reducers)
+      reducer = make_reducer(comm, transport, kNoGradient + count, order, count);
+  }
+}
+
+ReductionPlan RankSums::add_plan(const BatchPartition& partition) {
+  ReductionPlan plan{};
+  for (auto& [count, turns] : turns_)
+    for (auto& reducer : turns.reducers) plan = reducer->add_plan(partition);
+  return plan;
+}
+
+std::int64_t RankSums::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [count, turns] : turns_)
+    for (const auto& reducer : turns.reducers) bytes += reducer->bytes();
+  return bytes;
+}
+
+void RankSums::allocate() {
+  for (auto& [count, turns] : turns_)
+    for (auto& reducer : turns.reducers) reducer->allocate();
+}
+
+RankSums::Turns& RankSums::turns_of(std::int64_t count) {
+  const auto turns = turns_.find(count);
+  expect(turns != turns_.end(), "a size of sum that was announced");
+  return turns->second;
+}
+
+GradientSums RankSums::partial_sums(std::int64_t count) {
+  const Turns& turns = turns_of(count);
+  const GradientSums& whole = turns.reducers[turns.next]->partial_sums();
+  const auto size = static_cast<std::int64_t>(whole.data.extent(0));
+  return {Kokkos::subview(whole.data, std::pair(kNoGradient, size)), whole.stride};
+}
+
+ConstFloatView RankSums::add(const ExecSpace& exec, std::int64_t count) {
+  Turns& turns = turns_of(count);
+  GradientReducer& reducer = *turns.reducers[turns.next];
+  turns.next = 1 - turns.next;
+  return reducer.reduce_own_part(exec, plan_).sums;
+}
+
+bool RankSums::is_capturable() const {
+  for (const auto& [count, turns] : turns_)
+    for (const auto& reducer : turns.reducers)
+      if (!reducer->is_capturable()) return false;
+  return true;
+}
+
+}  // namespace quern

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/batch_norm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "layers/reference/batch_norm.hpp"
+#include "support/gradient_check.hpp"
+#include "support/random_values.hpp"
+#include "support/views.hpp"
+
+namespace quern {
+namespace {
+
+using test::TestBatch;
+
+LayerSpec spec_of(Statistics statistics) {
+  LayerSpec spec;
+  spec.type = LayerType::batch_norm;
+  spec.name = "bn1";
+  spec.statistics = statistics;
+  return spec;
+}
+
+struct Case {
+  Shape shape;
+  Layout layout;
+  TestBatch batch;
+  float mean = 0.5f;
+
+  std::string name() const {
+    return to_string(shape) + ", " + std::to_string(batch.samples) + " samples, mean " +
+           std::to_string(mean);
+  }
+  std::size_t values() const {
+    return static_cast<std::size_t>(batch.rows()) * static_cast<std::size_t>(shape.units());
+  }
+};
+
+// Odd sizes, short last blocks, empty rows, and a mean beside which the deviations are small.
+std::vector<Case> cases() {
+  const Layout flat = flat_layout();
+  const Layout lanes = Layout::nchw16n;
+  return {{{5, 3, 3}, lanes, {5, 2, 16}},
+          {{1, 7, 1}, lanes, {5, 2, 16}},
+          {{17, 1, 1}, lanes, {37, 32, 32}},
+          {{3, 2, 5}, lanes, {70, 32, 32}},
+          {{16, 4, 4}, lanes, {32, 16, 16}},
+          {{33, 1, 1}, flat, {37, 16, 16}},
+          {{1, 1, 1}, flat, {7, 5, 5}},
+          {{16, 1, 1}, flat, {9, 3, 4}},
+          {{20, 1, 1}, flat, {70, 32, 32}, 1000.0f},
+          {{2, 5, 5}, lanes, {30, 15, 16}, 1000.0f},
+          {{3, 3, 3}, lanes, {30, 15, 16}, -50.0f}};
+}
+
+struct Result {
+  std::vector<float> y;
+  std::vector<float> dx;
+  std::map<std::string, std::vector<float>> tensors;  ///< gradients, and statistics of the batch
+};
+
+/// A layer with all that it is handed.
+struct Bench {
+  Case c;
+  BatchNorm layer;
+  ParameterTable table;
+  StepContext step;
+  LayerArrays arrays;
+  std::vector<float> x;
+  std::vector<float> dy;
+  std::vector<float> parameters;
+
+  Bench(const Case& the_case, const LayerSpec& spec, bool relu)
+      : c(the_case), layer(spec, c.shape) {
+    layer.add_parameters(table);
+    LayerSetup setup;
+    setup.with_relu = relu;
+    layer.set_up(setup);
+    step = test::make_test_step(c.batch, table.block_size());
+    arrays = allocate_memory(layer, c.batch.rows());
+    Kokkos::deep_copy(arrays.workspace, 777.0f);
+    x = test::random_values(c.values(), 1, c.mean - 1, c.mean + 1);
+    dy = test::random_values(c.values(), 2);
+    parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
+    for (const ParameterEntry& entry : table.entries()) {
+      const auto count = static_cast<std::size_t>(entry.count);
+      write_tensor(entry, test::random_values(count, 3 + entry.offset, -0.5f, 1.5f), parameters);
+      if (entry.name == "bn1.running_var")
+        write_tensor(entry, test::random_values(count, 9, 0.5f, 1.5f), parameters);
+    }
+    Kokkos::deep_copy(step.parameters, test::to_view(parameters));
+    arrays.x = test::make_activation(c.shape, c.layout, c.batch.rows(), x);
+    arrays.dy = test::make_activation(c.shape, c.layout, c.batch.rows(), dy);
+    arrays.y = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
+    arrays.dx = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
+  }
+
+  std::vector<float> parameter(const std::string& name) const {
+    for (const ParameterEntry& entry : table.entries())
+      if (entry.name == name) return read_tensor(entry, parameters);
+    return {};
+  }
+
+  Result operator()() {
+    const ExecSpace exec;
+    layer.forward(exec, step, arrays);
+    layer.backward(exec, step, arrays);
+    exec.fence("test: read results");
+    Result result{test::values_of(arrays.y), test::values_of(arrays.dx), {}};
+    std::vector<float> sum(parameters.size(), 0.0f);
+    const std::vector<float> partial_sums = test::to_vector(step.gradients.data);
+    for (std::size_t i = 0; i < partial_sums.size(); ++i) sum[i % sum.size()] += partial_sums[i];
+    for (const ParameterEntry& entry : table.entries())
+      result.tensors[entry.name] = read_tensor(entry, sum);
+    return result;
+  }
+};
+
+/// Places [row, unit] of a channel's values in used rows, by the group that shares a mean.
+std::vector<std::vector<std::size_t>> groups_of(const Case& c, int channel, Statistics statistics) {
+  const std::vector<std::int64_t> samples = test::sample_of_row(c.batch);
+  const int pixels = c.shape.height * c.shape.width;
+  const auto blocks = static_cast<std::size_t>(c.batch.num_blocks());
+  std::vector<std::vector<std::size_t>> groups(statistics == Statistics::block ? blocks : 1);
+  for (int row = 0; row < c.batch.rows(); ++row) {
+    if (samples[static_cast<std::size_t>(row)] < 0) continue;
+    const std::size_t group =
+        statistics == Statistics::block ? static_cast<std::size_t>(row / c.batch.block_rows) : 0;
+    for (int p = 0; p < pixels; ++p)
+      groups[group].push_back(
+          static_cast<std::size_t>(row * c.shape.units() + channel * pixels + p));
+  }
+  return groups;
+}
+
+/// Adds what the reference finds to `expected`, whose arrays are zeros.
+void add_reference(const Bench& run, Statistics statistics, bool relu, Result& expected) {
+  const std::vector<float> scale = run.parameter("bn1.weight");
+  const std::vector<float> shift = run.parameter("bn1.bias");
+  const double values = double(run.c.batch.samples) * run.c.shape.height * run.c.shape.width;
+  for (int channel = 0; channel < run.c.shape.channels; ++channel) {
+    const auto at = static_cast<std::size_t>(channel);
+    for (const std::vector<std::size_t>& group : groups_of(run.c, channel, statistics)) {
+      std::vector<double> x;
+      std::vector<double> dy;
+      for (const std::size_t i : group) {
+        x.push_back(double{run.x[i]});
+        dy.push_back(double{run.dy[i]});
+      }
+      const auto reference =
+          reference::batch_norm(x, dy, double{scale[at]}, double{shift[at]}, double{1e-5f}, relu);
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        expected.y[group[k]] = static_cast<float>(reference.y[k]);
+        expected.dx[group[k]] = static_cast<float>(reference.dx[k]);
+      }
+      const double share = static_cast<double>(group.size()) / values;
+      expected.tensors["bn1.weight"][at] += static_cast<float>(reference.d_scale);
+      expected.tensors["bn1.bias"][at] += static_cast<float>(reference.d_shift);
+      expected.tensors["bn1.running_mean"][at] += static_cast<float>(reference.mean * share);
+      expected.tensors["bn1.running_var"][at] +=
+          static_cast<float>(reference.unbiased_variance * share);
+    }
+  }
+}
+
+void expect_near(const std::vector<float>& actual, const std::vector<float>& expected,
+                 double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 1;
+  for (const float value : expected) largest = std::max(largest, std::abs(double{value}));
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << " " << i;
+}
+
+TEST(BatchNorm, MatchesTheReferenceInEveryLayoutAndLeavesEmptyRowsOut) {
+  for (const Case& c : cases())
+    for (const Statistics statistics : {Statistics::global, Statistics::block})
+      for (const bool relu : {false, true}) {
+        SCOPED_TRACE(c.name() + (relu ? ", relu" : "") +
+                     (statistics == Statistics::block ? ", block" : ""));
+        Bench run(c, spec_of(statistics), relu);
+        const Result result = run();
+        Result expected;
+        expected.y.assign(c.values(), 0.0f);  // empty rows: zeros
+        expected.dx.assign(c.values(), 0.0f);
+        for (const auto& [name, values] : result.tensors)
+          expected.tensors[name].assign(values.size(), 0.0f);
+        add_reference(run, statistics, relu, expected);
+        // Values beside a large mean carry its rounding.
+        const double tolerance = std::abs(c.mean) > 10 ? 2e-4 : 1e-5;
+        expect_near(result.y, expected.y, tolerance, "y");
+        expect_near(result.dx, expected.dx, tolerance, "dx");
+        for (const auto& [name, values] : expected.tensors)
+          expect_near(result.tensors.at(name), values, tolerance, name);
+      }
+}
+
+// x^2 - mean^2 in float would leave nothing of a variance of 1/3 beside a mean of 1000.
+TEST(BatchNorm, SeesSmallDeviationsBesideALargeMean) {
+  const Case c{{2, 5, 5}, Layout::nchw16n, {64, 16, 16}, 1000.0f};
+  Bench run(c, spec_of(Statistics::global), false);
+  const Result result = run();
+  for (const float variance : result.tensors.at("bn1.running_var"))
+    EXPECT_NEAR(variance, 1.0 / 3, 0.02);
+}
+
+TEST(BatchNorm, LeavesNoTraceBetweenTensors) {
+  for (const Statistics statistics : {Statistics::global, Statistics::block}) {
+    const Case c{{5, 3, 3}, Layout::nchw16n, {5, 2, 16}};
+    Bench run(c, spec_of(statistics), false);
+    run();
+    std::vector<bool> is_gap(run.parameters.size(), true);
+    for (const ParameterEntry& entry : run.table.entries())
+      for (std::int64_t i = 0; i < entry.count; ++i)
+        is_gap[static_cast<std::size_t>(entry.position(i))] = false;
+    const std::vector<float> partial_sums = test::to_vector(run.step.gradients.data);
+    for (std::size_t i = 0; i < partial_sums.size(); ++i)
+      if (is_gap[i % is_gap.size()]) {
+        EXPECT_EQ(partial_sums[i], 0) << i;
+      }
+  }
+}
+
+TEST(BatchNorm, EvaluatesWithRunningStatistics) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name());
+    Bench run(c, spec_of(Statistics::block), true);
+    run.step.mode = Mode::evaluate;
+    run.layer.forward(ExecSpace(), run.step, run.arrays);
+    ExecSpace().fence("test: read y");
+    const std::vector<float> y = test::values_of(run.arrays.y);
+    const std::vector<float> scale = run.parameter("bn1.weight");
+    const std::vector<float> shift = run.parameter("bn1.bias");
+    const std::vector<float> mean = run.parameter("bn1.running_mean");
+    const std::vector<float> variance = run.parameter("bn1.running_var");
+    std::vector<float> expected(c.values(), 0.0f);
+    for (int channel = 0; channel < c.shape.channels; ++channel) {
+      const auto groups = groups_of(c, channel, Statistics::global);
+      for (const std::size_t i : groups[0]) {
+        const auto at = static_cast<std::size_t>(channel);
+        const double normalized =
+            (double{run.x[i]} - double{mean[at]}) / std::sqrt(double{variance[at]} + 1e-5);
+        expected[i] =
+            static_cast<float>(std::max(0.0, normalized * double{scale[at]} + double{shift[at]}));
+      }
+    }
+    expect_near(y, expected, 1e-5, "y");
+  }
+}
+
+TEST(BatchNorm, DerivativesMatchDifferences) {
+  for (const Statistics statistics : {Statistics::global, Statistics::block})
+    for (const Shape& shape : {Shape{3, 4, 5}, Shape{67}}) {
+      BatchNorm layer(spec_of(statistics), shape);
+      test::GradientCheck check;
+      check.batch = {7, 3, 16};
+      check.batch.samples = 9;
+      check.step = 4e-3;
+      test::check_layer_gradients(layer, check);
+    }
+}
+
+#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
+TEST(BatchNorm, DeviceKernelsHaveTheHostsBits) {
+  const bool before = runs_device_kernels();
+  for (const Case& c : cases())
+    for (const Statistics statistics : {Statistics::global, Statistics::block})
+      for (const bool relu : {false, true}) {
+        SCOPED_TRACE(c.name());
+        Case same = c;
+        choose_device_kernels(false);
+        Bench host_run(same, spec_of(statistics), relu);
+        const Result host = host_run();
+        choose_device_kernels(true);
+        if (same.layout != Layout::nchw16n) same.layout = flat_layout();
+        Bench device_run(same, spec_of(statistics), relu);
+        const Result device = device_run();
+        EXPECT_EQ(device.y, host.y);
+        EXPECT_EQ(device.dx, host.dx);
+        EXPECT_EQ(device.tensors, host.tensors);
+      }
+  choose_device_kernels(before);
+}
+#endif
+
+}  // namespace
+}  // namespace quern
