@@ -28,7 +28,7 @@ struct Case {
 };
 
 // Short last batches, short last blocks, ranks without blocks, and one with more than the others.
-const std::vector<Case> kCases = {{18, 10, 2}, {24, 8, 2}, {9, 9, 8}, {7, 7, 2}, {33, 32, 4}};
+const std::vector<Case> kCases = {{18, 10, 2}, {24, 8, 2}, {9, 9, 8}, {7, 7, 2}, {34, 32, 4}};
 
 Recipe recipe_of(const Case& c, const std::string& statistics,
                  const std::vector<std::string>& more = {}) {
