@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a run and what they can do together. Every call except rank queries and abort() is
-// collective: all ranks call it, in the same order.
+// The ranks of a run, or some of them, and what they can do together. Every call except rank
+// queries, messages and abort() is collective: all ranks call it, in the same order.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/exit_code.hpp"
+#include "comm/message.hpp"
 #include "comm/node_shared.hpp"
 
 namespace quern {
@@ -64,11 +65,21 @@ class Communicator {
   virtual void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                             std::span<float> receive, std::span<const Segment> receive_from) = 0;
 
+  /// The ranks that give the same colour, in the order that they have here. `colour` >= 0. The new
+  /// communicator must end before this one, on all of its ranks unless they all end by an error.
+  virtual std::unique_ptr<Communicator> split(int colour) = 0;
+
+  /// The ends of a message from one rank to another; not collective. The two ends agree on size and
+  /// `tag`, which tells messages of the same two ranks apart: 0 <= tag < 32768. At most 2^31 - 1
+  /// floats. They must end before this communicator.
+  virtual std::unique_ptr<Message> make_send(std::span<const float> values, int to, int tag) = 0;
+  virtual std::unique_ptr<Message> make_receive(std::span<float> values, int from, int tag) = 0;
+
   /// Memory that exists once per node, zero-filled. `bytes` must be equal on all ranks of a node.
   virtual std::unique_ptr<NodeShared> allocate_node_shared(std::size_t bytes) = 0;
 
-  /// Ends all ranks at once with this exit status. Not collective: for a failure of one rank that
-  /// the others do not know of. Print the message first.
+  /// Ends all ranks of the run at once with this exit status. Not collective: for a failure of one
+  /// rank that the others do not know of. Print the message first.
   [[noreturn]] virtual void abort(ExitCode code) = 0;
 };
 

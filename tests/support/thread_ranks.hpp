@@ -80,6 +80,9 @@ class ThreadCommunicator final : public Communicator {
                     std::span<const Segment>) override {
     no_messages();
   }
+  std::unique_ptr<Communicator> split(int) override { no_messages(); }
+  std::unique_ptr<Message> make_send(std::span<const float>, int, int) override { no_messages(); }
+  std::unique_ptr<Message> make_receive(std::span<float>, int, int) override { no_messages(); }
   std::unique_ptr<NodeShared> allocate_node_shared(std::size_t bytes) override {
     return std::make_unique<ThreadNodeShared>(node_, rank_, bytes);
   }

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/mpi/chunks.hpp"
+#include "comm/mpi/message.hpp"
 #include "comm/mpi/node_shared.hpp"
 #include "comm/segments.hpp"
 
@@ -17,6 +19,7 @@ namespace quern {
 namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+constexpr int kMaxTags = 32768;  // what every MPI has
 
 }  // namespace
 
@@ -35,16 +38,17 @@ void MpiCommunicator::Table::fill(std::span<const Segment> segments) {
   }
 }
 
-MpiCommunicator::MpiCommunicator(MPI_Comm parent) {
+MpiCommunicator::MpiCommunicator(MPI_Comm parent)
+    : exceptions_at_start_(std::uncaught_exceptions()) {
   caller_.host = "start";
   caller_.check(MPI_Comm_dup(parent, &world_), "MPI_Comm_dup");
   caller_.check(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  caller_.check(MPI_Comm_rank(world_, &caller_.rank), "MPI_Comm_rank");
+  caller_.check(MPI_Comm_rank(MPI_COMM_WORLD, &caller_.rank), "MPI_Comm_rank");
+  caller_.check(MPI_Comm_rank(world_, &rank_), "MPI_Comm_rank");
   caller_.check(MPI_Comm_size(world_, &size_), "MPI_Comm_size");
   gather_hosts();
-  caller_.check(
-      MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, caller_.rank, MPI_INFO_NULL, &node_),
-      "MPI_Comm_split_type");
+  caller_.check(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_),
+                "MPI_Comm_split_type");
   caller_.check(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   caller_.check(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
   caller_.check(MPI_Comm_size(node_, &node_size_), "MPI_Comm_size");
@@ -65,7 +69,12 @@ void MpiCommunicator::gather_hosts() {
   for (const Name& other : names) hosts_.emplace_back(other.data());
 }
 
+MpiCommunicator::~MpiCommunicator() {
+  if (std::uncaught_exceptions() <= exceptions_at_start_) release();
+}
+
 void MpiCommunicator::release() {
+  if (world_ == MPI_COMM_NULL) return;
   caller_.check_quietly(MPI_Comm_free(&node_), "MPI_Comm_free");
   caller_.check_quietly(MPI_Comm_free(&world_), "MPI_Comm_free");
 }
@@ -170,12 +179,48 @@ void MpiCommunicator::all_to_all_v(std::span<const float> send, std::span<const 
                 "MPI_Alltoallv");
 }
 
+std::unique_ptr<Communicator> MpiCommunicator::split(int colour) {
+  expect(colour >= 0, "a colour that is not negative");
+  MPI_Comm part = MPI_COMM_NULL;
+  caller_.check(MPI_Comm_split(world_, colour, rank_, &part), "MPI_Comm_split");
+  auto group = std::make_unique<MpiCommunicator>(part);
+  caller_.check(MPI_Comm_free(&part), "MPI_Comm_free");
+  return group;
+}
+
+void MpiCommunicator::check_message(std::size_t size, int other, int tag) const {
+  expect(other >= 0 && other < size_ && other != rank_, "another rank of this communicator");
+  expect(tag >= 0 && tag < kMaxTags, "a tag below 32768");
+  if (size > static_cast<std::size_t>(kMaxInt)) {
+    throw Error("a message of more than 2^31 floats is beyond MPI's counts");
+  }
+}
+
+std::unique_ptr<Message> MpiCommunicator::make_send(std::span<const float> values, int to,
+                                                    int tag) {
+  check_message(values.size(), to, tag);
+  MPI_Request request = MPI_REQUEST_NULL;
+  caller_.check(MPI_Send_init(values.data(), static_cast<int>(values.size()), MPI_FLOAT, to, tag,
+                              world_, &request),
+                "MPI_Send_init");
+  return std::make_unique<MpiMessage>(request, values.size(), caller_, MpiMessage::End::send);
+}
+
+std::unique_ptr<Message> MpiCommunicator::make_receive(std::span<float> values, int from, int tag) {
+  check_message(values.size(), from, tag);
+  MPI_Request request = MPI_REQUEST_NULL;
+  caller_.check(MPI_Recv_init(values.data(), static_cast<int>(values.size()), MPI_FLOAT, from, tag,
+                              world_, &request),
+                "MPI_Recv_init");
+  return std::make_unique<MpiMessage>(request, values.size(), caller_, MpiMessage::End::receive);
+}
+
 std::unique_ptr<NodeShared> MpiCommunicator::allocate_node_shared(std::size_t bytes) {
   return std::make_unique<MpiNodeShared>(node_, caller_, bytes);
 }
 
 void MpiCommunicator::abort(ExitCode code) {
-  caller_.check_quietly(MPI_Abort(world_, static_cast<int>(code)), "MPI_Abort");
+  caller_.check_quietly(MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code)), "MPI_Abort");
   std::_Exit(static_cast<int>(code));
 }
 

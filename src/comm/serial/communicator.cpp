@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "base/host_name.hpp"
 #include "comm/segments.hpp"
 #include "comm/serial/node_shared.hpp"
@@ -52,6 +53,19 @@ void SerialCommunicator::all_to_all_v(std::span<const float> send, std::span<con
   const auto count = static_cast<std::size_t>(send_to[0].count);
   copy_unless_in_place(send.subspan(static_cast<std::size_t>(send_to[0].offset), count),
                        receive.subspan(static_cast<std::size_t>(receive_from[0].offset), count));
+}
+
+std::unique_ptr<Communicator> SerialCommunicator::split(int colour) {
+  expect(colour >= 0, "a colour that is not negative");
+  return std::make_unique<SerialCommunicator>();
+}
+
+std::unique_ptr<Message> SerialCommunicator::make_send(std::span<const float>, int, int) {
+  throw Error("a message needs another rank, and there is one rank");
+}
+
+std::unique_ptr<Message> SerialCommunicator::make_receive(std::span<float>, int, int) {
+  throw Error("a message needs another rank, and there is one rank");
 }
 
 std::unique_ptr<NodeShared> SerialCommunicator::allocate_node_shared(std::size_t bytes) {

@@ -30,6 +30,9 @@ class SerialCommunicator final : public Communicator {
                     std::span<const std::int64_t> counts) override;
   void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                     std::span<float> receive, std::span<const Segment> receive_from) override;
+  std::unique_ptr<Communicator> split(int colour) override;
+  std::unique_ptr<Message> make_send(std::span<const float> values, int to, int tag) override;
+  std::unique_ptr<Message> make_receive(std::span<float> values, int from, int tag) override;
   std::unique_ptr<NodeShared> allocate_node_shared(std::size_t bytes) override;
   [[noreturn]] void abort(ExitCode code) override;
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/mpi/message.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+MpiMessage::MpiMessage(MPI_Request request, std::size_t size, const MpiCaller& caller, End end)
+    : request_(request), size_(size), caller_(caller), end_(end) {}
+
+// Local to this rank. A transfer under way, which only an error leaves, goes on without it.
+MpiMessage::~MpiMessage() {
+  caller_.check_quietly(MPI_Request_free(&request_), "MPI_Request_free");
+}
+
+void MpiMessage::start() {
+  caller_.check(MPI_Start(&request_), "MPI_Start");
+}
+
+void MpiMessage::wait() {
+  MPI_Status status;
+  caller_.check(MPI_Wait(&request_, &status), "MPI_Wait");
+  if (end_ == End::send) return;
+  int count = 0;
+  caller_.check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
+  // MPI reports a message that is too long by itself.
+  if (static_cast<std::size_t>(count) != size_) {
+    throw Error("rank " + std::to_string(caller_.rank) + " (" + caller_.host + ") received " +
+                std::to_string(count) + " floats where " + std::to_string(size_) +
+                " were expected");
+  }
+}
+
+}  // namespace quern
