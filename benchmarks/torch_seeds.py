@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a recipe in PyTorch with several seeds and prints how the results spread.
 
-The peer of analysis/seeds.py: the same shards, network, loss, optimizer and epochs; initial weights
-and shuffles are PyTorch's own. Needs PyTorch and h5py.
+The peer of analysis/seeds.py: the same shards, network, loss, optimizer, schedule, crops and flips,
+and epochs; what is drawn (initial weights, shuffles, windows) is drawn by PyTorch. Needs PyTorch and
+h5py.
 
 Example: benchmarks/torch_seeds.py recipes/autoencoder-mnist.toml --seeds 0 1 2
 """
@@ -15,6 +16,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from torch_recipe import augment, learning_rate
 from words import positive
 from workloads import ProblemError, batch_size
 
@@ -41,22 +43,30 @@ def read_split(folder):
 class Training:
     """One seed's run over data that stay in memory as floats."""
 
-    def __init__(self, torch, recipe, splits):
+    def __init__(self, torch, recipe, splits, channels_last=False):
         import torch_model
         self.torch, self.recipe, self.batch = torch, recipe, batch_size(recipe)
-        self.network = torch_model.build_network(recipe)
+        self.layout = torch.channels_last if channels_last else torch.contiguous_format
+        self.network = torch_model.build_network(recipe).to(memory_format=self.layout)
         self.loss_of = torch_model.build_loss(recipe)
         self.optimizer = torch_model.build_optimizer(recipe, self.network.parameters(), fused=True)
         self.to_input = recipe["data"].get("target") == "input"
-        self.splits = splits
+        self.splits, self.step = splits, 0
+        self.steps_per_epoch = -(-len(splits["train"][0]) // self.batch)
+        self.total_steps = recipe["train"]["epochs"] * self.steps_per_epoch
 
     def samples(self, split, chosen):
         images, labels = self.splits[split]
         x = images[chosen]
+        windows = self.recipe["data"].get("augment", {})
+        if split == "train" and windows:
+            x = augment(self.torch, x, windows.get("crop", 0), windows.get("flip", False))
+        x = x.contiguous(memory_format=self.layout)
         return x, x.flatten(1) if self.to_input else labels[chosen]
 
     def train_epoch(self):
         """Mean loss over the samples, each taken when its batch was trained on."""
+        self.network.train()
         total = self.torch.zeros(())
         order = self.torch.randperm(len(self.splits["train"][0]))
         for chosen in order.split(self.batch):
@@ -64,12 +74,20 @@ class Training:
             loss = self.loss_of(self.network(x), y)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            self.optimizer.step()
+            self.update()
             total += loss.detach() * len(chosen)
         return total.item() / len(order)
 
+    def update(self):
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(self.recipe["optimizer"], self.step, self.steps_per_epoch,
+                                        self.total_steps)
+        self.optimizer.step()
+        self.step += 1
+
     def evaluate(self):
         """(mean loss, fraction of the labels that are right or None)"""
+        self.network.eval()
         loss, correct = 0.0, 0
         count = len(self.splits["test"][0])
         with self.torch.no_grad():
@@ -83,14 +101,19 @@ class Training:
         return loss / count, correct / count if has_labels else None
 
 
-def train(torch, recipe, splits, seed):
-    training = Training(torch, {**recipe, "seed": seed}, splits)
-    for _ in range(recipe["train"]["epochs"]):
-        train_loss = training.train_epoch()
-    test_loss, accuracy = training.evaluate()
-    result = {"seed": seed, "train_loss": train_loss, "test_loss": test_loss}
-    if accuracy is not None:
-        result["test_accuracy"] = 100 * accuracy
+def train(torch, recipe, splits, seed, channels_last=False, each_epoch=None):
+    """The results after the last epoch; `each_epoch(number, results)` sees those of each."""
+    training = Training(torch, {**recipe, "seed": seed}, splits, channels_last)
+    epochs = recipe["train"]["epochs"]
+    for epoch in range(1, epochs + 1):
+        result = {"seed": seed, "train_loss": training.train_epoch()}
+        if epoch < epochs and not each_epoch:
+            continue
+        result["test_loss"], accuracy = training.evaluate()
+        if accuracy is not None:
+            result["test_accuracy"] = 100 * accuracy
+        if each_epoch:
+            each_epoch(epoch, result)
     return result
 
 
@@ -98,6 +121,12 @@ def row(name, result):
     cells = [f"{result[key]:>18.2f}" if key == "test_accuracy" else f"{result[key]:>18.5f}"
              for key in TITLES if key in result]
     return f"{name:>6}" + "".join(cells)
+
+
+def print_epoch(epoch, result):
+    print(f"  seed {result['seed']}, epoch {epoch}: "
+          + ", ".join(f"{TITLES[key]} {result[key]:.5g}" for key in TITLES if key in result),
+          flush=True)
 
 
 def parse_arguments(words):
@@ -110,6 +139,10 @@ def parse_arguments(words):
     parser.add_argument("--epochs", type=positive, help="other than the recipe's")
     parser.add_argument("--global-batch", type=positive, metavar="N",
                         help="other than the recipe's (one rank's): 6 ranks of 128 are 768")
+    parser.add_argument("--every-epoch", action="store_true",
+                        help="print the results of every epoch, too")
+    parser.add_argument("--channels-last", action="store_true",
+                        help="memory format of images and convolutions: faster with many channels")
     parser.add_argument("--threads", type=positive, default=1, help="default: 1")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
     return parser.parse_args(words)
@@ -142,7 +175,8 @@ def run(arguments):
               for name, (images, labels) in splits.items()}
     results = []
     for seed in dict.fromkeys(arguments.seeds):
-        results.append(train(torch, recipe, splits, seed))
+        results.append(train(torch, recipe, splits, seed, arguments.channels_last,
+                             print_epoch if arguments.every_epoch else None))
         if len(results) == 1:
             print(f"{recipe['name']}, batch {batch_size(recipe)}, {recipe['train']['epochs']} "
                   f"epochs, PyTorch {torch.__version__}\n{'seed':>6}"

@@ -5,6 +5,7 @@ import unittest
 
 from fakes import ROOT, FakesCase
 
+import torch_recipe
 import torch_seeds
 
 RECIPE = """name = "example"
@@ -58,6 +59,24 @@ class TorchSeedsTest(FakesCase):
     def test_rows(self):
         self.assertEqual(torch_seeds.row(3, {"train_loss": 0.25, "test_accuracy": 92.5}).split(),
                          ["3", "0.25000", "92.50"])
+
+
+class ScheduleTest(unittest.TestCase):
+    def rates(self, schedule, steps, **more):
+        settings = {"lr": 0.5, "schedule": schedule, **more}
+        return [torch_recipe.learning_rate(settings, step, 2, 6) for step in steps]
+
+    def test_rates_are_those_of_the_recipe(self):
+        self.assertEqual(torch_recipe.learning_rate({"lr": 0.5}, 5, 2, 6), 0.5)
+        self.assertEqual(self.rates("constant", [0, 5]), [0.5, 0.5])
+        self.assertEqual(self.rates({"type": "step", "gamma": 0.5}, [0, 1, 2, 4]),
+                         [0.5, 0.5, 0.25, 0.125])
+        cosine = self.rates("cosine", [0, 3, 6])
+        for found, expected in zip(cosine, (0.5, 0.25, 0)):
+            self.assertAlmostEqual(found, expected)
+        warm = self.rates({"type": "cosine", "warmup_steps": 2, "min_lr": 0.1}, [0, 1, 2, 4, 6])
+        for found, expected in zip(warm, (0.25, 0.5, 0.5, 0.3, 0.1)):
+            self.assertAlmostEqual(found, expected)
 
 
 class FakeOptimizer:
