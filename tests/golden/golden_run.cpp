@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
 #include "io/idx_reader.hpp"
+#include "parallel/rank_sums.hpp"
 #include "parallel/tree_reducer.hpp"
 #include "support/views.hpp"
 #include "train/step_kernels.hpp"
@@ -98,10 +99,11 @@ void GoldenRun::load_initial_weights() {
   Kokkos::deep_copy(model_.parameters(), to_view(block));
 }
 
-Tensors GoldenRun::split(const ConstFloatView& block) const {
+Tensors GoldenRun::split(const ConstFloatView& block, Buffers buffers) const {
   const std::vector<float> values = to_vector(block);
   Tensors tensors;
   for (const ParameterEntry& entry : model_.network().table().entries()) {
+    if (entry.is_buffer() && buffers == Buffers::leave_out) continue;
     tensors[entry.name] = read_tensor(entry, values);
   }
   return tensors;
@@ -123,7 +125,15 @@ GoldenRun::FirstStep GoldenRun::first_step() {
 
   begin_batch(exec, scalars, batch);
   model_.load_batch(exec, plan, samples_, false, scalars);
-  const StepContext step = model_.context(plan, Mode::train, scalars, gradients);
+  StepContext step = model_.context(plan, Mode::train, scalars, gradients);
+  std::vector<std::int64_t> counts;
+  for (const Layer* layer : model_.network().layers())
+    for (const std::int64_t count : layer->batch_sums()) counts.push_back(count);
+  RankSums batch_sums(comm_, nullptr, counts, SumOrder::tree);
+  const ReductionPlan sums_plan = batch_sums.add_plan(plan.partition);
+  batch_sums.allocate();
+  batch_sums.begin_batch(sums_plan);
+  step.batch_sums = &batch_sums;
   model_.network().forward(exec, step, model_.activations());
   model_.compute_loss(exec, step, samples_, gradients, sums);
   model_.network().backward(exec, step, model_.activations());
@@ -136,7 +146,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
     const int row = i / cut.block_samples * plan.schedule.block_rows + i % cut.block_samples;
     result.outputs[plan.first_sample + i] = sample_of(outputs, units, row);
   }
-  result.gradients = split(total);
+  result.gradients = split(total, Buffers::leave_out);
   for (const auto& [name, values] : result.gradients) {
     for (const float value : values) result.gradient_norm += double{value} * value;
   }
@@ -155,7 +165,7 @@ double GoldenRun::train_step() {
 }
 
 Tensors GoldenRun::weights() const {
-  return split(model_.parameters());
+  return split(model_.parameters(), Buffers::take);
 }
 
 }  // namespace quern::test

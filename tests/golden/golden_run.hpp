@@ -35,11 +35,12 @@ class GoldenRun {
   /// One step of TrainingStep; returns the mean loss. Collective.
   double train_step();
 
-  Tensors weights() const;
+  Tensors weights() const;  ///< and running statistics
 
  private:
   void load_initial_weights();
-  Tensors split(const ConstFloatView& block) const;
+  enum class Buffers { leave_out, take };
+  Tensors split(const ConstFloatView& block, Buffers buffers) const;
 
   Communicator& comm_;
   Golden golden_;

@@ -35,6 +35,7 @@ PLANS = {
     "ddp-toy": dict(steps=3, outputs=20, after=(1, 3)),
     "conv-odd": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "residual": dict(steps=5, outputs=11, after=(1, 3, 5)),
+    "small-resnet": dict(steps=3, outputs=22, after=(1, 3)),
     "adamw-clip": dict(steps=5, outputs=24, after=(1, 3, 5)),
 }
 
@@ -85,7 +86,9 @@ def make_batches(recipe, plan, folder):
 
 
 def snapshot(network):
-    return {name: tensor.detach().clone() for name, tensor in network.named_parameters()}
+    """Parameters and running statistics."""
+    return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()
+            if not name.endswith("num_batches_tracked")}
 
 
 def train(network, recipe, plan, batches):

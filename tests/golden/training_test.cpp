@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of seven recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of eight recipes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,6 +103,10 @@ TEST(GoldenTraining, OddConvolutionsWithNesterovMomentumAndL2) {
 
 TEST(GoldenTraining, ResidualBlocksWithDecayOfWeightsAlone) {
   follow("residual", {1e-6, 3e-6, 5e-6, 1e-6});
+}
+
+TEST(GoldenTraining, SmallResnetWithBatchNorm) {
+  follow("small-resnet", {1e-6, 3e-6, 5e-6, 2e-6});
 }
 
 TEST(GoldenTraining, AdamWWithClipping) {

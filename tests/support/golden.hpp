@@ -36,13 +36,13 @@ struct Golden {
   std::vector<std::int64_t> target_labels;  ///< toy data, class targets
   GoldenTensor target_values;               ///< toy data, other targets
 
-  GoldenTensors initial;
+  GoldenTensors initial;                     ///< weights and running statistics
   GoldenTensor outputs;                      ///< of step 0, the first samples of the batch
   GoldenTensors gradients;                   ///< of step 0, before clipping and weight decay
   std::vector<float> losses;                 ///< mean loss of each step
   std::vector<float> losses_exact;           ///< the same run in double precision
   std::vector<float> gradient_norms;         ///< before clipping, of each step; empty without
-  std::map<int, GoldenTensors> after_steps;  ///< weights, by the number of steps done
+  std::map<int, GoldenTensors> after_steps;  ///< the same as `initial`, by the number of steps done
 };
 
 /// Reads tests/golden/<name>.h5. Throws InputError when the file is not a complete golden file.
