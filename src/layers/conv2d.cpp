@@ -50,6 +50,8 @@ void Conv2d::set_up(const LayerSetup& setup) {
 
 void Conv2d::choose_kernels(OperandPrecision precision) {
   kernels_ = &conv2d_kernels(precision);
+  copies_ = padding_ > 0 && (pool_ || !kernels_->adds_borders);
+  shape_.padding = copies_ ? 0 : padding_;
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
   if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;
   throw InputError("network.layers: '" + name() + "' has " + std::to_string(values) +
@@ -80,7 +82,7 @@ void Conv2d::add_parameters(ParameterTable& table) {
 }
 
 std::int64_t Conv2d::padded_floats(int rows) const {
-  return padding_ > 0 ? rows / kLanes * shape_.in_group() : 0;
+  return copies_ ? rows / kLanes * shape_.in_group() : 0;
 }
 
 std::int64_t Conv2d::pass_floats(int rows) const {
@@ -97,7 +99,7 @@ std::int64_t Conv2d::own_floats(int max_rows) const {
 }
 
 const float* Conv2d::padded(const LayerArrays& arrays) const {
-  return padding_ > 0 ? arrays.own.data() : arrays.x.data.data();
+  return copies_ ? arrays.own.data() : arrays.x.data.data();
 }
 
 std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
@@ -119,7 +121,7 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
   const int rows = arrays.x.rows;
   float* weights = arrays.workspace.data();
   kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, weights);
-  if (padding_ > 0) {
+  if (copies_) {
     kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
@@ -152,12 +154,12 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
                             const LayerArrays& arrays) const {
   const Activation& dx = arrays.dx;
   float* weights = arrays.workspace.data();
-  float* padded_dx = padding_ > 0 ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_))
-                                  : dx.data.data();
+  float* padded_dx =
+      copies_ ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_)) : dx.data.data();
   kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, weights);
   kernels_->input_gradient(exec, shape_, dx.rows, arrays.dy.data.data(), weights,
                            with_input_relu_ ? arrays.x.data.data() : nullptr, padded_dx);
-  if (padding_ > 0) {
+  if (copies_) {
     kernels_->crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
                    input_shape().width, padding_, padded_dx, dx.data.data());
   }

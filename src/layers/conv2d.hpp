@@ -56,6 +56,7 @@ class Conv2d final : public Layer {
   ConvShape shape_;
   int padding_;
   bool has_bias_;
+  bool copies_ = false;      // x and dx into arrays with a border
   std::int64_t weight_ = 0;  // offsets in the flat block
   std::int64_t bias_ = 0;
   bool with_relu_ = false;

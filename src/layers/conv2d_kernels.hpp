@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct convolution on activations in Layout::nchw16n. Reference: layers/reference/conv2d.hpp.
-// x is already padded: in_height and in_width of the shape include the padding.
+// in_height and in_width of the shape include the border of zeros.
 #pragma once
 
 #include "layers/conv_shape.hpp"
@@ -14,6 +14,10 @@ namespace quern {
 /// with the same order of fused multiply-adds for every element. Those that round their operands
 /// (device/conv2d_tensor.hpp) add in orders of their own.
 struct Conv2dKernels {
+  /// Whether forward and gradients take x, dx and x_mask without their border, ConvShape::padding
+  /// wide. Others expect arrays that hold it (pad, crop), and a shape with padding 0.
+  bool adds_borders;
+
   /// Weights [O, C, K, K] in the order in which `forward` reads them: forward_floats() floats, from
   /// a 16 byte boundary on. Overwrites `packed`.
   std::int64_t (*forward_floats)(const ConvShape& shape);

@@ -138,6 +138,7 @@ void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int
 
 constexpr Conv2dKernels float_kernels() {
   return {
+      .adds_borders = false,
       .forward_floats = forward_floats,
       .pack_forward = pack_forward,
       .gradient_floats = gradient_floats,

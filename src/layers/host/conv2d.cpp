@@ -3,6 +3,9 @@
 
 #include "layers/host/conv2d_input_gradient.hpp"
 #include "layers/host/conv2d_loops.hpp"
+#include "layers/host/conv2d_panels.hpp"
+#include "layers/host/conv2d_weight_gradient.hpp"
+#include "layers/host/scratch.hpp"
 
 namespace quern::host {
 
@@ -10,40 +13,6 @@ namespace {
 
 using simd::EvenSplit;
 using simd::kConvChannels;
-
-constexpr int kTapRows = 5;  // kernel rows that a work item takes at most
-
-// Where a tile of the weight gradient begins; `rows` kernel rows in turn, which read the same
-// planes.
-struct WeightPlace {
-  int o;
-  int i;
-  int kh;
-  int kw;
-  int rows;
-};
-
-template <int C, int T>
-void weight_gradient_item(const ConvShape& s, const BlockSchedule& schedule, const float* x,
-                          const float* dy, const GradientSums& partial_sums, std::int64_t offset,
-                          const WeightPlace& place) {
-  const int groups = schedule.block_rows / kLanes;
-  BlockStack<C * T> stacks[kTapRows];
-  for (int block = 0; block < schedule.num_blocks; ++block) {
-    const std::int64_t first = std::int64_t{block} * groups;
-    for (int row = 0; row < place.rows; ++row) {
-      float sums[C * T];
-      simd::conv_weight_gradient_tile<C, T>(s, x + first * s.in_group(), dy + first * s.out_group(),
-                                            groups, place.o, place.i, place.kh + row, place.kw,
-                                            sums);
-      stacks[row].push(sums, C * T, schedule.host_merges(block));
-    }
-  }
-  for (int row = 0; row < place.rows; ++row) {
-    store_partial_sums<C, T>(stacks[row], s, partial_sums, offset, place.o, place.i, place.kh + row,
-                             place.kw);
-  }
-}
 
 std::int64_t forward_floats(const ConvShape& shape) {
   return std::int64_t{shape.taps()} * shape.out_channels;
@@ -65,57 +34,57 @@ void pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* we
                        });
 }
 
-void forward(const ExecSpace& exec, const ConvShape& shape, int batch_rows, const float* x,
-             const float* weights, const float* bias, bool with_relu, float* y) {
-  const std::int64_t items = std::int64_t{batch_rows / kLanes} * shape.out_height;
+// The outputs of a part, from their panel of x.
+template <int K>
+void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
+                  const float* weights, const float* bias, bool with_relu, float* y) {
+  // A kernel of one pixel reads every stride-th pixel only.
+  const int step = K == 1 ? shape.stride : 1;
+  ConvShape part = shape;
+  part.stride = shape.stride / step;
+  part.in_height = (at.rows - 1) * part.stride + shape.kernel;
+  part.in_width = (at.columns - 1) * part.stride + shape.kernel;
+  part.padding = 0;
+  float* panel = scratch(part.in_group());
+  copy_window(x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
+              shape.image_width(),
+              {at.row * shape.stride - shape.padding, part.in_height,
+               at.column * shape.stride - shape.padding, part.in_width, step},
+              panel);
+  float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
   const std::int64_t taps = shape.taps();
+  // Rows and columns run fastest: the weights of a tile stay in cache.
+  for_each_channel_tile(shape.out_channels, [&]<int C>(int o) {
+    for (int row = 0; row < at.rows; ++row) {
+      for_each_column_tile(at.columns, [&]<int T>(int column) {
+        simd::conv_forward_tile<C, T, K>(part, panel, weights + o * taps, bias, with_relu, corner,
+                                         o, row, column);
+      });
+    }
+  });
+}
+
+void forward(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
+             const float* weights, const float* bias, bool with_relu, float* y) {
+  const ConvShape shape = as_product(given);
+  const auto panel_floats = [&](int rows, int columns) {
+    const auto extent = [&](int outputs) {
+      return shape.kernel == 1 ? outputs : (outputs - 1) * shape.stride + shape.kernel;
+    };
+    return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.in_channels);
+  };
+  const PanelGrid grid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+                       panel_floats);
   with_kernel_size(shape.kernel, [&]<int K>() {
-    Kokkos::parallel_for(
-        "quern::layers::conv2d_forward", RangePolicy(exec, 0, items), [=](std::int64_t item) {
-          const int oh = static_cast<int>(item % shape.out_height);
-          const std::int64_t group = item / shape.out_height;
-          for_each_tile(shape.out_channels, shape.out_width, [&]<int C, int T>(int o, int ow) {
-            simd::conv_forward_tile<C, T, K>(shape, x + group * shape.in_group(),
-                                             weights + o * taps, bias, with_relu,
-                                             y + group * shape.out_group(), o, oh, ow);
-          });
-        });
+    Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
+                         [=](std::int64_t item) {
+                           forward_part<K>(shape, grid[item], x, weights, bias, with_relu, y);
+                         });
   });
 }
 
 std::int64_t no_workspace(const ConvShape&, int) {
   return 0;
-}
-
-void weight_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
-                     const float* x, const float* dy, const GradientSums& partial_sums,
-                     std::int64_t offset, const FloatView&) {
-  const EvenSplit columns(shape.kernel, kTapColumns);
-  const int widest = (shape.kernel + columns.pieces - 1) / columns.pieces;
-  const EvenSplit channels(shape.out_channels, largest_channels(widest));
-  // Several kernel rows in an item read the same planes while these are in cache; but all threads
-  // shall find items.
-  const std::int64_t planes = std::int64_t{channels.pieces} * shape.in_channels * columns.pieces;
-  const bool enough = planes >= std::int64_t{4} * exec.concurrency();
-  const EvenSplit rows(shape.kernel, enough ? kTapRows : 1);
-  const std::int64_t taps = std::int64_t{shape.in_channels} * rows.pieces * columns.pieces;
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, channels.pieces * taps),
-      [=](std::int64_t item) {
-        const int channel_piece = static_cast<int>(item / taps);
-        int rest = static_cast<int>(item % taps);
-        const int column_piece = rest % columns.pieces;
-        rest /= columns.pieces;
-        const int row_piece = rest % rows.pieces;
-        const WeightPlace place{channels.begin(channel_piece), rest / rows.pieces,
-                                rows.begin(row_piece), columns.begin(column_piece),
-                                rows.size(row_piece)};
-        simd::with_constant<kTapColumns>(columns.size(column_piece), [&]<int T>() {
-          simd::with_constant<largest_channels(T)>(channels.size(channel_piece), [&]<int C>() {
-            weight_gradient_item<C, T>(shape, schedule, x, dy, partial_sums, offset, place);
-          });
-        });
-      });
 }
 
 void bias_gradient(const ExecSpace& exec, const ConvShape& shape, const BlockSchedule& schedule,
@@ -173,6 +142,7 @@ void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int
 
 const Conv2dKernels& conv2d_kernels() {
   static constexpr Conv2dKernels kKernels = {
+      .adds_borders = true,
       .forward_floats = forward_floats,
       .pack_forward = pack_forward,
       .gradient_floats = conv2d_gradient_floats,
@@ -180,7 +150,7 @@ const Conv2dKernels& conv2d_kernels() {
       .forward = forward,
       .input_gradient = conv2d_input_gradient,
       .workspace_floats = no_workspace,
-      .weight_gradient = weight_gradient,
+      .weight_gradient = conv2d_weight_gradient,
       .bias_gradient = bias_gradient,
       .pad = pad,
       .crop = crop,

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/conv2d_input_gradient.hpp"
 
+#include <algorithm>
+
 #include "layers/host/conv2d_loops.hpp"
+#include "layers/host/conv2d_panels.hpp"
+#include "layers/host/scratch.hpp"
 
 namespace quern::host {
 
@@ -10,18 +14,48 @@ namespace {
 using simd::EvenSplit;
 using simd::kConvChannels;
 
-// One row of dx of a group; tiles of columns where the stride is 1, single columns otherwise.
-void input_gradient_row(const ConvShape& shape, const float* dy, const float* weights,
-                        const float* x_mask, float* dx, int ih) {
-  const std::int64_t rows = std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
-  for_each_tile(shape.in_channels, shape.in_width, [&]<int C, int T>(int i, int iw) {
-    const float* packed = weights + i * rows;
-    if (shape.stride == 1) {
-      simd::conv_input_gradient_tile<C, T>(shape, dy, packed, x_mask, dx, i, ih, iw);
-      return;
-    }
-    for (int t = 0; t < T; ++t) {
-      simd::conv_input_gradient_column<C>(shape, dy, packed, x_mask, dx, i, ih, iw + t);
+// Outputs [first, end) that meet `count` inputs from `begin` (of an image without border) on, along
+// one side of the image.
+struct Met {
+  int first;
+  int end;
+
+  int count() const { return end - first; }
+};
+
+Met outputs_of(const ConvShape& s, int begin, int count, int outputs) {
+  const int low = begin + s.padding - (s.kernel - 1);
+  const int first = low > 0 ? (low + s.stride - 1) / s.stride : 0;
+  const int end = std::min(outputs, (begin + count - 1 + s.padding) / s.stride + 1);
+  return {first, std::max(first, end)};
+}
+
+// The part of dx at `at`, from its panel of dy.
+void input_gradient_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
+                         const float* weights, const float* x_mask, float* dx) {
+  const Met rows = outputs_of(shape, at.row, at.rows, shape.out_height);
+  const Met columns = outputs_of(shape, at.column, at.columns, shape.out_width);
+  const PlaneWindow window{rows.first, rows.count(), columns.first, columns.count()};
+  float* data = scratch(window.floats(shape.out_channels));
+  copy_window(dy + at.group * shape.out_group(), shape.out_channels, shape.out_height,
+              shape.out_width, window, data);
+  const simd::GradientPanel panel{data, rows.first, rows.count(), columns.first, columns.count()};
+  const std::int64_t image = at.group * shape.image_group();
+  const float* mask = x_mask ? x_mask + image : nullptr;
+  const std::int64_t channel_weights =
+      std::int64_t{shape.kernel} * shape.out_channels * shape.kernel;
+  // Rows and columns run fastest: the weights of a tile stay in cache.
+  for_each_channel_tile(shape.in_channels, [&]<int C>(int i) {
+    for (int row = at.row; row < at.row + at.rows; ++row) {
+      // Columns a stride apart meet the same kernel columns.
+      for (int phase = 0; phase < std::min(shape.stride, at.columns); ++phase) {
+        const int count = (at.columns - phase - 1) / shape.stride + 1;
+        for_each_column_tile(count, [&]<int T>(int column) {
+          simd::conv_input_gradient_tile<C, T>(shape, panel, weights + i * channel_weights, mask,
+                                               dx + image, i, row,
+                                               at.column + phase + shape.stride * column);
+        });
+      }
     }
   });
 }
@@ -52,16 +86,18 @@ void conv2d_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const f
                        });
 }
 
-void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                            const float* dy, const float* weights, const float* x_mask, float* dx) {
-  const std::int64_t items = std::int64_t{batch_rows / kLanes} * shape.in_height;
-  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, items),
-                       [=](std::int64_t item) {
-                         const int ih = static_cast<int>(item % shape.in_height);
-                         const std::int64_t in = item / shape.in_height * shape.in_group();
-                         input_gradient_row(shape, dy + item / shape.in_height * shape.out_group(),
-                                            weights, x_mask ? x_mask + in : nullptr, dx + in, ih);
-                       });
+  const ConvShape shape = as_product(given);
+  const auto panel_floats = [&](int rows, int columns) {
+    const auto extent = [&](int inputs) { return (inputs + shape.kernel - 2) / shape.stride + 1; };
+    return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.out_channels);
+  };
+  const PanelGrid grid(batch_rows / kLanes, shape.image_height(), shape.image_width(),
+                       exec.concurrency(), panel_floats);
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
+      [=](std::int64_t item) { input_gradient_part(shape, grid[item], dy, weights, x_mask, dx); });
 }
 
 }  // namespace quern::host

@@ -9,21 +9,23 @@
 
 namespace quern::host {
 
-/// Calls f<C, T>(first channel, first column) for every tile of `channels` channels and `columns`
-/// columns. Channels run fastest: what they read of the other side stays in the first-level cache,
-/// and the weights, one after the other, the processor fetches ahead by itself.
+/// Calls f<C>(first channel) for every tile of `channels` channels.
 template <class F>
-void for_each_tile(int channels, int columns, F&& f) {
-  const simd::EvenSplit channel_tiles(channels, simd::kConvChannels);
-  const simd::EvenSplit column_tiles(columns, simd::kConvColumns);
-  for (int b = 0; b < column_tiles.pieces; ++b) {
-    for (int a = 0; a < channel_tiles.pieces; ++a) {
-      simd::with_constant<simd::kConvChannels>(channel_tiles.size(a), [&]<int C>() {
-        simd::with_constant<simd::kConvColumns>(column_tiles.size(b), [&]<int T>() {
-          f.template operator()<C, T>(channel_tiles.begin(a), column_tiles.begin(b));
-        });
-      });
-    }
+void for_each_channel_tile(int channels, F&& f) {
+  const simd::EvenSplit tiles(channels, simd::kConvChannels);
+  for (int a = 0; a < tiles.pieces; ++a) {
+    simd::with_constant<simd::kConvChannels>(
+        tiles.size(a), [&]<int C>() { f.template operator()<C>(tiles.begin(a)); });
+  }
+}
+
+/// Calls f<T>(first column) for every tile of `columns` columns.
+template <class F>
+void for_each_column_tile(int columns, F&& f) {
+  const simd::EvenSplit tiles(columns, simd::kConvColumns);
+  for (int b = 0; b < tiles.pieces; ++b) {
+    simd::with_constant<simd::kConvColumns>(
+        tiles.size(b), [&]<int T>() { f.template operator()<T>(tiles.begin(b)); });
   }
 }
 
@@ -31,10 +33,14 @@ void for_each_tile(int channels, int columns, F&& f) {
 /// out, 0 for others.
 template <class F>
 void with_kernel_size(int kernel, F&& f) {
-  if (kernel == 3) {
+  if (kernel == 1) {
+    f.template operator()<1>();
+  } else if (kernel == 3) {
     f.template operator()<3>();
   } else if (kernel == 5) {
     f.template operator()<5>();
+  } else if (kernel == 7) {
+    f.template operator()<7>();
   } else {
     f.template operator()<0>();
   }

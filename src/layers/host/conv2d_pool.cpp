@@ -31,8 +31,10 @@ void compute_strip(const ConvShape& strip, const float* x, const float* weights,
                    float* pixels) {
   with_kernel_size(strip.kernel, [&]<int K>() {
     for (int row = 0; row < strip.out_height; ++row) {
-      for_each_tile(strip.out_channels, strip.out_width, [&]<int C, int T>(int c, int column) {
-        simd::conv_forward_tile<C, T, K>(strip, x, weights, bias, true, pixels, c, row, column);
+      for_each_column_tile(strip.out_width, [&]<int T>(int column) {
+        for_each_channel_tile(strip.out_channels, [&]<int C>(int c) {
+          simd::conv_forward_tile<C, T, K>(strip, x, weights, bias, true, pixels, c, row, column);
+        });
       });
     }
   });
@@ -156,9 +158,12 @@ struct Gradients {
       }
       const int merges = schedule.host_merges(block);
       for (int row = 0; row < shape.in_channels * K; ++row) {
+        simd::Vector lanes[C * K];
+        simd::conv_weight_gradient_tile<C, K, true>(channels, x + first * shape.in_group(),
+                                                    gradients, groups, 0, row / K, row % K, 0,
+                                                    lanes);
         float sums[C * K];
-        simd::conv_weight_gradient_tile<C, K>(channels, x + first * shape.in_group(), gradients,
-                                              groups, 0, row / K, row % K, 0, sums);
+        simd::sum_lanes<C * K>(lanes, sums);
         weights[row].push(sums, C * K, merges);
       }
       float sums[C];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register tiles of the direct convolution, vectorised over 16 samples (Layout::nchw16n): no
-// im2col, no packing of images, no wasted lanes on odd widths or channel counts.
+// im2col, no wasted lanes on odd widths or channel counts. What a tile reads are images, or panels
+// of them (conv2d_panels.hpp).
 //
 // Every output element is one chain of fused multiply-adds in a fixed order (forward: input
 // channel, kernel row, kernel column; input gradient: output channel, kernel row, kernel column),
@@ -107,35 +108,58 @@ inline void with_range(int first, int count, F&& f) {
   });
 }
 
-/// dx[i .. i+C-1, ih, iw .. iw+T-1] of one group of 16 samples. Overwrites. Zero where x_mask, laid
-/// out like dx, is not above 0; null: everywhere kept. Only for stride 1.
+/// dy of one group: rows from first_row and columns from first_column on, as many as `rows` and
+/// `columns` of [out channels, rows, columns].
+struct GradientPanel {
+  const float* data;
+  int first_row;
+  int rows;
+  int first_column;
+  int columns;
+
+  std::int64_t channel() const { return std::int64_t{kWidth} * rows * columns; }
+  const float* at(int row, int column) const {
+    return data + std::int64_t{kWidth} * ((row - first_row) * columns + column - first_column);
+  }
+};
+
+/// dx[i .. i+C-1, h, w, w + stride .. w + (T-1) stride] of one group of 16 samples: columns that
+/// meet the same kernel columns. Overwrites. Zero where x_mask, laid out like dx, is not above 0;
+/// null: everywhere kept.
 /// `weights` are packed for these channels, [kw, out channels, kh, C].
 template <int C, int T>
-inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const float* weights,
-                                     const float* x_mask, float* dx, int i, int ih, int iw) {
-  const int first_kh = std::max(0, ih - (s.out_height - 1));
+inline void conv_input_gradient_tile(const ConvShape& s, const GradientPanel& dy,
+                                     const float* weights, const float* x_mask, float* dx, int i,
+                                     int h, int w) {
+  // Row ih of x with its border meets output row (ih - kh) / stride in every stride-th kernel row.
+  const int ih = h + s.padding;
+  const int iw = w + s.padding;
+  const int above = ih - (s.out_height - 1) * s.stride;
+  const int first_kh = above >= 0 ? above : ih % s.stride;
   const int end_kh = std::min(s.kernel, ih + 1);
   // 0 where the only outputs would be ones that nobody reads.
-  const int num_rows = end_kh - first_kh;
+  const int num_rows = end_kh > first_kh ? (end_kh - first_kh - 1) / s.stride + 1 : 0;
+  const std::int64_t next_kh = std::int64_t{s.stride} * C;
+  const std::int64_t next_row = std::int64_t{kWidth} * dy.columns;
   ConvTile<C, T> tile;
   tile.clear();
-  for (int kw = 0; kw < s.kernel; ++kw) {
-    // Column t of the tile meets output column iw - kw + t, where there is one.
-    const int first = std::max(0, kw - iw);
-    const int count = std::min(T, s.out_width - (iw - kw)) - first;
+  for (int kw = iw % s.stride; kw < s.kernel; kw += s.stride) {
+    // Column t of the tile meets output column `column` + t, where there is one.
+    const int column = (iw - kw) / s.stride;
+    const int first = std::max(0, -column);
+    const int count = std::min(T, s.out_width - column) - first;
     if (count <= 0 || num_rows <= 0) continue;
     with_range<T>(first, count, [&]<int First, int Count>() {
-      const float* w = weights + (std::int64_t{kw} * s.out_channels * s.kernel + first_kh) * C;
-      const float* dy_o = dy + s.out(0, ih - first_kh, iw - kw);
+      const float* w_o = weights + (std::int64_t{kw} * s.out_channels * s.kernel + first_kh) * C;
+      const float* dy_o = dy.at((ih - first_kh) / s.stride, column + First);
       with_few(num_rows, [&]<int Rows>() {
         const int rows = Rows > 0 ? Rows : num_rows;
         // What a lambda holds by reference may lie in memory (GCC 12 stores at every step): a copy
         // of its own stays in registers.
         ConvTile<C, Count> part = tile.template columns<First, Count>();
-        for (int o = 0; o < s.out_channels; ++o, w += s.kernel * C, dy_o += s.out(1, 0, 0)) {
-          for (int kh = 0; kh < rows; ++kh) {
-            part.template multiply_add<0, Count>(
-                w + kh * C, dy_o + std::int64_t{kWidth} * (First - kh * s.out_width), 1);
+        for (int o = 0; o < s.out_channels; ++o, w_o += s.kernel * C, dy_o += dy.channel()) {
+          for (int k = 0; k < rows; ++k) {
+            part.template multiply_add<0, Count>(w_o + k * next_kh, dy_o - k * next_row, 1);
           }
         }
         tile.template set_columns<First>(part);
@@ -144,36 +168,15 @@ inline void conv_input_gradient_tile(const ConvShape& s, const float* dy, const 
   }
   for (int c = 0; c < C; ++c) {
     for (int t = 0; t < T; ++t) {
-      const std::int64_t place = s.in(i + c, ih, iw + t);
+      const std::int64_t place = s.image(i + c, h, w + s.stride * t);
       store(dx + place,
             x_mask ? relu_backward(load(x_mask + place), tile.sum[c][t]) : tile.sum[c][t]);
     }
   }
 }
 
-/// The same, one input column at a time, for any stride.
-template <int C>
-inline void conv_input_gradient_column(const ConvShape& s, const float* dy, const float* weights,
-                                       const float* x_mask, float* dx, int i, int ih, int iw) {
-  ConvTile<C, 1> tile;
-  tile.clear();
-  for (int kw = 0; kw < s.kernel; ++kw) {
-    const int column = iw - kw;
-    if (column < 0 || column % s.stride != 0 || column / s.stride >= s.out_width) continue;
-    for (int o = 0; o < s.out_channels; ++o) {
-      for (int kh = 0; kh < s.kernel; ++kh) {
-        const int row = ih - kh;
-        if (row < 0 || row % s.stride != 0 || row / s.stride >= s.out_height) continue;
-        const float* w = weights + ((std::int64_t{kw} * s.out_channels + o) * s.kernel + kh) * C;
-        tile.template multiply_add<0, 1>(w, dy + s.out(o, row / s.stride, column / s.stride), 1);
-      }
-    }
-  }
-  for (int c = 0; c < C; ++c) {
-    const std::int64_t place = s.in(i + c, ih, iw);
-    store(dx + place,
-          x_mask ? relu_backward(load(x_mask + place), tile.sum[c][0]) : tile.sum[c][0]);
-  }
+inline float* first_lane(Vector* vector) {
+  return reinterpret_cast<float*>(vector);
 }
 
 /// One step of a row of a weight gradient: sum[c][t] += dy[c] x[Begin + t mod T] in one register's
@@ -212,20 +215,24 @@ template <int C, int T>
   }
 }
 
-/// sums[c][t] = sum over `groups` groups of 16 samples and all output pixels of
-/// dy[o + c, oh, ow] x[i, oh + kh, ow + kw + t]: per lane in the order (group, oh, ow), then the
-/// lanes in a fixed tree. Overwrites.
-template <int C, int T>
-inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const float* dy,
-                                      int groups, int o, int i, int kh, int kw, float* sums) {
-  Vector lanes[C * T];
+/// lanes[c][t] (+)= sum over `groups` groups of 16 samples and all output pixels of
+/// dy[o + c, oh, ow] x[i, oh + kh, ow + kw + t]: in each lane one chain in the order (group, oh,
+/// ow). The lanes are added by sum_lanes() after the last pixel. Fresh: the
+/// chains begin here; otherwise they go on from `lanes`. Not inlined, because GCC 12 takes the
+/// registers of an inlined tile for the caller's `lanes` and stores them at every step.
+template <int C, int T, bool Fresh>
+[[gnu::noinline]] inline void conv_weight_gradient_tile(const ConvShape& s, const float* x,
+                                                        const float* dy, int groups, int o, int i,
+                                                        int kh, int kw, Vector* lanes) {
   const std::int64_t channel = s.out(1, 0, 0);
   const std::int64_t step = std::int64_t{kWidth} * s.stride;
   // Lanes do not meet before the end: as many at a time as a register has, so that a tile of sums
   // fills the register file once.
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (Register& r : sum) r = Register{};
+    for (int k = 0; k < C * T; ++k) {
+      sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+    }
     for (int group = 0; group < groups; ++group) {
       for (int oh = 0; oh < s.out_height; ++oh) {
         const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw) + lane;
@@ -247,9 +254,32 @@ inline void conv_weight_gradient_tile(const ConvShape& s, const float* x, const 
         }
       }
     }
-    for (int k = 0; k < C * T; ++k) store(reinterpret_cast<float*>(lanes + k) + lane, sum[k]);
+    for (int k = 0; k < C * T; ++k) store(first_lane(lanes + k) + lane, sum[k]);
   }
-  sum_lanes<C * T>(lanes, sums);
+}
+
+/// The same for a kernel of one pixel and T neighbouring channels of x instead of columns:
+/// lanes[c][t] += sum over `pixels` pixels of dy[c] x[t], channels `plane` floats apart.
+template <int C, int T>
+[[gnu::noinline]] inline void conv_weight_gradient_product(const float* x, const float* dy,
+                                                           std::int64_t plane, int pixels,
+                                                           Vector* lanes) {
+  for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
+    Register sum[C * T];
+    for (int k = 0; k < C * T; ++k) sum[k] = load<Register>(first_lane(lanes + k) + lane);
+    const float* x_p = x + lane;
+    const float* dy_p = dy + lane;
+    for (int pixel = 0; pixel < pixels; ++pixel, x_p += kWidth, dy_p += kWidth) {
+      Register x_t[T];
+      for (int t = 0; t < T; ++t) x_t[t] = in_register(load<Register>(x_p + t * plane));
+      for (int c = 0; c < C; ++c) {
+        const Register dy_c = in_register(load<Register>(dy_p + c * plane));
+        for (int t = 0; t < T; ++t)
+          sum[c * T + t] = simd::multiply_add(dy_c, x_t[t], sum[c * T + t]);
+      }
+    }
+    for (int k = 0; k < C * T; ++k) store(first_lane(lanes + k) + lane, sum[k]);
+  }
 }
 
 }  // namespace quern::simd

@@ -87,6 +87,16 @@ TEST(Conv2dWithoutBias, HasTheBitsOfABiasOfZeros) {
   }
 }
 
+// The kinds of layers that residual networks have, with more channels than a work item takes, and
+// rows too long for one panel.
+INSTANTIATE_TEST_SUITE_P(
+    ManyChannels, Conv2dLayer,
+    ::testing::Values(Case{{3, 70, 5, 7, 137, 1, 1, 0}, 2}, Case{{18, 33, 7, 9, 66, 1, 2, 0}, 16},
+                      Case{{3, 67, 9, 7, 35, 3, 1, 1}, 1}, Case{{2, 131, 8, 9, 33, 3, 2, 1}, 2},
+                      Case{{17, 3, 19, 23, 9, 7, 2, 3}, 16}, Case{{1, 2100, 2, 5, 9, 1, 1, 0}, 1},
+                      Case{{2, 300, 3, 41, 5, 3, 1, 1}, 2}, Case{{1, 5, 4, 75, 700, 3, 2, 1}, 1},
+                      Case{{1, 3, 2, 131, 4, 5, 3, 2}, 1}));
+
 // A block's sum must not depend on which other blocks the rank computes with it.
 TEST(Conv2dBlocks, SamplesDoNotDependOnTheirNeighbours) {
   const reference::Conv2dShape d{8, 3, 9, 9, 7, 3, 1, 1};

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// A work item has the weights between some output channels and some input channels. It runs over
+// the pixels of a block in parts whose panels of x and dy fit into the second-level cache, and
+// keeps its sums, a vector of 16 lanes for each weight, in memory between two parts. Each lane is
+// one chain over all pixels of the block, as if it had stayed in its register.
+#include "layers/host/conv2d_weight_gradient.hpp"
+
+#include <algorithm>
+
+#include "layers/host/conv2d_loops.hpp"
+#include "layers/host/conv2d_panels.hpp"
+#include "layers/host/scratch.hpp"
+
+namespace quern::host {
+
+namespace {
+
+using simd::EvenSplit;
+using simd::FixedSplit;
+using simd::Vector;
+
+// Of a work item: sums of lanes, and output channels, at most.
+constexpr int kItemWeights = 4096;
+constexpr int kItemChannels = 32;
+constexpr int kItemChannelsOfProduct = 64;
+// Pixels of a part, unless a row has more: dy of a tile's channels is to stay in the first-level
+// cache.
+constexpr int kPartPixels = 48;
+
+// Room for the sums of one tile.
+constexpr int kTileWeights = (simd::kWeightTile + 15) / 16 * 16;
+
+struct Channels {
+  int begin;
+  int count;
+};
+
+// Input channels of a tile of a product, where other kernels have columns.
+constexpr int kProductColumns = simd::kWeightTile >= 25 ? 5 : 3;
+
+// The tiles of an item's weights, in a fixed order.
+struct Tiles {
+  ConvShape shape;
+  Channels out;
+  Channels in;
+
+  bool product() const { return shape.kernel == 1; }
+  EvenSplit columns() const {
+    return product() ? EvenSplit(in.count, kProductColumns) : EvenSplit(shape.kernel, kTapColumns);
+  }
+  EvenSplit channels() const {
+    const EvenSplit split = columns();
+    return {out.count, largest_channels(split.size(0))};
+  }
+  // Tiles between one of channels() and all of the input.
+  int taps() const { return columns().pieces * (product() ? 1 : in.count * shape.kernel); }
+  int count() const { return channels().pieces * taps(); }
+
+  // Calls f<C, T>(number of the tile, o, i, kh, kw), channels from those of the item on. A tile has
+  // C output channels by T kernel columns, or of a product T input channels.
+  template <class F>
+  void for_each(F&& f) const {
+    const EvenSplit channel_split = channels();
+    const EvenSplit column_split = columns();
+    const int inputs = product() ? 1 : in.count;
+    int tile = 0;
+    for (int a = 0; a < channel_split.pieces; ++a) {
+      const int o = channel_split.begin(a);
+      for (int i = 0; i < inputs; ++i) {
+        for (int kh = 0; kh < shape.kernel; ++kh) {
+          for (int b = 0; b < column_split.pieces; ++b, ++tile) {
+            const int column = column_split.begin(b);
+            simd::with_constant<kTapColumns>(column_split.size(b), [&]<int T>() {
+              simd::with_constant<largest_channels(T)>(channel_split.size(a), [&]<int C>() {
+                f.template operator()<C, T>(tile, o, product() ? column : i, kh,
+                                            product() ? 0 : column);
+              });
+            });
+          }
+        }
+      }
+    }
+  }
+};
+
+// A part of the pixels of a group: rows and columns of y.
+struct Part {
+  int row;
+  int rows;
+  int column;
+  int columns;
+};
+
+// What a work item has in memory: sums of lanes, the open sums of blocks, and panels.
+class Item {
+ public:
+  Item(const ConvShape& shape, const BlockSchedule& schedule, Channels out, Channels in)
+      : tiles_{shape, out, in},
+        step_(shape.kernel == 1 ? shape.stride : 1),
+        stack_row_(std::int64_t{kTileWeights} * tiles_.count()),
+        rows_(shape.out_height, std::max(1, kPartPixels / shape.out_width)),
+        columns_(shape.out_width, kPartPixels) {
+    const std::int64_t lanes = stack_row_ * kLanes;
+    const std::int64_t stack = round_up_to_lanes(schedule.depth * stack_row_);
+    const ConvShape largest = part_shape({0, rows_.size(0), 0, columns_.size(0)});
+    lanes_ = scratch(lanes + stack + largest.in_group() + largest.out_group());
+    stack_ = lanes_ + lanes;
+    x_panel_ = stack_ + stack;
+    dy_panel_ = x_panel_ + largest.in_group();
+  }
+
+  void begin_block() { std::fill_n(lanes_, stack_row_ * kLanes, 0.0f); }
+
+  // x and dy of one group.
+  void add_group(const float* x, const float* dy) {
+    for (int r = 0; r < rows_.pieces; ++r) {
+      for (int c = 0; c < columns_.pieces; ++c) {
+        add_part({rows_.begin(r), rows_.size(r), columns_.begin(c), columns_.size(c)}, x, dy);
+      }
+    }
+  }
+
+  void end_block(int merges) {
+    float* top = stack_ + open_ * stack_row_;
+    tiles_.for_each([&]<int C, int T>(int tile, int, int, int, int) {
+      simd::sum_lanes<C * T>(lanes_of(tile), top + tile * kTileWeights);
+      std::fill_n(top + tile * kTileWeights + C * T, kTileWeights - C * T, 0.0f);
+    });
+    for (int merge = 0; merge < merges; ++merge, top -= stack_row_) {
+      float* left = top - stack_row_;
+      for (std::int64_t k = 0; k < stack_row_; ++k) left[k] = left[k] + top[k];
+      --open_;
+    }
+    ++open_;
+  }
+
+  void store(const GradientSums& partial_sums, std::int64_t offset) const {
+    const ConvShape& s = tiles_.shape;
+    for (int p = 0; p < open_; ++p) {
+      float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
+      tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
+        const float* sums = stack_ + p * stack_row_ + tile * kTileWeights;
+        float* to = gradient + s.weight(tiles_.out.begin + o, tiles_.in.begin + i, kh, kw);
+        for (int c = 0; c < C; ++c) std::copy_n(sums + c * T, T, to + s.weight(c, 0, 0, 0));
+      });
+    }
+  }
+
+ private:
+  Vector* lanes_of(int tile) const {
+    return reinterpret_cast<Vector*>(lanes_ + std::int64_t{tile} * kTileWeights * kLanes);
+  }
+
+  // Sizes of the panels of a part.
+  ConvShape part_shape(const Part& at) const {
+    const ConvShape& s = tiles_.shape;
+    const int stride = s.stride / step_;
+    return {tiles_.in.count,
+            (at.rows - 1) * stride + s.kernel,
+            (at.columns - 1) * stride + s.kernel,
+            tiles_.out.count,
+            at.rows,
+            at.columns,
+            s.kernel,
+            stride};
+  }
+
+  void add_part(const Part& at, const float* x, const float* dy) {
+    const ConvShape& s = tiles_.shape;
+    const ConvShape part = part_shape(at);
+    copy_window(x + s.image(tiles_.in.begin, 0, 0), part.in_channels, s.image_height(),
+                s.image_width(),
+                {at.row * s.stride - s.padding, part.in_height, at.column * s.stride - s.padding,
+                 part.in_width, step_},
+                x_panel_);
+    copy_window(dy + s.out(tiles_.out.begin, 0, 0), part.out_channels, s.out_height, s.out_width,
+                {at.row, at.rows, at.column, at.columns}, dy_panel_);
+    const std::int64_t plane = part.out(1, 0, 0);
+    tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
+      if (tiles_.product()) {
+        simd::conv_weight_gradient_product<C, T>(x_panel_ + i * plane, dy_panel_ + o * plane, plane,
+                                                 at.rows * at.columns, lanes_of(tile));
+      } else {
+        simd::conv_weight_gradient_tile<C, T, false>(part, x_panel_, dy_panel_, 1, o, i, kh, kw,
+                                                     lanes_of(tile));
+      }
+    });
+  }
+
+  Tiles tiles_;
+  int step_;  // of the pixels that a kernel of one pixel reads
+  std::int64_t stack_row_;
+  FixedSplit rows_;
+  FixedSplit columns_;
+  float* lanes_;  // kLanes for each float of a row of the stack
+  float* stack_;
+  float* x_panel_;
+  float* dy_panel_;
+  int open_ = 0;
+};
+
+// How the channels are cut into items.
+struct ItemGrid {
+  EvenSplit out;
+  EvenSplit in;
+
+  ItemGrid(const ConvShape& s, int threads)
+      : out(s.out_channels, s.kernel == 1 ? kItemChannelsOfProduct : kItemChannels),
+        in(s.in_channels, std::max(1, kItemWeights / (s.kernel * s.kernel * out.size(0)))) {
+    // All threads shall find items.
+    int largest = in.size(0);
+    while (threads > 1 && largest > 1 && count() < std::int64_t{4} * threads) {
+      in = EvenSplit(s.in_channels, largest /= 2);
+    }
+    largest = out.size(0);
+    while (threads > 1 && largest > 8 && count() < std::int64_t{4} * threads) {
+      out = EvenSplit(s.out_channels, largest /= 2);
+    }
+  }
+  std::int64_t count() const { return std::int64_t{out.pieces} * in.pieces; }
+};
+
+}  // namespace
+
+void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& given,
+                            const BlockSchedule& schedule, const float* x, const float* dy,
+                            const GradientSums& partial_sums, std::int64_t offset,
+                            const FloatView&) {
+  const ConvShape shape = as_product(given);
+  const ItemGrid grid(shape, exec.concurrency());
+  const int groups = schedule.block_rows / kLanes;
+  Kokkos::parallel_for("quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t number) {
+                         const int a = static_cast<int>(number / grid.in.pieces);
+                         const int b = static_cast<int>(number % grid.in.pieces);
+                         Item item(shape, schedule, {grid.out.begin(a), grid.out.size(a)},
+                                   {grid.in.begin(b), grid.in.size(b)});
+                         for (int block = 0; block < schedule.num_blocks; ++block) {
+                           item.begin_block();
+                           for (int group = 0; group < groups; ++group) {
+                             const std::int64_t at = std::int64_t{block} * groups + group;
+                             item.add_group(x + at * shape.image_group(),
+                                            dy + at * shape.out_group());
+                           }
+                           item.end_block(schedule.host_merges(block));
+                         }
+                         item.store(partial_sums, offset);
+                       });
+}
+
+}  // namespace quern::host

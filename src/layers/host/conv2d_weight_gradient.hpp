@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight gradient of layers/conv2d_kernels.hpp on a CPU. What the function does stands there.
+#pragma once
+
+#include "layers/conv_shape.hpp"
+#include "linalg/block_schedule.hpp"
+
+namespace quern::host {
+
+void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
+                            const BlockSchedule& schedule, const float* x, const float* dy,
+                            const GradientSums& partial_sums, std::int64_t offset,
+                            const FloatView& workspace);
+
+}  // namespace quern::host
