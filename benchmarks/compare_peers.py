@@ -16,7 +16,7 @@ from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import QuernStep, pin
 from peers import PEERS, start_step, try_variants, variants_of
 from words import positive
-from workloads import (RECIPES, RESIDUAL, SETTINGS, TRAIN_SAMPLES, batch_size, read_recipe,
+from workloads import (RECIPES, RESIDUAL, TRAIN_SAMPLES, batch_size, read_recipe, settings_of,
                        step_gemms)
 
 STEPS = {"W1": 468, "W2": 20, "W7": 468, "resnet20": 20, "resnet50": 3}
@@ -37,7 +37,7 @@ def start_contenders(contenders, workload, arguments):
     """Adds {name: process}, Quern first; returns {name: facts}."""
     path, recipe = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    settings = [*SETTINGS.get(workload, ()), *arguments.set]
+    settings = [*settings_of(arguments.recipes, workload), *arguments.set]
     contenders["quern"] = QuernStep(arguments.quern, path, steps, settings)
     facts = {"quern": {"title": "Quern", "variant": " ".join(settings)}}
     for peer in arguments.peers:

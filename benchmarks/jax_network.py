@@ -110,7 +110,8 @@ class Network:
         """(loss, statistics of the batch)"""
         output, statistics = self.apply(weights, x)
         if self.loss_type == "mse":
-            return jnp.mean((output - x.reshape(len(x), -1)) ** 2), statistics
+            target = x.reshape(len(x), -1) if self.to_input else labels
+            return jnp.mean((output - target) ** 2), statistics
         chosen = jnp.take_along_axis(jax.nn.log_softmax(output), labels[:, None], axis=1)
         return -jnp.mean(chosen), statistics
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import peer_process
-from workloads import batch_size, class_count, load_recipe, sample_count
+from workloads import batch_size, load_recipe, output_count, sample_count
 
 
 def set_up(arguments):
@@ -31,7 +31,9 @@ def set_up(arguments):
     images = jax.random.uniform(jax.random.key(1), (samples, *network.input))
     if "bytes" in words:
         images = (images * 255).astype(jnp.uint8)
-    labels = jax.random.randint(jax.random.key(2), (samples,), 0, class_count(recipe))
+    outputs, key = output_count(recipe), jax.random.key(2)
+    labels = jax.random.uniform(key, (samples, outputs)) \
+        if recipe["data"].get("target") == "values" else jax.random.randint(key, (samples,), 0, outputs)
 
     def step(images, labels, state, chosen):
         weights, memory, running = state

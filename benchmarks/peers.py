@@ -4,7 +4,7 @@
 from typing import NamedTuple
 
 from contender import HERE, Process
-from workloads import SETTINGS, ProblemError, has_batch_norm, has_convolutions, recipe_path
+from workloads import ProblemError, has_batch_norm, has_convolutions, recipe_path, settings_of
 
 # Else glibc gives every large tensor back to the system and faults it in again, step by step.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": "-1"}
@@ -67,7 +67,7 @@ def start(peer, python, arguments, variant, script=None):
 
 def start_step(peer, arguments, workload, variant, steps):
     words = [recipe_path(arguments.recipes, workload), variant, steps, arguments.threads,
-             *SETTINGS.get(workload, ())]
+             *settings_of(arguments.recipes, workload)]
     return start(peer, arguments.python, words, variant)
 
 

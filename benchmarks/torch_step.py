@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import peer_process
-from workloads import batch_size, class_count, load_recipe, sample_count
+from workloads import batch_size, load_recipe, output_count, sample_count
 
 
 class TorchStep:
@@ -35,7 +35,9 @@ class TorchStep:
         if "bytes" in words:
             self.images = (self.images * 255).byte()
         self.to_input = recipe["data"].get("target") == "input"
-        self.labels = torch.randint(class_count(recipe), (self.count,))
+        outputs = output_count(recipe)
+        self.targets = torch.rand(self.count, outputs) if recipe["data"].get("target") == "values" \
+            else torch.randint(outputs, (self.count,))
         self.total = torch.zeros(())
         self.step = self.compose_step(recipe, torch_model, words)
         self.taken = 0
@@ -66,7 +68,7 @@ class TorchStep:
         x = self.images.index_select(0, chosen)
         if x.dtype == self.torch.uint8:
             x = x.float() * (1 / 255)
-        y = x.flatten(1) if self.to_input else self.labels.index_select(0, chosen)
+        y = x.flatten(1) if self.to_input else self.targets.index_select(0, chosen)
         return self.loss_of((network or self.network)(x), y)
 
     def run(self, steps):

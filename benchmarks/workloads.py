@@ -12,10 +12,8 @@ from recipe_graph import layers_of, wants_gradient  # noqa: E402
 
 RECIPES = {"W1": "mlp-mnist", "W2": "lenet-fashion", "W7": "autoencoder-mnist"}
 RESIDUAL = {"resnet20": "resnet20-fashion", "resnet50": "resnet50"}  # for those who ask for them
-SETTINGS = {  # of a workload, other than the recipe's
-    "resnet20": ["data.augment.crop=0", "data.augment.flip=false"],
-    "resnet50": ["data.global_batch=32"],
-}
+SETTINGS = {"resnet50": ["data.global_batch=32", "train.micro_block=16"]}
+PLAIN = ["data.augment.crop=0", "data.augment.flip=false"]
 TRAIN_SAMPLES = 60000
 MAX_BYTES = 2**27
 
@@ -48,12 +46,18 @@ def recipe_path(folder, workload):
 
 
 def read_recipe(folder, workload):
-    """(path, content)"""
+    """(path, content with the settings of the workload)"""
     path = recipe_path(folder, workload)
     try:
-        return path, load_recipe(path, SETTINGS.get(workload, ()))
+        return path, load_recipe(path, settings_of(folder, workload))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ProblemError(f"cannot read recipe {path}: {error}") from error
+
+
+def settings_of(folder, workload):
+    """What is other than in the recipe, as words for --set: contenders train on whole images."""
+    windows = load_recipe(recipe_path(folder, workload))["data"].get("augment")
+    return [*SETTINGS.get(workload, ()), *(PLAIN if windows else ())]
 
 
 def load_recipe(path, settings=()):
@@ -75,14 +79,22 @@ def batch_size(recipe):
     return data.get("global_batch") or data["batch_per_rank"]
 
 
+def has_values(recipe):
+    """Are floats made up, instead of images of bytes?"""
+    return recipe["data"].get("source") == "random"
+
+
 def sample_count(recipe):
     """Of the data set in memory: as many as `quern bench step` makes."""
-    fitting = MAX_BYTES // math.prod(recipe["network"]["input"])
+    units = math.prod(recipe["network"]["input"])
+    sample_bytes = 4 * (units + output_count(recipe)) if has_values(recipe) else units
+    fitting = MAX_BYTES // sample_bytes
     return max(min(TRAIN_SAMPLES, fitting), 2 * batch_size(recipe))
 
 
-def class_count(recipe):
-    return layers_of(recipe)[-1].shape[0]
+def output_count(recipe):
+    """Units that the network puts out: classes, where the target is one."""
+    return math.prod(layers_of(recipe)[-1].shape)
 
 
 def has_convolutions(recipe):

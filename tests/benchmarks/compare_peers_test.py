@@ -73,7 +73,7 @@ layers = [
         status, text, errors = self.compare("--workloads", "resnet50", "--recipes", self.folder)
         self.assertEqual((status, errors), (0, ""))
         found = {name: figures["variant"] for name, figures in self.contenders().items()}
-        self.assertEqual(found, {"quern": "data.global_batch=32", "eager": "fused",
+        self.assertEqual(found, {"quern": "data.global_batch=32 train.micro_block=16", "eager": "fused",
                                  "compile": "fused+parts", "jax": "loop+wide"})
         macs = (1024 * 4 * 27 * 2 + 3 * (1024 * 2 * 4 + 256 * (2 * 18 + 8 * 2 + 8 * 4) + 8 * 10))
         self.assertAlmostEqual(json.loads(self.out.read_text())["results"][0]["flop_per_sample"],

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+import pathlib
+import tempfile
 import unittest
 
 from fakes import ROOT
 
-from workloads import (ProblemError, batch_size, class_count, layers_of, load_recipe, read_recipe,
-                       sample_count, step_gemms)
+from workloads import (ProblemError, batch_size, layers_of, load_recipe, output_count, read_recipe,
+                       sample_count, settings_of, step_gemms)
 
 RESNET50 = {
     "data": {"global_batch": 2},
@@ -84,8 +86,10 @@ class WorkloadsTest(unittest.TestCase):
                             ("fc", (1000,))):
             self.assertEqual(layers[name].shape, shape, name)
         self.assertNotIn("layer1.1.downsample.0", layers)
-        self.assertEqual(class_count(RESNET50), 1000)
+        self.assertEqual(output_count(RESNET50), 1000)
         self.assertEqual(sample_count(RESNET50), 2**27 // (3 * 224 * 224))
+        values = {**RESNET50, "data": {"source": "random", "global_batch": 2}}
+        self.assertEqual(sample_count(values), 2**27 // (4 * (3 * 224 * 224 + 1000)))
 
     def test_settings_change_a_recipe(self):
         recipe = load_recipe(ROOT / "recipes" / "mlp-mnist.toml",
@@ -93,6 +97,16 @@ class WorkloadsTest(unittest.TestCase):
         self.assertEqual(recipe["data"]["global_batch"], 32)
         self.assertEqual(recipe["train"]["precision"], "tf32")
         self.assertEqual(sample_count(recipe), 60000)
+
+    def test_images_are_neither_cropped_nor_flipped(self):
+        for name, folder in (("a", "augment = {crop = 4, flip = true}"), ("b", "")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as recipes:
+                path = pathlib.Path(recipes) / "resnet20-fashion.toml"
+                path.write_text(f"[data]\nglobal_batch = 128\n{folder}\n")
+                said = ["data.augment.crop=0", "data.augment.flip=false"] if folder else []
+                self.assertEqual(settings_of(path.parent, "resnet20"), said)
+                augment = read_recipe(path.parent, "resnet20")[1]["data"].get("augment")
+                self.assertEqual(augment, {"crop": 0, "flip": False} if folder else None)
 
     def test_a_recipe_that_is_not_there(self):
         with self.assertRaisesRegex(ProblemError, "cannot read recipe"):

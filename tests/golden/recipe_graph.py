@@ -71,7 +71,7 @@ def block_layers(spec, prefix, before, channels_in, stride):
         beside = append("downsample.0", {"type": "conv2d", "channels": outputs, "kernel": 1,
                                          "stride": stride, "bias": False}, before)
         beside = append("downsample.1", norm, beside)
-    append(f"relu{len(windows)}", {"type": "relu"}, append("add", {"type": "add"}, [last, beside]))
+    append("relu", {"type": "relu"}, append("add", {"type": "add"}, [last, beside]))
     return layers
 
 
@@ -88,8 +88,9 @@ def layers_of(recipe):
 
     for spec in recipe["network"]["layers"]:
         kind = spec["type"]
-        counts[kind] = counts.get(kind, 0) + 1
-        name = spec.get("name", f"{SHORT_NAMES.get(kind, kind)}{counts[kind]}")
+        stem = "layer" if kind in EXPANSION else SHORT_NAMES.get(kind, kind)
+        counts[stem] = counts.get(stem, 0) + 1
+        name = spec.get("name", f"{stem}{counts[stem]}")
         inputs = spec.get("inputs", [spec.get("input", before)])
         if kind not in EXPANSION:
             append(spec, name, inputs)
