@@ -15,12 +15,17 @@ constexpr std::int64_t kNoGradient = kLanes;
 
 RankSums::RankSums(Communicator& comm, DeviceTransport* transport,
                    const std::vector<std::int64_t>& counts, SumOrder order)
+    : RankSums(comm, counts, [&](std::int64_t num_floats, std::int64_t num_sums) {
+        return make_reducer(comm, transport, num_floats, order, num_sums);
+      }) {}
+
+RankSums::RankSums(Communicator& comm, const std::vector<std::int64_t>& counts,
+                   const MakeReducer& make)
     : comm_(comm) {
   for (const std::int64_t count : counts) {
     const auto [place, is_new] = turns_.try_emplace(count);
     if (!is_new) continue;
-    for (auto& reducer : place->second.reducers)
-      reducer = make_reducer(comm, transport, kNoGradient + count, order, count);
+    for (auto& reducer : place->second.reducers) reducer = make(kNoGradient + count, count);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -21,6 +22,11 @@ class RankSums final : public BatchSums {
   /// Collective, as all that follows. `comm` and `transport` (see make_reducer) must outlive it.
   RankSums(Communicator& comm, DeviceTransport* transport, const std::vector<std::int64_t>& counts,
            SumOrder order);
+  /// With other reducers: `make` gets the floats of a block, and how many of them at its end are
+  /// sums.
+  using MakeReducer = std::function<std::unique_ptr<GradientReducer>(std::int64_t num_floats,
+                                                                     std::int64_t num_sums)>;
+  RankSums(Communicator& comm, const std::vector<std::int64_t>& counts, const MakeReducer& make);
 
   /// For a batch cut like this; the same as the reducer of the gradients makes. Before allocate().
   ReductionPlan add_plan(const BatchPartition& partition);

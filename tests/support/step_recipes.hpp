@@ -12,8 +12,9 @@ namespace quern::test {
 
 inline constexpr const char* kEveryLayer =
     "network.layers=[{type=\"gelu\"}, {type=\"conv2d\", channels=3, kernel=3, padding=1}, "
-    "{type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, {type=\"tanh\"}, "
-    "{type=\"avg_pool2d\", size=2}, {type=\"flatten\"}, {type=\"linear\", features=9}, "
+    "{type=\"batch_norm\"}, {type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, "
+    "{type=\"tanh\"}, {type=\"avg_pool2d\", size=2}, {type=\"batch_norm\", statistics=\"block\"}, "
+    "{type=\"flatten\"}, {type=\"linear\", features=9}, "
     "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
 
 /// A shipped recipe with a small batch.

@@ -37,6 +37,26 @@ class InvarianceTest(training.TrainingTest):
             self.train("branches", f"on{ranks}", "train.epochs=1", ranks=ranks)
         self.assert_same_run("on3", "on1")
 
+    def test_batch_norm(self):
+        for statistics in ("global", "block"):
+            norm = f'{{type = "batch_norm", statistics = "{statistics}"}}'
+            self.write_recipe(statistics, training.RECIPE, f"""[
+  {{type = "conv2d", channels = 5, kernel = 3, stride = 2}},
+  {norm},
+  {{type = "relu"}},
+  {{type = "flatten"}},
+  {{type = "linear", features = 20}},
+  {norm},
+  {{type = "tanh"}},
+  {{type = "linear", features = 10}},
+]""")
+            self.train(statistics, f"{statistics}-alone", "train.epochs=2")
+            for ranks, threads in ((2, 1), (3, 1), (4, 1), (6, 1), (7, 1), (1, 2)):
+                run = f"{statistics}-{ranks}x{threads}"
+                self.train(statistics, run, "train.epochs=2", ranks=ranks, threads=threads)
+                self.assert_same_run(run, f"{statistics}-alone")
+        self.assertNotEqual(self.hash("global-alone"), self.hash("block-alone"))
+
     def test_it_learns(self):
         self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
         epochs = metrics(self.folder / "run", "epoch")

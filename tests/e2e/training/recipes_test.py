@@ -61,6 +61,24 @@ class RandomDataTest(RecipeTest):
         self.assertLess(losses[-1], losses[0])
         self.assertEqual({line["ranks"] for line in metrics(folder)}, {2})
 
+    def test_trainer_series_with_synchronised_batch_norm_goes_on_with_other_ranks(self):
+        recipe = "trainer-series-batchnorm"
+        sets = ("train.epochs=200", "checkpoint.every_epochs=5")
+        self.train(recipe, "whole", *sets)
+        run = self.start(recipe, "killed", *sets, ranks=2)
+        folder = self.folder / "killed"
+        self.assertTrue(run.wait_until(lambda: checkpoint_steps(folder)))
+        run.kill()
+        left = checkpoint_steps(folder)
+        again = self.train(recipe, "killed", *sets, ranks=3)
+        self.assertIn(f"continuing from killed/checkpoints/ckpt-{left[-1]:010}.h5", again.err)
+        self.assert_same_run("killed", "whole")
+        shown = self.quern("checkpoint", "show", "killed").out
+        for name in ("bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"):
+            self.assertRegex(shown, name.replace(".", "[.]") + r" +\[16\]\n")
+        losses = [line["loss"] for line in metrics(folder, "epoch")]
+        self.assertLess(losses[-1], losses[0])
+
 
 @unittest.skipUnless(FASHION.is_dir(), f"needs {FASHION}")
 class FashionTest(RecipeTest):

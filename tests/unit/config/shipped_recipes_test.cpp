@@ -37,7 +37,8 @@ TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
     names.insert(recipe.name);
   }
   for (const char* name : {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist",
-                           "ddp-toy", "scatter-toy", "trainer-series"}) {
+                           "ddp-toy", "scatter-toy", "trainer-series",
+                           "trainer-series-batchnorm"}) {
     EXPECT_EQ(names.count(name), 1u) << name;
   }
 }
@@ -109,7 +110,9 @@ TEST(ShippedRecipes, ToysNeedNoFiles) {
   EXPECT_EQ(micro_block_size(scatter.train.micro_block, 30), 1);
   const Recipe series = shipped("trainer-series");
   EXPECT_EQ(series.data.samples, 2048);
-  for (const Recipe& recipe : {ddp, scatter, series}) {
+  const Recipe batch_norm = shipped("trainer-series-batchnorm");
+  EXPECT_EQ(batch_norm.global_batch(3), series.global_batch(2));
+  for (const Recipe& recipe : {ddp, scatter, series, batch_norm}) {
     EXPECT_EQ(recipe.data.source, DataSource::random) << recipe.name;
     EXPECT_EQ(recipe.data.target, TargetType::values) << recipe.name;
   }

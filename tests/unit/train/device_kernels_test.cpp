@@ -62,6 +62,12 @@ constexpr const char* kAutoEncoder =
     " {type = \"linear\", features = 36}, {type = \"gelu\"}]";
 constexpr const char* kEndsWithRelu =
     "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 36}, {type = \"relu\"}]";
+constexpr const char* kBatchNorm =
+    "network.layers=[{type = \"conv2d\", channels = 9, kernel = 3}, {type = \"batch_norm\"},"
+    " {type = \"relu\"}, {type = \"conv2d\", channels = 4, kernel = 2},"
+    " {type = \"batch_norm\", statistics = \"block\"}, {type = \"relu\"},"
+    " {type = \"flatten\"}, {type = \"linear\", features = 19}, {type = \"batch_norm\"},"
+    " {type = \"tanh\"}, {type = \"linear\", features = 5}]";
 constexpr const char* kImageToImage =
     "network.layers=[{type = \"conv2d\", channels = 1, kernel = 3, padding = 1}]";
 
@@ -70,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(std::vector<std::string>{},
                       std::vector<std::string>{"train.micro_block=3", "optimizer.clip_norm=0.5"},
                       std::vector<std::string>{kImageLayers, "optimizer.type=adamw"},
+                      std::vector<std::string>{kBatchNorm},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kAutoEncoder},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kEndsWithRelu},
                       std::vector<std::string>{"loss.type=mse", "data.target=input",
