@@ -11,9 +11,10 @@ RunningAverages::RunningAverages(const ParameterTable& table, std::int64_t begin
     : begin_(std::max(begin, table.trained_size())) {
   const std::int64_t last = std::min(end, table.block_size());
   if (last <= begin_) return;
-  const View<float> momentum("quern::optim::momentum_of_buffers",
-                             static_cast<std::size_t>(last - begin_));
-  const auto host = Kokkos::create_mirror_view(momentum);
+  const auto count = static_cast<std::size_t>(last - begin_);
+  const View<float> momentum("quern::optim::momentum_of_buffers", count);
+  const Kokkos::View<float*, Kokkos::HostSpace> host("quern::optim::host_momentum_of_buffers",
+                                                     count);
   for (const ParameterEntry& entry : table.entries()) {
     if (!entry.is_buffer()) continue;
     for (std::int64_t i = 0; i < entry.count; ++i) {

@@ -36,9 +36,9 @@ TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
     EXPECT_EQ(parse_recipe(to_toml(recipe), "resolved"), recipe) << entry.path();
     names.insert(recipe.name);
   }
-  for (const char* name : {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist",
-                           "ddp-toy", "scatter-toy", "trainer-series",
-                           "trainer-series-batchnorm"}) {
+  for (const char* name :
+       {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist", "ddp-toy", "scatter-toy",
+        "trainer-series", "trainer-series-batchnorm"}) {
     EXPECT_EQ(names.count(name), 1u) << name;
   }
 }
