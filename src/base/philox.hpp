@@ -16,7 +16,13 @@ struct PhiloxBlock {
 
 /// What a stream of random numbers is for: the top word of the counter, so that no two uses of the
 /// same seed ever share numbers.
-enum class RandomUse : std::uint32_t { weights = 1, shuffle = 2, dropout = 3, samples = 4 };
+enum class RandomUse : std::uint32_t {
+  weights = 1,
+  shuffle = 2,
+  dropout = 3,
+  samples = 4,
+  windows = 5
+};
 
 QUERN_INLINE_FUNCTION PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
   std::uint32_t key0 = static_cast<std::uint32_t>(key);

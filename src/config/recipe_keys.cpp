@@ -55,6 +55,14 @@ void add_data(Keys& list) {
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
       "What the output is compared with: the class, the input itself "
       "(auto-encoder), or numbers that come with the sample (not with shards)");
+
+  TableKeys augment(
+      list, "data.augment", [](auto& recipe) -> auto& { return recipe.data.augment; });
+  augment.integer("crop", &AugmentSpec::crop, at_least(0),
+                  "Training images are windows of their own size, cut at random out of the image "
+                  "with so many pixels of zeros on every side; at most half of the smaller side");
+  augment.boolean("flip", &AugmentSpec::flip,
+                  "Left and right are exchanged in training images, at random in half of them");
 }
 
 void add_network(Keys& list) {

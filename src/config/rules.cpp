@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/rules.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 
@@ -74,6 +75,31 @@ void check_target(const Checker& check) {
   }
 }
 
+void check_augment(const Checker& check) {
+  if (!check.are_sound({"data.target", "data.augment", "data.augment.crop", "data.augment.flip",
+                        "network.input"})) {
+    return;
+  }
+  const DataSpec& data = check.recipe.data;
+  const Shape& input = check.recipe.network.input;
+  if (!data.augment.is_active()) return;
+  const std::string key = data.augment.crop > 0 ? "data.augment.crop" : "data.augment.flip";
+  const int most = std::min(input.height, input.width) / 2;
+  if (input.is_flat()) {
+    check.report(key, check.text_of(key) + " needs images, expected network.input = [channels, " +
+                          "height, width] instead of " + to_string(input));
+  } else if (data.augment.crop > most) {
+    check.report(key, check.text_of(key) + " is too large for images of " +
+                          std::to_string(input.height) + " x " + std::to_string(input.width) +
+                          " pixels, expected at most half of the smaller side, " +
+                          std::to_string(most));
+  } else if (data.target == TargetType::input) {
+    check.report(key, check.text_of(key) +
+                          " contradicts data.target = \"input\": what comes out "
+                          "would be compared with the altered image (expected 0 and false)");
+  }
+}
+
 void check_optimizer(const Checker& check) {
   const OptimizerSpec& optimizer = check.recipe.optimizer;
   const bool is_momentum_known =
@@ -111,6 +137,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   const Checker check{recipe, reader, problems};
   check_batch(check);
   check_target(check);
+  check_augment(check);
   check_optimizer(check);
   check_available(check);
 }

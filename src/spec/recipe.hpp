@@ -22,6 +22,14 @@ enum class TargetType {
   values,  ///< a vector of floats (not with shards)
 };
 
+/// How the images of training batches are varied; nothing by default. See layers/window.hpp.
+struct AugmentSpec {
+  int crop = 0;       ///< pixels of zeros on every side, out of which a window is cut at random
+  bool flip = false;  ///< left and right are exchanged in half of the samples
+  bool is_active() const { return crop > 0 || flip; }
+  friend bool operator==(const AugmentSpec&, const AugmentSpec&) = default;
+};
+
 struct DataSpec {
   DataSource source = DataSource::shards;
   std::string train;
@@ -30,6 +38,7 @@ struct DataSpec {
   int batch_per_rank = 0;  ///< or this, times the number of ranks; exactly one of the two is set
   bool shuffle = true;
   TargetType target = TargetType::label;
+  AugmentSpec augment;
   std::int64_t samples = 0;  ///< random: how many
   friend bool operator==(const DataSpec&, const DataSpec&) = default;
 };

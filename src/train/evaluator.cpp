@@ -32,7 +32,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
     const BatchPlan& plan = is_last ? last_ : full_;
     const StepContext step =
         model_.context(plan, Mode::evaluate, scalars_, reducer_->partial_sums());
-    model_.load_batch(exec, plan, samples_, false, scalars_);
+    model_.load_batch(exec, plan, samples_, {}, scalars_);
     model_.network().forward(exec, step, model_.activations());
     model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), 0);
     const ReducedGradient sums =

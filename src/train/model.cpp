@@ -43,7 +43,8 @@ Model::Model(const Recipe& recipe, Graph graph)
       init_(recipe.network.init),
       target_type_(recipe.data.target),
       loss_(make_loss(recipe.loss, graph.value(graph.output()).shape)),
-      network_(make_network(recipe, *loss_, std::move(graph))) {
+      network_(make_network(recipe, *loss_, std::move(graph))),
+      has_windows_(recipe.data.augment.is_active()) {
   if (network_.relu_left_to_loss()) loss_->apply_input_relu();
   check_target(recipe, network_);
 }
@@ -64,6 +65,9 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
   initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_row_ =
       View<std::int64_t>("quern::train::sample_of_row", static_cast<std::size_t>(max_rows));
+  if (has_windows_)
+    window_of_row_ =
+        View<Window>("quern::train::window_of_row", static_cast<std::size_t>(max_rows));
   if (target_type_ == TargetType::label) return;
   if (target_is_input()) {
     target_ = activations_.input();
@@ -107,15 +111,20 @@ StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsVi
 }
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
-                       bool shuffle, const StepScalarsView& scalars) {
+                       const Sampling& sampling, const StepScalarsView& scalars) {
   activations_.set_rows(plan.rows());
   target_.rows = plan.rows();
-  assign_rows(exec, plan, samples.count, shuffle, scalars, sample_of_row_);
+  assign_rows(exec, plan, samples.count, sampling.shuffle, scalars, sample_of_row_);
+  View<const Window> windows;
+  if (sampling.augment.is_active()) {
+    draw_windows(exec, sampling.augment, scalars, sample_of_row_, plan.rows(), window_of_row_);
+    windows = window_of_row_;
+  }
   const Activation& input = activations_.input();
   if (samples.images.extent(0) > 0) {
-    gather_images(exec, samples.images, sample_of_row_, input);
+    gather_images(exec, samples.images, sample_of_row_, input, windows);
   } else {
-    gather_values(exec, samples.values, sample_of_row_, input);
+    gather_values(exec, samples.values, sample_of_row_, input, windows);
   }
   if (target_type_ == TargetType::values) {
     gather_values(exec, samples.targets, sample_of_row_, target_);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "layers/window.hpp"
 #include "loss/loss.hpp"
 #include "network/network.hpp"
 #include "parallel/gradient_reducer.hpp"
@@ -14,6 +15,12 @@
 #include "train/samples.hpp"
 
 namespace quern {
+
+/// How a batch is taken out of the data: in order and as it is, unless this says otherwise.
+struct Sampling {
+  bool shuffle = false;
+  AugmentSpec augment = {};  ///< active only in models whose recipe has it
+};
 
 class Model {
  public:
@@ -44,7 +51,7 @@ class Model {
 
   /// Puts the batch at scalars().cursor into the network's input, and its target aside.
   void load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
-                  bool shuffle, const StepScalarsView& scalars);
+                  const Sampling& sampling, const StepScalarsView& scalars);
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
   /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
@@ -68,7 +75,9 @@ class Model {
   FloatView parameters_;  // in parameter_block_
   FloatView trained_parameters_;
   View<std::int64_t> sample_of_row_;
-  Activation target_;  // mse: what the prediction should be, in its layout
+  bool has_windows_;
+  View<Window> window_of_row_;  // none unless has_windows_
+  Activation target_;           // mse: what the prediction should be, in its layout
 };
 
 }  // namespace quern

@@ -41,7 +41,7 @@ std::vector<int> predict_classes(Model& model, const Samples& samples, int batch
     const auto left = samples.count - static_cast<std::int64_t>(classes.size());
     const BatchPlan plan = plan_of(model, static_cast<int>(std::min<std::int64_t>(batch, left)));
     const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
-    model.load_batch(exec, plan, samples, false, scalars);
+    model.load_batch(exec, plan, samples, {}, scalars);
     model.network().forward(exec, step, model.activations());
     end_batch(exec, scalars, plan.samples());
     exec.fence("quern::train::predict_classes");

@@ -24,7 +24,7 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
 
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
-  model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
+  model_.load_batch(exec, plan, samples_, sampling_, scalars_);
   network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), sums_offset());
   complete_from(sums_offset());
@@ -123,7 +123,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
     : model_(model),
       samples_(samples),
       seed_(recipe.seed),
-      shuffle_(recipe.data.shuffle),
+      sampling_{recipe.data.shuffle, recipe.data.augment},
       wants_rank_loss_(recipe.train.per_rank_loss),
       clip_(recipe.optimizer.clip_norm, model.network().table().trained_size()),
       reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
@@ -209,7 +209,7 @@ void TrainingStep::set_position(const TrainingProgress& progress) {
 std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
   const StepContext step = context(plan);
-  model_.load_batch(exec, plan, samples_, shuffle_, scalars_);
+  model_.load_batch(exec, plan, samples_, sampling_, scalars_);
   model_.network().forward(exec, step, model_.activations());
   exec.fence("quern::train::non_finite_layer");
   return model_.network().first_non_finite_layer(step, model_.activations());

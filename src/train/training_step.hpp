@@ -100,7 +100,7 @@ class TrainingStep {
   Model& model_;
   const Samples& samples_;
   std::uint64_t seed_;
-  bool shuffle_;
+  Sampling sampling_;
   bool wants_rank_loss_;
   GradientClip clip_;
   std::vector<SharedBlock> state_blocks_;

@@ -124,7 +124,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   set_position(scalars, recipe_.seed, 0, 0, 0);
 
   begin_batch(exec, scalars, batch);
-  model_.load_batch(exec, plan, samples_, false, scalars);
+  model_.load_batch(exec, plan, samples_, {}, scalars);
   StepContext step = model_.context(plan, Mode::train, scalars, gradients);
   std::vector<std::int64_t> counts;
   for (const Layer* layer : model_.network().layers())

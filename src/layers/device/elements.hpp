@@ -3,6 +3,7 @@
 // neighbours write neighbours.
 #pragma once
 
+#include "layers/window.hpp"
 #include "tensor/activation.hpp"
 
 namespace quern::device {
@@ -43,13 +44,35 @@ struct GatherElement {
   std::int64_t units;
   Layout layout;
 
+  KOKKOS_INLINE_FUNCTION std::int64_t unit(std::int64_t i) const {
+    return layout == Layout::nc ? i % row_floats(units) : i / kLanes % units;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t i) const {
+    return layout == Layout::nc ? i / row_floats(units) : i / kLanes / units * kLanes + i % kLanes;
+  }
+
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    const bool is_nc = layout == Layout::nc;
-    const std::int64_t row_stride = row_floats(units);
-    const std::int64_t unit = is_nc ? i % row_stride : i / kLanes % units;
-    const std::int64_t row = is_nc ? i / row_stride : i / kLanes / units * kLanes + i % kLanes;
-    const std::int64_t sample = sample_of_row[row];
-    y[i] = sample >= 0 && unit < units ? Convert::to_float(data[sample * units + unit]) : 0;
+    const std::int64_t u = unit(i);
+    const std::int64_t sample = sample_of_row[row(i)];
+    y[i] = sample >= 0 && u < units ? Convert::to_float(data[sample * units + u]) : 0;
+  }
+};
+
+/// The same through the window of each row.
+template <class T, class Convert>
+struct GatherWindowElement : GatherElement<T, Convert> {
+  const Window* windows;
+  Shape shape;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t u = this->unit(i);
+    const std::int64_t r = this->row(i);
+    const std::int64_t sample = this->sample_of_row[r];
+    float value = 0;
+    if (sample >= 0 && u < this->units)
+      value = Convert::to_float(
+          WindowReader<T>(this->data + sample * this->units, shape, windows[r], u).next());
+    this->y[i] = value;
   }
 };
 

@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/gather.hpp"
 
-#include "linalg/host/simd.hpp"
+#include "layers/host/pixels.hpp"
 
 namespace quern::host {
 
 namespace {
-
-/// x / 255, rounded, without the division where there are fused multiply-adds: one step of Newton's
-/// method from x * (1 / 255). The tests compare all 256 values.
-simd::Register divide_by_255(simd::Register x) {
-#if defined(__FMA__)
-  const simd::Register inverse = simd::broadcast<simd::Register>(1.0f / 255.0f);
-  const simd::Register quotient = x * inverse;
-  const simd::Register rest =
-      simd::multiply_add(quotient, simd::broadcast<simd::Register>(-255.0f), x);
-  return simd::multiply_add(rest, inverse, quotient);
-#else
-  return x / 255.0f;
-#endif
-}
-template <class Half>
-simd::Pair<Half> divide_by_255(simd::Pair<Half> x) {
-  return {divide_by_255(x.low), divide_by_255(x.high)};
-}
-
-simd::Vector load_floats(const float* values) {
-  return simd::load(values);
-}
-simd::Vector load_floats(const std::uint8_t* pixels) {
-  return divide_by_255(simd::load_bytes(pixels));
-}
 
 /// Four rows side by side: in cn16c their vectors are neighbours.
 template <class T>

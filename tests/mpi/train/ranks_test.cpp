@@ -130,6 +130,19 @@ TEST(Ranks, SameBitsAsOneRankThroughATransport) {
   }
 }
 
+TEST(Ranks, SameBitsAsOneRankWithWindowsOfImages) {
+  const Samples samples = image_samples(18, kImage, 5);
+  const Recipe recipe =
+      image_recipe(10, {"train.micro_block=2", "data.augment={crop = 3, flip = true}"});
+  SerialCommunicator alone;
+  const Result expected = run_steps(alone, recipe, samples);
+  const Result actual = run_steps(world(), recipe, samples);
+  EXPECT_EQ(actual.losses, expected.losses);
+  EXPECT_EQ(actual.weights, expected.weights);
+  EXPECT_NE(expected.weights,
+            run_steps(alone, image_recipe(10, {"train.micro_block=2"}), samples).weights);
+}
+
 TEST(Ranks, FastModeAgreesUpToRounding) {
   for (const Case& c : kCases) {
     const Samples samples = image_samples(c.count, kImage, 5);
@@ -178,7 +191,8 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
 TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
   const Samples samples = image_samples(18, kImage, 5);
   const Samples test = image_samples(8, kImage, 5);
-  const Recipe recipe = image_recipe(10, {"train.micro_block=2", "train.epochs=2"});
+  const Recipe recipe =
+      image_recipe(10, {"train.micro_block=2", "train.epochs=2", "data.augment={crop = 3}"});
   SerialCommunicator alone;
   const Result expected = run_steps(alone, recipe, samples);
 

@@ -45,6 +45,7 @@ test = "b"
 batch_per_rank = 8
 shuffle = false
 target = "input"
+augment = {crop = 0, flip = false}
 [network]
 input = [3, 5, 7]
 init = {type = "normal", std = 1}
@@ -96,7 +97,8 @@ keep = 1
                    .test = "b",
                    .batch_per_rank = 8,
                    .shuffle = false,
-                   .target = TargetType::input};
+                   .target = TargetType::input,
+                   .augment = {}};
   expected.network.input = {3, 5, 7};
   expected.network.init = {.type = InitType::normal, .std = 1};
   expected.network.layers = {

@@ -28,7 +28,7 @@ TEST(UnknownKeys, GetLineAndNearestName) {
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
-            "global_batch, batch_per_rank, shuffle, target)");
+            "global_batch, batch_per_rank, shuffle, target, augment)");
 }
 
 TEST(UnknownKeys, AreLookedForInOtherTables) {
@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
                  "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
                  "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "
-                 "target)\n"
+                 "target, augment)\n"
                  "r.toml:20: loss.type: \"cross_entropy\" needs labels, which data.source = "
                  "\"random\" has not, expected \"mse\" with data.target = \"values\" or "
                  "\"input\""},
@@ -264,6 +264,23 @@ TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
   EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"values\"\n")),
             "r.toml:4: data.target: \"values\" contradicts data.source = \"shards\", expected "
             "\"label\" or \"input\" (shards have no values)");
+}
+
+TEST(Contradictions, WhatCannotBeAugmented) {
+  const auto with = [](const std::string& augment, const std::string& text = kSmallRecipe) {
+    return error_of(replaced(text, "[data]\n", "[data]\naugment = " + augment + "\n"));
+  };
+  EXPECT_EQ(
+      with("{crop = 15}"),
+      "r.toml:4: data.augment.crop: 15 is too large for images of 28 x 28 pixels, expected at "
+      "most half of the smaller side, 14");
+  EXPECT_EQ(with("{crop = -1, flip = 1}"),
+            "r.toml:4: data.augment.crop: -1 is out of range, expected an integer >= 0\n"
+            "r.toml:4: data.augment.flip: found an integer, expected true or false");
+  const std::string mse = small_recipe("type = \"cross_entropy\"", "type = \"mse\"");
+  EXPECT_EQ(with("{flip = true}\ntarget = \"input\"", mse),
+            "r.toml:4: data.augment.flip: true contradicts data.target = \"input\": what comes out "
+            "would be compared with the altered image (expected 0 and false)");
 }
 
 TEST(Availability, WhatThisVersionCannotDoIsRefused) {

@@ -28,6 +28,10 @@ global_batch = 32
 shuffle = true
 target = "label"
 
+[data.augment]
+crop = 0
+flip = false
+
 [network]
 input = [1, 28, 28]
 layers = [
@@ -84,6 +88,7 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
   const std::vector<std::vector<std::string>> variants = {
       {},
       {"data.batch_per_rank=7", "data.shuffle=false", "data.test=elsewhere"},
+      {"data.augment={crop=14, flip=true}"},
       {"optimizer={type=\"adam\", lr=1e-3, betas=[0.1, 0.2], eps=1e-30}"},
       {"optimizer={type=\"adamw\", lr=3e-4, schedule={type=\"cosine\", min_lr=1e-9}}"},
       {"optimizer.schedule={type=\"step\", gamma=0.3, every_epochs=2}", "optimizer.momentum=0.1"},

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
 #include "layers/reference/gather.hpp"
 #include "support/random_values.hpp"
 #include "support/views.hpp"
@@ -57,6 +61,53 @@ TEST(Gather, ValuesMatchTheReference) {
     gather_values(exec, test::to_view(data), test::to_view(samples), y);
     exec.fence("test: read y");
     EXPECT_EQ(test::values_of(y), reference::gather<float>(data, 33, samples, 1));
+  }
+}
+
+std::vector<Window> scattered_windows(int rows, int crop) {
+  std::vector<Window> windows;
+  for (int s = 0; s < rows; ++s)
+    windows.push_back({s * 5 % (2 * crop + 1) - crop, s * 3 % (2 * crop + 1) - crop, s % 3 == 1});
+  return windows;
+}
+
+template <class T>
+void expect_windows(const Shape& shape, Layout layout, int rows, int crop, std::vector<T> data,
+                    float divisor) {
+  SCOPED_TRACE(to_string(shape) + ", " + std::to_string(rows) + " rows");
+  const std::vector<std::int64_t> samples = scattered_samples(rows);
+  const std::vector<Window> windows = scattered_windows(rows, crop);
+  const Activation y = test::filled_activation(shape, layout, rows, 777);
+  const ExecSpace exec;
+  if constexpr (std::is_same_v<T, float>)
+    gather_values(exec, test::to_view(data), test::to_view(samples), y, test::to_view(windows));
+  else
+    gather_images(exec, test::to_view(data), test::to_view(samples), y, test::to_view(windows));
+  exec.fence("test: read y");
+  const std::vector<T> seen =
+      reference::cut_windows<T>(data, shape, std::span(samples), std::span(windows));
+  std::vector<std::int64_t> rows_of_seen(samples.size());
+  for (std::size_t s = 0; s < samples.size(); ++s)
+    rows_of_seen[s] = samples[s] < 0 ? -1 : static_cast<std::int64_t>(s);
+  EXPECT_EQ(test::values_of(y), reference::gather<T>(seen, static_cast<std::size_t>(shape.units()),
+                                                     rows_of_seen, divisor));
+  EXPECT_EQ(test::padding_of(y), 0);
+  EXPECT_EQ(test::to_vector(y.data)[static_cast<std::size_t>(y.size())], 777.0f);
+}
+
+TEST(Gather, WindowsMatchTheReferenceOnOddSizes) {
+  for (const Shape& shape : {Shape{1, 3, 2}, Shape{3, 5, 7}, Shape{2, 16, 16}, Shape{1, 17, 33}}) {
+    const int crop = std::min(shape.height, shape.width) / 2;
+    const std::vector<std::uint8_t> bytes = random_bytes(shape.units());
+    const auto values =
+        test::random_values(static_cast<std::size_t>(kSamples * shape.units()), 4, -1, 1);
+    for (const int rows : {1, 3, 17, 33})
+      for (const Layout layout : test::flat_layouts()) {
+        expect_windows(shape, layout, rows, crop, bytes, 255);
+        expect_windows(shape, layout, rows, crop, values, 1);
+      }
+    expect_windows(shape, Layout::nchw16n, 48, crop, bytes, 255);
+    expect_windows(shape, Layout::nchw16n, 48, crop, values, 1);
   }
 }
 
