@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_folder.hpp"
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -66,6 +68,8 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
   };
   // A run that is refused may remove its new folder while this one waits, or is about to lock.
   for (int attempt = 1; !lock_; ++attempt) {
+    // Many that begin and end at once: each gives the others time to finish a turn.
+    if (attempt > 1) std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
     try {
       new_folders_.make(folder_.path());
       lock_ = FileLock::acquire(folder_.lock_file(), patience, tell);
