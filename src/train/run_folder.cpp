@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_folder.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "base/error.hpp"
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kAttempts = 20;
+constexpr std::chrono::seconds kTurns{10};
 
 void write_file(const fs::path& path, const std::string& text) {
   PendingFile pending(path);
@@ -67,18 +70,24 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
     log::warn(who + " trains in " + name + ": waiting for it to end");
   };
   // A run that is refused may remove its new folder while this one waits, or is about to lock.
-  for (int attempt = 1; !lock_; ++attempt) {
-    // Many that begin and end at once: each gives the others time to finish a turn.
-    if (attempt > 1) std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
+  // Where many begin and end at once that can happen often: each gives the others time for a turn.
+  const auto begin = std::chrono::steady_clock::now();
+  int attempt = 1;
+  const auto may_try_again = [&](bool folder_went) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(attempt, kAttempts)));
+    return attempt < kAttempts ||
+           (folder_went && std::chrono::steady_clock::now() - begin < kTurns);
+  };
+  for (; !lock_; ++attempt) {
     try {
       new_folders_.make(folder_.path());
       lock_ = FileLock::acquire(folder_.lock_file(), patience, tell);
       if (!lock_) break;
     } catch (const fs::filesystem_error& error) {
-      if (attempt < kAttempts) continue;
+      if (may_try_again(error.code() == std::errc::no_such_file_or_directory)) continue;
       throw InputError("cannot make the run folder " + name + ": " + error.code().message());
     } catch (const Error& error) {
-      if (attempt < kAttempts) continue;
+      if (may_try_again(!fs::exists(folder_.path()))) continue;
       throw InputError("cannot write the run folder " + name + ": " + error.what());
     }
   }
