@@ -57,6 +57,10 @@ std::string plan_text(const PlanInfo& info) {
     line(names[i], fmt::format("{} samples in micro-blocks of {}; per rank {}", batch.samples,
                                batch.block_samples, shares_text(batch.samples_of_rank)));
   }
+  if (info.pieces > 1) {
+    line("micro-batches", fmt::format("{} of at most {} samples, one after the other", info.pieces,
+                                      info.piece_samples));
+  }
   text.pop_back();
   return text;
 }

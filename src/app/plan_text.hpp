@@ -32,6 +32,8 @@ struct PlanInfo {
   std::string reduction;       ///< how the ranks' gradients are added
   bool is_recorded = false;    ///< the step is a graph that is replayed
   std::vector<Batch> batches;  ///< full, last
+  int pieces = 1;              ///< of a full batch's largest share
+  int piece_samples = 0;       ///< at most
 };
 
 /// The table of --dry-run.

@@ -53,6 +53,10 @@ PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
     }
     info.batches.push_back(shares);
   }
+  const BatchPlan& full = step.full_batch();
+  const int blocks = piece_blocks(full.partition, full.micro_batches);
+  info.pieces = (full.partition.max_blocks() - 1) / blocks + 1;
+  info.piece_samples = blocks * full.partition.block_size();
   return info;
 }
 

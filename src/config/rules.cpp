@@ -118,6 +118,20 @@ void check_optimizer(const Checker& check) {
   }
 }
 
+// Statistics over the global batch need all of its activations at once.
+void check_micro_batches(const Checker& check) {
+  if (!check.are_sound({"parallel.micro_batches", "network.layers"})) return;
+  if (check.recipe.parallel.micro_batches == 1) return;
+  for (const LayerSpec& layer : check.recipe.network.layers) {
+    if (layer.type != LayerType::batch_norm || layer.statistics != Statistics::global) continue;
+    check.report("parallel.micro_batches",
+                 check.text_of("parallel.micro_batches") + " contradicts statistics = \"global\" of "
+                     "layer '" + layer.name + "', which needs all activations of a batch at once, "
+                     "expected 1, or statistics = \"block\"");
+    return;
+  }
+}
+
 void check_available(const Checker& check) {
   const auto refuse = [&](const std::string& key, const std::string& expected) {
     if (!check.are_sound({key.c_str()})) return;
@@ -127,7 +141,6 @@ void check_available(const Checker& check) {
   const ParallelSpec& parallel = check.recipe.parallel;
   if (parallel.tensor != 1) refuse("parallel.tensor", "1");
   if (parallel.pipeline != 1) refuse("parallel.pipeline", "1");
-  if (parallel.micro_batches != 1) refuse("parallel.micro_batches", "1");
   if (parallel.shard_optimizer) refuse("parallel.shard_optimizer", "false");
 }
 
@@ -139,6 +152,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_target(check);
   check_augment(check);
   check_optimizer(check);
+  check_micro_batches(check);
   check_available(check);
 }
 

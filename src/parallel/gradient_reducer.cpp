@@ -20,6 +20,11 @@ ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
   return ReductionPlan{static_cast<int>(partitions_.size()) - 1};
 }
 
+void GradientReducer::reserve(int partial_sums) {
+  expect(partial_sums_.stride == 0, "reserve() before allocate()");
+  reserved_ = std::max(reserved_, partial_sums);
+}
+
 void GradientReducer::allocate() {
   expect(partial_sums_.stride == 0, "one allocate()");
   partial_sums_ = {allocate_partial_sums(), partial_stride()};

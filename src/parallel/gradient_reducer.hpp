@@ -2,6 +2,7 @@
 // The sum of the ranks' partial gradients.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -57,6 +58,10 @@ class GradientReducer {
 
   /// Makes a plan for a partition of this communicator's ranks. Before allocate().
   ReductionPlan add_plan(const BatchPartition& partition);
+
+  /// Room in partial_sums() for at least so many, whatever the plans hand over. The same on all
+  /// ranks. Before allocate().
+  void reserve(int partial_sums);
 
   /// Bytes that allocate() will take for this rank, which has a share of what a node has once;
   /// plans and other small buffers are left out. After the last plan.
@@ -118,6 +123,8 @@ class GradientReducer {
 
   SumOrder order() const { return order_; }
 
+  /// Partial sums that a rank has room for: `partial_sums`, or more if so many were reserved.
+  std::int64_t with_reserve(int partial_sums) const { return std::max(partial_sums, reserved_); }
   /// Most partial sums of a rank under any plan, at least one.
   int max_partial_sums(int rank) const;
   /// Of all ranks.
@@ -126,7 +133,7 @@ class GradientReducer {
   /// What bytes() counts.
   virtual std::int64_t num_buffer_floats() const { return private_partial_floats(); }
   std::int64_t private_partial_floats() const {
-    return max_partial_sums(comm_.rank()) * partial_stride();
+    return with_reserve(max_partial_sums(comm_.rank())) * partial_stride();
   }
 
   /// What partial_sums() is to be; whatever else the reducer needs for partitions() is made here,
@@ -146,6 +153,7 @@ class GradientReducer {
   SumOrder order_;
   std::int64_t num_sums_;
   std::vector<BatchPartition> partitions_;
+  int reserved_ = 1;
   GradientSums partial_sums_;
 };
 

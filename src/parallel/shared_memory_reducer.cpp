@@ -30,12 +30,12 @@ bool SharedMemoryReducer::is_possible(const Communicator& comm) {
 
 // Of the total this rank's share, of the partial sums its section.
 std::int64_t SharedMemoryReducer::num_buffer_floats() const {
-  return max_partial_sums() * partial_stride() +
+  return with_reserve(max_partial_sums()) * partial_stride() +
          (num_gradient() + comm().size() - 1) / comm().size();
 }
 
 FloatView SharedMemoryReducer::allocate_partial_sums() {
-  section_ = max_partial_sums() * partial_stride();
+  section_ = with_reserve(max_partial_sums()) * partial_stride();
   const auto section = static_cast<std::size_t>(section_);
   const auto num_ranks = static_cast<std::size_t>(comm().size());
   partial_sums_memory_ = comm().allocate_node_shared(num_ranks * section * sizeof(float));

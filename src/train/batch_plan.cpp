@@ -3,11 +3,32 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "dataset/permutation.hpp"
 
 namespace quern {
+
+namespace {
+
+SumOrder sum_order(const BatchCut& cut) {
+  return cut.determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
+}
+
+// Of a rank's blocks [from, to), counted from its first.
+BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, int rank, int from,
+                          int to) {
+  const int block_rows =
+      (cut.block_samples + cut.row_multiple - 1) / cut.row_multiple * cut.row_multiple;
+  const int first = partition.first_block(rank);
+  // Fast mode: each rank adds its blocks in a tree of its own.
+  return sum_order(cut) == SumOrder::ranks
+             ? make_block_schedule(from, to, std::max(1, partition.num_blocks(rank)), block_rows)
+             : make_block_schedule(first + from, first + to, partition.num_blocks(), block_rows);
+}
+
+}  // namespace
 
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks) {
   const BatchPartition partition(samples, cut.block_samples, num_ranks);
@@ -18,16 +39,36 @@ BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ra
                      std::to_string(BlockSchedule::kMaxBlocks) +
                      " (raise train.micro_block or take a smaller batch)");
   }
-  const int block_rows =
-      (cut.block_samples + cut.row_multiple - 1) / cut.row_multiple * cut.row_multiple;
-  const int first = partition.first_block(rank);
-  const int last = partition.last_block(rank);
-  BatchPlan plan{partition, {}, partition.first_sample(rank), partition.num_samples(rank)};
-  // Fast mode: each rank adds its blocks in a tree of its own.
-  plan.schedule = cut.determinism == Determinism::fast
-                      ? make_block_schedule(0, last - first, std::max(1, last - first), block_rows)
-                      : make_block_schedule(first, last, partition.num_blocks(), block_rows);
-  return plan;
+  return {partition,
+          schedule_of(cut, partition, rank, 0, partition.num_blocks(rank)),
+          partition.first_sample(rank),
+          partition.num_samples(rank),
+          cut.micro_batches};
+}
+
+std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
+                                          int num_ranks) {
+  const BatchPlan whole = make_batch_plan(cut, samples, rank, num_ranks);
+  std::vector<PieceSums> sums =
+      cut_share(sum_order(cut), whole.partition, rank, cut.micro_batches);
+  to_kernels(sums);
+  std::vector<BatchPiece> pieces;
+  for (PieceSums& piece : sums) {
+    BatchPlan plan = whole;
+    if (sums.size() > 1) {
+      plan.schedule = schedule_of(cut, whole.partition, rank, piece.first_block, piece.last_block);
+      const int begin = piece.first_block * cut.block_samples;
+      const int end = std::min(piece.last_block * cut.block_samples, whole.num_samples);
+      plan.first_sample = whole.first_sample + begin;
+      plan.num_samples = end - begin;
+    }
+    pieces.push_back({std::move(plan), std::move(piece)});
+  }
+  return pieces;
+}
+
+int most_piece_sums(const BatchCut& cut, const BatchPartition& partition) {
+  return quern::most_piece_sums(sum_order(cut), partition, cut.micro_batches);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/piece_sums.hpp"
 #include "spec/training_spec.hpp"
 #include "tensor/step_scalars.hpp"
 
@@ -17,12 +18,19 @@ struct BatchPlan {
   BlockSchedule schedule;
   int first_sample = 0;  ///< of this rank, within the batch
   int num_samples = 0;   ///< of this rank
+  int micro_batches = 1;  ///< pieces, at most, in which the part is worked off
 
   int samples() const { return partition.samples(); }
   int rows() const { return schedule.rows(); }
-  /// Most rows that this rank needs for a batch of this size or a smaller one: with fewer blocks a
-  /// rank may own more of them.
-  int max_rows() const { return partition.max_blocks() * schedule.block_rows; }
+  /// Most rows that this rank needs at once for a batch of this size or a smaller one: with fewer
+  /// blocks a rank may own more of them.
+  int max_rows() const { return piece_blocks(partition, micro_batches) * schedule.block_rows; }
+};
+
+/// One piece of a rank's part of a batch, worked off on its own.
+struct BatchPiece {
+  BatchPlan plan;  ///< as if the rank had the blocks of the piece alone
+  PieceSums sums;
 };
 
 /// How batches are cut, whatever their size.
@@ -30,10 +38,17 @@ struct BatchCut {
   int block_samples = 1;  ///< samples of a micro-block
   int row_multiple = 1;   ///< what the network's layouts need: rows of a micro-block
   Determinism determinism = Determinism::rank_invariant;
+  int micro_batches = 1;  ///< parallel.micro_batches
 };
 
 /// InputError when there are more micro-blocks than the summation tree can hold.
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks);
+
+/// The pieces of make_batch_plan(cut, ...), in order; a single one is the plan itself.
+std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
+                                          int num_ranks);
+/// Room for partial sums that these pieces need: what GradientReducer::reserve() is told.
+int most_piece_sums(const BatchCut& cut, const BatchPartition& partition);
 
 /// Overwrites sample_of_row[0 .. plan.rows()) with the samples of the batch that starts at
 /// scalars().cursor: sample i of the batch is number cursor + i of the epoch's order, which is the

@@ -17,12 +17,15 @@ struct BatchRule {
   int last_batch = 0;            ///< of an epoch: the samples left over, or full_batch
   int block_samples = 0;         ///< of a micro-block, also in the last batch
   Determinism determinism = Determinism::rank_invariant;
+  int micro_batches = 1;  ///< pieces, at most, in which a rank works off its part
 
   std::int64_t steps_per_epoch() const { return (num_samples + full_batch - 1) / full_batch; }
   /// Is the batch that begins with sample `cursor` of an epoch shorter than the others?
   bool is_short(std::int64_t cursor) const { return num_samples - cursor < full_batch; }
   /// `row_multiple`: the network's (Network::row_multiple).
-  BatchCut cut(int row_multiple) const { return {block_samples, row_multiple, determinism}; }
+  BatchCut cut(int row_multiple) const {
+    return {block_samples, row_multiple, determinism, micro_batches};
+  }
 };
 
 /// The batches of a training on `num_ranks` ranks. InputError above kMaxGlobalBatch.
@@ -30,8 +33,10 @@ BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num
 
 /// The batches of an evaluation over `num_samples` samples, by a model that was trained with
 /// `train` and full batches of `trained_batch` samples: cut like those, but exact for any number of
-/// ranks, also where training is "fast".
-BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples);
+/// ranks, also where training is "fast". With the `micro_batches` of the training it needs no more
+/// memory than that.
+BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples,
+                             int micro_batches = 1);
 
 /// What a global batch comes down to with so many samples: two runs over the same data are the same
 /// where this is equal. (Checkpoints hold it.)

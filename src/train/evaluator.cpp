@@ -18,6 +18,11 @@ Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples,
   const BatchCut cut = batches.cut(model.network().row_multiple());
   full_ = make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size());
   last_ = make_batch_plan(cut, batches.last_batch, comm.rank(), comm.size());
+  full_pieces_ = make_batch_pieces(cut, batches.full_batch, comm.rank(), comm.size());
+  last_pieces_ = make_batch_pieces(cut, batches.last_batch, comm.rank(), comm.size());
+  for (const BatchPlan* plan : {&full_, &last_}) {
+    reducer_->reserve(most_piece_sums(cut, plan->partition));
+  }
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
   reducer_->allocate();
@@ -30,11 +35,16 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
   while (done < samples_.count) {
     const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
-    const StepContext step =
-        model_.context(plan, Mode::evaluate, scalars_, reducer_->partial_sums());
-    model_.load_batch(exec, plan, samples_, {}, scalars_);
-    model_.network().forward(exec, step, model_.activations());
-    model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), 0);
+    const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
+    for (const BatchPiece& piece : pieces) {
+      const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
+      const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);
+      model_.load_batch(exec, piece.plan, samples_, {}, scalars_);
+      model_.network().forward(exec, step, model_.activations());
+      model_.compute_loss(exec, step, samples_, sums, 0);
+      if (pieces.size() > 1)
+        merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
+    }
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);
     end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "parallel/make_reducer.hpp"
 #include "train/batch_rule.hpp"
@@ -38,6 +39,8 @@ class Evaluator {
   BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;
+  std::vector<BatchPiece> full_pieces_;
+  std::vector<BatchPiece> last_pieces_;
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};

@@ -30,15 +30,23 @@ void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
 void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, const BatchPlan& plan,
                    const MetricSumsView& metric_sums) {
   const int rows = plan.rows();
-  const int samples = plan.num_samples;
-  if (samples == 0) return;
+  if (plan.num_samples == 0) return;
   Kokkos::parallel_for(
       "quern::train::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
-        double sum = 0;
+        double sum = metric_sums().rank_batch_loss;
         for (int row = 0; row < rows; ++row) {
           sum += double{row_values(row * Loss::kColumns + Loss::kLoss)};
         }
-        metric_sums().rank_loss += sum / samples;
+        metric_sums().rank_batch_loss = sum;
+      });
+}
+
+void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView& metric_sums) {
+  if (num_samples == 0) return;
+  Kokkos::parallel_for(
+      "quern::train::end_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        metric_sums().rank_loss += metric_sums().rank_batch_loss / num_samples;
+        metric_sums().rank_batch_loss = 0;
       });
 }
 

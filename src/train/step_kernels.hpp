@@ -21,10 +21,13 @@ void reset_metric_sums(const ExecSpace& exec, const MetricSumsView& metric_sums)
 void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
                        const ConstFloatView& sums);
 
-/// Adds the mean loss of this rank's samples of the batch to metric_sums().rank_loss: row after
-/// row, in double. `row_values`: Loss::row_values(). For recipes that ask for it; not quick.
+/// Adds the losses of this rank's samples to metric_sums().rank_batch_loss: row after row, in
+/// double. `row_values`: Loss::row_values(). For recipes that ask for it; not quick.
 void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, const BatchPlan& plan,
                    const MetricSumsView& metric_sums);
+
+/// After all of this rank's samples of the batch: adds their mean loss to metric_sums().rank_loss.
+void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView& metric_sums);
 
 /// Counts a batch of `samples` with these sums, and the votes if there are any; moves step and
 /// cursor on past it. A loss that was not finite (scalars().apply_updates) is noted in

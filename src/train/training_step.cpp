@@ -15,20 +15,9 @@ namespace quern {
 
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
-  const StepContext step = context(plan);
-  const Network& network = model_.network();
-  const Activations& activations = model_.activations();
-  const auto complete_from = [&](std::int64_t offset) {
-    reducer_->complete_from(exec, reduction(), offset);
-  };
-
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
-  model_.load_batch(exec, plan, samples_, sampling_, scalars_);
-  network.forward(exec, step, activations);
-  model_.compute_loss(exec, step, samples_, reducer_->partial_sums(), sums_offset());
-  complete_from(sums_offset());
-  network.backward(exec, step, activations, complete_from);
+  for (const BatchPiece& piece : pieces()) enqueue_piece(exec, piece);
   const ReducedGradient gradient = reduce(exec);
 
   check_loss_finite(exec, scalars_, gradient.sums);
@@ -36,13 +25,38 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   optimizer_->update(exec, scalars_, model_.trained_parameters(), gradient.total);
   buffers_.update(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec);
-  if (wants_rank_loss_) add_rank_loss(exec, model_.loss().row_values(), plan, metric_sums_);
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
 }
 
-StepContext TrainingStep::context(const BatchPlan& plan) {
-  StepContext step = model_.context(plan, Mode::train, scalars_, reducer_->partial_sums());
-  sums_->begin_batch(&plan == &last_ ? last_reduction_ : full_reduction_);
+// From samples to gradients of some of this rank's blocks.
+void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece) {
+  const StepContext step = context(piece);
+  const Network& network = model_.network();
+  const Activations& activations = model_.activations();
+  const bool is_whole = pieces().size() == 1;
+  // The sums of several pieces are complete when the last one is merged.
+  const auto complete_from = [&](std::int64_t offset) {
+    if (is_whole) reducer_->complete_from(exec, reduction(), offset);
+  };
+
+  model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
+  network.forward(exec, step, activations);
+  model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
+  complete_from(sums_offset());
+  network.backward(exec, step, activations, complete_from);
+  if (wants_rank_loss_) {
+    add_rank_loss(exec, model_.loss().row_values(), piece.plan, metric_sums_);
+    if (&piece == &pieces().back()) end_rank_loss(exec, batch().num_samples, metric_sums_);
+  }
+  if (!is_whole) {
+    merge_sums(exec, reducer_->partial_sums(), reducer_->num_floats(), piece.sums);
+  }
+}
+
+StepContext TrainingStep::context(const BatchPiece& piece) {
+  StepContext step = model_.context(piece.plan, Mode::train, scalars_,
+                                    sums_of_piece(reducer_->partial_sums(), piece.sums));
+  sums_->begin_batch(reduction());
   step.batch_sums = sums_.get();
   return step;
 }
@@ -139,6 +153,11 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
     check_least_samples(model.network(), batches_);
     full_ = make_batch_plan(cut, batches_.full_batch, comm.rank(), comm.size());
     last_ = make_batch_plan(cut, batches_.last_batch, comm.rank(), comm.size());
+    full_pieces_ = make_batch_pieces(cut, batches_.full_batch, comm.rank(), comm.size());
+    last_pieces_ = make_batch_pieces(cut, batches_.last_batch, comm.rank(), comm.size());
+    for (const BatchPlan* plan : {&full_, &last_}) {
+      reducer_->reserve(most_piece_sums(cut, plan->partition));
+    }
   });
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch(), steps_per_epoch() * recipe.train.epochs);
@@ -207,12 +226,20 @@ void TrainingStep::set_position(const TrainingProgress& progress) {
 }
 
 std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
-  const BatchPlan& plan = batches_.is_short(read_scalar(scalars_).cursor) ? last_ : full_;
-  const StepContext step = context(plan);
-  model_.load_batch(exec, plan, samples_, sampling_, scalars_);
-  model_.network().forward(exec, step, model_.activations());
-  exec.fence("quern::train::non_finite_layer");
-  return model_.network().first_non_finite_layer(step, model_.activations());
+  is_last_ = batches_.is_short(read_scalar(scalars_).cursor);
+  const Network& network = model_.network();
+  std::vector<std::string> names;
+  for (const BatchPiece& piece : pieces()) {
+    const StepContext step = context(piece);
+    model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
+    network.forward(exec, step, model_.activations());
+    exec.fence("quern::train::non_finite_layer");
+    names.push_back(network.first_non_finite_layer(step, model_.activations()));
+  }
+  for (const Node& node : network.graph().nodes()) {
+    if (std::find(names.begin(), names.end(), node.name) != names.end()) return node.name;
+  }
+  return "";
 }
 
 }  // namespace quern

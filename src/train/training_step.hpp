@@ -92,7 +92,9 @@ class TrainingStep {
   void allocate(const Recipe& recipe, Communicator& comm);
   bool is_capturable() const { return reducer_->is_capturable() && sums_->is_capturable(); }
   /// For the layers, on this batch.
-  StepContext context(const BatchPlan& plan);
+  void enqueue_piece(const ExecSpace& exec, const BatchPiece& piece);
+  StepContext context(const BatchPiece& piece);
+  const std::vector<BatchPiece>& pieces() const { return is_last_ ? last_pieces_ : full_pieces_; }
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
@@ -114,6 +116,8 @@ class TrainingStep {
   BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;
+  std::vector<BatchPiece> full_pieces_;
+  std::vector<BatchPiece> last_pieces_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   Schedule schedule_;

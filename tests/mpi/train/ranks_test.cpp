@@ -130,6 +130,58 @@ TEST(Ranks, SameBitsAsOneRankThroughATransport) {
   }
 }
 
+// In pieces, however many, on one rank and on all, by each way of adding.
+TEST(Ranks, SameBitsInPieces) {
+  HostStagedTransport transport(world());
+  for (const Case& c : kCases) {
+    const Samples samples = image_samples(c.count, kImage, 5);
+    SerialCommunicator alone;
+    const Result expected = run_steps(alone, image_recipe(c.batch, overrides(c)), samples);
+    for (const int pieces : {2, 3, 7}) {
+      SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch) + ", " +
+                   std::to_string(pieces) + " pieces");
+      auto sets = overrides(c);
+      sets.push_back("parallel.micro_batches=" + std::to_string(pieces));
+      const Recipe recipe = image_recipe(c.batch, sets);
+      for (const Result& actual :
+           {run_steps(alone, recipe, samples), run_steps(world(), recipe, samples),
+            run_steps(world(), recipe, samples, &transport)}) {
+        EXPECT_EQ(actual.losses, expected.losses);
+        EXPECT_EQ(actual.weights, expected.weights);
+      }
+    }
+  }
+}
+
+TEST(Ranks, PiecesLeaveFastSumsRankLossesAndEvaluationsAsTheyAre) {
+  const Samples samples = image_samples(33, kImage, 5);
+  const auto run = [&](const std::string& pieces) {
+    const Recipe recipe = image_recipe(
+        32, {"train.micro_block=2", "train.determinism=fast", "train.per_rank_loss=true",
+             "optimizer.clip_norm=0.1", "parallel.micro_batches=" + pieces});
+    Model model(recipe);
+    const auto transport = transport_of(world());
+    TrainingStep step(recipe, world(), model, samples, transport.get());
+    std::vector<double> results;
+    for (int i = 0; i < 2; ++i) {
+      const StepReport report = step.run(ExecSpace(), false);
+      results.insert(results.end(), {report.loss, report.correct, report.rank_loss});
+    }
+    Evaluator evaluator(
+        world(), model, samples,
+        evaluation_batches(recipe.train, 32, samples.count, recipe.parallel.micro_batches),
+        transport.get());
+    const Evaluation evaluation = evaluator.run(ExecSpace());
+    results.insert(results.end(), {evaluation.loss, evaluation.accuracy()});
+    const std::vector<float> weights = to_vector(model.parameters());
+    results.insert(results.end(), weights.begin(), weights.end());
+    return results;
+  };
+  const std::vector<double> whole = run("1");
+  EXPECT_EQ(run("3"), whole);
+  EXPECT_EQ(run("100"), whole);
+}
+
 TEST(Ranks, SameBitsAsOneRankWithWindowsOfImages) {
   const Samples samples = image_samples(18, kImage, 5);
   const Recipe recipe =

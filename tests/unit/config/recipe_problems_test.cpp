@@ -283,18 +283,33 @@ TEST(Contradictions, WhatCannotBeAugmented) {
             "would be compared with the altered image (expected 0 and false)");
 }
 
+TEST(Contradictions, MicroBatchesAndStatisticsOverTheGlobalBatch) {
+  const auto with = [](const std::string& norm) {
+    return error_of(small_recipe("  {type = \"flatten\"},\n", norm + "  {type = \"flatten\"},\n") +
+                    "[parallel]\nmicro_batches = 2\n");
+  };
+  EXPECT_EQ(with("  {type = \"batch_norm\"},\n"),
+            "r.toml:26: parallel.micro_batches: 2 contradicts statistics = \"global\" of layer "
+            "'bn1', which needs all activations of a batch at once, expected 1, or statistics = "
+            "\"block\"");
+  const std::string fine =
+      small_recipe(
+          "  {type = \"flatten\"},\n",
+          "  {type = \"batch_norm\", statistics = \"block\"},\n  {type = \"flatten\"},\n") +
+      "[parallel]\nmicro_batches = 2\n";
+  EXPECT_EQ(parse_recipe(fine, "r.toml").parallel.micro_batches, 2);
+}
+
 TEST(Availability, WhatThisVersionCannotDoIsRefused) {
   EXPECT_EQ(error_of(kSmallRecipe + R"([parallel]
 backend = "nccl"
 tensor = 2
 pipeline = 3
-micro_batches = 4
 shard_optimizer = true
 )"),
             "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)\n"
             "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)\n"
-            "r.toml:27: parallel.micro_batches: 4 is not available in this version (expected 1)\n"
-            "r.toml:28: parallel.shard_optimizer: true is not available in this version (expected "
+            "r.toml:27: parallel.shard_optimizer: true is not available in this version (expected "
             "false)");
 }
 
