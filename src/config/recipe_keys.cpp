@@ -208,9 +208,10 @@ void add_parallel(Keys& list) {
       .free_to_change();
   keys.integer("pipeline", &P::pipeline, at_least(1), "Stages the network is cut into" + only_one)
       .free_to_change();
-  keys.integer("micro_batches", &P::micro_batches, at_least(1),
-               "Each rank works its part of a batch off in up to so many pieces, one after the other, "
-               "which need less memory; the bits stay the same")
+  keys.integer(
+          "micro_batches", &P::micro_batches, at_least(1),
+          "Each rank works its part of a batch off in up to so many pieces, one after the other, "
+          "which need less memory; the bits stay the same")
       .free_to_change();
   keys.boolean("shard_optimizer", &P::shard_optimizer,
                "Spread the optimizer's state over the ranks; not available in this version")

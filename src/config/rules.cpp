@@ -124,10 +124,12 @@ void check_micro_batches(const Checker& check) {
   if (check.recipe.parallel.micro_batches == 1) return;
   for (const LayerSpec& layer : check.recipe.network.layers) {
     if (layer.type != LayerType::batch_norm || layer.statistics != Statistics::global) continue;
-    check.report("parallel.micro_batches",
-                 check.text_of("parallel.micro_batches") + " contradicts statistics = \"global\" of "
-                     "layer '" + layer.name + "', which needs all activations of a batch at once, "
-                     "expected 1, or statistics = \"block\"");
+    check.report("parallel.micro_batches", check.text_of("parallel.micro_batches") +
+                                               " contradicts statistics = \"global\" of "
+                                               "layer '" +
+                                               layer.name +
+                                               "', which needs all activations of a batch at once, "
+                                               "expected 1, or statistics = \"block\"");
     return;
   }
 }

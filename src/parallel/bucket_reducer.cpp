@@ -87,7 +87,8 @@ std::string BucketReducer::describe() const {
 BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
   BufferSizes sizes;
   // The last slice of the last partial sum may end after it.
-  const std::int64_t before_last = (with_reserve(max_partial_sums(comm().rank())) - 1) * partial_stride();
+  const std::int64_t before_last =
+      (with_reserve(max_partial_sums(comm().rank())) - 1) * partial_stride();
   sizes.partial_sums = before_last + std::max(partial_stride(), padded());
   if (size() == 1 || order() == SumOrder::ranks) return sizes;
   sizes.total = padded();

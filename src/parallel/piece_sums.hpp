@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient accumulation: a rank's blocks worked off in pieces, with the sums of the fixed tree.
 //
-// The partial sums of a piece are the maximal subtrees inside its blocks. They are pushed on a stack
-// that lies where the rank's partial sums are to be, and siblings are added as soon as both are
-// there: the additions of the tree, in the tree's order, so that the bits do not depend on the
+// The partial sums of a piece are the maximal subtrees inside its blocks. They are pushed on a
+// stack that lies where the rank's partial sums are to be, and siblings are added as soon as both
+// are there: the additions of the tree, in the tree's order, so that the bits do not depend on the
 // pieces. After the last piece the stack is what the rank hands on.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace quern {
 
 /// What one piece does to the stack of sums.
 struct PieceSums {
-  int first_block = 0;     ///< of the rank's blocks: the piece has those of [first, last)
+  int first_block = 0;  ///< of the rank's blocks: the piece has those of [first, last)
   int last_block = 0;
   int below = 0;           ///< sums on the stack before the piece; its kernels write above them
   std::vector<int> added;  ///< BlockTree::Traversal::merges of the piece's partial sums

@@ -39,18 +39,14 @@ BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ra
                      std::to_string(BlockSchedule::kMaxBlocks) +
                      " (raise train.micro_block or take a smaller batch)");
   }
-  return {partition,
-          schedule_of(cut, partition, rank, 0, partition.num_blocks(rank)),
-          partition.first_sample(rank),
-          partition.num_samples(rank),
-          cut.micro_batches};
+  return {partition, schedule_of(cut, partition, rank, 0, partition.num_blocks(rank)),
+          partition.first_sample(rank), partition.num_samples(rank), cut.micro_batches};
 }
 
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
                                           int num_ranks) {
   const BatchPlan whole = make_batch_plan(cut, samples, rank, num_ranks);
-  std::vector<PieceSums> sums =
-      cut_share(sum_order(cut), whole.partition, rank, cut.micro_batches);
+  std::vector<PieceSums> sums = cut_share(sum_order(cut), whole.partition, rank, cut.micro_batches);
   to_kernels(sums);
   std::vector<BatchPiece> pieces;
   for (PieceSums& piece : sums) {

@@ -16,8 +16,8 @@ namespace quern {
 struct BatchPlan {
   BatchPartition partition{1, 1, 1};
   BlockSchedule schedule;
-  int first_sample = 0;  ///< of this rank, within the batch
-  int num_samples = 0;   ///< of this rank
+  int first_sample = 0;   ///< of this rank, within the batch
+  int num_samples = 0;    ///< of this rank
   int micro_batches = 1;  ///< pieces, at most, in which the part is worked off
 
   int samples() const { return partition.samples(); }

@@ -42,8 +42,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
       model_.load_batch(exec, piece.plan, samples_, {}, scalars_);
       model_.network().forward(exec, step, model_.activations());
       model_.compute_loss(exec, step, samples_, sums, 0);
-      if (pieces.size() > 1)
-        merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
+      if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
     }
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);

@@ -15,7 +15,7 @@ struct MetricSums {
   double loss_sum = 0;
   std::int64_t correct = 0;
   std::int64_t samples = 0;
-  double rank_loss = 0;  ///< this rank's: sum over the batches of its own mean losses
+  double rank_loss = 0;        ///< this rank's: sum over the batches of its own mean losses
   double rank_batch_loss = 0;  ///< of its samples of the batch under way
 
   // Of the last batch, over all ranks.

@@ -104,7 +104,7 @@ TEST(PieceSums, AreThePartialSumsWhateverThePieces) {
             add_up(share, BlockTree(std::max(1, last - first)).traverse_blocks(0, last - first));
         for (const int micro_batches : {1, 2, 3, 4, 7, 100}) {
           SCOPED_TRACE(std::to_string(blocks) + " blocks, rank " + std::to_string(rank) + " of " +
-                       std::to_string(ranks) + ", M = " + std::to_string(micro_batches));
+                       std::to_string(ranks) + ", " + std::to_string(micro_batches) + " pieces");
           ASSERT_EQ(accumulate(SumOrder::tree, partition, rank, micro_batches, leaves), tree);
           ASSERT_EQ(accumulate(SumOrder::ranks, partition, rank, micro_batches, leaves), own);
         }
