@@ -289,7 +289,7 @@ TEST(Contradictions, MicroBatchesAndStatisticsOverTheGlobalBatch) {
                     "[parallel]\nmicro_batches = 2\n");
   };
   EXPECT_EQ(with("  {type = \"batch_norm\"},\n"),
-            "r.toml:26: parallel.micro_batches: 2 contradicts statistics = \"global\" of layer "
+            "r.toml:25: parallel.micro_batches: 2 contradicts statistics = \"global\" of layer "
             "'bn1', which needs all activations of a batch at once, expected 1, or statistics = "
             "\"block\"");
   const std::string fine =
