@@ -46,8 +46,8 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
   part.in_width = (at.columns - 1) * part.stride + shape.kernel;
   part.padding = 0;
   float* panel = scratch(part.in_group());
-  copy_window(x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
-              shape.image_width(),
+  copy_window({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
+               shape.image_width()},
               {at.row * shape.stride - shape.padding, part.in_height,
                at.column * shape.stride - shape.padding, part.in_width, step},
               panel);

@@ -37,8 +37,9 @@ void input_gradient_part(const ConvShape& shape, const PanelPlace& at, const flo
   const Met columns = outputs_of(shape, at.column, at.columns, shape.out_width);
   const PlaneWindow window{rows.first, rows.count(), columns.first, columns.count()};
   float* data = scratch(window.floats(shape.out_channels));
-  copy_window(dy + at.group * shape.out_group(), shape.out_channels, shape.out_height,
-              shape.out_width, window, data);
+  copy_window(
+      {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
+      window, data);
   const simd::GradientPanel panel{data, rows.first, rows.count(), columns.first, columns.count()};
   const std::int64_t image = at.group * shape.image_group();
   const float* mask = x_mask ? x_mask + image : nullptr;

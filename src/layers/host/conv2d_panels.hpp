@@ -30,22 +30,34 @@ struct PlaneWindow {
   }
 };
 
-/// Copies the window of `channels` planes of height x width pixels to panel [channels, rows,
-/// columns], zero outside of the planes.
-inline void copy_window(const float* planes, int channels, int height, int width,
-                        const PlaneWindow& window, float* panel) {
+/// `channels` neighbouring planes of a group.
+struct Planes {
+  const float* data;
+  int channels;
+  int height;
+  int width;
+
+  const float* row(int channel, int h) const {
+    return data + std::int64_t{kLanes} * (std::int64_t{channel} * height + h) * width;
+  }
+};
+
+/// Copies the window of the planes to panel [channels, rows, columns], zero outside of them.
+inline void copy_window(const Planes& planes, const PlaneWindow& window, float* panel) {
+  const int height = planes.height;
+  const int width = planes.width;
   const std::int64_t row_floats = std::int64_t{kLanes} * window.columns;
   // Columns before the plane, and in it.
   const int before = std::clamp(-window.column, 0, window.columns);
   const int inside = std::clamp(width - window.column, before, window.columns) - before;
-  for (int c = 0; c < channels; ++c) {
+  for (int c = 0; c < planes.channels; ++c) {
     for (int r = 0; r < window.rows; ++r, panel += row_floats) {
       const int h = window.row + r * window.step;
       if (h < 0 || h >= height) {
         std::fill_n(panel, row_floats, 0.0f);
         continue;
       }
-      const float* row = planes + std::int64_t{kLanes} * (c * height + h) * width;
+      const float* row = planes.row(c, h);
       if (window.step == 1) {
         float* to = std::fill_n(panel, std::int64_t{kLanes} * before, 0.0f);
         to = std::copy_n(row + std::int64_t{kLanes} * (window.column + before),
@@ -64,6 +76,44 @@ inline void copy_window(const float* planes, int channels, int height, int width
     }
   }
 }
+
+/// The window is all of the planes.
+inline bool is_whole(const Planes& planes, const PlaneWindow& window) {
+  return window.step == 1 && window.row == 0 && window.column == 0 &&
+         window.rows == planes.height && window.columns == planes.width;
+}
+
+/// Brings the lines of a window into the second-level cache, a row at a time beside other work:
+/// copy_window() would wait for them.
+class WindowAhead {
+ public:
+  WindowAhead() = default;
+  WindowAhead(const Planes& planes, const PlaneWindow& window)
+      : planes_(planes), window_(window), rows_(planes.channels * window.rows) {}
+
+  int rows() const { return rows_; }
+
+  /// False: all have come.
+  bool fetch_row() {
+    if (next_ == rows_) return false;
+    const int channel = next_ / window_.rows;
+    const int h = window_.row + next_ % window_.rows * window_.step;
+    ++next_;
+    if (h < 0 || h >= planes_.height) return true;
+    const float* row = planes_.row(channel, h);
+    const int end = window_.column + window_.columns * window_.step;
+    for (int w = window_.column; w < end; w += window_.step) {
+      if (w >= 0 && w < planes_.width) __builtin_prefetch(row + std::int64_t{kLanes} * w, 0, 2);
+    }
+    return true;
+  }
+
+ private:
+  Planes planes_{};
+  PlaneWindow window_{};
+  int rows_ = 0;
+  int next_ = 0;
+};
 
 /// Part of the rows and columns of a plane of results.
 struct PanelPlace {

@@ -66,6 +66,13 @@ template <int C, int T, int K>
 inline void conv_forward_tile(const ConvShape& s, const float* x, const float* weights,
                               const float* bias, bool with_relu, float* y, int o, int oh, int ow) {
   const int kernel = K > 0 ? K : s.kernel;
+  // The lines of y come while the tile is computed, if that takes longer than asking for them.
+  constexpr int kFewTaps = 32;
+  if (s.taps() > kFewTaps) {
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) __builtin_prefetch(y + s.out(o + c, oh, ow + t), 1);
+    }
+  }
   ConvTile<C, T> tile;
   tile.clear();
   for (int i = 0; i < s.in_channels; ++i) {
@@ -141,6 +148,10 @@ inline void conv_input_gradient_tile(const ConvShape& s, const GradientPanel& dy
   const int num_rows = end_kh > first_kh ? (end_kh - first_kh - 1) / s.stride + 1 : 0;
   const std::int64_t next_kh = std::int64_t{s.stride} * C;
   const std::int64_t next_row = std::int64_t{kWidth} * dy.columns;
+  // The lines of dx come while the tile is computed.
+  for (int c = 0; c < C; ++c) {
+    for (int t = 0; t < T; ++t) __builtin_prefetch(dx + s.image(i + c, h, w + s.stride * t), 1);
+  }
   ConvTile<C, T> tile;
   tile.clear();
   for (int kw = iw % s.stride; kw < s.kernel; kw += s.stride) {
@@ -260,13 +271,15 @@ template <int C, int T, bool Fresh>
 
 /// The same for a kernel of one pixel and T neighbouring channels of x instead of columns:
 /// lanes[c][t] += sum over `pixels` pixels of dy[c] x[t], channels `plane` floats apart.
-template <int C, int T>
+template <int C, int T, bool Fresh>
 [[gnu::noinline]] inline void conv_weight_gradient_product(const float* x, const float* dy,
                                                            std::int64_t plane, int pixels,
                                                            Vector* lanes) {
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (int k = 0; k < C * T; ++k) sum[k] = load<Register>(first_lane(lanes + k) + lane);
+    for (int k = 0; k < C * T; ++k) {
+      sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+    }
     const float* x_p = x + lane;
     const float* dy_p = dy + lane;
     for (int pixel = 0; pixel < pixels; ++pixel, x_p += kWidth, dy_p += kWidth) {

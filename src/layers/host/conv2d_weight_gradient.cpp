@@ -2,7 +2,8 @@
 // A work item has the weights between some output channels and some input channels. It runs over
 // the pixels of a block in parts whose panels of x and dy fit into the second-level cache, and
 // keeps its sums, a vector of 16 lanes for each weight, in memory between two parts. Each lane is
-// one chain over all pixels of the block, as if it had stayed in its register.
+// one chain over all pixels of the block, as if it had stayed in its register. Planes of few pixels
+// are one part: no lanes lie in memory then, and an item may have more channels.
 #include "layers/host/conv2d_weight_gradient.hpp"
 
 #include <algorithm>
@@ -19,13 +20,16 @@ using simd::EvenSplit;
 using simd::FixedSplit;
 using simd::Vector;
 
-// Of a work item: sums of lanes, and output channels, at most.
+// Of a work item: weights, and output channels, at most.
 constexpr int kItemWeights = 4096;
 constexpr int kItemChannels = 32;
 constexpr int kItemChannelsOfProduct = 64;
+// How many times more weights, and output channels, if a block is one part.
+constexpr int kMoreWeights = 16;
+constexpr int kMoreChannels = 4;
 // Pixels of a part, unless a row has more: dy of a tile's channels is to stay in the first-level
 // cache.
-constexpr int kPartPixels = 48;
+constexpr int kPartPixels = 64;
 
 // Room for the sums of one tile.
 constexpr int kTileWeights = (simd::kWeightTile + 15) / 16 * 16;
@@ -91,41 +95,83 @@ struct Part {
   int columns;
 };
 
+// How the pixels of a group are cut into parts.
+struct Parts {
+  EvenSplit rows;
+  FixedSplit columns;
+
+  explicit Parts(const ConvShape& s)
+      : rows(s.out_height, std::max(1, kPartPixels / s.out_width)),
+        columns(s.out_width, kPartPixels) {}
+
+  int count() const { return rows.pieces * columns.pieces; }
+  Part operator[](int part) const {
+    const int r = part / columns.pieces;
+    const int c = part % columns.pieces;
+    return {rows.begin(r), rows.size(r), columns.begin(c), columns.size(c)};
+  }
+};
+
+// A part in memory: x and dy of its group.
+struct PartImages {
+  Part at;
+  const float* x;
+  const float* dy;
+};
+
 // What a work item has in memory: sums of lanes, the open sums of blocks, and panels.
 class Item {
  public:
-  Item(const ConvShape& shape, const BlockSchedule& schedule, Channels out, Channels in)
+  // one_part: all of a block.
+  Item(const ConvShape& shape, const BlockSchedule& schedule, Channels out, Channels in,
+       bool one_part)
       : tiles_{shape, out, in},
         step_(shape.kernel == 1 ? shape.stride : 1),
-        stack_row_(std::int64_t{kTileWeights} * tiles_.count()),
-        rows_(shape.out_height, std::max(1, kPartPixels / shape.out_width)),
-        columns_(shape.out_width, kPartPixels) {
-    const std::int64_t lanes = stack_row_ * kLanes;
+        one_part_(one_part),
+        stack_row_(std::int64_t{kTileWeights} * tiles_.count()) {
+    const std::int64_t lanes = (one_part ? kTileWeights : stack_row_) * kLanes;
     const std::int64_t stack = round_up_to_lanes(schedule.depth * stack_row_);
-    const ConvShape largest = part_shape({0, rows_.size(0), 0, columns_.size(0)});
+    const ConvShape largest = part_shape(Parts(shape)[0]);
     lanes_ = scratch(lanes + stack + largest.in_group() + largest.out_group());
     stack_ = lanes_ + lanes;
     x_panel_ = stack_ + stack;
     dy_panel_ = x_panel_ + largest.in_group();
   }
 
-  void begin_block() { std::fill_n(lanes_, stack_row_ * kLanes, 0.0f); }
-
-  // x and dy of one group.
-  void add_group(const float* x, const float* dy) {
-    for (int r = 0; r < rows_.pieces; ++r) {
-      for (int c = 0; c < columns_.pieces; ++c) {
-        add_part({rows_.begin(r), rows_.size(r), columns_.begin(c), columns_.size(c)}, x, dy);
-      }
+  // Beside the work the lines of the next part come into cache, if there is a next one.
+  template <bool First>
+  void add_part(const PartImages& images, bool last, const PartImages* next) {
+    const ConvShape part = part_shape(images.at);
+    const float* x = panel(x_planes(images.x), x_window(images.at), x_panel_);
+    const float* dy = panel(dy_planes(images.dy), dy_window(images.at), dy_panel_);
+    const std::int64_t plane = part.out(1, 0, 0);
+    WindowAhead x_ahead;
+    WindowAhead dy_ahead;
+    if (next) {
+      x_ahead = ahead(x_planes(next->x), x_window(next->at));
+      dy_ahead = ahead(dy_planes(next->dy), dy_window(next->at));
     }
+    const int rows_of_tile = (x_ahead.rows() + dy_ahead.rows()) / tiles_.count() + 1;
+    float* sums = stack_ + open_ * stack_row_;
+    tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
+      for (int row = 0; row < rows_of_tile; ++row) {
+        if (!x_ahead.fetch_row()) dy_ahead.fetch_row();
+      }
+      if (tiles_.product()) {
+        simd::conv_weight_gradient_product<C, T, First>(
+            x + i * plane, dy + o * plane, plane, part.out_height * part.out_width, lanes_of(tile));
+      } else {
+        simd::conv_weight_gradient_tile<C, T, First>(part, x, dy, 1, o, i, kh, kw, lanes_of(tile));
+      }
+      if (!last) return;
+      simd::sum_lanes<C * T>(lanes_of(tile), sums + tile * kTileWeights);
+      std::fill_n(sums + tile * kTileWeights + C * T, kTileWeights - C * T, 0.0f);
+    });
   }
 
+  // After the last part: adds the block's sums to those before it.
   void end_block(int merges) {
     float* top = stack_ + open_ * stack_row_;
-    tiles_.for_each([&]<int C, int T>(int tile, int, int, int, int) {
-      simd::sum_lanes<C * T>(lanes_of(tile), top + tile * kTileWeights);
-      std::fill_n(top + tile * kTileWeights + C * T, kTileWeights - C * T, 0.0f);
-    });
     for (int merge = 0; merge < merges; ++merge, top -= stack_row_) {
       float* left = top - stack_row_;
       for (std::int64_t k = 0; k < stack_row_; ++k) left[k] = left[k] + top[k];
@@ -148,7 +194,18 @@ class Item {
 
  private:
   Vector* lanes_of(int tile) const {
-    return reinterpret_cast<Vector*>(lanes_ + std::int64_t{tile} * kTileWeights * kLanes);
+    const std::int64_t first = one_part_ ? 0 : std::int64_t{tile} * kTileWeights * kLanes;
+    return reinterpret_cast<Vector*>(lanes_ + first);
+  }
+
+  // The window in neighbouring lines: where it is, if it is all of the planes, else a copy.
+  static const float* panel(const Planes& planes, const PlaneWindow& window, float* copy) {
+    if (is_whole(planes, window)) return planes.data;
+    copy_window(planes, window, copy);
+    return copy;
+  }
+  static WindowAhead ahead(const Planes& planes, const PlaneWindow& window) {
+    return is_whole(planes, window) ? WindowAhead() : WindowAhead(planes, window);
   }
 
   // Sizes of the panels of a part.
@@ -165,34 +222,28 @@ class Item {
             stride};
   }
 
-  void add_part(const Part& at, const float* x, const float* dy) {
+  // Of a group.
+  Planes x_planes(const float* x) const {
+    const ConvShape& s = tiles_.shape;
+    return {x + s.image(tiles_.in.begin, 0, 0), tiles_.in.count, s.image_height(), s.image_width()};
+  }
+  Planes dy_planes(const float* dy) const {
+    const ConvShape& s = tiles_.shape;
+    return {dy + s.out(tiles_.out.begin, 0, 0), tiles_.out.count, s.out_height, s.out_width};
+  }
+  PlaneWindow x_window(const Part& at) const {
     const ConvShape& s = tiles_.shape;
     const ConvShape part = part_shape(at);
-    copy_window(x + s.image(tiles_.in.begin, 0, 0), part.in_channels, s.image_height(),
-                s.image_width(),
-                {at.row * s.stride - s.padding, part.in_height, at.column * s.stride - s.padding,
-                 part.in_width, step_},
-                x_panel_);
-    copy_window(dy + s.out(tiles_.out.begin, 0, 0), part.out_channels, s.out_height, s.out_width,
-                {at.row, at.rows, at.column, at.columns}, dy_panel_);
-    const std::int64_t plane = part.out(1, 0, 0);
-    tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
-      if (tiles_.product()) {
-        simd::conv_weight_gradient_product<C, T>(x_panel_ + i * plane, dy_panel_ + o * plane, plane,
-                                                 at.rows * at.columns, lanes_of(tile));
-      } else {
-        simd::conv_weight_gradient_tile<C, T, false>(part, x_panel_, dy_panel_, 1, o, i, kh, kw,
-                                                     lanes_of(tile));
-      }
-    });
+    return {at.row * s.stride - s.padding, part.in_height, at.column * s.stride - s.padding,
+            part.in_width, step_};
   }
+  static PlaneWindow dy_window(const Part& at) { return {at.row, at.rows, at.column, at.columns}; }
 
   Tiles tiles_;
   int step_;  // of the pixels that a kernel of one pixel reads
+  bool one_part_;
   std::int64_t stack_row_;
-  FixedSplit rows_;
-  FixedSplit columns_;
-  float* lanes_;  // kLanes for each float of a row of the stack
+  float* lanes_;  // kLanes for each float of a row of the stack, or of one tile
   float* stack_;
   float* x_panel_;
   float* dy_panel_;
@@ -204,9 +255,11 @@ struct ItemGrid {
   EvenSplit out;
   EvenSplit in;
 
-  ItemGrid(const ConvShape& s, int threads)
-      : out(s.out_channels, s.kernel == 1 ? kItemChannelsOfProduct : kItemChannels),
-        in(s.in_channels, std::max(1, kItemWeights / (s.kernel * s.kernel * out.size(0)))) {
+  ItemGrid(const ConvShape& s, int threads, bool one_part)
+      : out(s.out_channels, (s.kernel == 1 ? kItemChannelsOfProduct : kItemChannels) *
+                                (one_part ? kMoreChannels : 1)),
+        in(s.in_channels, std::max(1, kItemWeights * (one_part ? kMoreWeights : 1) /
+                                          (s.kernel * s.kernel * out.size(0)))) {
     // All threads shall find items.
     int largest = in.size(0);
     while (threads > 1 && largest > 1 && count() < std::int64_t{4} * threads) {
@@ -227,25 +280,37 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                             const GradientSums& partial_sums, std::int64_t offset,
                             const FloatView&) {
   const ConvShape shape = as_product(given);
-  const ItemGrid grid(shape, exec.concurrency());
   const int groups = schedule.block_rows / kLanes;
-  Kokkos::parallel_for("quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, grid.count()),
-                       [=](std::int64_t number) {
-                         const int a = static_cast<int>(number / grid.in.pieces);
-                         const int b = static_cast<int>(number % grid.in.pieces);
-                         Item item(shape, schedule, {grid.out.begin(a), grid.out.size(a)},
-                                   {grid.in.begin(b), grid.in.size(b)});
-                         for (int block = 0; block < schedule.num_blocks; ++block) {
-                           item.begin_block();
-                           for (int group = 0; group < groups; ++group) {
-                             const std::int64_t at = std::int64_t{block} * groups + group;
-                             item.add_group(x + at * shape.image_group(),
-                                            dy + at * shape.out_group());
-                           }
-                           item.end_block(schedule.host_merges(block));
-                         }
-                         item.store(partial_sums, offset);
-                       });
+  const Parts parts(shape);
+  const int parts_of_block = groups * parts.count();
+  const bool one_part = parts_of_block == 1;
+  const ItemGrid grid(shape, exec.concurrency(), one_part);
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_weight_gradient", RangePolicy(exec, 0, grid.count()),
+      [=](std::int64_t number) {
+        const int a = static_cast<int>(number / grid.in.pieces);
+        const int b = static_cast<int>(number % grid.in.pieces);
+        Item item(shape, schedule, {grid.out.begin(a), grid.out.size(a)},
+                  {grid.in.begin(b), grid.in.size(b)}, one_part);
+        const auto part = [&](std::int64_t n) {
+          const std::int64_t group = n / parts.count();
+          return PartImages{parts[static_cast<int>(n % parts.count())],
+                            x + group * shape.image_group(), dy + group * shape.out_group()};
+        };
+        const std::int64_t all = std::int64_t{schedule.num_blocks} * parts_of_block;
+        for (std::int64_t n = 0; n < all; ++n) {
+          const bool last = (n + 1) % parts_of_block == 0;
+          const PartImages next = part(n + 1);
+          const PartImages* ahead = n + 1 < all ? &next : nullptr;
+          if (n % parts_of_block == 0) {
+            item.add_part<true>(part(n), last, ahead);
+          } else {
+            item.add_part<false>(part(n), last, ahead);
+          }
+          if (last) item.end_block(schedule.host_merges(static_cast<int>(n / parts_of_block)));
+        }
+        item.store(partial_sums, offset);
+      });
 }
 
 }  // namespace quern::host
