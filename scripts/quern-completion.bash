@@ -23,7 +23,7 @@ _quern_words() {
     "bench step") echo "--set --steps --warmup --rounds --json --help" ;;
     "bench allreduce") echo "--set --bytes --blocks --mode --rounds --json --help" ;;
     "bench io") echo "--set --bytes --data --run-dir --rounds --json --help" ;;
-    "info") echo "--json --help" ;;
+    "info") echo "--set --json --help" ;;
     "preflight") echo "--set --run-dir --ranks --min-bandwidth --timeout --json --help" ;;
   esac
 }

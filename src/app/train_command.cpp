@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/network_text.hpp"
 #include "app/plan_text.hpp"
 #include "base/log.hpp"
 #include "config/read_recipe.hpp"
@@ -64,7 +65,8 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
   TrainingRun run(comm, recipe, {.folder = options.run_dir, .resume = options.resume});
   const PlanInfo info = info_of(comm, run);
   if (options.dry_run) {
-    log::print(to_toml(recipe) + "\n" + plan_text(info));
+    const std::string network = network_text(summarize(recipe.network, run.model().network()));
+    log::print(to_toml(recipe) + "\n" + network + "\n\n" + plan_text(info));
     return ExitCode::done;
   }
   log::info(summary_text(recipe.name, info));
@@ -111,7 +113,8 @@ Command add_train_command(CommandLine app) {
       .show_default();
   Option dry_run = command.add_flag(
       "--dry-run", options->dry_run,
-      "Print the resolved recipe and the plan (ranks, blocks, steps, memory) and stop");
+      "Print the resolved recipe, the network layer by layer and the plan (ranks, blocks, steps, "
+      "memory) and stop");
   command
       .add_flag("--check-recipe", options->check_recipe,
                 "Check the recipe and its settings, and that the run folder does not hold another "

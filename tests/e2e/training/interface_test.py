@@ -44,6 +44,19 @@ class InterfaceTest(training.TrainingTest):
             self.assertTrue(facts[key])
             self.assertIn(facts[key], text.out)
 
+    def test_info_draws_the_network_of_a_recipe(self):
+        done = self.quern("info", "conv.toml", "--set", "network.layers.fc1.features=12", env={"KOKKOS_NUM_THREADS": "none"})
+        self.assertEqual((done.code, done.err), (0, ""), done)  # Kokkos, if it started, would refuse that
+        self.assertRegex(done.out, r"\nlayer +type +output +parameters +multiply-adds +memory\n")
+        self.assertRegex(done.out, r"\ninput +\[1, 12, 12\] +0\.6 KiB\n")
+        self.assertRegex(done.out, r"\nconv1 +conv2d +\[5, 10, 10\] +50 +4\.50 k ")
+        self.assertRegex(done.out, r"\nfc1 +linear +\[12\] +[\d ]+ +[\d.]+ k +")
+        self.assertRegex(done.out, r"\ntotal +[\d ]+ [\d.]+ k +[\d.]+ KiB\n")
+        self.assertIn(done.out.strip(), self.quern("train", "conv.toml", "--dry-run", "--set",
+                                                   "network.layers.fc1.features=12").out)
+        for arguments in (["conv.toml", "--json"], ["--set", "seed=1"], ["absent.toml"]):
+            self.assertEqual(self.quern("info", *arguments).code, 2)
+
     def test_dry_run_writes_nothing(self):
         before = training.tree(self.folder)
         done = self.quern("train", "conv.toml", "--dry-run", "--set", "train.epochs=2", ranks=3)

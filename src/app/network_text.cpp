@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/network_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/bytes_text.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::size_t kColumns = 7;
+using Line = std::array<std::string, kColumns>;
+
+constexpr std::size_t kFirstNumber = 4;  // the columns from here on are numbers
+
+// "25 557 032"; nothing for 0.
+std::string count_text(std::int64_t count) {
+  if (count == 0) return "";
+  std::string text = fmt::format("{}", count);
+  for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
+    text.insert(text.size() - from_end, " ");
+  return text;
+}
+
+// "4.09 G"; nothing for 0.
+std::string large_text(std::int64_t count) {
+  if (count == 0) return "";
+  auto value = static_cast<double>(count);
+  if (value < 1000) return fmt::format("{}  ", count);
+  const char* unit = "";
+  for (const char* larger : {"k", "M", "G", "T"}) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = larger;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+}
+
+std::string memory_text(std::int64_t bytes) {
+  return bytes == 0 ? "" : bytes_text(bytes);
+}
+
+std::string join_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " + ") + name;
+  return text;
+}
+
+/// The first line has the titles.
+std::string table_text(const std::vector<Line>& lines) {
+  std::array<std::size_t, kColumns> widths{};  // 0: nothing stands below the column's title
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    for (std::size_t l = 1; l < lines.size(); ++l)
+      widths[i] = std::max(widths[i], lines[l][i].size());
+    if (widths[i] > 0) widths[i] = std::max(widths[i], lines[0][i].size());
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      if (widths[i] == 0) continue;
+      if (!row.empty()) row += "  ";
+      row += i < kFirstNumber ? fmt::format("{:<{}}", line[i], widths[i])
+                              : fmt::format("{:>{}}", line[i], widths[i]);
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string network_text(const NetworkSummary& network) {
+  std::vector<Line> lines = {
+      {"layer", "type", "reads", "output", "parameters", "multiply-adds", "memory"},
+      {"input", "", "", to_string(network.input), "", "", memory_text(network.input_bytes)}};
+  for (const LayerSummary& layer : network.layers) {
+    lines.push_back({layer.name, layer.type, join_names(layer.inputs), to_string(layer.output),
+                     count_text(layer.parameters), large_text(layer.macs),
+                     memory_text(layer.bytes)});
+  }
+  lines.push_back({"total", "", "", "", count_text(network.parameters), large_text(network.macs),
+                   memory_text(network.activation_bytes)});
+  return "# Network (multiply-adds and memory: forward, of one sample)\n" + table_text(lines) +
+         fmt::format("Training takes {} more for the gradients of these outputs.",
+                     bytes_text(network.gradient_bytes));
+}
+
+}  // namespace quern
