@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/block_keys.hpp"
 #include "config/document.hpp"
 #include "config/table_keys.hpp"
 
@@ -69,7 +70,17 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   std::vector<Key<L>> list;
   TableKeys keys(
       list, "", [](auto& layer) -> auto& { return layer; });
-  keys.choice("type", &L::type, layer_types(), "What the layer computes").required();
+  Key<L>& type_key = keys.choice("type", &L::type, layer_types(),
+                                 "What the layer computes; blocks have keys of their own, below");
+  type_key.required();
+  std::vector<std::string> words;
+  for (const auto& [word, value] : layer_types()) words.push_back(word);
+  for (const auto& [word, value] : block_types()) words.push_back(word);
+  type_key.expected = list_choices(words);
+  type_key.read = [words](const toml::node& node, const ValueContext& context, L& layer) {
+    std::size_t index = 0;  // not of a block, whose keys are others
+    if (read_choice(node, context, words, index)) layer.type = layer_types()[index].second;
+  };
   keys.string("name", &L::name,
               "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`, "
               "in parts between dots")

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "config/block_keys.hpp"
 #include "config/layer_keys.hpp"
 #include "config/table_reader.hpp"
 #include "config/value_readers.hpp"
@@ -17,24 +18,39 @@ std::string quoted(const std::string& name) {
 
 class ListReader {
  public:
-  ListReader(const toml::array& array, const ValueContext& context, std::vector<LayerSpec>& layers)
-      : array_(array), context_(context), names_(layer_names(array)), layers_(layers) {}
+  ListReader(const toml::array& array, const ValueContext& context, const Shape& input,
+             std::vector<LayerSpec>& layers)
+      : array_(array),
+        input_(input),
+        context_(context),
+        names_(layer_names(array)),
+        layers_(layers) {}
 
   void read() {
-    bool is_every_name_known = true;
     for (std::size_t i = 0; i < array_.size(); ++i) {
-      if (array_[i].is_table()) {
-        read_layer(i);
-      } else {
+      is_complete_ = is_complete_ && !names_[i].empty();
+      if (!array_[i].is_table()) {
         report_type(array_[i], context_of(i), "a table such as {type = \"relu\"}");
+      } else if (is_block(*array_[i].as_table())) {
+        read_block(i);
+      } else {
+        read_layer(i);
       }
-      is_every_name_known = is_every_name_known && !names_[i].empty();
     }
-    // A layer of no known name may be the one that another reads.
-    if (is_every_name_known) check_inputs();
+    // What was not understood may be what another layer reads.
+    if (is_complete_) check_names();
   }
 
  private:
+  static constexpr int kUnknown = -1;  // channels behind layers whose shapes are not known here
+
+  static bool is_block(const toml::table& table) {
+    const std::string type = table["type"].value_or(std::string());
+    for (const auto& [word, value] : block_types())
+      if (word == type) return true;
+    return false;
+  }
+
   std::string key_of(std::size_t entry) const {
     return context_.key + "[" + std::to_string(entry) + "]";
   }
@@ -52,9 +68,60 @@ class ListReader {
     if (is_pool && !reader.place_of_key("stride")) layer.stride = layer.size;
     layer.recipe_line = context.place.line;
     if (layer.name.empty()) layer.name = names_[entry];
+    append(layer, entry);
+    if (!names_[entry].empty()) enter_name(names_[entry], entry);
+  }
+
+  void read_block(std::size_t entry) {
+    const ValueContext context = context_of(entry);
+    BlockSpec block;
+    TableReader<BlockSpec> reader(block_keys(), block, context.problems, context.key);
+    reader.read(*array_[entry].as_table());
+    block.name = names_[entry];
+    const std::string before = layers_.empty() ? "input" : layers_.back().name;
+    const std::string input = block.input.empty() ? before : name_of_layer(block.input);
+    const int channels = channels_of(input);
+    if (channels == kUnknown) {
+      context.fail("reads '" + input +
+                   "', whose channels are not known here, expected a convolution before the block");
+    }
+    is_complete_ = is_complete_ && block.channels > 0;
+    if (block.channels == 0) return;
+    for (LayerSpec& layer : expand(block, input, channels)) {
+      layer.recipe_line = context.place.line;
+      append(layer, entry);
+      enter_name(layer.name, entry);
+    }
+    enter_name(block.name, entry);
+  }
+
+  void append(const LayerSpec& layer, std::size_t entry) {
+    const std::string before = layers_.empty() ? "input" : layers_.back().name;
+    const int in_channels =
+        channels_of(layer.inputs.empty() ? before : name_of_layer(layer.inputs[0]));
     layers_.push_back(layer);
     entry_of_layer_.push_back(entry);
-    if (!names_[entry].empty()) enter_name(names_[entry], entry);
+    channels_.push_back(out_channels(layer, in_channels));
+  }
+
+  static int out_channels(const LayerSpec& layer, int in_channels) {
+    if (layer.type == LayerType::conv2d) return layer.channels;
+    if (layer.type == LayerType::linear) return layer.features;
+    const bool keeps = layer.type != LayerType::flatten && layer.type != LayerType::custom;
+    return keeps ? in_channels : kUnknown;
+  }
+
+  /// Of what the layer of this name puts out; 0 where what it depends on has been refused.
+  int channels_of(const std::string& name) const {
+    const auto found = number_.find(name);
+    if (found != number_.end()) return channels_[found->second];
+    return name == "input" ? input_.channels : 0;
+  }
+
+  /// The name itself, or that of a block's last layer.
+  std::string name_of_layer(const std::string& name) const {
+    const auto found = number_.find(name);
+    return found == number_.end() ? name : layers_[found->second].name;
   }
 
   void enter_name(const std::string& name, std::size_t entry) {
@@ -65,13 +132,35 @@ class ListReader {
                               key_of(entry_of_layer_[use->second]) + ", expected a new name");
   }
 
-  void check_inputs() {
+  void check_names() {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
+      check_place(i);
       const bool has_list = layers_[i].type == LayerType::add;
       const std::string key = key_of(entry_of_layer_[i]) + (has_list ? ".inputs" : ".input");
       for (std::size_t k = 0; k < layers_[i].inputs.size(); ++k) {
-        check_input(i, layers_[i].inputs[k], has_list ? key + "[" + std::to_string(k) + "]" : key);
+        std::string& name = layers_[i].inputs[k];
+        if (!is_inside_of_block(i))
+          check_input(i, name, has_list ? key + "[" + std::to_string(k) + "]" : key);
+        name = name_of_layer(name);
       }
+    }
+  }
+
+  bool is_inside_of_block(std::size_t layer) const {
+    return layer > 0 && entry_of_layer_[layer] == entry_of_layer_[layer - 1];
+  }
+
+  /// A checkpoint has a group for every part of a name, and the tensors of a layer in its own.
+  void check_place(std::size_t layer) {
+    const std::string& name = layers_[layer].name;
+    for (std::size_t dot = name.find('.'); dot != std::string::npos;
+         dot = name.find('.', dot + 1)) {
+      const auto outer = number_.find(name.substr(0, dot));
+      if (outer == number_.end() || layers_[outer->second].name != outer->first) continue;
+      const std::size_t entry = entry_of_layer_[layer];
+      context_.problems.add(context_of(entry).place, key_of(entry) + ".name",
+                            quoted(name) + " lies inside of the layer '" + outer->first +
+                                "', expected a name that does not begin with that and a dot");
     }
   }
 
@@ -105,11 +194,14 @@ class ListReader {
   }
 
   const toml::array& array_;
+  const Shape& input_;
   const ValueContext& context_;
   std::vector<std::string> names_;  // of the entries
   std::vector<LayerSpec>& layers_;
   std::vector<std::size_t> entry_of_layer_;
-  std::map<std::string, std::size_t> number_;  // of the layer of a name
+  std::vector<int> channels_;                  // of each layer's output
+  std::map<std::string, std::size_t> number_;  // of the layer of a name; a block's is its last
+  bool is_complete_ = true;
 };
 
 }  // namespace
@@ -117,6 +209,7 @@ class ListReader {
 std::vector<std::string> layer_names(const toml::array& layers) {
   const auto types = layer_types();
   std::map<std::string, int> count;
+  int num_blocks = 0;
   std::vector<std::string> names;
   for (const toml::node& node : layers) {
     std::string& name = names.emplace_back();
@@ -127,17 +220,20 @@ std::vector<std::string> layer_names(const toml::array& layers) {
     for (const auto& [type_name, value] : types) {
       if (type_name == type) name = default_layer_name(value, number);
     }
+    for (const auto& [type_name, value] : block_types()) {
+      if (type_name == type) name = default_block_name(++num_blocks);
+    }
     name = table["name"].value_or(name);
   }
   return names;
 }
 
-void read_layers(const toml::node& node, const ValueContext& context,
+void read_layers(const toml::node& node, const ValueContext& context, const Shape& input,
                  std::vector<LayerSpec>& layers) {
   if (!node.is_array()) return report_type(node, context, "an array of tables, one per layer");
   const toml::array& array = *node.as_array();
   if (array.empty()) return context.fail("is empty, expected at least one layer");
-  ListReader(array, context, layers).read();
+  ListReader(array, context, input, layers).read();
 }
 
 std::string write_layers(const std::vector<LayerSpec>& layers) {

@@ -13,9 +13,9 @@ namespace quern {
 /// The entry's name in the recipe, or the default that it will get; "" where neither is possible.
 std::vector<std::string> layer_names(const toml::array& layers);
 
-/// Reads an array of tables into `layers`, defaults filled in. Inputs are layers that stand before
-/// their readers.
-void read_layers(const toml::node& node, const ValueContext& context,
+/// Reads an array of tables into `layers`, defaults filled in and blocks expanded, for samples of
+/// shape `input`. Inputs are layers that stand before their readers.
+void read_layers(const toml::node& node, const ValueContext& context, const Shape& input,
                  std::vector<LayerSpec>& layers);
 
 /// An array of inline tables, one layer a line.

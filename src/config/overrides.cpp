@@ -77,6 +77,22 @@ std::size_t find_layer(const toml::array& layers, const std::string& part, const
   throw OverrideError{key, "unknown layer '" + printable(part) + "' " + suggest_name(part, names)};
 }
 
+/// Names of layers may have dots: puts the parts [first, end) of a path together that are the
+/// longest name in `layers`.
+void join_layer_name(const toml::array& layers, std::vector<std::string>& parts,
+                     std::size_t first) {
+  const std::vector<std::string> names = layer_names(layers);
+  for (std::size_t end = parts.size(); end > first + 1; --end) {
+    const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto last = parts.begin() + static_cast<std::ptrdiff_t>(end);
+    const std::string name = join({begin, last}, ".");
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    *begin = name;
+    parts.erase(begin + 1, last);
+    return;
+  }
+}
+
 /// A table inside `parent`, made where there is none. A string is short for a table with a type.
 toml::node& enter_table(toml::table& parent, const std::string& part) {
   toml::node* child = parent.get(part);
@@ -131,12 +147,14 @@ void apply(toml::table& document, const std::string& assignment) {
   if (equals == std::string::npos) {
     throw OverrideError{"", "'" + printable(assignment) + "' has no '=', expected key.path=value"};
   }
-  const std::vector<std::string> parts = split_path(trim(assignment.substr(0, equals)));
+  std::vector<std::string> parts = split_path(trim(assignment.substr(0, equals)));
   const std::string key = join(parts, ".");
   toml::table value = parse_value(key, trim(assignment.substr(equals + 1)));
   toml::node* parent = &document;
   std::string parent_key;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (parent->is_array()) join_layer_name(*parent->as_array(), parts, i);
+    if (i + 1 == parts.size()) break;
     parent = &enter(*parent, parts[i], parent_key);
     parent_key += (i > 0 ? "." : "") + parts[i];
   }

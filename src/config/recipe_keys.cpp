@@ -79,7 +79,8 @@ void add_network(Keys& list) {
       keys.add("layers", "array of tables", "The layers in order, see below for their keys");
   layers.required();
   layers.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
-    read_layers(node, context, recipe.network.layers);
+    // "input" comes before "layers": tables are read in the order of the alphabet.
+    read_layers(node, context, recipe.network.input, recipe.network.layers);
   };
   layers.write = [](const Recipe& recipe) { return write_layers(recipe.network.layers); };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "config/block_keys.hpp"
 #include "config/layer_keys.hpp"
 #include "config/recipe_keys.hpp"
 #include "config/toml_text.hpp"
@@ -46,7 +47,9 @@ std::string describe_table(const std::vector<Key<Target>>& keys) {
 
 std::string make_reference() {
   return kBegin + "\n" + describe_table(recipe_keys()) +
-         "\nKeys of an entry of `network.layers`:\n\n" + describe_table(layer_keys()) + "\n" + kEnd;
+         "\nKeys of an entry of `network.layers`:\n\n" + describe_table(layer_keys()) +
+         "\nKeys of an entry that stands for several layers, a stage of residual blocks:\n\n" +
+         describe_table(block_keys()) + "\n" + kEnd;
 }
 
 std::string read_document() {
