@@ -45,6 +45,28 @@ class RandomDataTest(RecipeTest):
         samples = [line["samples"] for line in metrics(self.folder / "alone", "step")]
         self.assertEqual(samples, [30, 30, 30, 10])
 
+    def test_residual_networks_have_their_size(self):
+        """Parameters and multiply-adds of torchvision's, for images of 3 x 224 x 224."""
+        for recipe, parameters, work in (("resnet50", "25 557 032", "4.09 G"), ("resnet18", "11 689 512", "1.81 G")):
+            done = self.quern("info", f"{recipe}.toml", "--set", "network.input=[3, 224, 224]")
+            self.assertEqual((done.code, done.err), (0, ""), done)
+            self.assertRegex(done.out, rf"\ntotal +{parameters} +{work} +")
+            self.assertRegex(done.out, r"\nfc +linear +\[1000\] ")
+            self.assertRegex(done.out, r"\nlayer4\.1\.add +add +layer4\.1\.bn[23] \+ layer4\.0\.relu +\[\d+, 7, 7\]")
+
+    def test_residual_networks_train_alike_on_ranks(self):
+        small = [f"network.layers.layer{stage}.channels={3 + stage}" for stage in (1, 2, 3)]
+        small += ["network.layers.fc.features=10", "network.layers.conv1.channels=6", "data.global_batch=12",
+                  "train.micro_block=3", "train.epochs=1"]
+        random = ["network.layers.layer4.channels=8", "network.input=[3, 36, 36]", "data.samples=30"]
+        fashion = ["network.input=[1, 12, 12]", "data.train=train", "data.test=test", "data.global_batch=60"]
+        for recipe, sets in (("resnet18", random), ("resnet50", random), ("resnet20-fashion", fashion)):
+            with self.subTest(recipe=recipe):
+                self.train(recipe, f"{recipe}-1", *small, *sets)
+                for ranks in (2, 3):
+                    self.train(recipe, f"{recipe}-{ranks}", *small, *sets, ranks=ranks)
+                    self.assert_same_run(f"{recipe}-{ranks}", f"{recipe}-1")
+
     def test_trainer_series_goes_on_from_its_snapshot(self):
         sets = ("train.epochs=200", "checkpoint.every_epochs=5")
         self.train("trainer-series", "whole", *sets, ranks=2)

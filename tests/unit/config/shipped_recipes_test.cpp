@@ -38,7 +38,7 @@ TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
   }
   for (const char* name :
        {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist", "ddp-toy", "scatter-toy",
-        "trainer-series", "trainer-series-batchnorm"}) {
+        "trainer-series", "trainer-series-batchnorm", "resnet18", "resnet50", "resnet20-fashion"}) {
     EXPECT_EQ(names.count(name), 1u) << name;
   }
 }
@@ -70,6 +70,24 @@ TEST(ShippedRecipes, QuickstartTrainsTheSameLenet) {
   EXPECT_EQ(recipe.global_batch(2), 128);
   EXPECT_EQ(recipe.optimizer.type, OptimizerType::adam);
   EXPECT_EQ(recipe.network.init, InitSpec{});
+}
+
+// Convolutions, without those of shortcuts, and the linear layer give a network its number.
+TEST(ShippedRecipes, ResidualNetworksHaveTheirDepth) {
+  for (const auto& [name, depth] :
+       {std::pair("resnet18", 18), std::pair("resnet50", 50), std::pair("resnet20-fashion", 20)}) {
+    const Recipe recipe = shipped(name);
+    int count = 0;
+    for (const LayerSpec& layer : recipe.network.layers) {
+      const bool is_shortcut = layer.name.find("downsample") != std::string::npos;
+      const bool has_weights = layer.type == LayerType::conv2d || layer.type == LayerType::linear;
+      count += has_weights && !is_shortcut ? 1 : 0;
+    }
+    EXPECT_EQ(count, depth) << name;
+    EXPECT_EQ(recipe.network.init.type, InitType::kaiming) << name;
+  }
+  EXPECT_EQ(shipped("resnet20-fashion").optimizer.decay, DecayScope::weights);
+  EXPECT_EQ(shipped("resnet50").global_batch(2), 120);
 }
 
 TEST(ShippedRecipes, AutoencoderMnistEndsInReluAndAimsAtItsInput) {
