@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResNet-50 against PyTorch's: the names and shapes of torchvision's state_dict, and the outputs
-// with the weights that make_resnet50.py draws.
+// The shipped recipe of ResNet-50 against PyTorch: the names and shapes of torchvision's
+// state_dict, and the outputs with the weights that make_resnet50.py draws.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "config/read_recipe.hpp"
 #include "io/h5_file.hpp"
 #include "network/network.hpp"
-#include "support/layer_specs.hpp"
 #include "support/source_folder.hpp"
 #include "support/test_step.hpp"
 
@@ -50,60 +51,10 @@ std::vector<float> drawn(const ParameterEntry& entry) {
   return draw(-bound, bound);
 }
 
-// The layers of a residual network, in the order in which they are appended.
-class Layers {
- public:
-  std::string append(LayerSpec layer, const std::string& name, std::vector<std::string> inputs) {
-    layer.name = name;
-    layer.inputs = std::move(inputs);
-    spec_.layers.push_back(layer);
-    return name;
-  }
-  std::string convolution(const std::string& name, const std::string& norm,
-                          const std::string& input, int channels, int kernel, int stride) {
-    LayerSpec layer = conv2d(channels, kernel, stride, kernel / 2);
-    layer.bias = false;
-    append(layer, name, {input});
-    return append(simple(LayerType::batch_norm), norm, {name});
-  }
-  std::string bottleneck(const std::string& name, const std::string& input, int width, int stride,
-                         bool convolves_beside) {
-    const std::string to = name + ".";
-    std::string last = convolution(to + "conv1", to + "bn1", input, width, 1, 1);
-    last = append(relu, to + "relu1", {last});
-    last = convolution(to + "conv2", to + "bn2", last, width, 3, stride);
-    last = append(relu, to + "relu2", {last});
-    last = convolution(to + "conv3", to + "bn3", last, 4 * width, 1, 1);
-    std::string beside = input;
-    if (convolves_beside) {
-      beside = convolution(to + "downsample.0", to + "downsample.1", input, 4 * width, 1, stride);
-    }
-    append(simple(LayerType::add), to + "add", {last, beside});
-    return append(relu, to + "relu3", {to + "add"});
-  }
-
-  NetworkSpec spec_;
-};
-
 NetworkSpec resnet50() {
-  Layers layers;
-  layers.spec_.input = kInput;
-  std::string last = layers.convolution("conv1", "bn1", "input", 64, 7, 2);
-  last = layers.append(relu, "relu", {last});
-  LayerSpec maximum = pool(LayerType::max_pool2d, 3, 2);
-  maximum.padding = 1;
-  last = layers.append(maximum, "maxpool", {last});
-  const std::vector<int> blocks = {3, 4, 6, 3};
-  for (int stage = 0; stage < 4; ++stage) {
-    for (int block = 0; block < blocks[static_cast<std::size_t>(stage)]; ++block) {
-      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(block);
-      const int stride = stage > 0 && block == 0 ? 2 : 1;
-      last = layers.bottleneck(name, last, 64 << stage, stride, block == 0);
-    }
-  }
-  last = layers.append(simple(LayerType::global_avg_pool), "avgpool", {last});
-  layers.append(linear(kClasses), "fc", {last});
-  return layers.spec_;
+  const std::string size = std::to_string(kInput.height);
+  const std::vector<std::string> sets = {"network.input=[3, " + size + ", " + size + "]"};
+  return read_recipe(source_folder() / "recipes/resnet50.toml", sets).network;
 }
 
 std::set<std::string> names_and_shapes(const ParameterTable& table) {
