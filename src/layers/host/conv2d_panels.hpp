@@ -167,7 +167,7 @@ class PanelGrid {
 
   int groups_;
   simd::EvenSplit rows_;
-  simd::FixedSplit columns_;
+  simd::EvenSplit columns_;
 };
 
 /// A convolution with a kernel of one pixel is a product: pixels in any order, here as one row.
