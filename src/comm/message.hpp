@@ -6,7 +6,8 @@ namespace quern {
 
 /// One end of a message of a fixed size from a fixed buffer, which outlives it. start() and wait()
 /// in turn; between them a sender does not write the buffer, and a receiver does not touch it.
-/// Neither allocates. Errors of the transport throw Error.
+/// Neither allocates. Errors of the transport throw Error. An end that is destroyed between the two
+/// gives the transfer up: a receiver's buffer is not written afterwards.
 class Message {
  public:
   Message() = default;

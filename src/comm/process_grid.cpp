@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/process_grid.hpp"
 
+#include <cstdint>
+
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "comm/serial/communicator.hpp"
@@ -9,13 +11,13 @@ namespace quern {
 
 GridShape grid_shape(int ranks, int pipeline, int tensor) {
   expect(ranks >= 1 && pipeline >= 1 && tensor >= 1, "at least one rank along each axis");
-  const int each = pipeline * tensor;
+  const std::int64_t each = std::int64_t{pipeline} * tensor;
   if (ranks % each != 0) {
     throw InputError(std::to_string(ranks) + " ranks cannot be cut into groups of " +
                      std::to_string(pipeline) + " (pipeline) x " + std::to_string(tensor) +
                      " (tensor): start a multiple of " + std::to_string(each) + " ranks");
   }
-  return {ranks / each, pipeline, tensor};
+  return {static_cast<int>(ranks / each), pipeline, tensor};
 }
 
 GridPlace grid_place(const GridShape& shape, int rank) {

@@ -27,6 +27,7 @@ class MpiMessage final : public Message {
   std::size_t size_;
   const MpiCaller& caller_;
   End end_;
+  bool under_way_ = false;
 };
 
 }  // namespace quern

@@ -78,6 +78,23 @@ TEST(Message, OfAnotherSizeIsAnError) {
   }
 }
 
+TEST(Message, ThatIsGivenUpWritesNothing) {
+  if (world().rank() > 1) return;
+  std::vector<float> floats(4, 1.0f);
+  if (world().rank() == 1) {
+    world().make_receive(floats, 0, 5)->start();
+    EXPECT_EQ(floats, std::vector<float>(4, 1.0f));
+  }
+  // Its place is free for another.
+  const int other = 1 - world().rank();
+  std::vector<float> next(4, world().rank() == 0 ? 3.0f : 0.0f);
+  const auto message = world().rank() == 0 ? world().make_send(next, other, 6)
+                                           : world().make_receive(next, other, 6);
+  message->start();
+  message->wait();
+  EXPECT_EQ(next, std::vector<float>(4, 3.0f));
+}
+
 TEST(Message, IsRefusedWhereNobodyIs) {
   float value = 0;
   const std::span<float> one(&value, 1);

@@ -39,6 +39,8 @@ TEST(ProcessGrid, NamesAPlaceByTheAxesThatAreSplit) {
 TEST(ProcessGrid, RefusesRanksThatDoNotDivide) {
   test::expect_error([] { static_cast<void>(grid_shape(6, 2, 2)); }, ExitCode::bad_input,
                      {"6 ranks", "2 (pipeline) x 2 (tensor)", "a multiple of 4"});
+  test::expect_error([] { static_cast<void>(grid_shape(6, 65536, 65536)); }, ExitCode::bad_input,
+                     {"a multiple of 4294967296"});
 }
 
 TEST(ProcessGrid, OneRankIsItsOwnWorld) {
