@@ -46,6 +46,8 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::avg_pool2d_backward", {0, 1, 1, 0}},          // dy, dx
     {"quern::layers::max_pool2d", {0, 1, 1, 0}},                   // x, y
     {"quern::layers::max_pool2d_backward", {0, 2, 1, 0}},          // x, dy, dx
+    {"quern::layers::global_avg_pool", {0, 1, 1, 0}},              // x, y
+    {"quern::layers::global_avg_pool_backward", {0, 1, 1, 0}},     // dy, dx
     {"quern::layers::add", {0, 3, 0, 0}},                          // a, b, y; or parts of dx
     {"quern::layers::relu", {0, 1, 1, 0}},                         // x, y
     {"quern::layers::relu_backward", {0, 1, 2, 0}},                // y, dy, dx

@@ -140,7 +140,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               {{"global", Statistics::global}, {"block", Statistics::block}},
               "Mean and variance while training: of the global batch on all ranks, or of each "
               "micro-block by itself, which needs no communication; the bits depend on the number "
-              "of ranks with neither")
+              "of ranks with neither, unless train.determinism is \"fast\"")
       .only_with("type", {"batch_norm"});
   keys.string("kind", &L::kind, "Name under which a C++ program has registered the layer")
       .only_with("type", {"custom"})

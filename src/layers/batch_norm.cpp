@@ -41,7 +41,6 @@ struct BatchNorm::Memory {
   float* statistics;  // a row for each block; backward: the blocks' gradients
   float* rest;        // another row for each block
   OwnSums own_sums;
-  BatchSums* sums;
 };
 
 BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input)
@@ -116,8 +115,7 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
           memory,
           memory + rows,
           OwnSums(step.schedule,
-                  Kokkos::subview(arrays.workspace, std::pair(std::int64_t{0}, own_sums))),
-          nullptr};
+                  Kokkos::subview(arrays.workspace, std::pair(std::int64_t{0}, own_sums)))};
 }
 
 NormFunction BatchNorm::function(const StepContext& step, const Memory& memory) const {

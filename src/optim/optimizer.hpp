@@ -17,7 +17,8 @@
 
 namespace quern {
 
-/// One array of optimizer state, shaped like the parameter block; the name is PyTorch's.
+/// One array of optimizer state, shaped like the trained part of the parameter block; the name is
+/// PyTorch's.
 struct OptimizerState {
   std::string name;  ///< "momentum_buffer", "exp_avg" or "exp_avg_sq"
   FloatView values;

@@ -79,7 +79,8 @@ class ParameterTable {
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.
   std::int64_t block_size() const { return trained_size_ + buffer_size_; }
-  /// Of these, what is trained; the rest are buffers. Gradients, optimizers and clipping end here.
+  /// Of these, what is trained; the rest are buffers. Optimizers and clipping end here; in the
+  /// gradient block the batch's statistics stand in the place of buffers.
   std::int64_t trained_size() const { return trained_size_; }
   /// Number of trainable parameters, gaps not counted.
   std::int64_t num_parameters() const;

@@ -113,7 +113,7 @@ std::vector<std::int64_t> sums_of_layers(const Network& network) {
                    what + ", and one has " + std::to_string(samples) +
                    (samples == 1 ? " sample" : " samples") + " (expected at least " +
                    std::to_string(layer.traits().least_samples) +
-                   "; choose another data.global_batch" +
+                   "; choose another size of the batch" +
                    (layer.traits().in_each_block ? " or train.micro_block)" : ")"));
 }
 

@@ -179,10 +179,10 @@ TEST(BatchNormRanks, OneValuePerChannelIsRefusedByAll) {
   const std::string flat = "{type=\"flatten\"}, {type=\"linear\", features=4}, ";
   EXPECT_EQ(refusal({21, 10, 2}, "global", flat),
             "layer 'bn1' takes mean and variance of each channel over the batch, and one has 1 "
-            "sample (expected at least 2; choose another data.global_batch)");
+            "sample (expected at least 2; choose another size of the batch)");
   EXPECT_EQ(refusal({7, 7, 2}, "block", flat),
             "layer 'bn1' takes mean and variance of each channel over each micro-block, and one "
-            "has 1 sample (expected at least 2; choose another data.global_batch or "
+            "has 1 sample (expected at least 2; choose another size of the batch or "
             "train.micro_block)");
   EXPECT_EQ(refusal({7, 7, 2}, "global", flat), "");
   EXPECT_EQ(refusal({21, 10, 2}, "block", ""), "") << "an image has many values per channel";
