@@ -60,9 +60,11 @@ int most_piece_sums(SumOrder order, const BatchPartition& partition, int micro_b
 
 void to_kernels(std::vector<PieceSums>& pieces) {
   for (PieceSums& piece : pieces) {
-    View<int> merges("quern::parallel::piece_merges", piece.added.size());
-    Kokkos::deep_copy(merges, Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                                  piece.added.data(), piece.added.size()));
+    const View<int> merges("quern::parallel::piece_merges", piece.added.size());
+    const Kokkos::View<int*, Kokkos::HostSpace> host("quern::parallel::host_piece_merges",
+                                                     piece.added.size());
+    std::copy(piece.added.begin(), piece.added.end(), host.data());
+    Kokkos::deep_copy(merges, host);
     piece.merges = merges;
   }
 }

@@ -17,6 +17,13 @@ inline constexpr const char* kEveryLayer =
     "{type=\"flatten\"}, {type=\"linear\", features=9}, "
     "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
 
+inline constexpr const char* kBranches =
+    "network.layers=[{type=\"conv2d\", channels=4, kernel=3, padding=1, bias=false}, "
+    "{type=\"batch_norm\", statistics=\"block\"}, {type=\"relu\"}, "
+    "{type=\"conv2d\", channels=4, kernel=3, padding=1}, {type=\"add\", inputs=[\"relu1\", "
+    "\"conv2\"]}, "
+    "{type=\"relu\"}, {type=\"global_avg_pool\"}, {type=\"linear\", features=36}]";
+
 /// A shipped recipe with a small batch.
 inline Recipe shipped_recipe(const std::string& name) {
   const std::string file = source_folder() / "recipes" / (name + ".toml");
@@ -30,13 +37,16 @@ inline Recipe every_layer(const std::vector<std::string>& more) {
   return image_recipe(8, sets);
 }
 
-/// LeNet and all layers, with every optimizer, both losses, clipping and both orders of sums.
+/// LeNet, all layers and a network that branches, with every optimizer, both losses, clipping, both
+/// orders of sums, a batch in pieces and images at random windows.
 inline std::vector<Recipe> step_recipes() {
   return {shipped_recipe("lenet-fashion"), every_layer({}),
           every_layer({"loss.type=mse", "data.target=input", "train.determinism=fast",
                        "optimizer={type=\"sgd\", lr=0.1, momentum=0.9}"}),
           every_layer({"optimizer={type=\"adamw\", lr=0.1}",
-                       "optimizer.schedule={type=\"cosine\", warmup_steps=1}"})};
+                       "optimizer.schedule={type=\"cosine\", warmup_steps=1}"}),
+          every_layer({kBranches, "parallel.micro_batches=2", "train.per_rank_loss=true",
+                       "data.augment={crop=1, flip=true}"})};
 }
 
 }  // namespace quern::test
