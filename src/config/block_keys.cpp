@@ -15,7 +15,7 @@ constexpr int kExpansion = 4;  // of a bottleneck
 // Room for ".99.downsample.0".
 constexpr std::size_t kMaxBlockName = kMaxLayerName - 16;
 
-void read_name(const toml::node& node, const ValueContext& context, BlockSpec& block) {
+void read_block_name(const toml::node& node, const ValueContext& context, BlockSpec& block) {
   if (!read_layer_name(node, context, block.name) || block.name.size() <= kMaxBlockName) return;
   context.fail("\"" + block.name + "\" is too long, expected at most " +
                std::to_string(kMaxBlockName) +
@@ -33,7 +33,7 @@ std::vector<Key<BlockSpec>> make_block_keys() {
   keys.string("name", &B::name,
               "Begins the names of its layers: `layer1.0.conv1`. As an input: its last layer")
       .defaults_to("`layer1`, `layer2`, ...")
-      .read = read_name;
+      .read = read_block_name;
   keys.string("input", &B::input, "Name of the layer whose output it reads")
       .defaults_to("the layer before")
       .read = [](const toml::node& node, const ValueContext& context, B& block) {

@@ -61,10 +61,6 @@ void read_names(const toml::node& node, const ValueContext& context, LayerSpec& 
   }
 }
 
-std::string quoted(const std::string& name) {
-  return to_toml_text(std::string_view(name));
-}
-
 std::vector<Key<LayerSpec>> make_layer_keys() {
   using L = LayerSpec;
   std::vector<Key<L>> list;
@@ -93,7 +89,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   input.only_with("type", with_one_input).defaults_to("the layer before");
   input.read = read_input;
   input.write = [](const L& layer) {
-    return layer.inputs.empty() ? std::string() : quoted(layer.inputs[0]);
+    return layer.inputs.empty() ? std::string() : to_toml_text(layer.inputs[0]);
   };
   Key<L>& inputs =
       keys.add("inputs", "array of strings",
@@ -103,7 +99,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   inputs.read = read_names;
   inputs.write = [](const L& layer) {
     std::vector<std::string> names;
-    for (const std::string& name : layer.inputs) names.push_back(quoted(name));
+    for (const std::string& name : layer.inputs) names.push_back(to_toml_text(name));
     return "[" + join(names, ", ") + "]";
   };
   keys.integer("features", &L::features, from_to(1, kMaxFeatures), "Output features")

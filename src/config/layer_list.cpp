@@ -12,10 +12,6 @@ namespace quern {
 
 namespace {
 
-std::string quoted(const std::string& name) {
-  return to_toml_text(std::string_view(name));
-}
-
 class ListReader {
  public:
   ListReader(const toml::array& array, const ValueContext& context, const Shape& input,
@@ -128,7 +124,7 @@ class ListReader {
     const auto [use, is_new] = number_.emplace(name, layers_.size() - 1);
     if (is_new) return;
     context_.problems.add(context_of(entry).place, key_of(entry) + ".name",
-                          quoted(printable(name)) + " is already the name of " +
+                          to_toml_text(printable(name)) + " is already the name of " +
                               key_of(entry_of_layer_[use->second]) + ", expected a new name");
   }
 
@@ -159,7 +155,7 @@ class ListReader {
       if (outer == number_.end() || layers_[outer->second].name != outer->first) continue;
       const std::size_t entry = entry_of_layer_[layer];
       context_.problems.add(context_of(entry).place, key_of(entry) + ".name",
-                            quoted(name) + " lies inside of the layer '" + outer->first +
+                            to_toml_text(name) + " lies inside of the layer '" + outer->first +
                                 "', expected a name that does not begin with that and a dot");
     }
   }
@@ -168,7 +164,7 @@ class ListReader {
     const auto found = number_.find(name);
     if (found != number_.end() && found->second < reader) return;
     if (found == number_.end() && name == "input") return;
-    std::string problem = quoted(name);
+    std::string problem = to_toml_text(name);
     if (found == number_.end()) {
       problem += " is no layer " + suggest_name(name, names_before(reader));
     } else if (found->second == reader) {
