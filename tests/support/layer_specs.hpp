@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "spec/network_spec.hpp"
 
@@ -53,6 +55,16 @@ inline const LayerSpec tanh_layer = simple(LayerType::tanh);
 inline const LayerSpec sigmoid = simple(LayerType::sigmoid);
 inline const LayerSpec gelu = simple(LayerType::gelu);
 inline const LayerSpec flatten = simple(LayerType::flatten);
+
+/// `layer` that reads these and not the one before.
+inline LayerSpec reading(LayerSpec layer, std::vector<std::string> inputs) {
+  layer.inputs = std::move(inputs);
+  return layer;
+}
+
+inline LayerSpec add(std::vector<std::string> inputs) {
+  return reading(simple(LayerType::add), std::move(inputs));
+}
 
 /// Layers are named "linear1", "relu1", "relu2", ...; layer i stands in line i + 1.
 inline NetworkSpec network_of(const Shape& input, std::initializer_list<LayerSpec> layers) {

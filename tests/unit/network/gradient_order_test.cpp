@@ -14,17 +14,6 @@ namespace quern::test {
 
 namespace {
 
-LayerSpec reading(LayerSpec layer, const std::string& input) {
-  layer.inputs = {input};
-  return layer;
-}
-
-LayerSpec add(std::vector<std::string> inputs) {
-  LayerSpec layer = simple(LayerType::add);
-  layer.inputs = std::move(inputs);
-  return layer;
-}
-
 // The gradient of the bias of conv2d1, which is the gradient of its one output, where the gradient
 // of the network's output is 1 and every weight is what `weights` says (1: not named).
 float gradient_of_the_first_output(const NetworkSpec& spec,
@@ -57,8 +46,8 @@ float gradient_of_the_first_output(const NetworkSpec& spec,
 // 1e8 + 1 is 1e8 in float, so that 1 is left only where it is added last.
 TEST(GradientOrder, IsFromTheLastReaderToTheFirst) {
   const NetworkSpec spec = network_of(
-      {1, 1, 1}, {conv2d(1, 1), conv2d(1, 1), reading(conv2d(1, 1), "conv2d1"),
-                  reading(conv2d(1, 1), "conv2d1"), add({"conv2d2", "conv2d3", "conv2d4"})});
+      {1, 1, 1}, {conv2d(1, 1), conv2d(1, 1), reading(conv2d(1, 1), {"conv2d1"}),
+                  reading(conv2d(1, 1), {"conv2d1"}), add({"conv2d2", "conv2d3", "conv2d4"})});
   const auto sum_of = [&](float first, float second, float third) {
     return gradient_of_the_first_output(
         spec, {{"conv2d2.weight", first}, {"conv2d3.weight", second}, {"conv2d4.weight", third}});
@@ -70,8 +59,8 @@ TEST(GradientOrder, IsFromTheLastReaderToTheFirst) {
 TEST(GradientOrder, ReadersThatShareAConversionCountAsOneInThePlaceOfTheFirst) {
   // linear1 and linear2 read conv2d1 in the flat layout, conv2d2 between them reads it as it is.
   const NetworkSpec spec = network_of(
-      {1, 1, 1}, {conv2d(1, 1), linear(1), reading(conv2d(1, 1), "conv2d1"), flatten,
-                  reading(linear(1), "conv2d1"), add({"linear1", "flatten1", "linear2"})});
+      {1, 1, 1}, {conv2d(1, 1), linear(1), reading(conv2d(1, 1), {"conv2d1"}), flatten,
+                  reading(linear(1), {"conv2d1"}), add({"linear1", "flatten1", "linear2"})});
   const auto sum_of = [&](float first, float between, float last) {
     return gradient_of_the_first_output(
         spec, {{"linear1.weight", first}, {"conv2d2.weight", between}, {"linear2.weight", last}});

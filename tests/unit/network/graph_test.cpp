@@ -12,14 +12,6 @@ namespace quern::test {
 
 namespace {
 
-LayerSpec reading(LayerSpec layer, std::vector<std::string> inputs) {
-  layer.inputs = std::move(inputs);
-  return layer;
-}
-LayerSpec add(std::vector<std::string> inputs) {
-  return reading(simple(LayerType::add), std::move(inputs));
-}
-
 void expect_refused(const NetworkSpec& spec, std::initializer_list<std::string> parts) {
   expect_error([&] { const Network network(spec); }, ExitCode::bad_input, parts);
 }

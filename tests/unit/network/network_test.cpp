@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <map>
 #include <memory>
 
@@ -309,14 +308,6 @@ TEST(Network, AFirstConvolutionTakesOverReluAndPool) {
 }
 
 // `layer` reads these layers.
-LayerSpec reading(LayerSpec layer, std::vector<std::string> inputs) {
-  layer.inputs = std::move(inputs);
-  return layer;
-}
-LayerSpec add(std::vector<std::string> inputs) {
-  return reading(simple(LayerType::add), std::move(inputs));
-}
-
 TEST(Network, BranchesThatMeetAgain) {
   const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
   // A residual block, with and without a convolution beside it.
@@ -477,44 +468,6 @@ TEST(Network, RankWithoutRowsWritesNothing) {
     EXPECT_EQ(to_vector(step.gradients.data), before);
     EXPECT_EQ(to_vector(step.parameters), parameters);
   }
-}
-
-TEST(Network, NamesTheFirstLayerThatIsNotFinite) {
-  const TestBatch batch;
-  const Network network(network_of({4, 1, 1}, {linear(6), tanh_layer, linear(3)}));
-  Activations arrays = network.allocate(batch.rows());
-  arrays.set_rows(batch.rows());
-  const StepContext step = step_for(batch, network.table());
-  const auto culprit = [&](float filled, float empty) {
-    std::vector<float> values = row_values(batch, 4, 1, empty);
-    values[0] = filled;
-    set_values(arrays.input(), values);
-    network.forward(ExecSpace(), step, arrays);
-    return network.first_non_finite_layer(step, arrays);
-  };
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(culprit(1, 0), "");
-  EXPECT_EQ(culprit(1, nan), "") << "empty rows do not count";
-  EXPECT_EQ(culprit(nan, 0), "linear1");
-  const std::int64_t bias = network.table().entries().at(3).offset;
-  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
-                    std::numeric_limits<float>::infinity());
-  EXPECT_EQ(culprit(1, 0), "linear2");
-}
-
-TEST(Network, NamesNoFiniteLayerWhoseOutputAnAddOverwrote) {
-  const TestBatch batch;
-  const Network network(network_of({4, 1, 1}, {linear(6), reading(linear(6), {"input"}), linear(6),
-                                               add({"linear1", "linear3"}), linear(3)}));
-  Activations arrays = network.allocate(batch.rows());
-  arrays.set_rows(batch.rows());
-  const StepContext step = step_for(batch, network.table());
-  set_values(arrays.input(), row_values(batch, 4, 1, 0));
-  const std::int64_t bias = network.table().entries().at(5).offset;
-  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
-                    std::numeric_limits<float>::infinity());
-  network.forward(ExecSpace(), step, arrays);
-  EXPECT_EQ(network.first_non_finite_layer(step, arrays), "linear3");
 }
 
 TEST(Network, TakesNoMoreRowsThanThereIsRoomFor) {

@@ -8,15 +8,6 @@
 
 namespace quern::test {
 
-namespace {
-
-LayerSpec reading(LayerSpec layer, std::vector<std::string> inputs) {
-  layer.inputs = std::move(inputs);
-  return layer;
-}
-
-}  // namespace
-
 // The last row and column of conv2d2 are read by nobody, and not computed.
 TEST(Summary, HasTheShapesOfTheRecipe) {
   const NetworkSpec spec =
