@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of tiles of bfloat16 with sums in float, on the tile unit of a processor (Intel AMX) or,
+// with the same bits, on its vector registers.
+//
+// A tile is 1 KB of neighbouring bytes:
+//   of A   [16 rows m][32 k]          a row: 32 values along k
+//   of B   [16 pairs of k][16 n][2]   a row: for 16 columns the values of two neighbouring k
+//   of C   [16 m][16 n] floats
+// One step adds the product of an A and a B tile to a C tile. Its arithmetic is that of Intel's
+// TDPBF16PS: for each element one chain of fused multiply-adds over the even k and one over the
+// odd, each from zero, k ascending; then c + (even + odd). Denormals are zero, going in and coming
+// out. Reference: linalg/reference/bf16_tiles.hpp.
+#pragma once
+
+#include <cstdint>
+
+namespace quern::host {
+
+using Bf16 = std::uint16_t;
+
+inline constexpr int kTileRows = 16;   ///< of A and C; columns of B and C
+inline constexpr int kTileDepth = 32;  ///< k of one step
+inline constexpr int kTileBf16 = kTileRows * kTileDepth;
+inline constexpr int kTileFloats = kTileRows * kTileRows;
+inline constexpr int kTileBytes = 1024;
+
+/// Which tiles are multiplied: `outer` times `inner` steps along k. Distances are in bfloat16;
+/// tiles begin on 4 bytes, and are quickest on 64.
+struct TileWalk {
+  const Bf16* a;
+  const Bf16* b;
+  std::int64_t a_row = 0;     ///< to the A tile of the next 16 rows of C
+  std::int64_t b_column = 0;  ///< to the B tile of the next 16 columns of C
+  int inner = 1;
+  std::int64_t a_inner = kTileBf16;  ///< from one step to the next
+  std::int64_t b_inner = kTileBf16;
+  int outer = 1;
+  std::int64_t a_outer = 0;  ///< from the first of `inner` steps to the next first
+  std::int64_t b_outer = 0;
+};
+
+/// A block of tiles of C, 1 or 2 each way; in memory tile (i, j) is number i * columns + j.
+struct TileBlock {
+  int rows = 2;
+  int columns = 2;
+  /// Go on from what is in C? Otherwise from zero.
+  bool add = false;
+};
+
+/// What multiplies tiles.
+struct TileUnit {
+  const char* name;
+  /// C = (block.add ? C : 0) + A B, over the steps of the walk, in their order. No aliasing.
+  void (*multiply)(const TileWalk& walk, const TileBlock& block, float* c);
+};
+
+/// The vector registers: on every processor.
+const TileUnit& vector_tile_unit();
+/// Intel AMX; null where processor, system or compiler have none.
+const TileUnit* amx_tile_unit();
+
+/// The best of this processor. Asks the system for leave to use it: call it once before threads
+/// start.
+const TileUnit& tile_unit();
+
+}  // namespace quern::host

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// bfloat16 in vectors: rounding to it, and the two orders in which the operands of tiles hold it.
+//
+// Bits travel as a Vector, which moves, stores and transposes them unchanged: a lane holds two
+// bfloat16, the first in its lower half.
+//
+// Rounding is to nearest, ties to even. Denormals become zero and NaN stays NaN, as the processors'
+// own instruction has it, so that all processors give the same bits.
+#pragma once
+
+#include "linalg/host/simd.hpp"
+
+namespace quern::simd {
+
+using Bf16 = std::uint16_t;
+
+/// v as bfloat16 in the upper half of each lane, below it zeros.
+inline LaneIndex round_to_upper_half(Register v) {
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  const Bits bits = reinterpret_cast<Bits>(v);
+  const Bits exponent = bits & 0x7F800000u;
+  const Bits nearest = bits + 0x7FFFu + (bits >> 16 & 1u);
+  const Bits nan = bits | 0x400000u;
+  const Bits number = exponent == 0 ? bits & 0x80000000u : nearest;
+  const Bits result = v != v ? nan : number;
+  return reinterpret_cast<LaneIndex>(result & 0xFFFF0000u);
+}
+
+#if defined(__AVX512BW__)
+/// Has the processor the instruction that rounds two registers at once?
+#if defined(__AVX512BF16__)
+inline constexpr bool kRoundsTwo = true;
+#else
+inline const bool kRoundsTwo = [] {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}();
+#endif
+
+/// The values of `low` as bfloat16, then those of `high`. Only if kRoundsTwo. Written out, because
+/// files compiled for all AVX-512 processors have it as well.
+inline Register round_two(Register low, Register high) {
+  Register result;
+  asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(result) : "v"(high), "v"(low));
+  return result;
+}
+#endif
+
+/// Lane l: first[l], second[l].
+inline Register round_pairs(Register first, Register second) {
+#if defined(__AVX512BW__)
+  if (kRoundsTwo) {
+    using Words = short __attribute__((vector_size(64)));
+    const Words two = reinterpret_cast<Words>(round_two(first, second));
+    constexpr Words kOrder = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                              8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return reinterpret_cast<Register>(_mm512_maskz_permutexvar_epi16(
+        0xFFFFFFFFu, reinterpret_cast<__m512i>(kOrder), reinterpret_cast<__m512i>(two)));
+  }
+#endif
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  return reinterpret_cast<Register>(reinterpret_cast<Bits>(round_to_upper_half(first)) >> 16 |
+                                    reinterpret_cast<Bits>(round_to_upper_half(second)));
+}
+template <class Half>
+inline Pair<Half> round_pairs(Pair<Half> first, Pair<Half> second) {
+  return {round_pairs(first.low, second.low), round_pairs(first.high, second.high)};
+}
+
+/// The lanes of `low`, then those of `high`: lane l holds values 2 l and 2 l + 1 of them.
+inline Register round_sequence(Register low, Register high) {
+#if defined(__AVX512BW__)
+  if (kRoundsTwo) return round_two(low, high);
+#endif
+  LaneIndex even{};
+  LaneIndex odd{};
+  for (int lane = 0; lane < kRegisterLanes; ++lane) {
+    even[lane] = 2 * lane;
+    odd[lane] = 2 * lane + 1;
+  }
+  return round_pairs(shuffle(low, high, even), shuffle(low, high, odd));
+}
+template <class Half>
+inline Pair<Half> round_sequence(Pair<Half> low, Pair<Half> high) {
+  return {round_sequence(low.low, low.high), round_sequence(high.low, high.high)};
+}
+
+/// The first value of each pair as a float, exactly.
+inline Register first_of_pairs(Register pairs) {
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  return reinterpret_cast<Register>(reinterpret_cast<Bits>(pairs) << 16);
+}
+template <class Half>
+inline Pair<Half> first_of_pairs(Pair<Half> pairs) {
+  return {first_of_pairs(pairs.low), first_of_pairs(pairs.high)};
+}
+
+/// The second one.
+inline Register second_of_pairs(Register pairs) {
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  return reinterpret_cast<Register>(reinterpret_cast<Bits>(pairs) & 0xFFFF0000u);
+}
+template <class Half>
+inline Pair<Half> second_of_pairs(Pair<Half> pairs) {
+  return {second_of_pairs(pairs.low), second_of_pairs(pairs.high)};
+}
+
+/// `value` in all lanes, whatever its bits mean: broadcast() may compute with it.
+template <class V>
+inline V broadcast_bits(float value) {
+  if constexpr (kLanesOf<V> == kRegisterLanes) {
+    int bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return reinterpret_cast<V>(bits - LaneIndex{});
+  } else {
+    using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
+    return {broadcast_bits<Half>(value), broadcast_bits<Half>(value)};
+  }
+}
+
+/// The pair at `pair` in all lanes.
+inline Vector broadcast_pair(const Bf16* pair) {
+  float bits;
+  __builtin_memcpy(&bits, pair, sizeof bits);
+  return broadcast_bits<Vector>(bits);
+}
+
+/// Sixteen pairs from memory, and to it. `p` is even-numbered in its array.
+inline Vector load_pairs(const Bf16* p) {
+  return load(reinterpret_cast<const float*>(p));
+}
+inline void store_pairs(Bf16* p, Vector pairs) {
+  store(reinterpret_cast<float*>(p), pairs);
+}
+
+}  // namespace quern::simd

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linalg/host/bf16_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <vector>
+
+#include "linalg/host/flush_denormals.hpp"
+#include "linalg/host/simd_bf16.hpp"
+#include "linalg/reference/bf16_tiles.hpp"
+
+namespace quern::host {
+namespace {
+
+/// Values of many sizes: ordinary, near the smallest normal float, denormal.
+float any_value(std::mt19937& random, int smallest_exponent) {
+  const auto exponent = static_cast<int>(random() % 40) + smallest_exponent;
+  const float fraction = std::uniform_real_distribution<float>(-2, 2)(random);
+  return std::ldexp(fraction, exponent);
+}
+
+std::vector<Bf16> any_tiles(std::mt19937& random, int count, int smallest_exponent) {
+  std::vector<Bf16> tiles(static_cast<std::size_t>(count) * kTileBf16);
+  for (Bf16& value : tiles) {
+    value =
+        static_cast<Bf16>(std::bit_cast<std::uint32_t>(any_value(random, smallest_exponent)) >> 16);
+  }
+  return tiles;
+}
+
+std::vector<float> expected_block(const TileWalk& w, const TileBlock& block, std::vector<float> c) {
+  for (int i = 0; i < block.rows; ++i) {
+    for (int j = 0; j < block.columns; ++j) {
+      for (int element = 0; element < kTileFloats; ++element) {
+        float& sum = c[static_cast<std::size_t>((i * block.columns + j) * kTileFloats + element)];
+        if (!block.add) sum = 0;
+        for (int outer = 0; outer < w.outer; ++outer) {
+          for (int inner = 0; inner < w.inner; ++inner) {
+            sum = reference::tile_product(
+                w.a + i * w.a_row + outer * w.a_outer + inner * w.a_inner,
+                w.b + j * w.b_column + outer * w.b_outer + inner * w.b_inner, element / kTileRows,
+                element % kTileRows, sum);
+          }
+        }
+      }
+    }
+  }
+  return c;
+}
+
+std::vector<const TileUnit*> units() {
+  std::vector<const TileUnit*> all = {&vector_tile_unit()};
+  if (amx_tile_unit())
+    all.push_back(amx_tile_unit());
+  else
+    std::printf("note: no AMX here: only the vector registers multiply tiles\n");
+  return all;
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+// Unfused processors give other bits everywhere.
+bool fuses() {
+  volatile float a = 1.0f + 0x1p-12f;
+  float lanes[simd::kWidth];
+  simd::store(lanes, simd::multiply_add(simd::broadcast(a), simd::broadcast(a),
+                                        simd::broadcast(-1.0f - 0x1p-11f)));
+  return lanes[0] == 0x1p-24f;
+}
+
+TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
+  if (!fuses()) GTEST_SKIP() << "this processor has no fused multiply-add";
+  std::mt19937 random(1);
+  for (const TileUnit* unit : units()) {
+    for (const int smallest_exponent : {-20, -75, -150}) {
+      for (const int rows : {1, 2}) {
+        for (const int columns : {1, 2}) {
+          const std::vector<Bf16> a = any_tiles(random, 12, smallest_exponent);
+          const std::vector<Bf16> b = any_tiles(random, 12, smallest_exponent);
+          const TileWalk walk{a.data(),  b.data(), 6 * kTileBf16, 5 * kTileBf16, 2, kTileBf16,
+                              kTileBf16, 3,        2 * kTileBf16, 2 * kTileBf16};
+          for (const bool add : {false, true}) {
+            const TileBlock block{rows, columns, add};
+            std::vector<float> c(static_cast<std::size_t>(rows * columns * kTileFloats));
+            for (float& value : c) value = any_value(random, 2 * smallest_exponent);
+            const std::vector<float> expected = expected_block(walk, block, c);
+            unit->multiply(walk, block, c.data());
+            ASSERT_EQ(bits_of(expected), bits_of(c))
+                << unit->name << ", " << rows << " x " << columns << " tiles, add " << add
+                << ", exponents from " << smallest_exponent;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Bf16Tiles, CarriesWhatIsNotFiniteOn) {
+  for (const TileUnit* unit : units()) {
+    std::vector<Bf16> a(kTileBf16);
+    std::vector<Bf16> b(kTileBf16);
+    a[0] = 0x7F80;           // row 0: infinite
+    a[kTileDepth] = 0x7FC0;  // row 1: not a number
+    for (int n = 0; n < kTileRows; ++n) b[static_cast<std::size_t>(2 * n)] = 0x3F80;
+    std::vector<float> c(kTileFloats);
+    unit->multiply({a.data(), b.data()}, {1, 1, false}, c.data());
+    for (int n = 0; n < kTileRows; ++n) {
+      const auto at = static_cast<std::size_t>(n);
+      EXPECT_EQ(c[at], std::numeric_limits<float>::infinity()) << unit->name;
+      EXPECT_TRUE(std::isnan(c[kTileRows + at])) << unit->name;
+      EXPECT_EQ(c[2 * kTileRows + at], 0) << unit->name;
+    }
+  }
+}
+
+TEST(Bf16Tiles, LeavesTheThreadsArithmeticAsItWas) {
+  std::vector<Bf16> tile(kTileBf16);
+  std::vector<float> c(kTileFloats);
+  vector_tile_unit().multiply({tile.data(), tile.data()}, {1, 1, false}, c.data());
+  volatile float small = std::numeric_limits<float>::min();
+  EXPECT_GT(small / 2, 0.0f);
+  {
+    const FlushDenormals flush;
+    EXPECT_EQ(small / 2, 0.0f);
+  }
+  EXPECT_GT(small / 2, 0.0f);
+}
+
+TEST(SimdBf16, RoundsAsTheReferenceDoes) {
+  std::vector<float> values = {0.0f,
+                               -0.0f,
+                               1.0f,
+                               0x1.01p0f,
+                               0x1.03p0f,
+                               0x1.018p0f,
+                               -0x1.01p0f,
+                               std::numeric_limits<float>::max(),
+                               std::numeric_limits<float>::infinity(),
+                               -std::numeric_limits<float>::infinity(),
+                               std::numeric_limits<float>::quiet_NaN(),
+                               std::bit_cast<float>(0x7F800001u),
+                               std::bit_cast<float>(0xFFFFFFFFu),
+                               std::numeric_limits<float>::min(),
+                               std::numeric_limits<float>::min() / 2,
+                               -std::numeric_limits<float>::denorm_min(),
+                               std::bit_cast<float>(0x007FFFFFu)};
+  std::mt19937 random(2);
+  while (values.size() < 32 * 4096)
+    values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
+  for (std::size_t i = 0; i + 32 <= values.size(); i += 32) {
+    Bf16 pairs[32];
+    Bf16 sequence[32];
+    float back[32];
+    const simd::Vector low = simd::load(&values[i]);
+    const simd::Vector high = simd::load(&values[i + 16]);
+    const simd::Vector both = simd::round_pairs(low, high);
+    simd::store_pairs(pairs, both);
+    simd::store_pairs(sequence, simd::round_sequence(low, high));
+    simd::store(back, simd::first_of_pairs(both));
+    simd::store(back + 16, simd::second_of_pairs(both));
+    for (std::size_t l = 0; l < 16; ++l) {
+      const Bf16 first = reference::to_bf16(values[i + l]);
+      const Bf16 second = reference::to_bf16(values[i + 16 + l]);
+      ASSERT_EQ(pairs[2 * l], first) << std::bit_cast<std::uint32_t>(values[i + l]);
+      ASSERT_EQ(pairs[2 * l + 1], second);
+      ASSERT_EQ(sequence[l], first);
+      ASSERT_EQ(sequence[16 + l], second);
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(back[l]), std::uint32_t{first} << 16);
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(back[16 + l]), std::uint32_t{second} << 16);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::host
