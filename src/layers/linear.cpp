@@ -39,7 +39,10 @@ Layout Linear::input_layout(Layout) const {
 }
 
 LayerTraits Linear::traits() const {
-  return {.applies_relu = true, .applies_input_relu = true, .writes_tiles = has_tiles_};
+  return {.applies_relu = true,
+          .applies_input_relu = true,
+          .writes_tiles = has_tiles_,
+          .updates_parameters = has_tiles_};
 }
 
 void Linear::add_parameters(ParameterTable& table) {
@@ -170,11 +173,13 @@ void Linear::backward_in_tiles(const ExecSpace& exec, const StepContext& step,
     gradient = {arrays.workspace.data(), out_features_, dy.rows, dy.block_rows};
     host::round_gradients(exec, dy, gradient);
   }
-  host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients);
-  if (arrays.dx.empty()) return;
-  const auto* packed = reinterpret_cast<const std::uint16_t*>(arrays.own.data());
-  host::linear_input_gradient(exec, shape, packed + shape.packed_bf16(), gradient,
-                              with_input_relu_ ? &x : nullptr, OperandTiles(arrays.dx));
+  if (!arrays.dx.empty()) {
+    const auto* packed = reinterpret_cast<const std::uint16_t*>(arrays.own.data());
+    host::linear_input_gradient(exec, shape, packed + shape.packed_bf16(), gradient,
+                                with_input_relu_ ? &x : nullptr, OperandTiles(arrays.dx));
+  }
+  host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients,
+                                   step.update);
 }
 
 }  // namespace quern
