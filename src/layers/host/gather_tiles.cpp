@@ -20,7 +20,7 @@ struct GatherTiles {
   /// other, as memory likes it, and 16 rows of pairs fit into the first-level cache.
   static constexpr int kSpan = 512;
   static constexpr int kRowFloats = kSpan / 2 + kLanes;  ///< of pairs; rows apart in the cache
-  static constexpr int kRowsAhead = 3;
+  static constexpr int kRowsAtOnce = 4;  ///< several wait for memory at the same time
 
   const T* data;                      ///< [N, units]
   const std::int64_t* sample_of_row;  ///< [rows]
@@ -40,25 +40,17 @@ struct GatherTiles {
   /// by_unit of a group's units [begin, end): pairs of units of 16 samples, from rows of pairs.
   void gather_group(int group, int begin, int end) const {
     alignas(64) float pairs[kLanes * kRowFloats];
-    for (int r = 0; r < kLanes; ++r) {
-      const int row = group * kLanes + r;
-      fetch(row + kRowsAhead, begin, end);
-      for (int unit = begin; unit < end; unit += kUnits)
-        simd::store(pairs + r * kRowFloats + (unit - begin) / 2, pairs_of(row, unit));
+    for (int r = 0; r < kLanes; r += kRowsAtOnce) {
+      for (int unit = begin; unit < end; unit += kUnits) {
+        for (int s = r; s < r + kRowsAtOnce; ++s)
+          simd::store(pairs + s * kRowFloats + (unit - begin) / 2,
+                      pairs_of(group * kLanes + s, unit));
+      }
     }
     for (int unit = begin; unit < end; unit += kUnits) {
       simd::transpose_tile(pairs + (unit - begin) / 2, kRowFloats,
                            reinterpret_cast<float*>(y.pairs(group, unit)), kLanes);
     }
-  }
-
-  /// Samples lie anywhere in the data set: asks for one that is wanted soon.
-  void fetch(int row, int begin, int end) const {
-    if (row >= y.num_groups * kLanes || sample_of_row[row] < 0) return;
-    constexpr int kCacheLine = 64 / static_cast<int>(sizeof(T));
-    const T* sample = data + sample_of_row[row] * shape.units();
-    for (int unit = begin; unit < std::min(end, shape.units()); unit += kCacheLine)
-      __builtin_prefetch(sample + unit);
   }
 
   simd::Vector pairs_of(int row, int unit) const {
