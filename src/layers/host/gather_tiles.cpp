@@ -42,6 +42,7 @@ struct GatherTiles {
     alignas(64) float pairs[kLanes * kRowFloats];
     for (int r = 0; r < kLanes; r += kRowsAtOnce) {
       for (int unit = begin; unit < end; unit += kUnits) {
+        fetch(group * kLanes + r + kRowsAtOnce, unit);
         for (int s = r; s < r + kRowsAtOnce; ++s)
           simd::store(pairs + s * kRowFloats + (unit - begin) / 2,
                       pairs_of(group * kLanes + s, unit));
@@ -50,6 +51,15 @@ struct GatherTiles {
     for (int unit = begin; unit < end; unit += kUnits) {
       simd::transpose_tile(pairs + (unit - begin) / 2, kRowFloats,
                            reinterpret_cast<float*>(y.pairs(group, unit)), kLanes);
+    }
+  }
+
+  /// Samples lie anywhere in the data set: asks for the next ones.
+  void fetch(int row, int unit) const {
+    constexpr int kCacheLine = 64 / static_cast<int>(sizeof(T));
+    if (unit % kCacheLine != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
+    for (int r = row; r < row + kRowsAtOnce; ++r) {
+      if (sample_of_row[r] >= 0) __builtin_prefetch(data + sample_of_row[r] * shape.units() + unit);
     }
   }
 

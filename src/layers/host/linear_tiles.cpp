@@ -309,6 +309,7 @@ void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
                                 const ParameterUpdate& update, const float* parameters,
                                 std::uint16_t* forward, std::uint16_t* backward) {
   expect(schedule.block_rows == x.groups_per_block * kLanes, "sample tiles of the schedule");
+  expect(!update || schedule.num_partial_sums == 1, "one partial sum to update by");
   const ParameterGradients gradients{&tile_unit(), shape,  schedule,   x,       dy,
                                      partial_sums, update, parameters, forward, backward};
   Kokkos::parallel_for(
