@@ -4,7 +4,8 @@
 
 Prints seconds per epoch, the fraction of the multiply-add peak that Quern measured in the same
 rounds, and Quern's speed relative to each peer's (above 1: Quern is faster). Each round runs all of
-them, each time in another order; the figures are medians over the rounds.
+them, each time in another order; the figures are medians over the rounds. In bf16, Quern's own fp32
+takes part as well, and the peak is still that of fp32.
 """
 
 import argparse
@@ -14,46 +15,58 @@ import sys
 from compare_gemms import compare_gemms, print_gemms
 from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import QuernStep, pin
-from peers import PEERS, start_step, try_variants, variants_of
-from words import positive
-from workloads import (RECIPES, RESIDUAL, TRAIN_SAMPLES, batch_size, read_recipe, settings_of,
-                       step_gemms)
+from peers import PEERS, PRECISIONS, start_step, try_variants, variants_of
+from words import name_list, positive
+from workloads import (RECIPES, RESIDUAL, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
+                       settings_of, step_gemms)
 
 STEPS = {"W1": 468, "W2": 20, "W7": 468, "resnet20": 20, "resnet50": 3}
 TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117, "resnet20": 3, "resnet50": 1}
 
 
-def choose_variant(peer, arguments, workload, recipe):
+def choose_variant(peer, arguments, workload, precision, recipe):
     """(variant, trial speeds): the one that was asked for, else the quickest of a short trial."""
     asked = dict(arguments.variant).get(peer)
     variants = variants_of(peer, recipe)
     if asked or len(variants) == 1:
         return asked or variants[0], {}
-    speeds = try_variants(peer, arguments, workload, variants, TRIAL_STEPS[workload])
+    speeds = try_variants(peer, arguments, workload, precision, variants, TRIAL_STEPS[workload])
     return max(speeds, key=speeds.get), speeds
 
 
-def start_contenders(contenders, workload, arguments):
+def start_contenders(contenders, workload, precision, arguments):
     """Adds {name: process}, Quern first; returns {name: facts}."""
     path, recipe = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    settings = [*settings_of(arguments.recipes, workload), *arguments.set]
-    contenders["quern"] = QuernStep(arguments.quern, path, steps, settings)
-    facts = {"quern": {"title": "Quern", "variant": " ".join(settings)}}
-    for peer in arguments.peers:
-        variant, trial = choose_variant(peer, arguments, workload, recipe)
-        contenders[peer] = start_step(peer, arguments, workload, variant, steps)
+    querns = {"quern": ("Quern", precision)}
+    if precision != "fp32":
+        querns["quern-fp32"] = ("Quern, fp32", "fp32")
+    facts = {}
+    for name, (title, rounded_to) in querns.items():
+        settings = [*settings_of(arguments.recipes, workload, rounded_to), *arguments.set]
+        contenders[name] = QuernStep(arguments.quern, path, steps, settings)
+        facts[name] = {"title": title, "variant": " ".join(settings)}
+    for peer in peers_in(precision, arguments):
+        variant, trial = choose_variant(peer, arguments, workload, precision, recipe)
+        contenders[peer] = start_step(peer, arguments, workload, precision, variant, steps)
         facts[peer] = {"title": PEERS[peer].title, "variant": variant, "trial_samples_per_s": trial,
                        **contenders[peer].facts}
     return facts
 
 
-def summarise(workload, recipe, rounds, facts):
+def peers_in(precision, arguments):
+    peers = [peer for peer in arguments.peers if precision in PEERS[peer].precisions]
+    if arguments.peers and not peers:
+        raise ProblemError(f"{', '.join(arguments.peers)}: not compared in {precision}")
+    return peers
+
+
+def summarise(workload, precision, recipe, rounds, facts):
     """`rounds`: {contender: answers}."""
     flop = sum(gemm.flop for gemm in step_gemms(recipe)) / batch_size(recipe)
     peak = statistics.median(answer["peak_gflops"] for answer in rounds["quern"])
-    result = {"workload": workload, "recipe": recipe["name"], "peak_gflops": peak,
-              "flop_per_sample": flop, "contenders": {}}
+    result = {"workload": workload, "precision": precision, "recipe": recipe["name"],
+              "peak_gflops": peak, "flop_per_sample": flop, "contenders": {}}
     speeds = {name: [answer["samples"] / answer["seconds"] for answer in answers]
               for name, answers in rounds.items()}
     for name, values in speeds.items():
@@ -67,21 +80,21 @@ def summarise(workload, recipe, rounds, facts):
     return result
 
 
-def compare(workload, arguments):
+def compare(workload, precision, arguments):
     recipe = read_recipe(arguments.recipes, workload)[1]
     contenders = {}
     try:
-        facts = start_contenders(contenders, workload, arguments)
+        facts = start_contenders(contenders, workload, precision, arguments)
         rounds = run_rounds(contenders, arguments.rounds)
     finally:
         for contender in contenders.values():
             contender.close()
-    return summarise(workload, recipe, rounds, facts)
+    return summarise(workload, precision, recipe, rounds, facts)
 
 
 def print_result(result):
-    print(f"\n{result['workload']} ({result['recipe']}), FMA peak {result['peak_gflops']:.0f} "
-          f"Gflop/s\n{'':15}{'s/epoch':>8} {'(range)':>16}{'samples/s':>12}{'of peak':>9}   "
+    print(f"\n{result['workload']} ({result['recipe']}) in {result['precision']}, FMA peak "
+          f"{result['peak_gflops']:.0f} Gflop/s\n{'':15}{'s/epoch':>8} {'(range)':>16}{'samples/s':>12}{'of peak':>9}   "
           "Quern's speed / its  variant")
     for figures in result["contenders"].values():
         epoch, ratio = figures["seconds_per_epoch"], figures.get("ratio")
@@ -108,6 +121,9 @@ def parse_arguments(words):
     parser.add_argument("--threads", type=positive, default=1, help="of each (default: 1)")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")],
                         metavar="N,...", help="one per thread (default: the last ones)")
+    parser.add_argument("--precision", type=name_list(PRECISIONS), default=["fp32"], metavar="P,...",
+                        help="of the products of all: fp32, bf16 (default: fp32); JAX and gemm take "
+                        "part in fp32 only")
     parser.add_argument("--variant", type=named_variant, action="append", default=[],
                         metavar="PEER=VARIANT", help="skip the trial that chooses a peer's variant")
     return parser.parse_args(words)
@@ -120,11 +136,15 @@ def compare_all(arguments):
     results = []
     for workload in arguments.workloads:
         if workload == "gemm":
-            results.append(compare_gemms(arguments))
-            print_gemms(results[-1])
-        else:
-            results.append(compare(workload, arguments))
+            if "fp32" in arguments.precision:
+                results.append(compare_gemms(arguments))
+                print_gemms(results[-1])
+            continue
+        for precision in arguments.precision:
+            results.append(compare(workload, precision, arguments))
             print_result(results[-1])
+    if arguments.workloads and not results:
+        raise ProblemError("gemm: compared in fp32 only")
     return {"threads": arguments.threads, "cores": cores, "results": results}
 
 

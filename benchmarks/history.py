@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """history.jsonl: every table of speeds that was measured, one JSON object a line, oldest first.
 
-A line has `kind` ("speed": against the peers; "scaling": several ranks against one), `name` and `title` of
-the processor, what `quern info` says of program and processor, `date`, `command`, `rounds`, perhaps a
+A line has `kind` ("speed": against the peers in fp32; "bf16": the same in bf16, and against Quern's own
+fp32; "scaling": several ranks against one), `name` and `title` of the processor, what `quern info` says of program and processor, `date`, `command`, `rounds`, perhaps a
 `note`, and `workloads`: the figures of each. Lines are added and never changed.
 """
 
@@ -68,8 +68,9 @@ class Change(NamedTuple):
         return self.percent < -spread
 
     def __str__(self):
-        return (f"{self.name} {self.workload} {self.figure}: {self.before:.2f} ({self.sources[0]}) -> "
-                f"{self.after:.2f} ({self.sources[1]}), {self.percent:+.1f} %")
+        rounded = " in bf16" if self.kind == "bf16" else ""
+        return (f"{self.name} {self.workload}{rounded} {self.figure}: {self.before:.2f} "
+                f"({self.sources[0]}) -> {self.after:.2f} ({self.sources[1]}), {self.percent:+.1f} %")
 
 
 def comparable(figures):
@@ -78,7 +79,7 @@ def comparable(figures):
     if "fraction_of_peak" in figures:
         found["of the FMA peak"] = figures["fraction_of_peak"]
     for peer, ratio in figures.get("ratios", {}).items():
-        found[f"over {peer}"] = ratio["median"]
+        found["over its own fp32" if peer == "quern-fp32" else f"over {peer}"] = ratio["median"]
     for mode, speedup in figures.get("speedup", {}).items():
         found[f"on {figures['ranks']} ranks, {mode}"] = speedup["median"]
     return found

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from contender import HERE, Process
 from workloads import ProblemError, has_batch_norm, has_convolutions, recipe_path, settings_of
 
+PRECISIONS = ("fp32", "bf16")  # of the products
 # Else glibc gives every large tensor back to the system and faults it in again, step by step.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": "-1"}
 
@@ -17,23 +18,24 @@ class Peer(NamedTuple):
     variants: tuple  # the words that torch_step.py and jax_step.py explain
     convolutions: tuple  # variants for networks with convolutions
     residual: tuple  # and with batch normalisation
+    precisions: tuple  # of PRECISIONS
 
 
 PEERS = {
     "eager": Peer("PyTorch eager", "torch", "torch_step.py",
                   ("fused", "fused+bytes", "foreach"),
                   ("fused", "foreach", "fused+channels_last", "foreach+channels_last"),
-                  ("fused", "fused+channels_last", "foreach+channels_last")),
+                  ("fused", "fused+channels_last", "foreach+channels_last"), PRECISIONS),
     "compile": Peer("torch.compile", "torch", "torch_step.py",
                     ("whole", "whole+bytes", "whole+autotune", "fused+parts"),
                     ("whole", "whole+channels_last", "whole+channels_last+autotune",
                      "fused+parts+channels_last"),
                     # "whole" does not compile: running statistics change inside torch.func.
-                    ("fused+parts", "fused+parts+channels_last")),
+                    ("fused+parts", "fused+parts+channels_last"), PRECISIONS),
     "jax": Peer("JAX", "jax", "jax_step.py",
                 ("scan", "scan+wide", "scan+bytes+wide"),
                 ("scan+wide", "loop", "loop+wide", "loop+nhwc+wide"),
-                ("loop+wide", "loop+nhwc+wide")),
+                ("loop+wide", "loop+nhwc+wide"), ("fp32",)),
 }
 
 
@@ -65,17 +67,17 @@ def start(peer, python, arguments, variant, script=None):
                            f"(--python chooses another Python, --peers leaves {peer} out)") from error
 
 
-def start_step(peer, arguments, workload, variant, steps):
+def start_step(peer, arguments, workload, precision, variant, steps):
     words = [recipe_path(arguments.recipes, workload), variant, steps, arguments.threads,
-             *settings_of(arguments.recipes, workload)]
+             *settings_of(arguments.recipes, workload, precision)]
     return start(peer, arguments.python, words, variant)
 
 
-def try_variants(peer, arguments, workload, variants, steps):
+def try_variants(peer, arguments, workload, precision, variants, steps):
     """{variant: samples per second}, best of three short runs each."""
     speeds = {}
     for variant in variants:
-        process = start_step(peer, arguments, workload, variant, steps)
+        process = start_step(peer, arguments, workload, precision, variant, steps)
         runs = [process.ask() for _ in range(3)]
         process.close()
         speeds[variant] = max(run["samples"] / run["seconds"] for run in runs)

@@ -5,12 +5,13 @@
   readme_tables.py seeds              Quern's accuracies (analysis/seeds.py)
   readme_tables.py torch              PyTorch's accuracies (benchmarks/torch_seeds.py)
   readme_tables.py speed --name zen3  training steps against the peers (benchmarks/compare_peers.py)
+  readme_tables.py speed --name zen3 --precision bf16  the same in bf16, and against Quern's own fp32
   readme_tables.py scaling --name zen3  several ranks against one (benchmarks/scaling.py)
   readme_tables.py write              the tables from the kept figures
   readme_tables.py check              exit status 1 where a table differs from the kept figures
   readme_tables.py history            what became faster or slower since the measurement before
 
-The first four keep their figures with date, processor, commit and command, and then do what `write` does:
+The first five keep their figures with date, processor, commit and command, and then do what `write` does:
 accuracies in benchmarks/results, the others as one more line of benchmarks/history.jsonl. --only W1,W2
 measures these workloads and leaves the others as they are. `history` compares the newest figures of each
 processor (or that of --name) with the ones before, and marks as slower what fell by more than --spread;
@@ -28,7 +29,8 @@ import tempfile
 from pathlib import Path
 
 import history
-from readme_text import accuracy_table, scaling_table, speed_details, speed_table
+from peers import PRECISIONS
+from readme_text import accuracy_table, bf16_table, scaling_table, speed_details, speed_table
 from words import name_list, positive
 from workloads import RECIPES, RESIDUAL, ProblemError
 
@@ -125,7 +127,7 @@ def measure_torch(arguments):
         keep(arguments, name, document)
 
 
-def record(arguments, script, words, workloads_of):
+def record(arguments, kind, script, words, workloads_of):
     """Runs a script of this folder, adds what it measured to the history, says what has changed."""
     words = [f"benchmarks/{script}.py", "--workloads", ",".join(arguments.only),
              "--rounds", str(arguments.rounds), *words]
@@ -138,7 +140,7 @@ def record(arguments, script, words, workloads_of):
     titles = [entry["title"] for entry in history.read(arguments.history)
               if entry["name"] == arguments.name]
     history.append(arguments.history, {
-        "kind": arguments.what, "name": arguments.name,
+        "kind": kind, "name": arguments.name,
         "title": arguments.title or (titles or [facts["processor"]])[-1],
         **facts, "command": shlex.join(words), "rounds": measured["rounds"],
         "workloads": workloads_of(measured)})
@@ -147,8 +149,12 @@ def record(arguments, script, words, workloads_of):
 
 
 def measure_speed(arguments):
-    peers = ["--peers", arguments.peers] if arguments.peers else []
-    record(arguments, "compare_peers", peers, lambda measured: {
+    words = ["--peers", arguments.peers] if arguments.peers else []
+    kind = "speed"
+    if arguments.precision != "fp32":
+        words += ["--precision", arguments.precision]
+        kind = arguments.precision
+    record(arguments, kind, "compare_peers", words, lambda measured: {
         result["workload"]: speed_figures(result) for result in measured["results"]})
 
 
@@ -164,7 +170,7 @@ def speed_figures(result):
 
 def measure_scaling(arguments):
     launcher = ["--launcher", arguments.launcher] if arguments.launcher else []
-    record(arguments, "scaling", ["--ranks", str(arguments.ranks), *launcher], lambda measured: {
+    record(arguments, "scaling", "scaling", ["--ranks", str(arguments.ranks), *launcher], lambda measured: {
         result["workload"]: {"ranks": measured["ranks"], "global_batch": result["global_batch"],
                              "speedup": {mode: result[mode]["speedup"]
                                          for mode in ("rank-invariant", "fast")}}
@@ -186,23 +192,27 @@ def kept_results(arguments):
 
 
 def with_tables(path, text, tables):
-    """The document's text with every marked table replaced; a table without its marks is an error."""
+    """The document's text with every marked table replaced; a table without its marks is an error,
+    and between marks that no figures are kept for stands nothing."""
     for name, table in tables.items():
         pattern = re.compile(MARKED.format(name=re.escape(name)), re.DOTALL)
         if len(pattern.findall(text)) != 1:
             raise ProblemError(f"{path}: the marks of table {name} are not there exactly once")
         text = pattern.sub(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)
+    for name in set(re.findall(r"<!-- table (\S+): begin", text)) - set(tables):
+        text = re.sub(MARKED.format(name=re.escape(name)), r"\1\2", text, flags=re.DOTALL)
     return text
 
 
 def documents(arguments):
     """(path, text, text as the kept figures have it)"""
     accuracy, entries = kept_results(arguments)
-    speed, scaling = history.tables(entries, "speed"), history.tables(entries, "scaling")
+    speed, bf16, scaling = (history.tables(entries, kind) for kind in ("speed", "bf16", "scaling"))
     wanted = {arguments.root / "README.md": {"accuracy": accuracy_table(accuracy),
                                              "speed": speed_table(speed)},
               arguments.root / "docs/performance.md":
                   {f"speed-{name}": speed_details(kept) for name, kept in speed.items()}
+                  | {f"bf16-{name}": bf16_table(kept) for name, kept in bf16.items()}
                   | {f"scaling-{name}": scaling_table(kept) for name, kept in scaling.items()}}
     for path, tables in wanted.items():
         text = path.read_text(encoding="utf-8")
@@ -238,6 +248,8 @@ def parse_arguments(words):
     parser.add_argument("--name", help="of the processor: zen3, ... (speed, scaling, history)")
     parser.add_argument("--title", help="of the processor in the tables (speed, scaling)")
     parser.add_argument("--peers", help="as of compare_peers.py (speed)")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32",
+                        help="of the products of all (speed; default: fp32)")
     parser.add_argument("--ranks", type=positive, default=2, help="against one (scaling; default: 2)")
     parser.add_argument("--launcher", metavar="COMMAND", help="as of scaling.py (scaling)")
     parser.add_argument("--spread", type=positive, default=8, metavar="PERCENT",

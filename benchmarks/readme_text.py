@@ -127,6 +127,23 @@ def speed_details(measured):
     return "\n".join(lines + notes(measured))
 
 
+def bf16_table(measured):
+    """One processor's speeds in bf16: over Quern's fp32, and over the fastest of the others."""
+    rows = []
+    for workload in ALL:
+        found = measured["workloads"].get(workload)
+        if found:
+            ratios = found["ratios"]
+            best = min((peer for peer in PEERS if peer in ratios), default=None,
+                       key=lambda peer: ratios[peer]["median"])
+            rows.append([name_of(workload), with_range(ratios.get("quern-fp32")),
+                         with_range(ratios.get(best)), PEERS.get(best, "-"),
+                         f"{100 * found['fraction_of_peak']:.0f} % of {found['peak_gflops']:.0f} Gflop/s"])
+    header = ["network", "over Quern's own fp32", "over the best peer in bf16", "that peer",
+              "of the core's FMA peak in fp32"]
+    return "\n".join([table(header, rows), "", *provenance(measured, ALL), *notes(measured)])
+
+
 def scaling_table(measured):
     """One processor's speed-ups of rank-invariant training."""
     rows = [[name_of(workload), str(found["ranks"]), with_range(found["speedup"]["rank-invariant"])]

@@ -10,6 +10,8 @@ VARIANT is words joined by '+':
   parts, step, whole   torch.compile of: loss and optimizer apart; the step function as it stands;
                        one graph of forward, backward and update (torch.func)
   autotune             mode max-autotune-no-cudagraphs
+train.precision = "bf16": network and loss run under torch.autocast, backward and update outside of it, as
+PyTorch's documentation asks for; parameters and the optimizer's averages stay floats.
 """
 
 import sys
@@ -18,6 +20,14 @@ from pathlib import Path
 
 import peer_process
 from workloads import batch_size, load_recipe, output_count, sample_count
+
+
+def is_rounded(recipe):
+    """To bfloat16?"""
+    precision = recipe.get("train", {}).get("precision", "fp32")
+    if precision not in ("fp32", "bf16"):
+        raise SystemExit(f"no counterpart of train.precision = {precision!r}")
+    return precision == "bf16"
 
 
 class TorchStep:
@@ -38,6 +48,7 @@ class TorchStep:
         outputs = output_count(recipe)
         self.targets = torch.rand(self.count, outputs) if recipe["data"].get("target") == "values" \
             else torch.randint(outputs, (self.count,))
+        self.rounded = is_rounded(recipe)
         self.total = torch.zeros(())
         self.step = self.compose_step(recipe, torch_model, words)
         self.taken = 0
@@ -69,7 +80,8 @@ class TorchStep:
         if x.dtype == self.torch.uint8:
             x = x.float() * (1 / 255)
         y = x.flatten(1) if self.to_input else self.targets.index_select(0, chosen)
-        return self.loss_of((network or self.network)(x), y)
+        with self.torch.autocast("cpu", dtype=self.torch.bfloat16, enabled=self.rounded):
+            return self.loss_of((network or self.network)(x), y)
 
     def run(self, steps):
         """Seconds of `steps` steps."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workloads of the benchmarks: recipes, batches, and the matrix products of a training step."""
 
+import json
 import math
 import sys
 import tomllib
@@ -54,10 +55,11 @@ def read_recipe(folder, workload):
         raise ProblemError(f"cannot read recipe {path}: {error}") from error
 
 
-def settings_of(folder, workload):
+def settings_of(folder, workload, precision="fp32"):
     """What is other than in the recipe, as words for --set: contenders train on whole images."""
     windows = load_recipe(recipe_path(folder, workload))["data"].get("augment")
-    return [*SETTINGS.get(workload, ()), *(PLAIN if windows else ())]
+    rounded = [] if precision == "fp32" else [f"train.precision={json.dumps(precision)}"]
+    return [*SETTINGS.get(workload, ()), *(PLAIN if windows else ()), *rounded]
 
 
 def load_recipe(path, settings=()):

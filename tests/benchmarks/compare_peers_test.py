@@ -44,6 +44,29 @@ class ComparePeersTest(FakesCase):
         self.assertAlmostEqual(found["quern"]["fraction_of_peak"], 4000 * 605696 / 100e9)
         self.assertRegex(text, r"(?m)^JAX +12\.000 .* 0\.80 \(0\.80 to 0\.80\) +scan\+wide$")
 
+    def test_bf16_is_compared_with_peers_in_bf16_and_with_its_own_fp32(self):
+        status, text, errors = self.compare("--workloads", "W1,gemm", "--precision", "bf16,fp32",
+                                            "--set", "a.b=1")
+        self.assertEqual((status, errors), (0, ""))
+        results = json.loads(self.out.read_text())["results"]
+        self.assertEqual([(result["workload"], result.get("precision")) for result in results],
+                         [("W1", "bf16"), ("W1", "fp32"), ("gemm", None)])
+        found = self.contenders()
+        self.assertEqual({name: figures["variant"] for name, figures in found.items()},
+                         {"quern": 'train.precision="bf16" a.b=1', "quern-fp32": "a.b=1",
+                          "eager": "fused+bytes", "compile": "whole+bytes"})
+        self.assertEqual({name: round(figures["ratio"]["median"], 9) for name, figures in found.items()
+                          if name != "quern"}, {"quern-fp32": 2.0, "eager": 3.2, "compile": 6.4})
+        self.assertAlmostEqual(found["quern"]["fraction_of_peak"], 8000 * 605696 / 100e9)
+        self.assertRegex(text, r"(?m)^W1 \(mlp-mnist\) in bf16, FMA peak 100 Gflop/s$")
+        self.assertRegex(text, r"(?m)^Quern, fp32 +15\.000 .* 2\.00 \(2\.00 to 2\.00\) +a\.b=1$")
+
+    def test_who_is_not_compared_in_bf16(self):
+        for words, said in ((["--workloads", "W1", "--peers", "jax"], "jax: not compared in bf16"),
+                            (["--workloads", "gemm"], "gemm: compared in fp32 only")):
+            status, _, errors = self.compare("--precision", "bf16", *words)
+            self.assertEqual((status, errors), (2, f"compare_peers: {said}\n"))
+
     def test_a_variant_that_was_asked_for_needs_no_trial(self):
         status, _, errors = self.compare("--workloads", "W1", "--peers", "eager", "--variant",
                                          "eager=foreach")
@@ -131,7 +154,7 @@ layers = [
 
     def test_usage_errors(self):
         for words in (["--workloads", "W9"], ["--peers", "tensorflow"], ["--rounds", "0"],
-                      ["--variant", "fused"], ["--threads", "0"]):
+                      ["--variant", "fused"], ["--threads", "0"], ["--precision", "tf32"]):
             self.assertEqual(self.compare(*words)[0], 2, words)
         status, _, errors = self.compare("--threads", 2, "--cores", 0)
         self.assertEqual(status, 2)

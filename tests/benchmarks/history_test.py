@@ -56,6 +56,17 @@ class ChangesTest(unittest.TestCase):
                    *(entry("x", kind="scaling", W1=figures) for figures in (ranks, more, slow))]
         self.assertEqual(self.percents(entries), {("a", "W1", "on 2 ranks, rank-invariant"): -25})
 
+    def test_bf16_is_apart_from_fp32(self):
+        entries = [entry("one", W1=speed(0.5, eager=2.0)),
+                   entry("two", kind="bf16", W1=speed(1.2, eager=4.0, **{"quern-fp32": 2.0})),
+                   entry("three", kind="bf16", W1=speed(1.5, eager=5.0, **{"quern-fp32": 3.0}))]
+        self.assertEqual(self.percents(entries), {("a", "W1", "of the FMA peak"): 25,
+                                                  ("a", "W1", "over eager"): 25,
+                                                  ("a", "W1", "over its own fp32"): 50})
+        self.assertEqual(str(history.changes(entries)[1]), "a W1 in bf16 over eager: 4.00 (two, "
+                         "2026-01-02) -> 5.00 (three, 2026-01-02), +25.0 %")
+        self.assertEqual(history.tables(entries, "speed")["a"]["workloads"]["W1"]["commit"], "one")
+
     def test_slower_is_what_fell_by_more_than_the_spread(self):
         change = history.changes([entry("0123456789", W1=speed(0.50)),
                                   entry("abcdefghij", W1=speed(0.45))])[0]

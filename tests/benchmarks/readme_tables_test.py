@@ -98,6 +98,36 @@ class ReadmeTablesTest(FakesCase):
         self.assertIn("| W1 `mlp-mnist` | 2 % of 100 Gflop/s | 2.00 (2.00 to 2.00) | "
                       "4.00 (4.00 to 4.00) | 0.80 (0.80 to 0.80) |", self.details.read_text())
 
+    def test_bf16_has_a_table_of_its_own(self):
+        self.test_speed_against_fakes()
+        readme = self.readme.read_text()
+        self.details.write_text(self.details.read_text() + MARKS.format("bf16-fake"))
+        status, output, errors = self.tables("speed", "--precision", "bf16", "--only", "W1", "--rounds",
+                                             2, "--name", "fake", "--python", self.folder / "python")
+        self.assertEqual((status, output), (0, ""), errors)
+        kept = json.loads(self.history.read_text().splitlines()[1])
+        self.assertEqual((kept["kind"], kept["title"], kept["command"]), (
+            "bf16", "Fake", "benchmarks/compare_peers.py --workloads W1 --rounds 2 --precision bf16"))
+        self.assertEqual({name: round(ratio["median"], 9)
+                          for name, ratio in kept["workloads"]["W1"]["ratios"].items()},
+                         {"quern-fp32": 2.0, "eager": 3.2, "compile": 6.4})
+        details = self.details.read_text()
+        self.assertIn("| W1 `mlp-mnist` | 2.00 (2.00 to 2.00) | 3.20 (3.20 to 3.20) | "
+                      "PyTorch 2.13 eager | 5 % of 100 Gflop/s |", details)
+        self.assertIn("| W1 `mlp-mnist` | 2 % of 100 Gflop/s | 2.00", details, "fp32 stays")
+        self.assertEqual(self.readme.read_text(), readme)
+        self.details.write_text(details.replace("3.20 (", "3.90 ("))
+        self.assertEqual(self.tables("check")[0], 1)
+
+    def test_between_marks_without_kept_figures_stands_nothing(self):
+        self.test_speed_against_fakes()
+        kept = self.details.read_text()
+        self.details.write_text(kept + MARKS.format("bf16-fake"))
+        self.assertEqual(self.tables("check")[0], 1)
+        self.assertEqual(self.tables("write")[0], 0)
+        self.assertEqual(self.details.read_text(), kept + MARKS.format("bf16-fake").replace("old\n", ""))
+        self.assertEqual(self.tables("check")[0], 0)
+
     def test_a_second_measurement_is_compared_with_the_first(self):
         self.test_speed_against_fakes()
         first = json.loads(self.history.read_text())
@@ -156,6 +186,7 @@ if sys.argv[1].endswith("compare_peers.py"):
         self.assertIn("the marks of table accuracy", self.tables("check")[2])
         self.assertEqual(self.tables("speed", "--name", "Zen 3")[0], 2)
         self.assertEqual(self.tables("scaling")[0], 2)
+        self.assertEqual(self.tables("speed", "--name", "x", "--precision", "tf32")[0], 2)
         self.assertIn("seeds knows W1, W2, W7", self.tables("seeds", "--only", "resnet20")[2])
         self.assertIn("ended with exit status",
                       self.tables("speed", "--name", "x", "--python", "false")[2])

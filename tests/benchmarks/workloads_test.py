@@ -105,6 +105,9 @@ class WorkloadsTest(unittest.TestCase):
                 path.write_text(f"[data]\nglobal_batch = 128\n{folder}\n")
                 said = ["data.augment.crop=0", "data.augment.flip=false"] if folder else []
                 self.assertEqual(settings_of(path.parent, "resnet20"), said)
+                rounded = settings_of(path.parent, "resnet20", "bf16")
+                self.assertEqual(rounded, [*said, 'train.precision="bf16"'])
+                self.assertEqual(load_recipe(path, rounded)["train"]["precision"], "bf16")
                 augment = read_recipe(path.parent, "resnet20")[1]["data"].get("augment")
                 self.assertEqual(augment, {"crop": 0, "flip": False} if folder else None)
 
