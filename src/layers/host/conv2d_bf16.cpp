@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions whose products have operands of bfloat16, on tiles. Sums are floats, and so is
+// everything outside of a work item.
+#include "layers/host/conv2d_bf16.hpp"
+
+#include "layers/host/conv2d_bf16_products.hpp"
+#include "layers/host/conv2d_bf16_weight_gradient.hpp"
+#include "layers/host/scratch.hpp"
+
+namespace quern::host {
+
+namespace {
+
+KernelTiles kernel_of(const ConvShape& s) {
+  return {s.kernel, s.kernel, s.in_channels};
+}
+
+std::int64_t forward_tile_floats(const ConvShape& shape) {
+  return floats_of(tiles_of(shape.out_channels) * kernel_of(shape).weights());
+}
+
+void pack_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                        float* packed) {
+  const KernelTiles kernel = kernel_of(shape);
+  auto* tiles = reinterpret_cast<Bf16*>(packed);
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, tiles_of(shape.out_channels)),
+      [=](std::int64_t tile) {
+        const int first = static_cast<int>(tile) * kTileRows;
+        pack_kernel_tiles(kernel, first, std::min(kTileRows, shape.out_channels - first),
+                          tiles + tile * kernel.weights(), [&](int o, int row, int column, int c) {
+                            return weight[shape.weight(o, c, row, column)];
+                          });
+      });
+}
+
+// What a part of y reads of x.
+PlaneWindow window_of(const ConvShape& s, int row, int rows, int column, int columns) {
+  // A kernel of one pixel reads every stride-th pixel only.
+  const int step = s.kernel == 1 ? s.stride : 1;
+  const auto extent = [&](int outputs) { return (outputs - 1) * (s.stride / step) + s.kernel; };
+  return {row * s.stride - s.padding, extent(rows), column * s.stride - s.padding, extent(columns),
+          step};
+}
+
+PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  return PanelGrid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+                   [&](int rows, int columns) {
+                     return channel_pair_floats(window_of(shape, 0, rows, 0, columns),
+                                                shape.in_channels);
+                   });
+}
+
+void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
+                  const float* weights, const float* bias, bool with_relu, float* y) {
+  const PlaneWindow window = window_of(shape, at.row, at.rows, at.column, at.columns);
+  auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.in_channels)));
+  pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
+                      shape.image_width()},
+                     window, panel);
+  const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
+  const std::int64_t row = window.columns * pixel;
+  const int stride = shape.stride / window.step;
+  const PixelProduct product{kernel_of(shape),
+                             reinterpret_cast<const Bf16*>(weights),
+                             shape.out_channels,
+                             panel,
+                             row,
+                             stride * row,
+                             stride * pixel,
+                             at.rows,
+                             at.columns};
+  float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
+  multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+    for (int c = 0; c < tiles.channels; ++c) {
+      const int o = tiles.channel + c;
+      const simd::Vector b = bias ? simd::broadcast(bias[o]) : simd::Vector{};
+      float* to = corner + shape.out(o, tiles.line, tiles.column);
+      for (int k = 0; k < tiles.columns; ++k) {
+        const simd::Vector sum = simd::load(tiles.at(c, k)) + b;
+        simd::store(to + kLanes * k, with_relu ? simd::relu(sum) : sum);
+      }
+    }
+  });
+}
+
+void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
+                   const float* weights, const float* bias, bool with_relu, float* y) {
+  const ConvShape shape = as_product(given);
+  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
+      [=](std::int64_t item) { forward_part(shape, grid[item], x, weights, bias, with_relu, y); });
+}
+
+// Inputs a stride apart meet the same kernel pixels, every stride-th one: along one side of the
+// image the input h (of an image without border) meets the kernel pixels phase, phase + stride ...
+// with phase = (h + padding) % stride, and of the outputs q = (h + padding) / stride and those
+// before it.
+struct Phase {
+  int phase;
+  int taps;   // kernel pixels
+  int first;  // input
+  int count;  // of inputs
+  int q;      // of the first input
+};
+
+int taps_of(const ConvShape& s, int phase) {
+  return phase < s.kernel ? (s.kernel - 1 - phase) / s.stride + 1 : 0;
+}
+
+Phase phase_of(const ConvShape& s, int phase, int begin, int count) {
+  const int first = begin + (phase + s.stride - (begin + s.padding) % s.stride) % s.stride;
+  const int end = begin + count;
+  return {phase, taps_of(s, phase), first, first < end ? (end - 1 - first) / s.stride + 1 : 0,
+          (first + s.padding) / s.stride};
+}
+
+KernelTiles gradient_kernel(const ConvShape& s, int row_phase, int column_phase) {
+  return {taps_of(s, row_phase), taps_of(s, column_phase), s.out_channels};
+}
+
+// bfloat16 of the packed weights of all phases before this one.
+std::int64_t gradient_weights_before(const ConvShape& s, int row_phase, int column_phase) {
+  std::int64_t weights = 0;
+  for (int before = 0; before < row_phase * s.stride + column_phase; ++before) {
+    weights += gradient_kernel(s, before / s.stride, before % s.stride).weights();
+  }
+  return tiles_of(s.in_channels) * weights;
+}
+
+std::int64_t gradient_weight_floats(const ConvShape& shape) {
+  return floats_of(gradient_weights_before(shape, shape.stride, 0));
+}
+
+void pack_gradient_tiles(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                         float* packed) {
+  const int phases = shape.stride * shape.stride;
+  const int tiles = tiles_of(shape.in_channels);
+  auto* weights = reinterpret_cast<Bf16*>(packed);
+  Kokkos::parallel_for("quern::layers::conv2d_pack_gradient",
+                       RangePolicy(exec, 0, std::int64_t{phases} * tiles), [=](std::int64_t item) {
+                         const int tile = static_cast<int>(item % tiles);
+                         const int row_phase = static_cast<int>(item / tiles) / shape.stride;
+                         const int column_phase = static_cast<int>(item / tiles) % shape.stride;
+                         const KernelTiles kernel = gradient_kernel(shape, row_phase, column_phase);
+                         const int first = tile * kTileRows;
+                         // The kernel is turned: the last output meets its first pixel.
+                         pack_kernel_tiles(
+                             kernel, first, std::min(kTileRows, shape.in_channels - first),
+                             weights + gradient_weights_before(shape, row_phase, column_phase) +
+                                 tile * kernel.weights(),
+                             [&](int i, int row, int column, int o) {
+                               const int kh = row_phase + shape.stride * (kernel.rows - 1 - row);
+                               const int kw =
+                                   column_phase + shape.stride * (kernel.columns - 1 - column);
+                               return weight[shape.weight(o, i, kh, kw)];
+                             });
+                       });
+}
+
+// What `count` inputs from `begin` on meet along one side: outputs [first, first + count), which
+// may lie outside.
+struct MetOutputs {
+  int first;
+  int count;
+};
+
+MetOutputs met_outputs(const ConvShape& s, int begin, int count) {
+  const int most_taps = (s.kernel - 1) / s.stride + 1;
+  const int first = (begin + s.padding) / s.stride - (most_taps - 1);
+  return {first, (begin + count - 1 + s.padding) / s.stride - first + 1};
+}
+
+// The part of dx at `at`.
+void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
+                              const float* weights, const float* x_mask, float* dx) {
+  const MetOutputs met_rows = met_outputs(shape, at.row, at.rows);
+  const MetOutputs met_columns = met_outputs(shape, at.column, at.columns);
+  const PlaneWindow window{met_rows.first, met_rows.count, met_columns.first, met_columns.count};
+  auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
+  pack_channel_pairs(
+      {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
+      window, panel);
+  const std::int64_t pixel = std::int64_t{pairs_of(shape.out_channels)} * kPairLine;
+  const std::int64_t row = window.columns * pixel;
+  const std::int64_t image = at.group * shape.image_group();
+  for (int phase = 0; phase < shape.stride * shape.stride; ++phase) {
+    const Phase rows = phase_of(shape, phase / shape.stride, at.row, at.rows);
+    const Phase columns = phase_of(shape, phase % shape.stride, at.column, at.columns);
+    const auto place = [&](int i, int line, int column) {
+      return image + shape.image(i, rows.first + shape.stride * line,
+                                 columns.first + shape.stride * column);
+    };
+    const std::int64_t next = std::int64_t{kLanes} * shape.stride;
+    if (rows.taps == 0 || columns.taps == 0) {
+      for (int i = 0; i < shape.in_channels; ++i) {
+        for (int line = 0; line < rows.count; ++line) {
+          float* to = dx + place(i, line, 0);
+          for (int k = 0; k < columns.count; ++k) simd::store(to + k * next, simd::Vector{});
+        }
+      }
+      continue;
+    }
+    const PixelProduct product{gradient_kernel(shape, rows.phase, columns.phase),
+                               reinterpret_cast<const Bf16*>(weights) +
+                                   gradient_weights_before(shape, rows.phase, columns.phase),
+                               shape.in_channels,
+                               panel + (rows.q - rows.taps + 1 - window.row) * row +
+                                   (columns.q - columns.taps + 1 - window.column) * pixel,
+                               row,
+                               row,
+                               pixel,
+                               rows.count,
+                               columns.count};
+    multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+      for (int c = 0; c < tiles.channels; ++c) {
+        std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
+        for (int k = 0; k < tiles.columns; ++k, to += next) {
+          const simd::Vector sum = simd::load(tiles.at(c, k));
+          simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
+        }
+      }
+    });
+  }
+}
+
+void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
+                          const float* dy, const float* weights, const float* x_mask, float* dx) {
+  const ConvShape shape = as_product(given);
+  const PanelGrid grid(
+      batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+      [&](int rows, int columns) {
+        const auto extent = [&](int inputs) {
+          return (inputs + shape.stride - 2) / shape.stride + (shape.kernel - 1) / shape.stride + 1;
+        };
+        return channel_pair_floats({0, extent(rows), 0, extent(columns)}, shape.out_channels);
+      });
+  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t item) {
+                         input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
+                       });
+}
+
+Conv2dKernels tile_kernels() {
+  tile_unit();  // before threads need it
+  Conv2dKernels kernels = conv2d_kernels();
+  kernels.forward_floats = forward_tile_floats;
+  kernels.pack_forward = pack_forward_tiles;
+  kernels.gradient_floats = gradient_weight_floats;
+  kernels.pack_gradient = pack_gradient_tiles;
+  kernels.forward = forward_tiles;
+  kernels.input_gradient = input_gradient_tiles;
+  kernels.weight_gradient = conv2d_bf16_weight_gradient;
+  return kernels;
+}
+
+}  // namespace
+
+const Conv2dKernels& conv2d_bf16_kernels() {
+  static const Conv2dKernels kKernels = tile_kernels();
+  return kKernels;
+}
+
+}  // namespace quern::host

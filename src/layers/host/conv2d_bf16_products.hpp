@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over channels and kernel pixels on tiles of bfloat16: what forward and the input gradient
+// of a convolution are, up to which pixels they read and write.
+#pragma once
+
+#include "layers/host/conv2d_bf16_panels.hpp"
+
+namespace quern::host {
+
+/// A kernel's k in tiles: the values of a kernel row, pairs of channels running faster than
+/// columns, are neighbours in a panel. The last tile of a row may read beyond it: there weights are
+/// zero.
+struct KernelTiles {
+  int rows;
+  int columns;
+  int channels;
+
+  int row_values() const { return columns * 2 * pairs_of(channels); }
+  int row_tiles() const { return (row_values() + kTileDepth - 1) / kTileDepth; }
+  /// bfloat16 of the weights of 16 results.
+  std::int64_t weights() const { return std::int64_t{rows} * row_tiles() * kTileBf16; }
+};
+
+/// The weights of `results` channels from `first` on, 16 at most, as a row of A tiles. Overwrites
+/// weights() bfloat16. weight_of(result, kernel row, column, channel).
+template <class WeightOf>
+void pack_kernel_tiles(const KernelTiles& k, int first, int results, Bf16* packed,
+                       const WeightOf& weight_of) {
+  const int channels = 2 * pairs_of(k.channels);
+  std::fill_n(packed, k.weights(), Bf16{0});
+  for (int r = 0; r < results; ++r) {
+    for (int row = 0; row < k.rows; ++row) {
+      Bf16* tile = packed + std::int64_t{row} * k.row_tiles() * kTileBf16 + r * kTileDepth;
+      alignas(64) float values[kTileDepth];
+      int filled = 0;
+      const auto flush = [&] {
+        std::fill(values + filled, values + kTileDepth, 0.0f);
+        simd::store_pairs(tile,
+                          simd::round_sequence(simd::load(values), simd::load(values + kLanes)));
+        tile += kTileBf16;
+        filled = 0;
+      };
+      for (int column = 0; column < k.columns; ++column) {
+        for (int c = 0; c < channels; ++c) {
+          values[filled++] = c < k.channels ? weight_of(first + r, row, column, c) : 0.0f;
+          if (filled == kTileDepth) flush();
+        }
+      }
+      if (filled > 0) flush();
+    }
+  }
+}
+
+/// results[channel, line, column] = weights times what the kernel covers of a panel. Distances in
+/// bfloat16.
+struct PixelProduct {
+  KernelTiles kernel;
+  const Bf16* weights;  ///< for every 16 results kernel.weights()
+  int results;
+  const Bf16* panel;       ///< what the first result reads
+  std::int64_t panel_row;  ///< from one row of the kernel to the next
+  std::int64_t next_line;
+  std::int64_t next_column;
+  int lines;
+  int columns;
+};
+
+/// Where an element of C tiles belongs: `channels` results of 16 samples, `columns` pixels.
+struct ResultTiles {
+  int channel;
+  int channels;
+  int line;
+  int column;
+  int columns;
+  const float* tiles;
+
+  const float* at(int c, int k) const {
+    return tiles + (c / kTileRows * columns + k) * kTileFloats + c % kTileRows * kTileRows;
+  }
+};
+
+/// Calls store(ResultTiles) for all results, piece by piece.
+template <class Store>
+void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& store) {
+  alignas(64) float c[4 * kTileFloats];
+  const std::int64_t weights = p.kernel.weights();
+  const int tiles = tiles_of(p.results);
+  TileWalk walk{};
+  walk.a_row = weights;
+  walk.b_column = p.next_column;
+  walk.inner = p.kernel.row_tiles();
+  walk.outer = p.kernel.rows;
+  walk.a_outer = std::int64_t{walk.inner} * kTileBf16;
+  walk.b_outer = p.panel_row;
+  // Pixels run fastest: the weights of two tiles stay in cache.
+  for (int tile = 0; tile < tiles; tile += 2) {
+    const int rows = std::min(2, tiles - tile);
+    walk.a = p.weights + tile * weights;
+    for (int line = 0; line < p.lines; ++line) {
+      for (int column = 0; column < p.columns; column += 2) {
+        const int columns = std::min(2, p.columns - column);
+        walk.b = p.panel + line * p.next_line + column * p.next_column;
+        unit.multiply(walk, {rows, columns, false}, c);
+        store(ResultTiles{tile * kTileRows,
+                          std::min(rows * kTileRows, p.results - tile * kTileRows), line, column,
+                          columns, c});
+      }
+    }
+  }
+}
+
+}  // namespace quern::host
