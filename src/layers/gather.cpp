@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "layers/device/elements.hpp"
 #include "layers/host/gather.hpp"
+#include "layers/host/gather_tiles.hpp"
 #include "layers/host/gather_windows.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -40,7 +41,9 @@ void gather(const ExecSpace& exec, const std::string& label, const View<const T>
           label, elements,
           device::GatherWindowElement<T, ToFloat>{gather, windows.data(), y.shape});
   } else if constexpr (kHostExecution) {
-    if (windows.extent(0) == 0)
+    if (y.layout == Layout::tiles)
+      host::gather_tiles(exec, label, data, sample_of_row, windows, y);
+    else if (windows.extent(0) == 0)
       host::gather(exec, label, data, sample_of_row, y);
     else
       host::gather_windows(exec, label, data, sample_of_row, windows, y);

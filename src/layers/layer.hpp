@@ -51,6 +51,9 @@ struct LayerTraits {
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
   bool applies_input_relu = false;
+  /// Where all that reads y are products: forward can put it out in Layout::tiles. backward then
+  /// takes its gradient so.
+  bool writes_tiles = false;
   /// Of a pool: what a convolution has to know to compute this layer as well.
   std::optional<Pool> pool = {};
   /// Of a layer that mixes samples when training: how many it needs, of the global batch or of each

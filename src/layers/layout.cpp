@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "layers/device/elements.hpp"
 #include "layers/host/layout.hpp"
+#include "layers/host/operand_tiles.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -50,6 +51,21 @@ void flat_to_flat(const ExecSpace& exec, const Activation& from, const Activatio
       });
 }
 
+/// To and from tiles: the other side is cn16c.
+void tiles_and_flat(const ExecSpace& exec, const Activation& from, const Activation& to,
+                    Content content) {
+  if constexpr (kHostExecution) {
+    const Layout flat = from.layout == Layout::tiles ? to.layout : from.layout;
+    expect(flat == Layout::cn16c, "tiles out of cn16c, or cn16c out of tiles");
+    if (from.layout == Layout::tiles)
+      host::unround(exec, OperandTiles(from), to);
+    else if (content == Content::gradient)
+      host::round_gradients(exec, from, OperandTiles(to));
+    else
+      host::round_values(exec, from, OperandTiles(to));
+  }
+}
+
 void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
   const float* in = from.data.data();
   float* out = to.data.data();
@@ -63,11 +79,16 @@ void copy(const ExecSpace& exec, const Activation& from, const Activation& to) {
 
 }  // namespace
 
-void convert_layout(const ExecSpace& exec, const Activation& from, const Activation& to) {
+void convert_layout(const ExecSpace& exec, const Activation& from, const Activation& to,
+                    Content content) {
   expect(from.rows == to.rows && from.shape.units() == to.shape.units(),
          "as many rows and units on both sides");
   if (from.layout == to.layout) {
     copy(exec, from, to);
+    return;
+  }
+  if (from.layout == Layout::tiles || to.layout == Layout::tiles) {
+    tiles_and_flat(exec, from, to, content);
     return;
   }
   if (from.layout != Layout::nchw16n && to.layout != Layout::nchw16n) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/linear.hpp"
 
+#include "layers/host/linear_tiles.hpp"
+#include "layers/host/operand_tiles.hpp"
 #include "linalg/block_sum.hpp"
 #include "linalg/device/gemm.hpp"
 #include "linalg/gemm.hpp"
@@ -26,10 +28,19 @@ ConstMatrix values_of(const Activation& a) {
 
 }  // namespace
 
-Linear::Linear(const LayerSpec& spec, const Shape& input)
+Linear::Linear(const LayerSpec& spec, const Shape& input, OperandPrecision precision)
     : Layer(spec.name, input, Shape{spec.features}),
       in_features_(input.units()),
-      out_features_(spec.features) {}
+      out_features_(spec.features),
+      has_tiles_(precision == OperandPrecision::bf16 && kHostExecution && !runs_device_kernels()) {}
+
+Layout Linear::input_layout(Layout) const {
+  return has_tiles_ ? Layout::tiles : flat_layout();
+}
+
+LayerTraits Linear::traits() const {
+  return {.applies_relu = true, .applies_input_relu = true, .writes_tiles = has_tiles_};
+}
 
 void Linear::add_parameters(ParameterTable& table) {
   const std::int64_t panel = runs_device_kernels() ? row_floats(out_features_) : kLanes;
@@ -44,9 +55,21 @@ void Linear::set_up(const LayerSetup& setup) {
   products_ = setup.products;
 }
 
-// W [O, I] in panels for the input gradient. Padding columns stay zero.
+// W [O, I] in panels for the input gradient, whose padding columns stay zero; or W rounded for
+// forward and for the input gradient.
 std::int64_t Linear::own_floats(int) const {
+  if (has_tiles_) return 2 * tiles_shape().packed_floats();
   return runs_device_kernels() ? 0 : out_features_ * round_up_to_lanes(in_features_);
+}
+
+// Or dy rounded.
+std::int64_t Linear::workspace_floats(int max_rows) const {
+  if (has_tiles_) return OperandTiles::floats(out_features_, max_rows);
+  return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_rows) : 0;
+}
+
+host::LinearShape Linear::tiles_shape() const {
+  return {in_features_, out_features_, weight_, bias_};
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {
@@ -56,6 +79,12 @@ ConstMatrix Linear::weight_t(const StepContext& step) const {
 
 void Linear::forward(const ExecSpace& exec, const StepContext& step,
                      const LayerArrays& arrays) const {
+  if constexpr (kHostExecution) {
+    if (has_tiles_) {
+      forward_in_tiles(exec, step, arrays);
+      return;
+    }
+  }
   Epilogue epilogue;
   epilogue.bias = step.parameters.data() + bias_;
   epilogue.relu = with_relu_;
@@ -89,6 +118,12 @@ void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step,
                       const LayerArrays& arrays) const {
+  if constexpr (kHostExecution) {
+    if (has_tiles_) {
+      backward_in_tiles(exec, step, arrays);
+      return;
+    }
+  }
   parameter_gradients(exec, step, arrays);
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
@@ -112,6 +147,34 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step,
     multiply(exec, "quern::layers::linear_input_gradient", result, dy,
              {rows.data, rows.rows, rows.columns, rows.stride, rows.panel}, epilogue);
   }
+}
+
+void Linear::forward_in_tiles(const ExecSpace& exec, const StepContext& step,
+                              const LayerArrays& arrays) const {
+  const host::LinearShape shape = tiles_shape();
+  const float* parameters = step.parameters.data();
+  auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
+  const bool has_gradient = step.mode == Mode::train && !arrays.dx.empty();
+  host::pack_linear_weights(exec, shape, parameters, packed,
+                            has_gradient ? packed + shape.packed_bf16() : nullptr);
+  host::linear_forward(exec, shape, packed, parameters, with_relu_, arrays.x, arrays.y);
+}
+
+void Linear::backward_in_tiles(const ExecSpace& exec, const StepContext& step,
+                               const LayerArrays& arrays) const {
+  const host::LinearShape shape = tiles_shape();
+  const Activation& dy = arrays.dy;
+  const OperandTiles x(arrays.x);
+  OperandTiles gradient(dy);
+  if (dy.layout != Layout::tiles) {
+    gradient = {arrays.workspace.data(), out_features_, dy.rows, dy.block_rows};
+    host::round_gradients(exec, dy, gradient);
+  }
+  host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients);
+  if (arrays.dx.empty()) return;
+  const auto* packed = reinterpret_cast<const std::uint16_t*>(arrays.own.data());
+  host::linear_input_gradient(exec, shape, packed + shape.packed_bf16(), gradient,
+                              with_input_relu_ ? &x : nullptr, OperandTiles(arrays.dx));
 }
 
 }  // namespace quern

@@ -2,6 +2,7 @@
 #include "linalg/products_choice.hpp"
 
 #include "linalg/device/rounded_products.hpp"
+#include "tensor/kernel_choice.hpp"
 #if defined(QUERN_HAVE_CUBLAS)
 #include "linalg/cublas/products.hpp"
 #endif
@@ -21,7 +22,8 @@ std::shared_ptr<DenseProducts> choose_products(OperandPrecision precision,
 #if defined(QUERN_HAVE_CUBLAS)
   if (any_order) return std::make_shared<cublas::Products>(precision);
 #endif
-  if (precision == OperandPrecision::fp32) return nullptr;
+  const bool is_on_host = !runs_device_kernels() && precision == OperandPrecision::bf16;
+  if (precision == OperandPrecision::fp32 || is_on_host) return nullptr;
   return std::make_shared<device::RoundedProducts>(precision);
 }
 

@@ -11,9 +11,10 @@ namespace quern {
 /// Does this build have a library of the device's vendor for them?
 bool has_vendor_products();
 
-/// Null: layers take their own, which are of fp32. With `any_order` the vendor's library, on tensor
-/// cores where there are some: its order of additions may be another one for another number of
-/// rows. Otherwise, for operands rounded to `precision`, kernels of a fixed order.
+/// Null: layers take their own, which are of fp32, or on a CPU of bf16 as well. With `any_order`
+/// the vendor's library, on tensor cores where there are some: its order of additions may be
+/// another one for another number of rows. Otherwise, for operands rounded to `precision`, kernels
+/// of a fixed order.
 std::shared_ptr<DenseProducts> choose_products(OperandPrecision precision, bool any_order);
 
 }  // namespace quern

@@ -80,25 +80,33 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
 }  // namespace
 
 Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows)
-    : max_rows_(max_rows), row_multiple_(graph.uses_nchw16n() ? kLanes : 1) {
+    : max_rows_(max_rows), row_multiple_(graph.row_multiple()) {
   const Memory memory(graph, fusion, max_rows);
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) nodes_.push_back(make_arrays(memory, n));
   input_ = memory.value(Graph::kBatch);
+  input_.shape = graph.value(Graph::kBatch).shape;
   output_ = memory.value(graph.output());
   d_output_ = memory.gradient(graph.output(), memory.plan.d_output);
 }
 
-void Activations::set_rows(int rows) {
+void Activations::set_rows(int rows, int block_rows) {
   expect(rows <= max_rows_, "not more rows than there is room for");
-  expect(rows % row_multiple_ == 0, "whole groups of lanes");
+  if (block_rows == 0) block_rows = rows;
+  expect(block_rows % row_multiple_ == 0, "whole groups of lanes");
+  expect(rows == 0 || rows % block_rows == 0, "whole micro-blocks");
+  const auto set = [&](Activation& array) {
+    array.rows = rows;
+    array.block_rows = block_rows;
+  };
   for (NodeArrays& node : nodes_) {
     LayerArrays& layer = node.layer;
     for (Activation* array : {&layer.x, &layer.y, &layer.dy, &layer.dx, &node.second}) {
-      array->rows = rows;
+      set(*array);
     }
-    for (NodeArrays::Sum& sum : node.sums) sum.a.rows = sum.b.rows = sum.to.rows = rows;
+    for (NodeArrays::Sum& sum : node.sums)
+      for (Activation* array : {&sum.a, &sum.b, &sum.to}) set(*array);
   }
-  for (Activation* end : {&input_, &output_, &d_output_}) end->rows = rows;
+  for (Activation* end : {&input_, &output_, &d_output_}) set(*end);
 }
 
 }  // namespace quern

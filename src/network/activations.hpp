@@ -27,8 +27,9 @@ class Activations {
   /// Allocates everything for at most `max_rows` rows.
   Activations(const Graph& graph, const Fusion& fusion, int max_rows);
 
-  /// Rows of the coming batch, at most max_rows, a multiple of Network::row_multiple().
-  void set_rows(int rows);
+  /// Rows of the coming batch, at most max_rows, in micro-blocks of `block_rows`, a multiple of
+  /// Network::row_multiple(); 0: in one.
+  void set_rows(int rows, int block_rows = 0);
 
   const Activation& input() const { return input_; }        ///< write the batch here
   const Activation& output() const { return output_; }      ///< prediction, after forward

@@ -145,8 +145,8 @@ class Planner {
 
 int standing_value(const Graph& graph, const Fusion& fusion, int value) {
   const int producer = graph.value(value).producer;
-  if (producer < 0 || fusion.node(producer).stands_for < 0) return value;
-  return fusion.node(producer).stands_for;
+  const int standing = producer < 0 ? fusion.batch_stands_for : fusion.node(producer).stands_for;
+  return standing < 0 ? value : standing;
 }
 
 std::int64_t BufferPlan::bytes() const {

@@ -112,7 +112,8 @@ struct Built {
   Shape output;
 };
 
-Built build(const Layers& layers, int i, const std::vector<Shape>& inputs) {
+Built build(const Layers& layers, int i, const std::vector<Shape>& inputs,
+            OperandPrecision precision) {
   const LayerSpec& spec = layers.at(i);
   if (spec.type == LayerType::flatten) return {nullptr, Shape{inputs[0].units()}};
   if (spec.type == LayerType::add) {
@@ -124,12 +125,12 @@ Built build(const Layers& layers, int i, const std::vector<Shape>& inputs) {
     }
     return {nullptr, inputs[0]};
   }
-  std::unique_ptr<Layer> layer = build_layer(spec, inputs[0], i);
+  std::unique_ptr<Layer> layer = build_layer(spec, inputs[0], i, precision);
   const Shape output = layer->output_shape();
   return {std::move(layer), output};
 }
 
-std::vector<Built> build_whole(const Layers& layers) {
+std::vector<Built> build_whole(const Layers& layers, OperandPrecision precision) {
   std::vector<Built> built;
   for (int i = 0; i < layers.count(); ++i) {
     std::vector<Shape> inputs;
@@ -137,7 +138,7 @@ std::vector<Built> build_whole(const Layers& layers) {
       inputs.push_back(input == kBatch ? layers.batch()
                                        : built[static_cast<std::size_t>(input)].output);
     }
-    built.push_back(build(layers, i, inputs));
+    built.push_back(build(layers, i, inputs, precision));
   }
   return built;
 }
@@ -173,18 +174,18 @@ int append(Graph& graph, const Layers& layers, int i, const std::vector<int>& va
     return sum;
   }
   auto layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read)
-                                              : build_layer(spec, input, i);
+                                              : build_layer(spec, input, i, graph.precision());
   return graph.add_layer(std::move(layer), values[0], whole.layer->macs());
 }
 
 }  // namespace
 
-Graph build_graph(const NetworkSpec& spec) {
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
   check_sizes(spec);
   const Layers layers(spec);
-  const std::vector<Built> whole = build_whole(layers);
+  const std::vector<Built> whole = build_whole(layers, precision);
   const std::vector<Shape> read = parts_read(layers, whole);
-  Graph graph(spec.input);
+  Graph graph(spec.input, precision);
   std::vector<int> outputs;
   for (int i = 0; i < layers.count(); ++i) {
     std::vector<int> values;

@@ -11,7 +11,7 @@ namespace quern {
 /// columns of its input unread, the convolution in front of it does without them (LeNet on 28 x 28:
 /// a fifth of all work). Bits do not change by it. InputError with layers and shapes where an input
 /// is unknown or stands later, where shapes do not fit, where nobody reads an output, or where
-/// something is larger than kernels can index.
-Graph build_graph(const NetworkSpec& spec);
+/// something is larger than kernels can index. `precision`: of the operands of products.
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision = OperandPrecision::fp32);
 
 }  // namespace quern

@@ -58,13 +58,14 @@ void check_size(const LayerSpec& spec, const std::string& what, const Shape& sha
                    " is too large (expected at most " + std::to_string(kMaxUnits) + " values)");
 }
 
-std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int index) {
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int index,
+                                  OperandPrecision precision) {
   switch (spec.type) {
     case LayerType::linear:
       if (!input.is_flat()) {
         refuse(spec, input, "expected a flat input; put a flatten layer before it");
       }
-      return std::make_unique<Linear>(spec, input);
+      return std::make_unique<Linear>(spec, input, precision);
     case LayerType::conv2d:
       check_window(spec, input, spec.kernel, spec.padding);
       check_size(spec, "the padded input",
@@ -98,8 +99,9 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
 
 }  // namespace
 
-std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index) {
-  std::unique_ptr<Layer> layer = make_layer(spec, input, index);
+std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index,
+                                   OperandPrecision precision) {
+  std::unique_ptr<Layer> layer = make_layer(spec, input, index, precision);
   check_size(spec, "the output", layer->output_shape());
   return layer;
 }

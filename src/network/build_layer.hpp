@@ -12,7 +12,9 @@ namespace quern {
 /// The layer that `spec` describes, for inputs of shape `input`. `index` is its place in the
 /// network (the stream of its random numbers). InputError with layer and shapes when they do not
 /// fit or are too large to index. Not for flatten and add, which have no layer.
-std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index);
+/// `precision`: of the operands of its products, where that decides on the layout of its input.
+std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index,
+                                   OperandPrecision precision = OperandPrecision::fp32);
 
 /// The convolution that `spec` describes, which computes only the top left part `output` of its
 /// outputs.

@@ -31,11 +31,17 @@ int overwritten_input(const Graph& graph, const Node& node) {
   return traits_of(node).in_place && may_be_overwritten(graph, node.inputs[0]) ? 0 : -1;
 }
 
-/// The nodes that read `value`, itself or reshaped; the loss is not among them.
+/// Does it round values to operands of products? Whoever reads them sees the same signs.
+bool makes_tiles(const Graph& graph, const Node& node) {
+  return node.kind == NodeKind::convert && graph.value(node.output).layout == Layout::tiles;
+}
+
+/// The nodes that read `value`, itself, reshaped or rounded; the loss is not among them.
 void add_readers(const Graph& graph, int value, std::vector<int>& readers) {
   for (const int consumer : graph.value(value).consumers) {
-    if (graph.node(consumer).kind == NodeKind::reshape)
-      add_readers(graph, graph.node(consumer).output, readers);
+    const Node& node = graph.node(consumer);
+    if (node.kind == NodeKind::reshape || makes_tiles(graph, node))
+      add_readers(graph, node.output, readers);
     else
       readers.push_back(consumer);
   }
@@ -92,6 +98,31 @@ void fuse_pool(const Graph& graph, int first, Fusion& fusion) {
     fusion.nodes[static_cast<std::size_t>(node)].stands_for = graph.node(pool).output;
 }
 
+/// Where nobody else reads what node `n` rounds to operands: lets the layer whose output it is, or
+/// whoever gathers the batch, write operands and nothing else.
+void fuse_tiles(const Graph& graph, int n, Fusion& fusion) {
+  const int operands = graph.node(n).output;
+  std::vector<int> between;
+  int value = graph.node(n).inputs[0];
+  for (;;) {
+    const Value& v = graph.value(value);
+    if (v.consumers.size() != 1 || value == graph.output()) return;
+    if (v.producer < 0) break;
+    between.push_back(v.producer);
+    const Node& node = graph.node(v.producer);
+    if (traits_of(node).writes_tiles) break;
+    const NodeFusion& decision = fusion.node(v.producer);
+    const bool is_nothing = decision.forward_elsewhere && decision.backward_elsewhere;
+    if (node.kind != NodeKind::reshape && !is_nothing) return;
+    value = node.inputs[0];
+  }
+  NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(n)];
+  taken.overwritten = 0;
+  taken.forward_elsewhere = taken.backward_elsewhere = true;
+  for (const int node : between) fusion.nodes[static_cast<std::size_t>(node)].stands_for = operands;
+  if (graph.value(value).producer < 0) fusion.batch_stands_for = operands;
+}
+
 }  // namespace
 
 Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
@@ -106,6 +137,8 @@ Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
     fuse_relu(graph, i, loss_applies_relu, fusion);
   }
   for (int i = 0; i < count; ++i) fuse_pool(graph, i, fusion);
+  for (int i = 0; i < count; ++i)
+    if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
   return fusion;
 }
 

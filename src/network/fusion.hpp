@@ -25,6 +25,8 @@ struct NodeFusion {
 
 struct Fusion {
   std::vector<NodeFusion> nodes;
+  /// The value that is gathered in place of the batch: it with its operands rounded; -1: itself.
+  int batch_stands_for = -1;
   /// The loss applies the derivative of the ReLU out of which the output comes.
   bool relu_left_to_loss = false;
 

@@ -8,7 +8,8 @@
 
 namespace quern {
 
-Graph::Graph(const Shape& input) : values_{Value{input, flat_layout(), -1, {}, false}} {}
+Graph::Graph(const Shape& input, OperandPrecision precision)
+    : values_{Value{input, flat_layout(), -1, {}, false}}, precision_(precision) {}
 
 int Graph::append(Node node, Value output) {
   const int number = static_cast<int>(nodes_.size());
@@ -61,11 +62,14 @@ int Graph::add_sum(const std::string& name, int a, int b) {
 }
 
 int Graph::convert(int value, Layout to) {
+  if (to == Layout::tiles && this->value(value).layout == Layout::nchw16n)
+    value = convert(value, flat_layout());
   const Value& from = this->value(value);
   if (from.layout == to) return value;
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
-  if (std::ranges::none_of(nodes_, computes)) {
-    // In front of the first layer the batch itself is gathered in this layout.
+  if (to != Layout::tiles && std::ranges::none_of(nodes_, computes)) {
+    // In front of the first layer the batch itself is gathered in this layout. Not rounded: others
+    // may want it as it is.
     for (Value& batch : values_) batch.layout = to;
     return value;
   }
@@ -80,9 +84,11 @@ int Graph::convert(int value, Layout to) {
   return append(std::move(node), {from.shape, to, -1, {}, false});
 }
 
-bool Graph::uses_nchw16n() const {
-  return std::ranges::any_of(values_,
-                             [](const Value& value) { return value.layout == Layout::nchw16n; });
+int Graph::row_multiple() const {
+  const auto has_groups = [](const Value& value) {
+    return value.layout == Layout::nchw16n || value.layout == Layout::tiles;
+  };
+  return std::ranges::any_of(values_, has_groups) ? kLanes : 1;
 }
 
 int Graph::unshaped(int value) const {

@@ -43,7 +43,8 @@ class Graph {
  public:
   static constexpr int kBatch = 0;  ///< the value that is the batch
 
-  explicit Graph(const Shape& input);
+  /// `precision`: to what its layers round the operands of their products.
+  explicit Graph(const Shape& input, OperandPrecision precision = OperandPrecision::fp32);
 
   // Each appends a node that reads the given values, after changes of layout where it needs them,
   // and returns the value that it puts out.
@@ -66,7 +67,10 @@ class Graph {
   const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
   int output() const { return output_; }
   const ParameterTable& table() const { return table_; }
-  bool uses_nchw16n() const;
+  OperandPrecision precision() const { return precision_; }
+  /// Rows of a micro-block must be a multiple of this: kLanes as soon as a layout has groups of
+  /// rows.
+  int row_multiple() const;
 
   /// `value`, or what it is a reshape of.
   int unshaped(int value) const;
@@ -76,6 +80,7 @@ class Graph {
 
   std::vector<Node> nodes_;
   std::vector<Value> values_;
+  OperandPrecision precision_;
   int output_ = kBatch;
   ParameterTable table_;
 };

@@ -7,6 +7,8 @@
 #include "base/assert.hpp"
 #include "layers/add.hpp"
 #include "layers/layout.hpp"
+#include "linalg/rounding.hpp"
+#include "tensor/operand_tiles.hpp"
 
 namespace quern {
 
@@ -31,8 +33,8 @@ Network::Network(Graph graph, const NetworkSetup& setup)
     const NodeFusion& decision = fusion_.nodes[i];
     if (!graph_.nodes()[i].layer) continue;
     graph_.nodes()[i].layer->set_up({decision.with_relu, decision.with_input_relu,
-                                     graph_.table().trained_size(), decision.pool, setup.precision,
-                                     setup.products});
+                                     graph_.table().trained_size(), decision.pool,
+                                     graph_.precision(), setup.products});
   }
 }
 
@@ -64,12 +66,13 @@ void Network::backward(const ExecSpace& exec, const StepContext& step, const Act
     const Node& node = graph_.node(i);
     const NodeArrays& arrays = batch.node(i);
     if (!arrays.runs_backward) continue;  // nothing before has parameters
-    const bool computes = node.layer && !fusion_.node(i).backward_elsewhere;
-    const bool converts = node.kind == NodeKind::convert;
+    const bool is_elsewhere = fusion_.node(i).backward_elsewhere;
+    const bool computes = node.layer && !is_elsewhere;
+    const bool converts = node.kind == NodeKind::convert && !is_elsewhere;
     if (!computes && !converts && arrays.sums.empty()) continue;
     const ScopedRegion region(node.region);
     if (computes) node.layer->backward(exec, step, arrays.layer);
-    if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx);
+    if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx, Content::gradient);
     for (const NodeArrays::Sum& sum : arrays.sums) add(exec, sum.a, sum.b, false, sum.to);
     if (complete_from && node.first_parameter >= 0) complete_from(node.first_parameter);
   }
@@ -121,11 +124,15 @@ std::string Network::first_non_finite_layer(const StepContext& step,
     if (lies_under_a_sum(i)) continue;
     const Activation& y = batch.node(i).layer.y;
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y.data);
-    const ActivationIndex at(y);
+    const auto value_at = [&, at = ActivationIndex(y)](int row, int unit) {
+      if (y.layout != Layout::tiles) return values(at(row, unit));
+      const auto* bits = reinterpret_cast<const OperandTiles::Bf16*>(values.data());
+      return from_bfloat16(bits[OperandTiles(y).place(row, unit)]);
+    };
     for (int row = 0; row < y.rows; ++row) {
       if (samples(row) < 0) continue;
       for (int unit = 0; unit < y.shape.units(); ++unit) {
-        if (!Kokkos::isfinite(values(at(row, unit)))) return node.name;
+        if (!Kokkos::isfinite(value_at(row, unit))) return node.name;
       }
     }
   }

@@ -17,8 +17,6 @@ namespace quern {
 
 /// What those around a network want of it.
 struct NetworkSetup {
-  /// What convolutions round their operands to, on a device.
-  OperandPrecision precision = OperandPrecision::fp32;
   /// Dense products to use instead of the layers' own; may be null.
   std::shared_ptr<DenseProducts> products = {};
   /// Layout of the output, if not the one in which the last layer puts it out.
@@ -40,8 +38,8 @@ class Network {
   /// d_output() is to be the gradient in front of the ReLU out of which the output comes.
   bool relu_left_to_loss() const { return fusion_.relu_left_to_loss; }
 
-  /// Rows of a micro-block must be a multiple of this: kLanes as soon as one layer uses nchw16n.
-  int row_multiple() const { return graph_.uses_nchw16n() ? kLanes : 1; }
+  /// Rows of a micro-block must be a multiple of this.
+  int row_multiple() const { return graph_.row_multiple(); }
 
   const ParameterTable& table() const { return graph_.table(); }
   /// What is computed, and what is shared.
@@ -52,7 +50,9 @@ class Network {
 
   const Shape& input_shape() const { return graph_.value(Graph::kBatch).shape; }
   const Shape& output_shape() const { return graph_.value(graph_.output()).shape; }
-  Layout input_layout() const { return graph_.value(Graph::kBatch).layout; }
+  Layout input_layout() const {
+    return graph_.value(standing_value(graph_, fusion_, Graph::kBatch)).layout;
+  }
   Layout output_layout() const { return graph_.value(graph_.output()).layout; }
 
   /// The arrays of a batch of at most `max_rows` rows.

@@ -2,6 +2,7 @@
 #include "tensor/activation.hpp"
 
 #include "tensor/kernel_choice.hpp"
+#include "tensor/operand_tiles.hpp"
 
 namespace quern {
 
@@ -15,6 +16,8 @@ std::int64_t Activation::size() const {
       return round_up_to_lanes(shape.units()) / kLanes * panel_stride();
     case Layout::nc:
       return std::int64_t{rows} * row_stride();
+    case Layout::tiles:
+      return OperandTiles::floats(shape.units(), rows);
     case Layout::nchw16n:
       break;
   }

@@ -5,7 +5,7 @@
 // padded to whole lane groups where a network has image layers. Empty rows hold finite values that
 // never reach a result, because their loss gradient is zero.
 //
-// Three layouts, all float, named like oneDNN's format tags: letters from the outermost index to
+// Three layouts of floats, named like oneDNN's format tags: letters from the outermost index to
 // the innermost (n: the row, c: the unit or the channel), 16c and 16n: blocks of 16 of them.
 // (oneDNN writes a blocked index as a capital: Cn16c, Nchw16n.)
 //   nc       element (s, unit) at s * row_stride + unit, row_stride = row_floats(units). Row-major.
@@ -18,6 +18,10 @@
 //            Image layers: a vector register holds one unit of 16 samples, so no lane is ever
 //            wasted on odd widths or channel counts. Not oneDNN's nChw16c, which blocks channels.
 // unit = (c * H + h) * W + w, as in PyTorch's contiguous [N, C, H, W].
+//
+// And one of bfloat16, in which the products of flat layers read their operands:
+//   tiles    Every value twice, in the order in which products over the units read it, and in the
+//            order in which products over the samples do. See tensor/operand_tiles.hpp.
 #pragma once
 
 #include "base/shape.hpp"
@@ -25,7 +29,7 @@
 
 namespace quern {
 
-enum class Layout { nc, cn16c, nchw16n };
+enum class Layout { nc, cn16c, nchw16n, tiles };
 
 /// Where flat layers work: cn16c with the kernels of a CPU, nc with those of a device.
 Layout flat_layout();
@@ -34,7 +38,10 @@ struct Activation {
   FloatView data;
   Shape shape;
   Layout layout = Layout::nc;
-  int rows = 0;  ///< rows in use; nchw16n: a multiple of kLanes
+  int rows = 0;  ///< rows in use; nchw16n and tiles: a multiple of kLanes
+  /// Rows of a micro-block, of which `rows` is a multiple: tiles of samples end with it. For tiles
+  /// only.
+  int block_rows = 0;
 
   bool empty() const { return data.extent(0) == 0; }
   int row_stride() const { return static_cast<int>(row_floats(shape.units())); }

@@ -16,19 +16,18 @@ namespace quern {
 
 namespace {
 
+/// What products round their operands to. tf32 needs tensor cores: elsewhere such a run is
+/// evaluated in fp32. Device kernels on a CPU round for tests.
 OperandPrecision operand_precision(Precision precision) {
-  if (precision == Precision::tf32) return OperandPrecision::tf32;
-  return precision == Precision::bf16 ? OperandPrecision::bf16 : OperandPrecision::fp32;
+  if (precision == Precision::bf16) return OperandPrecision::bf16;
+  const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
+  return rounds && precision == Precision::tf32 ? OperandPrecision::tf32 : OperandPrecision::fp32;
 }
 
 Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
   NetworkSetup setup;
-  // Training needs tensor cores for less precision; elsewhere such a run is evaluated in fp32.
-  // Device kernels on a CPU round for tests.
-  const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
-  if (rounds) setup.precision = operand_precision(recipe.train.precision);
   const bool any_order = recipe.train.determinism == Determinism::fast;
-  setup.products = choose_products(setup.precision, any_order);
+  setup.products = choose_products(graph.precision(), any_order);
   setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
   setup.loss_applies_relu = loss.applies_input_relu();
   return {std::move(graph), setup};
@@ -36,7 +35,8 @@ Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
 
 }  // namespace
 
-Model::Model(const Recipe& recipe) : Model(recipe, build_graph(recipe.network)) {}
+Model::Model(const Recipe& recipe)
+    : Model(recipe, build_graph(recipe.network, operand_precision(recipe.train.precision))) {}
 
 Model::Model(const Recipe& recipe, Graph graph)
     : seed_(recipe.seed),
@@ -112,7 +112,7 @@ StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsVi
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
                        const Sampling& sampling, const StepScalarsView& scalars) {
-  activations_.set_rows(plan.rows());
+  activations_.set_rows(plan.rows(), plan.schedule.block_rows);
   target_.rows = plan.rows();
   assign_rows(exec, plan, samples.count, sampling.shuffle, scalars, sample_of_row_);
   View<const Window> windows;
@@ -121,17 +121,26 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
     windows = window_of_row_;
   }
   const Activation& input = activations_.input();
-  if (samples.images.extent(0) > 0) {
-    gather_images(exec, samples.images, sample_of_row_, input, windows);
-  } else {
-    gather_values(exec, samples.values, sample_of_row_, input, windows);
-  }
+  const auto gather_samples = [&](const Activation& y) {
+    if (samples.images.extent(0) > 0)
+      gather_images(exec, samples.images, sample_of_row_, y, windows);
+    else
+      gather_values(exec, samples.values, sample_of_row_, y, windows);
+  };
+  gather_samples(input);
   if (target_type_ == TargetType::values) {
     gather_values(exec, samples.targets, sample_of_row_, target_);
   } else if (target_type_ == TargetType::input && !target_is_input()) {
+    // The same units, perhaps under another shape.
     Activation from = input;
-    from.shape = target_.shape;  // the same units, perhaps under another shape
-    convert_layout(exec, from, target_);
+    Activation to = target_;
+    if (input.layout == Layout::tiles) {
+      to.shape = input.shape;
+      gather_samples(to);  // the input is rounded, the target is not
+    } else {
+      from.shape = target_.shape;
+      convert_layout(exec, from, to);
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "config/read_recipe.hpp"
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
+#include "tensor/types.hpp"
 #include "train/starting_point.hpp"
 
 namespace quern {
@@ -25,11 +26,14 @@ void check_backend(const Recipe& recipe, int num_ranks) {
 }
 
 void check_precision(const Recipe& recipe) {
-  if (recipe.train.precision == Precision::fp32 || kTensorCores) return;
+  const Precision precision = recipe.train.precision;
+  if (precision == Precision::fp32 || kTensorCores) return;
+  if (precision == Precision::bf16 && kHostExecution) return;
   throw InputError(std::string("train.precision = ") +
-                   (recipe.train.precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
+                   (precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
                    " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
-                   "processors (expected \"fp32\")");
+                   "processors (expected " +
+                   (kHostExecution ? "\"fp32\" or \"bf16\")" : "\"fp32\")"));
 }
 
 }  // namespace

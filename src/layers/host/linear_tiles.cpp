@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/host/linear_tiles.hpp"
+
+#include "base/assert.hpp"
+#include "layers/host/operand_tiles.hpp"
+#include "linalg/host/bf16_tiles.hpp"
+
+namespace quern::host {
+
+namespace {
+
+constexpr int kPair = 2 * kTileRows;  // rows or columns of two tiles
+constexpr int kBlockFloats = 4 * kTileFloats;
+
+constexpr int pairs_of(int count) {
+  return (count + kPair - 1) / kPair;
+}
+
+/// Rows of W^T from input `in` on, of 16 outputs; zero behind W.
+struct WeightPanels {
+  const float* data;
+  LinearShape shape;
+
+  simd::Vector row(int in, int out) const {
+    if (in >= shape.in || out >= shape.out) return simd::Vector{};
+    return simd::load(data + shape.weight.offset + out / kLanes * shape.weight.panel +
+                      std::int64_t{in} * kLanes);
+  }
+};
+
+/// W of 32 inputs from `in` on and 32 outputs from `out` on.
+void pack_block(const WeightPanels& weights, int in, int out, Bf16* forward, Bf16* backward) {
+  const LinearShape& shape = weights.shape;
+  const std::int64_t in_steps = OperandTiles::round_up(shape.in) / kTileDepth;
+  const std::int64_t out_steps = OperandTiles::round_up(shape.out) / kTileDepth;
+  for (int o = 0; o < kPair; o += kTileRows) {
+    alignas(64) float pairs[kTileFloats];
+    for (int i = 0; i < kTileDepth; i += 2) {
+      simd::store(pairs + i / 2 * kLanes, simd::round_pairs(weights.row(in + i, out + o),
+                                                            weights.row(in + i + 1, out + o)));
+    }
+    Bf16* tile = forward + ((out + o) / kTileRows * in_steps + in / kTileDepth) * kTileBf16;
+    simd::transpose_tile(pairs, kLanes, reinterpret_cast<float*>(tile), kLanes);
+  }
+  if (!backward) return;
+  for (int i = 0; i < kPair; ++i) {
+    Bf16* tile = backward + ((in + i) / kTileRows * out_steps + out / kTileDepth) * kTileBf16;
+    simd::store_pairs(
+        tile + i % kTileRows * kTileDepth,
+        simd::round_sequence(weights.row(in + i, out), weights.row(in + i, out + kTileRows)));
+  }
+}
+
+/// The products with one operand of weights: C [32 units][the rows of a sample tile] of A tiles
+/// [units / 16][depth / 32], tile (i, group) at number 2 i + group, or i where there is one group.
+struct UnitProducts {
+  const TileUnit* unit;
+  const Bf16* weights;
+  int depth;  // in steps
+
+  void operator()(const OperandTiles& b, int tile, int first_unit, float* c) const {
+    TileWalk walk;
+    walk.a = weights + std::int64_t{first_unit / kTileRows} * depth * kTileBf16;
+    walk.b = b.pairs(b.first_group(tile), 0);
+    walk.a_row = std::int64_t{depth} * kTileBf16;
+    walk.b_column = b.group_step();
+    walk.inner = depth;
+    unit->multiply(walk, {2, b.groups_of(tile), false}, c);
+  }
+};
+
+/// The calls of f(first unit, sample tile), all units of a sample tile after those of the one
+/// before, in parallel.
+template <class F>
+void for_each_product(const ExecSpace& exec, const char* label, int units,
+                      const OperandTiles& samples, F&& f) {
+  const int pairs = pairs_of(units);
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, std::int64_t{samples.num_tiles()} * pairs),
+                       [=](std::int64_t item) {
+                         f(static_cast<int>(item % pairs) * kPair, static_cast<int>(item / pairs));
+                       });
+}
+
+void add_bias(float* c, int groups, const float* bias, int first, int out, bool with_relu) {
+  for (int r = 0; r < kPair; ++r) {
+    const float b = first + r < out ? bias[first + r] : 0.0f;
+    for (int g = 0; g < groups; ++g) {
+      float* row = c + (r / kTileRows * groups + g) * kTileFloats + r % kTileRows * kLanes;
+      const simd::Vector sum = simd::load(row) + simd::broadcast(b);
+      simd::store(row, with_relu ? simd::relu(sum) : sum);
+    }
+  }
+}
+
+void apply_mask(float* c, int groups, const OperandTiles& x, int tile, int first) {
+  for (int r = 0; r < kPair; r += 2) {
+    for (int g = 0; g < groups; ++g) {
+      float* row = c + (r / kTileRows * groups + g) * kTileFloats + r % kTileRows * kLanes;
+      const simd::Vector pairs = simd::load_pairs(x.pairs(x.first_group(tile) + g, first + r));
+      simd::store(row, simd::relu_backward(simd::first_of_pairs(pairs), simd::load(row)));
+      simd::store(row + kLanes,
+                  simd::relu_backward(simd::second_of_pairs(pairs), simd::load(row + kLanes)));
+    }
+  }
+}
+
+struct ParameterGradients {
+  const TileUnit* unit;
+  LinearShape shape;
+  BlockSchedule schedule;
+  OperandTiles x;
+  OperandTiles dy;
+  GradientSums sums;
+
+  int in_pairs() const { return pairs_of(shape.in); }
+  int out_pairs() const { return pairs_of(shape.out); }
+
+  /// Blocks of W^T, then of the bias.
+  void operator()(std::int64_t item) const {
+    const int out = static_cast<int>(item % out_pairs()) * kPair;
+    const int in = static_cast<int>(item / out_pairs()) * kPair;
+    const bool is_bias = in >= in_pairs() * kPair;
+    TileWalk walk;
+    walk.a = is_bias ? kOne : x.value_rows(0, in);
+    walk.a_row = is_bias ? 0 : kTileBf16;
+    walk.a_inner = is_bias ? 0 : x.tile_step();
+    walk.b = dy.gradient_tile(0, out);
+    walk.b_column = kTileBf16;
+    walk.b_inner = dy.tile_step();
+    walk.inner = x.tiles_per_block;
+
+    alignas(64) float stack[BlockSchedule::kMaxDepth * kBlockFloats];
+    const TileBlock block{is_bias ? 1 : 2, 2, false};
+    const int count = sum_blocks(walk, block, stack);
+    for (int p = 0; p < count; ++p) {
+      float* gradient = sums.data.data() + p * sums.stride;
+      const float* c = stack + p * kBlockFloats;
+      if (is_bias)
+        store_bias(c, out, gradient + shape.bias);
+      else
+        store_weights(c, in, out, gradient + shape.weight.offset);
+    }
+  }
+
+  /// Returns how many partial sums are on the stack.
+  int sum_blocks(TileWalk walk, TileBlock block, float* stack) const {
+    const std::int64_t next_a = walk.a_inner * walk.inner;
+    const std::int64_t next_b = walk.b_inner * walk.inner;
+    const int floats = block.rows * block.columns * kTileFloats;
+    float* top = stack;
+    for (int j = 0; j < schedule.num_blocks; ++j, walk.a += next_a, walk.b += next_b) {
+      int merges = schedule.host_merges(j);
+      // A block of one step is the sum that a step adds: it goes on from its left sibling.
+      block.add = merges > 0 && walk.inner == 1;
+      if (block.add) {
+        unit->multiply(walk, block, top - kBlockFloats);
+        --merges;
+      } else {
+        unit->multiply(walk, block, top);
+        top += kBlockFloats;
+      }
+      for (; merges > 0; --merges) {
+        top -= kBlockFloats;
+        float* left = top - kBlockFloats;
+        for (int i = 0; i < floats; i += kLanes)
+          simd::store(left + i, simd::load(left + i) + simd::load(top + i));
+      }
+    }
+    return static_cast<int>((top - stack) / kBlockFloats);
+  }
+
+  void store_weights(const float* c, int in, int out, float* weights) const {
+    for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j) {
+      float* panel = weights + (out / kLanes + j) * shape.weight.panel;
+      for (int r = 0; r < kPair && in + r < shape.in; ++r) {
+        const float* row = c + (r / kTileRows * 2 + j) * kTileFloats + r % kTileRows * kLanes;
+        simd::store(panel + std::int64_t{in + r} * kLanes, simd::load(row));
+      }
+    }
+  }
+
+  void store_bias(const float* c, int out, float* bias) const {
+    for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j)
+      simd::store(bias + out + j * kTileRows, simd::load(c + j * kTileFloats));
+  }
+
+  /// One unit that is always 1, whose weights the bias is; the other rows are zero.
+  static const Bf16 kOne[kTileBf16];
+};
+
+constexpr Bf16 kBf16One = 0x3F80;
+
+alignas(64) const Bf16 ParameterGradients::kOne[kTileBf16] = {
+    kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One,
+    kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One,
+    kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One,
+    kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One, kBf16One};
+
+}  // namespace
+
+void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const float* parameters,
+                         std::uint16_t* forward, std::uint16_t* backward) {
+  const WeightPanels weights{parameters, shape};
+  const int pairs = pairs_of(shape.out);
+  Kokkos::parallel_for("quern::layers::pack_linear_weights",
+                       RangePolicy(exec, 0, std::int64_t{pairs_of(shape.in)} * pairs),
+                       [=](std::int64_t item) {
+                         pack_block(weights, static_cast<int>(item / pairs) * kPair,
+                                    static_cast<int>(item % pairs) * kPair, forward, backward);
+                       });
+}
+
+void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::uint16_t* weights,
+                    const float* parameters, bool with_relu, const Activation& x,
+                    const Activation& y) {
+  const OperandTiles in(x);
+  const OperandTiles out(y);
+  const bool writes_tiles = y.layout == Layout::tiles;
+  expect(writes_tiles || y.layout == Layout::cn16c, "an output in tiles or cn16c");
+  const UnitProducts products{&tile_unit(), weights, in.units / kTileDepth};
+  const float* bias = parameters + shape.bias;
+  float* panels = y.data.data();
+  const std::int64_t panel = y.panel_stride();
+  for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
+    alignas(64) float c[kBlockFloats];
+    const int groups = in.groups_of(tile);
+    products(in, tile, unit, c);
+    add_bias(c, groups, bias, unit, shape.out, with_relu);
+    for (int i = 0; i < 2; ++i) {
+      const float* first = c + i * groups * kTileFloats;
+      const int first_unit = unit + i * kTileRows;
+      if (writes_tiles) {
+        store_values(out, tile, first_unit, first, groups > 1 ? first + kTileFloats : nullptr);
+      } else if (first_unit < shape.out) {
+        for (int g = 0; g < groups; ++g) {
+          simd::transpose_tile(first + g * kTileFloats, kLanes,
+                               panels + first_unit / kLanes * panel +
+                                   std::int64_t{in.first_group(tile) + g} * kTileFloats,
+                               kLanes);
+        }
+      }
+    }
+  });
+}
+
+void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
+                           const std::uint16_t* weights, const OperandTiles& dy,
+                           const OperandTiles* x_mask, const OperandTiles& dx) {
+  const UnitProducts products{&tile_unit(), weights, dy.units / kTileDepth};
+  const bool has_mask = x_mask != nullptr;
+  const OperandTiles mask = has_mask ? *x_mask : OperandTiles();
+  for_each_product(exec, "quern::layers::linear_input_gradient", shape.in, dy,
+                   [=](int unit, int tile) {
+                     alignas(64) float c[kBlockFloats];
+                     const int groups = dy.groups_of(tile);
+                     products(dy, tile, unit, c);
+                     if (has_mask) apply_mask(c, groups, mask, tile, unit);
+                     for (int i = 0; i < 2; ++i) {
+                       const float* first = c + i * groups * kTileFloats;
+                       store_gradients(dx, tile, unit + i * kTileRows, first,
+                                       groups > 1 ? first + kTileFloats : nullptr);
+                     }
+                   });
+}
+
+void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
+                                const BlockSchedule& schedule, const OperandTiles& x,
+                                const OperandTiles& dy, const GradientSums& partial_sums) {
+  expect(schedule.block_rows == x.groups_per_block * kLanes, "sample tiles of the schedule");
+  const ParameterGradients gradients{&tile_unit(), shape, schedule, x, dy, partial_sums};
+  Kokkos::parallel_for(
+      "quern::layers::linear_parameter_gradients",
+      RangePolicy(exec, 0, std::int64_t{gradients.in_pairs() + 1} * gradients.out_pairs()),
+      gradients);
+}
+
+}  // namespace quern::host

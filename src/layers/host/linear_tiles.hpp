@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of a linear layer on tiles of bfloat16 (linalg/host/bf16_tiles.hpp), on a CPU.
+// Operands are rounded, sums, biases and gradients of parameters are float. For every element the
+// steps along k are added in ascending order, micro-blocks in the order of the tree: the same bits
+// for any number of rows, threads and ranks.
+// Reference: layers/reference/linear.hpp on rounded operands.
+#pragma once
+
+#include "layers/layer.hpp"
+#include "linalg/matrix.hpp"
+#include "tensor/operand_tiles.hpp"
+
+namespace quern::host {
+
+/// A linear layer: W^T [I, O] in panels of 16 outputs at `weight` of the parameter block, the bias
+/// [O] at `bias`.
+struct LinearShape {
+  int in = 0;
+  int out = 0;
+  GradientPlace weight;
+  std::int64_t bias = 0;
+
+  /// W as A tiles: [out / 16][in / 32][16 out][32 in] for forward, [in / 16][out / 32][16 in][32
+  /// out] for the input gradient.
+  std::int64_t packed_bf16() const {
+    return std::int64_t{OperandTiles::round_up(in)} * OperandTiles::round_up(out);
+  }
+  std::int64_t packed_floats() const { return packed_bf16() / 2; }
+};
+
+/// Rounds W, for forward and, unless null, for the input gradient. Overwrites packed_bf16() values
+/// of each, what is beyond W with zeros.
+void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const float* parameters,
+                         std::uint16_t* forward, std::uint16_t* backward);
+
+/// y = x W^T + b, then max(y, 0) if `with_relu`. Overwrites y, in cn16c or in tiles; x in tiles.
+void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::uint16_t* weights,
+                    const float* parameters, bool with_relu, const Activation& x,
+                    const Activation& y);
+
+/// dx = dy W, zero where x_mask (may be null) is not above 0. Overwrites dx; all in tiles.
+void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
+                           const std::uint16_t* weights, const OperandTiles& dy,
+                           const OperandTiles* x_mask, const OperandTiles& dx);
+
+/// The gradients of W and b, of each partial sum. Overwrites. x and dy in tiles.
+void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
+                                const BlockSchedule& schedule, const OperandTiles& x,
+                                const OperandTiles& dy, const GradientSums& partial_sums);
+
+}  // namespace quern::host

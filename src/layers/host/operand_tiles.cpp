@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/host/operand_tiles.hpp"
+
+namespace quern::host {
+
+namespace {
+
+constexpr int kPanelTile = kLanes * kLanes;
+
+/// Calls f(sample tile, first unit) for all 16 units of all sample tiles, in parallel.
+template <class F>
+void for_each_part(const ExecSpace& exec, const char* label, const OperandTiles& tiles, F&& f) {
+  const int parts = tiles.units / kLanes;
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, std::int64_t{tiles.num_tiles()} * parts),
+                       [=](std::int64_t item) {
+                         f(static_cast<int>(item / parts), static_cast<int>(item % parts) * kLanes);
+                       });
+}
+
+/// Where 16 rows of 16 units begin in cn16c; null behind the last panel.
+struct Panels {
+  float* data;
+  std::int64_t stride;
+  int units;
+
+  explicit Panels(const Activation& a)
+      : data(a.data.data()), stride(a.panel_stride()), units(a.shape.units()) {}
+
+  float* at(int group, int unit) const {
+    if (unit >= units) return nullptr;
+    return data + unit / kLanes * stride + std::int64_t{group} * kPanelTile;
+  }
+};
+
+constexpr float kZeros[kPanelTile] = {};
+
+}  // namespace
+
+void round_values(const ExecSpace& exec, const Activation& from, const OperandTiles& to) {
+  const Panels panels(from);
+  for_each_part(exec, "quern::layers::round_values", to, [=](int tile, int unit) {
+    alignas(64) float rows[2][kPanelTile];
+    const int groups = to.groups_of(tile);
+    for (int g = 0; g < groups; ++g) {
+      const float* panel = panels.at(to.first_group(tile) + g, unit);
+      simd::transpose_tile(panel ? panel : kZeros, kLanes, rows[g], kLanes);
+    }
+    store_values(to, tile, unit, rows[0], groups > 1 ? rows[1] : nullptr);
+  });
+}
+
+// In cn16c two rows of a panel are the pairs that a gradient's tile wants.
+void round_gradients(const ExecSpace& exec, const Activation& from, const OperandTiles& to) {
+  const Panels panels(from);
+  for_each_part(exec, "quern::layers::round_gradients", to, [=](int tile, int unit) {
+    OperandTiles::Bf16* by_sample = to.gradient_tile(tile, unit);
+    for (int g = 0; g < 2; ++g, by_sample += kPanelTile) {
+      if (g == to.groups_of(tile)) {
+        for (int r = 0; r < kLanes / 2; ++r) simd::store_pairs(by_sample + 2 * kLanes * r, simd::Vector{});
+        return;
+      }
+      const int group = to.first_group(tile) + g;
+      const float* panel = panels.at(group, unit);
+      if (!panel) panel = kZeros;
+      for (int r = 0; r < kLanes; r += 2) {
+        simd::store_pairs(by_sample + kLanes * r,
+                          simd::round_pairs(simd::load(panel + r * kLanes),
+                                            simd::load(panel + (r + 1) * kLanes)));
+      }
+      alignas(64) float units[kPanelTile];
+      simd::transpose_tile(panel, kLanes, units, kLanes);
+      for (int u = 0; u < kLanes; u += 2) {
+        simd::store_pairs(to.pairs(group, unit + u),
+                          simd::round_pairs(simd::load(units + u * kLanes),
+                                            simd::load(units + (u + 1) * kLanes)));
+      }
+    }
+  });
+}
+
+void unround(const ExecSpace& exec, const OperandTiles& from, const Activation& to) {
+  const Panels panels(to);
+  for_each_part(exec, "quern::layers::unround", from, [=](int tile, int unit) {
+    for (int g = 0; g < from.groups_of(tile); ++g) {
+      const int group = from.first_group(tile) + g;
+      float* panel = panels.at(group, unit);
+      if (!panel) return;
+      alignas(64) float units[kPanelTile];
+      for (int u = 0; u < kLanes; u += 2) {
+        const simd::Vector pairs = simd::load_pairs(from.pairs(group, unit + u));
+        simd::store(units + u * kLanes, simd::first_of_pairs(pairs));
+        simd::store(units + (u + 1) * kLanes, simd::second_of_pairs(pairs));
+      }
+      simd::transpose_tile(units, kLanes, panel, kLanes);
+    }
+  });
+}
+
+}  // namespace quern::host

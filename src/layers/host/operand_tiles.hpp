@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between floats and Layout::tiles, on a CPU. A work item is 16 units of one sample tile.
+#pragma once
+
+#include "linalg/host/simd_bf16.hpp"
+#include "linalg/host/simd_transpose.hpp"
+#include "tensor/operand_tiles.hpp"
+
+namespace quern::host {
+
+/// Rounds values in cn16c. Overwrites, padding with zeros.
+void round_values(const ExecSpace& exec, const Activation& from, const OperandTiles& to);
+/// Rounds gradients in cn16c. The same.
+void round_gradients(const ExecSpace& exec, const Activation& from, const OperandTiles& to);
+/// Either, back to floats in cn16c. Overwrites.
+void unround(const ExecSpace& exec, const OperandTiles& from, const Activation& to);
+
+/// Floats of 16 units in one group or two, as products put them out: rows [16 units][16 rows].
+using UnitRows = const float*;
+
+/// Writes 16 values a row of 16 units from `unit` on, of one sample tile: of its groups the rows
+/// rows[0] and, if it has two, rows[1].
+[[gnu::always_inline]] inline void store_values(const OperandTiles& to, int tile, int unit,
+                                                UnitRows first, UnitRows second) {
+  const int group = to.first_group(tile);
+  for (int u = 0; u < kLanes; u += 2) {
+    const simd::Vector a0 = simd::load(first + u * kLanes);
+    const simd::Vector a1 = simd::load(first + (u + 1) * kLanes);
+    simd::Vector b0{};
+    simd::Vector b1{};
+    simd::store_pairs(to.pairs(group, unit + u), simd::round_pairs(a0, a1));
+    if (second) {
+      b0 = simd::load(second + u * kLanes);
+      b1 = simd::load(second + (u + 1) * kLanes);
+      simd::store_pairs(to.pairs(group + 1, unit + u), simd::round_pairs(b0, b1));
+    }
+    simd::store_pairs(to.value_rows(tile, unit + u), simd::round_sequence(a0, b0));
+    simd::store_pairs(to.value_rows(tile, unit + u + 1), simd::round_sequence(a1, b1));
+  }
+}
+
+/// The same for gradients.
+[[gnu::always_inline]] inline void store_gradients(const OperandTiles& to, int tile, int unit,
+                                                   UnitRows first, UnitRows second) {
+  alignas(64) float sequences[kLanes * kLanes];
+  const int group = to.first_group(tile);
+  for (int u = 0; u < kLanes; u += 2) {
+    const simd::Vector a0 = simd::load(first + u * kLanes);
+    const simd::Vector a1 = simd::load(first + (u + 1) * kLanes);
+    simd::Vector b0{};
+    simd::Vector b1{};
+    simd::store_pairs(to.pairs(group, unit + u), simd::round_pairs(a0, a1));
+    if (second) {
+      b0 = simd::load(second + u * kLanes);
+      b1 = simd::load(second + (u + 1) * kLanes);
+      simd::store_pairs(to.pairs(group + 1, unit + u), simd::round_pairs(b0, b1));
+    }
+    simd::store(sequences + u * kLanes, simd::round_sequence(a0, b0));
+    simd::store(sequences + (u + 1) * kLanes, simd::round_sequence(a1, b1));
+  }
+  simd::transpose_tile(sequences, kLanes, reinterpret_cast<float*>(to.gradient_tile(tile, unit)),
+                       kLanes);
+}
+
+}  // namespace quern::host
