@@ -9,6 +9,7 @@
 #include "layers/conv_shape.hpp"
 #include "layers/pool_window.hpp"
 #include "linalg/block_schedule.hpp"
+#include "linalg/operand_precision.hpp"
 
 namespace quern {
 
@@ -40,6 +41,6 @@ const Conv2dPoolKernels& conv2d_pool_kernels();
 }
 
 /// Those that run here, or null: on devices nothing is fused.
-const Conv2dPoolKernels* conv2d_pool_kernels();
+const Conv2dPoolKernels* conv2d_pool_kernels(OperandPrecision precision);
 
 }  // namespace quern

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution, ReLU and pool as one (layers/conv2d_pool_kernels.hpp), products on tiles of
+// bfloat16.
+#include <type_traits>
+
+#include "layers/host/conv2d_bf16.hpp"
+#include "layers/host/conv2d_bf16_products.hpp"
+#include "layers/host/conv2d_bf16_weight_sums.hpp"
+#include "layers/host/conv2d_loops.hpp"
+#include "layers/host/pool_tiles.hpp"
+#include "layers/host/scratch.hpp"
+
+namespace quern::host {
+
+namespace {
+
+// Two tiles of channels, at most three rows, and columns of whole windows of either size: what is
+// pooled stays in the first-level cache.
+constexpr int kStripColumns = 6;
+constexpr int kStripChannels = 2 * kTileRows;
+constexpr int kLargestWindow = 3;
+
+template <int Size>
+using WindowSize = std::integral_constant<int, Size>;
+
+// Calls f(WindowSize<Size>).
+template <class F>
+void with_window_size(const Pool& pool, const F& f) {
+  if (pool.window.size == 2)
+    f(WindowSize<2>{});
+  else
+    f(WindowSize<3>{});
+}
+
+// Everything of the forward pass.
+struct PooledForward {
+  ConvShape shape;
+  Pool pool;
+  const float* x;
+  const Bf16* weights;
+  const float* bias;
+  std::uint16_t* passes;
+  float* y;
+
+  PlaneWindow window(int rows) const {
+    return {0, (rows - 1) * shape.stride + shape.kernel, 0,
+            (shape.out_width - 1) * shape.stride + shape.kernel};
+  }
+
+  // Rows of the pool's output of a group.
+  template <int Size>
+  void compute(int group, int row, int rows) const {
+    PlaneWindow read = window(rows * Size);
+    read.row = row * Size * shape.stride;
+    auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(read, shape.in_channels)));
+    pack_channel_pairs(
+        {x + group * shape.in_group(), shape.in_channels, shape.in_height, shape.in_width}, read,
+        panel);
+    const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
+    PixelProduct product{};
+    product.kernel = {shape.kernel, shape.kernel, shape.in_channels};
+    product.panel_row = read.columns * pixel;
+    product.next_line = shape.stride * product.panel_row;
+    product.next_column = shape.stride * pixel;
+    product.lines = Size;
+    alignas(64) float strip[kStripChannels * kLargestWindow * kStripColumns * kLanes];
+    for (int o = 0; o < shape.out_channels; o += kStripChannels) {
+      product.weights = weights + o / kTileRows * product.kernel.weights();
+      product.results = std::min(kStripChannels, shape.out_channels - o);
+      for (int r = 0; r < rows; ++r) {
+        for (int column = 0; column < shape.out_width; column += kStripColumns) {
+          product.columns = std::min(kStripColumns, shape.out_width - column);
+          product.panel = panel + r * Size * product.next_line + column * product.next_column;
+          compute_strip(product, bias + o, strip);
+          pool_strip<Size>(product, strip, group, o, row + r, column);
+        }
+      }
+    }
+  }
+
+ private:
+  // The convolution and its ReLU: strip [channels, lines, columns].
+  static void compute_strip(const PixelProduct& product, const float* bias, float* strip) {
+    multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+      for (int c = 0; c < tiles.channels; ++c) {
+        const simd::Vector b = simd::broadcast(bias[c]);
+        float* to =
+            strip + kLanes * ((std::int64_t{c} * product.lines + tiles.line) * product.columns +
+                              tiles.column);
+        for (int k = 0; k < tiles.columns; ++k) {
+          simd::store(to + kLanes * k, simd::relu(simd::load(tiles.at(c, k)) + b));
+        }
+      }
+    });
+  }
+
+  template <int Size>
+  void pool_strip(const PixelProduct& product, const float* strip, int group, int o, int row,
+                  int begin) const {
+    const PoolWindow& window = pool.window;
+    const std::int64_t strip_row = std::int64_t{kLanes} * product.columns;
+    for (int c = 0; c < product.results; ++c) {
+      const std::int64_t plane = std::int64_t{group} * shape.out_channels + o + c;
+      for (int column = 0; column < product.columns; column += Size) {
+        const float* in = strip + (std::int64_t{c} * Size) * strip_row + kLanes * column;
+        float* out = y + plane * window.out_plane() +
+                     std::int64_t{kLanes} * (row * window.out_width + (begin + column) / Size);
+        std::uint16_t* pass = passes + plane * window.plane() / kLanes +
+                              std::int64_t{row} * Size * shape.out_width + begin + column;
+        if (pool.kind == PoolKind::maximum) {
+          simd::maximum_of_window<Size>(in, strip_row, out, pass, shape.out_width);
+        } else {
+          simd::mean_of_window<Size>(in, strip_row, window.mean_factor(), out, pass,
+                                     shape.out_width);
+        }
+      }
+    }
+  }
+};
+
+bool supports_tiles(const ConvShape& shape, const Pool& pool) {
+  return conv2d_pool_kernels().supports(shape, pool);
+}
+
+void pooled_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+                          int batch_rows, const float* x, const float* weights, const float* bias,
+                          std::uint16_t* passes, float* y) {
+  const PooledForward work{shape, pool, x, reinterpret_cast<const Bf16*>(weights), bias, passes, y};
+  const PanelGrid grid(
+      batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(), [&](int rows, int) {
+        return channel_pair_floats(work.window(rows * pool.window.size), shape.in_channels);
+      });
+  Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t item) {
+                         const PanelPlace at = grid[item];
+                         with_window_size(pool, [&](auto size) {
+                           work.compute<decltype(size)::value>(at.group, at.row, at.rows);
+                         });
+                       });
+}
+
+// A row of the convolution's gradient, from the pool's.
+template <int Size>
+struct PooledGradientRow {
+  const float* pooled;
+  const std::uint16_t* passes;
+  float share;
+
+  simd::Vector operator[](int w) const {
+    return simd::select_lanes(
+        passes[w], simd::load(pooled + std::int64_t{kLanes} * (w / Size)) * simd::broadcast(share),
+        simd::Vector{});
+  }
+};
+
+template <int Size>
+struct PooledGradient {
+  ConvShape shape;
+  Pool pool;
+  const std::uint16_t* passes;
+  const float* dy;
+
+  PooledGradientRow<Size> row(std::int64_t group, int o, int oh) const {
+    const PoolWindow& window = pool.window;
+    const std::int64_t plane = group * shape.out_channels + o;
+    return {dy + plane * window.out_plane() + std::int64_t{kLanes} * (oh / Size) * window.out_width,
+            passes + plane * window.plane() / kLanes + std::int64_t{oh} * window.width,
+            pool.share()};
+  }
+
+  // Of a channel and a block, as sum_of_planes() adds.
+  float sum(int block, int groups, int o) const {
+    simd::Vector sum{};
+    for (int g = 0; g < groups; ++g) {
+      for (int oh = 0; oh < shape.out_height; ++oh) {
+        const auto pixels = row(std::int64_t{block} * groups + g, o, oh);
+        for (int ow = 0; ow < shape.out_width; ++ow) sum += pixels[ow];
+      }
+    }
+    return simd::sum_lanes(sum);
+  }
+};
+
+template <class Gradient>
+void pooled_bias_gradient(const ExecSpace& exec, const Gradient& gradient,
+                          const BlockSchedule& schedule, const GradientSums& partial_sums,
+                          std::int64_t offset) {
+  const int groups = schedule.block_rows / kLanes;
+  Kokkos::parallel_for("quern::layers::conv2d_pool_bias_gradient",
+                       RangePolicy(exec, 0, gradient.shape.out_channels), [=](std::int64_t o) {
+                         BlockStack<1> stack;
+                         for (int block = 0; block < schedule.num_blocks; ++block) {
+                           const float total = gradient.sum(block, groups, static_cast<int>(o));
+                           stack.push(&total, 1, schedule.host_merges(block));
+                         }
+                         for (int p = 0; p < stack.top; ++p) {
+                           partial_sums.data.data()[p * partial_sums.stride + offset + o] =
+                               stack.rows[p][0];
+                         }
+                       });
+}
+
+std::int64_t no_pool_workspace(const ConvShape&, int) {
+  return 0;
+}
+
+void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+                            const BlockSchedule& schedule, const float* x,
+                            const std::uint16_t* passes, const float* dy,
+                            const GradientSums& partial_sums, std::int64_t weight_offset,
+                            std::int64_t bias_offset, const FloatView&) {
+  with_window_size(pool, [&](auto size) {
+    const PooledGradient<decltype(size)::value> gradient{shape, pool, passes, dy};
+    sum_weight_gradient(exec, "quern::layers::conv2d_pool_gradients", shape, schedule, x, gradient,
+                        partial_sums, weight_offset);
+    pooled_bias_gradient(exec, gradient, schedule, partial_sums, bias_offset);
+  });
+}
+
+}  // namespace
+
+const Conv2dPoolKernels& conv2d_bf16_pool_kernels() {
+  static constexpr Conv2dPoolKernels kKernels = {
+      .supports = supports_tiles,
+      .forward = pooled_forward_tiles,
+      .workspace_floats = no_pool_workspace,
+      .gradients = pooled_gradients_tiles,
+  };
+  return kKernels;
+}
+
+}  // namespace quern::host
