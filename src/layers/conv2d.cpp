@@ -51,7 +51,7 @@ void Conv2d::set_up(const LayerSetup& setup) {
 void Conv2d::choose_kernels(OperandPrecision precision) {
   kernels_ = &conv2d_kernels(precision);
   pool_kernels_ = conv2d_pool_kernels(precision);
-  copies_ = padding_ > 0 && (pool_ || !kernels_->adds_borders);
+  copies_ = padding_ > 0 && !(pool_ ? pool_kernels_->adds_borders : kernels_->adds_borders);
   shape_.padding = copies_ ? 0 : padding_;
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
   if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;

@@ -61,15 +61,18 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
   const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const int stride = shape.stride / window.step;
-  const PixelProduct product{kernel_of(shape),
-                             reinterpret_cast<const Bf16*>(weights),
-                             shape.out_channels,
-                             panel,
-                             row,
-                             stride * row,
-                             stride * pixel,
-                             at.rows,
-                             at.columns};
+  const PixelProduct product{
+      kernel_of(shape),
+      reinterpret_cast<const Bf16*>(weights),
+      shape.out_channels,
+      panel,
+      row,
+      stride * row,
+      stride * pixel,
+      at.rows,
+      at.columns,
+      {at.row * shape.stride - shape.padding, shape.stride, shape.image_height()},
+      {at.column * shape.stride - shape.padding, shape.stride, shape.image_width()}};
   float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
   multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
     for (int c = 0; c < tiles.channels; ++c) {
@@ -212,7 +215,9 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                                row,
                                pixel,
                                rows.count,
-                               columns.count};
+                               columns.count,
+                               {rows.q - rows.taps + 1, 1, shape.out_height},
+                               {columns.q - columns.taps + 1, 1, shape.out_width}};
     multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);

@@ -43,7 +43,7 @@ struct PooledForward {
   float* y;
 
   PlaneWindow window(int rows) const {
-    return {0, (rows - 1) * shape.stride + shape.kernel, 0,
+    return {-shape.padding, (rows - 1) * shape.stride + shape.kernel, -shape.padding,
             (shape.out_width - 1) * shape.stride + shape.kernel};
   }
 
@@ -51,11 +51,11 @@ struct PooledForward {
   template <int Size>
   void compute(int group, int row, int rows) const {
     PlaneWindow read = window(rows * Size);
-    read.row = row * Size * shape.stride;
+    read.row += row * Size * shape.stride;
     auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(read, shape.in_channels)));
-    pack_channel_pairs(
-        {x + group * shape.in_group(), shape.in_channels, shape.in_height, shape.in_width}, read,
-        panel);
+    pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
+                        shape.image_width()},
+                       read, panel);
     const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
     PixelProduct product{};
     product.kernel = {shape.kernel, shape.kernel, shape.in_channels};
@@ -70,6 +70,9 @@ struct PooledForward {
       for (int r = 0; r < rows; ++r) {
         for (int column = 0; column < shape.out_width; column += kStripColumns) {
           product.columns = std::min(kStripColumns, shape.out_width - column);
+          product.rows = {read.row + r * Size * shape.stride, shape.stride, shape.image_height()};
+          product.across = {column * shape.stride - shape.padding, shape.stride,
+                            shape.image_width()};
           product.panel = panel + r * Size * product.next_line + column * product.next_column;
           compute_strip(product, bias + o, strip);
           pool_strip<Size>(product, strip, group, o, row + r, column);
@@ -221,6 +224,7 @@ void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const
 
 const Conv2dPoolKernels& conv2d_bf16_pool_kernels() {
   static constexpr Conv2dPoolKernels kKernels = {
+      .adds_borders = true,
       .supports = supports_tiles,
       .forward = pooled_forward_tiles,
       .workspace_floats = no_pool_workspace,

@@ -51,6 +51,19 @@ void pack_kernel_tiles(const KernelTiles& k, int first, int results, Bf16* packe
   }
 }
 
+/// How the results along one side of the image reach into it: the kernel pixel k of result r meets
+/// the place first + r step + k, and nothing but zeros outside of [0, extent).
+struct Reach {
+  int first;
+  int step;
+  int extent;
+
+  /// Kernel pixels, of `size`, with which the results r to last meet the image: from begin() to
+  /// end().
+  int begin(int last) const { return std::max(0, -(first + last * step)); }
+  int end(int r, int size) const { return std::min(size, extent - (first + r * step)); }
+};
+
 /// results[channel, line, column] = weights times what the kernel covers of a panel. Distances in
 /// bfloat16.
 struct PixelProduct {
@@ -63,6 +76,8 @@ struct PixelProduct {
   std::int64_t next_column;
   int lines;
   int columns;
+  Reach rows;  ///< of the lines
+  Reach across;
 };
 
 /// Where an element of C tiles belongs: `channels` results of 16 samples, `columns` pixels.
@@ -79,27 +94,35 @@ struct ResultTiles {
   }
 };
 
-/// Calls store(ResultTiles) for all results, piece by piece.
+/// Calls store(ResultTiles) for all results, piece by piece. Tiles that meet nothing but the border
+/// are left out: they would add zeros.
 template <class Store>
 void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& store) {
   alignas(64) float c[4 * kTileFloats];
   const std::int64_t weights = p.kernel.weights();
   const int tiles = tiles_of(p.results);
+  const int channel_pairs = pairs_of(p.kernel.channels);
   TileWalk walk{};
   walk.a_row = weights;
   walk.b_column = p.next_column;
-  walk.inner = p.kernel.row_tiles();
-  walk.outer = p.kernel.rows;
-  walk.a_outer = std::int64_t{walk.inner} * kTileBf16;
+  walk.a_outer = std::int64_t{p.kernel.row_tiles()} * kTileBf16;
   walk.b_outer = p.panel_row;
   // Pixels run fastest: the weights of two tiles stay in cache.
   for (int tile = 0; tile < tiles; tile += 2) {
     const int rows = std::min(2, tiles - tile);
-    walk.a = p.weights + tile * weights;
     for (int line = 0; line < p.lines; ++line) {
+      const int first_row = p.rows.begin(line);
+      walk.outer = std::max(0, p.rows.end(line, p.kernel.rows) - first_row);
+      const Bf16* a = p.weights + tile * weights + first_row * walk.a_outer;
+      const Bf16* b = p.panel + line * p.next_line + first_row * p.panel_row;
       for (int column = 0; column < p.columns; column += 2) {
         const int columns = std::min(2, p.columns - column);
-        walk.b = p.panel + line * p.next_line + column * p.next_column;
+        const int first_tile =
+            p.across.begin(column + columns - 1) * channel_pairs / (kTileDepth / 2);
+        const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
+        walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
+        walk.a = a + std::int64_t{first_tile} * kTileBf16;
+        walk.b = b + column * p.next_column + std::int64_t{first_tile} * kTileBf16;
         unit.multiply(walk, {rows, columns, false}, c);
         store(ResultTiles{tile * kTileRows,
                           std::min(rows * kTileRows, p.results - tile * kTileRows), line, column,
