@@ -11,68 +11,59 @@ namespace quern::host {
 
 namespace {
 
-KernelTiles kernel_of(const ConvShape& s) {
-  return {s.kernel, s.kernel, s.in_channels};
-}
-
 std::int64_t forward_tile_floats(const ConvShape& shape) {
-  return floats_of(tiles_of(shape.out_channels) * kernel_of(shape).weights());
+  return floats_of(tiles_of(shape.out_channels) * ForwardKernel(shape).tiles.weights());
 }
 
 void pack_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                         float* packed) {
-  const KernelTiles kernel = kernel_of(shape);
+  const ForwardKernel kernel(shape);
   auto* tiles = reinterpret_cast<Bf16*>(packed);
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, tiles_of(shape.out_channels)),
-      [=](std::int64_t tile) {
-        const int first = static_cast<int>(tile) * kTileRows;
-        pack_kernel_tiles(kernel, first, std::min(kTileRows, shape.out_channels - first),
-                          tiles + tile * kernel.weights(), [&](int o, int row, int column, int c) {
-                            return weight[shape.weight(o, c, row, column)];
-                          });
-      });
-}
-
-// What a part of y reads of x.
-PlaneWindow window_of(const ConvShape& s, int row, int rows, int column, int columns) {
-  // A kernel of one pixel reads every stride-th pixel only.
-  const int step = s.kernel == 1 ? s.stride : 1;
-  const auto extent = [&](int outputs) { return (outputs - 1) * (s.stride / step) + s.kernel; };
-  return {row * s.stride - s.padding, extent(rows), column * s.stride - s.padding, extent(columns),
-          step};
+  Kokkos::parallel_for("quern::layers::conv2d_pack_forward",
+                       RangePolicy(exec, 0, tiles_of(shape.out_channels)), [=](std::int64_t tile) {
+                         const int first = static_cast<int>(tile) * kTileRows;
+                         pack_kernel_tiles(
+                             kernel.tiles, first, std::min(kTileRows, shape.out_channels - first),
+                             tiles + tile * kernel.tiles.weights(),
+                             [&](int o, int row, int column, int c) {
+                               return weight[shape.weight(o, c % shape.in_channels,
+                                                          row + c / shape.in_channels, column)];
+                             });
+                       });
 }
 
 PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  const ForwardKernel kernel(shape);
   return PanelGrid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
                    [&](int rows, int columns) {
-                     return channel_pair_floats(window_of(shape, 0, rows, 0, columns),
-                                                shape.in_channels);
+                     return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
+                                                kernel.tiles.channels);
                    });
 }
 
 void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
                   const float* weights, const float* bias, bool with_relu, float* y) {
-  const PlaneWindow window = window_of(shape, at.row, at.rows, at.column, at.columns);
-  auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.in_channels)));
+  const ForwardKernel kernel(shape);
+  const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
+  auto* panel =
+      reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, kernel.tiles.channels)));
   pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
                       shape.image_width()},
-                     window, panel);
-  const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
+                     window, kernel.fold, panel);
+  const std::int64_t pixel = std::int64_t{pairs_of(kernel.tiles.channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const int stride = shape.stride / window.step;
-  const PixelProduct product{
-      kernel_of(shape),
-      reinterpret_cast<const Bf16*>(weights),
-      shape.out_channels,
-      panel,
-      row,
-      stride * row,
-      stride * pixel,
-      at.rows,
-      at.columns,
-      {at.row * shape.stride - shape.padding, shape.stride, shape.image_height()},
-      {at.column * shape.stride - shape.padding, shape.stride, shape.image_width()}};
+  const PixelProduct product{kernel.tiles,
+                             reinterpret_cast<const Bf16*>(weights),
+                             shape.out_channels,
+                             panel,
+                             row,
+                             stride * row,
+                             stride * pixel,
+                             at.rows,
+                             at.columns,
+                             kernel.rows(shape, at.row),
+                             ForwardKernel::columns(shape, at.column)};
   float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
   multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
     for (int c = 0; c < tiles.channels; ++c) {
@@ -184,7 +175,7 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
   pack_channel_pairs(
       {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
-      window, panel);
+      window, 1, panel);
   const std::int64_t pixel = std::int64_t{pairs_of(shape.out_channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const std::int64_t image = at.group * shape.image_group();

@@ -101,27 +101,34 @@ inline std::int64_t gradient_panel_floats(const WeightTiles& tiles, const Output
 }
 
 /// dy of a part as operand B: [rows, pairs of columns, tiles of output channels], zero beyond the
-/// channels and columns there are.
+/// channels and columns there are. Where there are sums, 16 lanes for each channel, it is added to
+/// them, in the order of its pixels.
 template <class Gradient>
 void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTiles& tiles,
-                         const OutputPart& at, Bf16* packed) {
+                         const OutputPart& at, Bf16* packed, float* sums) {
   using Row = decltype(dy.row(0, 0, 0));
   const int column_tiles = tiles.column_tiles();
   alignas(64) float block[kLanes * kLanes];
   for (int tile = 0; tile < column_tiles; ++tile) {
-    const int first = tile * kTileRows;
-    const int channels = std::min(kTileRows, tiles.out.count - first);
+    const int first_channel = tile * kTileRows;
+    const int channels = std::min(kTileRows, tiles.out.count - first_channel);
     std::fill(block + channels * kLanes, std::end(block), 0.0f);
     for (int r = 0; r < at.rows; ++r) {
       Row rows[kTileRows];
       for (int c = 0; c < channels; ++c)
-        rows[c] = dy.row(group, tiles.out.begin + first + c, at.row + r);
+        rows[c] = dy.row(group, tiles.out.begin + first_channel + c, at.row + r);
       for (int pair = 0; pair < at.pairs(); ++pair) {
         const int w = at.column + 2 * pair;
         const bool is_last = w + 1 == at.column + at.columns;
         for (int c = 0; c < channels; ++c) {
-          simd::store(block + c * kLanes,
-                      simd::round_pairs(rows[c][w], is_last ? simd::Vector{} : rows[c][w + 1]));
+          const simd::Vector first = rows[c][w];
+          const simd::Vector second = is_last ? simd::Vector{} : rows[c][w + 1];
+          simd::store(block + c * kLanes, simd::round_pairs(first, second));
+          if (!sums) continue;
+          float* sum = sums + (first_channel + c) * kLanes;
+          simd::Vector total = simd::load(sum) + first;
+          if (!is_last) total += second;
+          simd::store(sum, total);
         }
         Bf16* to = packed + (std::int64_t{r} * at.pairs() + pair) * column_tiles * kTileBf16 +
                    tile * kTileBf16;
@@ -134,10 +141,16 @@ void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTil
 /// Sums of blocks by the tree, and panels.
 class GradientItem {
  public:
-  GradientItem(const WeightTiles& tiles, int depth, const OutputPart& largest)
-      : tiles_(tiles), floats_(tiles.floats()) {
-    stack_ = scratch(depth * floats_ + gradient_panel_floats(tiles, largest));
-    gradient_ = reinterpret_cast<Bf16*>(stack_ + depth * floats_);
+  /// with_bias: sums dy, too.
+  GradientItem(const WeightTiles& tiles, int depth, const OutputPart& largest, bool with_bias)
+      : tiles_(tiles),
+        with_bias_(with_bias),
+        bias_(tiles.floats()),
+        floats_(bias_ + (with_bias ? round_up_to_lanes(tiles.out.count) : 0)) {
+    const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
+    stack_ = scratch(depth * floats_ + lanes + gradient_panel_floats(tiles, largest));
+    lanes_ = stack_ + depth * floats_;
+    gradient_ = reinterpret_cast<Bf16*>(lanes_ + lanes);
     pixels_ = gradient_ + 2 * gradient_tile_floats(tiles, largest);
   }
 
@@ -146,7 +159,8 @@ class GradientItem {
   void add_part(const float* x, const Gradient& dy, std::int64_t group, const OutputPart& at,
                 const TileUnit& unit, bool first) {
     const ConvShape& s = tiles_.shape;
-    pack_gradient_pairs(dy, group, tiles_, at, gradient_);
+    if (with_bias_ && first) std::fill_n(lanes_, kLanes * tiles_.out.count, 0.0f);
+    pack_gradient_pairs(dy, group, tiles_, at, gradient_, with_bias_ ? lanes_ : nullptr);
     const PixelPairWindow w(tiles_, at);
     pack_pixel_pairs(
         {x + s.image(tiles_.in.begin, 0, 0), tiles_.in.count, s.image_height(), s.image_width()},
@@ -174,6 +188,12 @@ class GradientItem {
   /// Adds the block's sums to those before it.
   void end_block(int merges) {
     float* top = stack_ + open_ * floats_;
+    if (with_bias_) {
+      std::fill(top + bias_, top + floats_, 0.0f);
+      for (int o = 0; o < tiles_.out.count; ++o) {
+        top[bias_ + o] = simd::sum_lanes(simd::load(lanes_ + kLanes * o));
+      }
+    }
     for (int merge = 0; merge < merges; ++merge, top -= floats_) {
       float* left = top - floats_;
       for (std::int64_t k = 0; k < floats_; ++k) left[k] = left[k] + top[k];
@@ -183,9 +203,15 @@ class GradientItem {
   }
 
   /// To PyTorch's order.
-  void store(const GradientSums& partial_sums, std::int64_t offset) const {
+  void store(const GradientSums& partial_sums, std::int64_t offset,
+             std::int64_t bias_offset) const {
     const ConvShape& s = tiles_.shape;
     for (int p = 0; p < open_; ++p) {
+      if (with_bias_) {
+        std::copy_n(
+            stack_ + p * floats_ + bias_, tiles_.out.count,
+            partial_sums.data.data() + p * partial_sums.stride + bias_offset + tiles_.out.begin);
+      }
       float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
       tiles_.for_each([&](int kh, int row_tile, int column_tile, TileBlock block,
                           std::int64_t place) {
@@ -216,8 +242,11 @@ class GradientItem {
   }
 
   WeightTiles tiles_;
-  std::int64_t floats_;
+  bool with_bias_;
+  std::int64_t bias_;    // its place in a row of the stack
+  std::int64_t floats_;  // of a row of the stack
   float* stack_;
+  float* lanes_;  // sums of dy of the block
   Bf16* gradient_;
   Bf16* pixels_;
   int open_ = 0;

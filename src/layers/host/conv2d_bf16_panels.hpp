@@ -37,10 +37,11 @@ struct PixelRow {
 };
 
 inline PixelRow pixel_row(const Planes& planes, int channel, int h) {
-  const bool is_inside = channel < planes.channels && h >= 0 && h < planes.height;
+  const bool is_inside = h >= 0 && h < planes.height;
   return {is_inside ? planes.row(channel, h) : nullptr, is_inside ? planes.width : 0};
 }
 
+/// Floats of a panel of `channels` per pixel.
 inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels) {
   return floats_of(std::int64_t{window.rows} * window.columns * pairs_of(channels) * kPairLine +
                    kPanelSlack);
@@ -48,14 +49,23 @@ inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels)
 
 /// The window as operand B of a sum over channels and neighbouring pixels: panel [rows, columns,
 /// pairs of channels, 16 samples, 2], then zeros. An odd number of channels gets one of zeros.
-inline void pack_channel_pairs(const Planes& planes, const PlaneWindow& window, Bf16* panel) {
-  const int pairs = pairs_of(planes.channels);
+/// A pixel of the panel has the channels of `fold` pixels below each other, those of the first one
+/// first.
+inline void pack_channel_pairs(const Planes& planes, const PlaneWindow& window, int fold,
+                               Bf16* panel) {
+  const int channels = planes.channels * fold;
+  const int pairs = pairs_of(channels);
   const std::int64_t pixel = std::int64_t{pairs} * kPairLine;
   for (int pair = 0; pair < pairs; ++pair) {
     for (int r = 0; r < window.rows; ++r) {
       const int h = window.row + r * window.step;
-      const PixelRow first = pixel_row(planes, 2 * pair, h);
-      const PixelRow second = pixel_row(planes, 2 * pair + 1, h);
+      const auto row_of = [&](int channel) {
+        return channel < channels
+                   ? pixel_row(planes, channel % planes.channels, h + channel / planes.channels)
+                   : PixelRow{nullptr, 0};
+      };
+      const PixelRow first = row_of(2 * pair);
+      const PixelRow second = row_of(2 * pair + 1);
       Bf16* to = panel + r * window.columns * pixel + pair * kPairLine;
       for (int k = 0; k < window.columns; ++k, to += pixel) {
         const int w = window.column + k * window.step;

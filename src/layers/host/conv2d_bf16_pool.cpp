@@ -42,26 +42,23 @@ struct PooledForward {
   std::uint16_t* passes;
   float* y;
 
-  PlaneWindow window(int rows) const {
-    return {-shape.padding, (rows - 1) * shape.stride + shape.kernel, -shape.padding,
-            (shape.out_width - 1) * shape.stride + shape.kernel};
-  }
-
   // Rows of the pool's output of a group.
   template <int Size>
   void compute(int group, int row, int rows) const {
-    PlaneWindow read = window(rows * Size);
-    read.row += row * Size * shape.stride;
-    auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(read, shape.in_channels)));
+    const ForwardKernel kernel(shape);
+    const PlaneWindow read = kernel.window(shape, row * Size, rows * Size, 0, shape.out_width);
+    auto* panel =
+        reinterpret_cast<Bf16*>(scratch(channel_pair_floats(read, kernel.tiles.channels)));
     pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
                         shape.image_width()},
-                       read, panel);
-    const std::int64_t pixel = std::int64_t{pairs_of(shape.in_channels)} * kPairLine;
+                       read, kernel.fold, panel);
+    const std::int64_t pixel = std::int64_t{pairs_of(kernel.tiles.channels)} * kPairLine;
+    const int stride = shape.stride / read.step;
     PixelProduct product{};
-    product.kernel = {shape.kernel, shape.kernel, shape.in_channels};
+    product.kernel = kernel.tiles;
     product.panel_row = read.columns * pixel;
-    product.next_line = shape.stride * product.panel_row;
-    product.next_column = shape.stride * pixel;
+    product.next_line = stride * product.panel_row;
+    product.next_column = stride * pixel;
     product.lines = Size;
     alignas(64) float strip[kStripChannels * kLargestWindow * kStripColumns * kLanes];
     for (int o = 0; o < shape.out_channels; o += kStripChannels) {
@@ -70,9 +67,8 @@ struct PooledForward {
       for (int r = 0; r < rows; ++r) {
         for (int column = 0; column < shape.out_width; column += kStripColumns) {
           product.columns = std::min(kStripColumns, shape.out_width - column);
-          product.rows = {read.row + r * Size * shape.stride, shape.stride, shape.image_height()};
-          product.across = {column * shape.stride - shape.padding, shape.stride,
-                            shape.image_width()};
+          product.rows = kernel.rows(shape, (row + r) * Size);
+          product.across = ForwardKernel::columns(shape, column);
           product.panel = panel + r * Size * product.next_line + column * product.next_column;
           compute_strip(product, bias + o, strip);
           pool_strip<Size>(product, strip, group, o, row + r, column);
@@ -128,11 +124,14 @@ bool supports_tiles(const ConvShape& shape, const Pool& pool) {
 void pooled_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                           int batch_rows, const float* x, const float* weights, const float* bias,
                           std::uint16_t* passes, float* y) {
+  const ForwardKernel kernel(shape);
   const PooledForward work{shape, pool, x, reinterpret_cast<const Bf16*>(weights), bias, passes, y};
-  const PanelGrid grid(
-      batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(), [&](int rows, int) {
-        return channel_pair_floats(work.window(rows * pool.window.size), shape.in_channels);
-      });
+  const PanelGrid grid(batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(),
+                       [&](int rows, int) {
+                         return channel_pair_floats(
+                             kernel.window(shape, 0, rows * pool.window.size, 0, shape.out_width),
+                             kernel.tiles.channels);
+                       });
   Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          const PanelPlace at = grid[item];
@@ -170,38 +169,7 @@ struct PooledGradient {
             passes + plane * window.plane() / kLanes + std::int64_t{oh} * window.width,
             pool.share()};
   }
-
-  // Of a channel and a block, as sum_of_planes() adds.
-  float sum(int block, int groups, int o) const {
-    simd::Vector sum{};
-    for (int g = 0; g < groups; ++g) {
-      for (int oh = 0; oh < shape.out_height; ++oh) {
-        const auto pixels = row(std::int64_t{block} * groups + g, o, oh);
-        for (int ow = 0; ow < shape.out_width; ++ow) sum += pixels[ow];
-      }
-    }
-    return simd::sum_lanes(sum);
-  }
 };
-
-template <class Gradient>
-void pooled_bias_gradient(const ExecSpace& exec, const Gradient& gradient,
-                          const BlockSchedule& schedule, const GradientSums& partial_sums,
-                          std::int64_t offset) {
-  const int groups = schedule.block_rows / kLanes;
-  Kokkos::parallel_for("quern::layers::conv2d_pool_bias_gradient",
-                       RangePolicy(exec, 0, gradient.shape.out_channels), [=](std::int64_t o) {
-                         BlockStack<1> stack;
-                         for (int block = 0; block < schedule.num_blocks; ++block) {
-                           const float total = gradient.sum(block, groups, static_cast<int>(o));
-                           stack.push(&total, 1, schedule.host_merges(block));
-                         }
-                         for (int p = 0; p < stack.top; ++p) {
-                           partial_sums.data.data()[p * partial_sums.stride + offset + o] =
-                               stack.rows[p][0];
-                         }
-                       });
-}
 
 std::int64_t no_pool_workspace(const ConvShape&, int) {
   return 0;
@@ -215,8 +183,7 @@ void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const
   with_window_size(pool, [&](auto size) {
     const PooledGradient<decltype(size)::value> gradient{shape, pool, passes, dy};
     sum_weight_gradient(exec, "quern::layers::conv2d_pool_gradients", shape, schedule, x, gradient,
-                        partial_sums, weight_offset);
-    pooled_bias_gradient(exec, gradient, schedule, partial_sums, bias_offset);
+                        partial_sums, weight_offset, bias_offset);
   });
 }
 

@@ -21,6 +21,51 @@ struct KernelTiles {
   std::int64_t weights() const { return std::int64_t{rows} * row_tiles() * kTileBf16; }
 };
 
+/// How the results along one side of the image reach into it: the kernel pixel k of result r meets
+/// the place first + r step + k, and nothing but zeros outside of [0, extent).
+struct Reach {
+  int first;
+  int step;
+  int extent;
+
+  /// Kernel pixels, of `size`, with which the results r to last meet the image: from begin() to
+  /// end().
+  int begin(int last) const { return std::max(0, -(first + last * step)); }
+  int end(int r, int size) const { return std::min(size, extent - (first + r * step)); }
+};
+
+/// The kernel of the forward pass, in whose panel a pixel may have the channels of a whole kernel
+/// column: few channels would leave most of a tile empty.
+struct ForwardKernel {
+  KernelTiles tiles;
+  int fold;  ///< pixels of x in a pixel of the panel
+
+  explicit ForwardKernel(const ConvShape& s) : tiles{s.kernel, s.kernel, s.in_channels}, fold(1) {
+    const KernelTiles folded{1, s.kernel, s.in_channels * s.kernel};
+    if (s.stride > 1 || 2 * folded.row_tiles() > tiles.rows * tiles.row_tiles()) return;
+    tiles = folded;
+    fold = s.kernel;
+  }
+
+  /// What the results [rows, columns] from a place on read, and how they reach into the image.
+  PlaneWindow window(const ConvShape& s, int row, int rows, int column, int columns) const {
+    // A kernel of one pixel reads every stride-th pixel only.
+    const int step = s.kernel == 1 ? s.stride : 1;
+    const auto extent = [&](int outputs, int kernel) {
+      return (outputs - 1) * (s.stride / step) + kernel;
+    };
+    return {row * s.stride - s.padding, extent(rows, tiles.rows), column * s.stride - s.padding,
+            extent(columns, tiles.columns), step};
+  }
+  Reach rows(const ConvShape& s, int row) const {
+    if (fold > 1) return {0, 0, 1};
+    return {row * s.stride - s.padding, s.stride, s.image_height()};
+  }
+  static Reach columns(const ConvShape& s, int column) {
+    return {column * s.stride - s.padding, s.stride, s.image_width()};
+  }
+};
+
 /// The weights of `results` channels from `first` on, 16 at most, as a row of A tiles. Overwrites
 /// weights() bfloat16. weight_of(result, kernel row, column, channel).
 template <class WeightOf>
@@ -50,19 +95,6 @@ void pack_kernel_tiles(const KernelTiles& k, int first, int results, Bf16* packe
     }
   }
 }
-
-/// How the results along one side of the image reach into it: the kernel pixel k of result r meets
-/// the place first + r step + k, and nothing but zeros outside of [0, extent).
-struct Reach {
-  int first;
-  int step;
-  int extent;
-
-  /// Kernel pixels, of `size`, with which the results r to last meet the image: from begin() to
-  /// end().
-  int begin(int last) const { return std::max(0, -(first + last * step)); }
-  int end(int r, int size) const { return std::min(size, extent - (first + r * step)); }
-};
 
 /// results[channel, line, column] = weights times what the kernel covers of a panel. Distances in
 /// bfloat16.

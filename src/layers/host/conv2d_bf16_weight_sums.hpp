@@ -77,14 +77,18 @@ class WeightGrid {
 };
 
 /// As Conv2dKernels::weight_gradient. dy.row(group, o, oh)[ow] is the gradient of 16 samples.
+/// With a bias_offset, 0 or more, the bias gradient as well.
 template <class Gradient>
 void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const ConvShape& shape,
                          const BlockSchedule& schedule, const float* x, const Gradient& dy,
-                         const GradientSums& partial_sums, std::int64_t offset) {
+                         const GradientSums& partial_sums, std::int64_t offset,
+                         std::int64_t bias_offset = -1) {
   const WeightGrid grid(shape, exec.concurrency());
   const int groups = schedule.block_rows / kLanes;
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t number) {
-    GradientItem item(grid[number], schedule.depth, grid.largest_part());
+    const WeightTiles tiles = grid[number];
+    const bool with_bias = bias_offset >= 0 && tiles.in.begin == 0 && tiles.kernel_rows.begin == 0;
+    GradientItem item(tiles, schedule.depth, grid.largest_part(), with_bias);
     for (int block = 0; block < schedule.num_blocks; ++block) {
       for (int g = 0; g < groups; ++g) {
         const std::int64_t group = std::int64_t{block} * groups + g;
@@ -96,7 +100,7 @@ void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const 
       }
       item.end_block(schedule.host_merges(block));
     }
-    item.store(partial_sums, offset);
+    item.store(partial_sums, offset, bias_offset);
   });
 }
 
