@@ -57,6 +57,7 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
                              reinterpret_cast<const Bf16*>(weights),
                              shape.out_channels,
                              panel,
+                             kernel.first_row(shape, window, at.row) * row,
                              row,
                              stride * row,
                              stride * pixel,
@@ -171,7 +172,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                               const float* weights, const float* x_mask, float* dx) {
   const MetOutputs met_rows = met_outputs(shape, at.row, at.rows);
   const MetOutputs met_columns = met_outputs(shape, at.column, at.columns);
-  const PlaneWindow window{met_rows.first, met_rows.count, met_columns.first, met_columns.count};
+  const PlaneWindow window = rows_inside(
+      {met_rows.first, met_rows.count, met_columns.first, met_columns.count}, shape.out_height);
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
   pack_channel_pairs(
       {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
@@ -200,7 +202,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                                reinterpret_cast<const Bf16*>(weights) +
                                    gradient_weights_before(shape, rows.phase, columns.phase),
                                shape.in_channels,
-                               panel + (rows.q - rows.taps + 1 - window.row) * row +
+                               panel,
+                               (rows.q - rows.taps + 1 - window.row) * row +
                                    (columns.q - columns.taps + 1 - window.column) * pixel,
                                row,
                                row,

@@ -60,6 +60,7 @@ struct PooledForward {
     product.next_line = stride * product.panel_row;
     product.next_column = stride * pixel;
     product.lines = Size;
+    product.panel = panel;
     alignas(64) float strip[kStripChannels * kLargestWindow * kStripColumns * kLanes];
     for (int o = 0; o < shape.out_channels; o += kStripChannels) {
       product.weights = weights + o / kTileRows * product.kernel.weights();
@@ -69,7 +70,8 @@ struct PooledForward {
           product.columns = std::min(kStripColumns, shape.out_width - column);
           product.rows = kernel.rows(shape, (row + r) * Size);
           product.across = ForwardKernel::columns(shape, column);
-          product.panel = panel + r * Size * product.next_line + column * product.next_column;
+          product.begin = kernel.first_row(shape, read, (row + r) * Size) * product.panel_row +
+                          column * product.next_column;
           compute_strip(product, bias + o, strip);
           pool_strip<Size>(product, strip, group, o, row + r, column);
         }

@@ -34,6 +34,16 @@ struct Reach {
   int end(int r, int size) const { return std::min(size, extent - (first + r * step)); }
 };
 
+/// The rows of a window that lie in the image: no others are read.
+inline PlaneWindow rows_inside(PlaneWindow window, int height) {
+  if (window.step > 1) return window;
+  const int begin = std::clamp(window.row, 0, height);
+  const int end = std::clamp(window.row + window.rows, begin, height);
+  window.row = begin;
+  window.rows = end - begin;
+  return window;
+}
+
 /// The kernel of the forward pass, in whose panel a pixel may have the channels of a whole kernel
 /// column: few channels would leave most of a tile empty.
 struct ForwardKernel {
@@ -54,8 +64,13 @@ struct ForwardKernel {
     const auto extent = [&](int outputs, int kernel) {
       return (outputs - 1) * (s.stride / step) + kernel;
     };
-    return {row * s.stride - s.padding, extent(rows, tiles.rows), column * s.stride - s.padding,
-            extent(columns, tiles.columns), step};
+    const PlaneWindow all{row * s.stride - s.padding, extent(rows, tiles.rows),
+                          column * s.stride - s.padding, extent(columns, tiles.columns), step};
+    return fold > 1 ? all : rows_inside(all, s.image_height());
+  }
+  /// Where in the window of the results from a row on the first one begins to read.
+  int first_row(const ConvShape& s, const PlaneWindow& window, int row) const {
+    return (row * s.stride - s.padding - window.row) / window.step;
   }
   Reach rows(const ConvShape& s, int row) const {
     if (fold > 1) return {0, 0, 1};
@@ -102,7 +117,8 @@ struct PixelProduct {
   KernelTiles kernel;
   const Bf16* weights;  ///< for every 16 results kernel.weights()
   int results;
-  const Bf16* panel;       ///< what the first result reads
+  const Bf16* panel;
+  std::int64_t begin;      ///< of what the first result reads, perhaps before the panel
   std::int64_t panel_row;  ///< from one row of the kernel to the next
   std::int64_t next_line;
   std::int64_t next_column;
@@ -146,7 +162,7 @@ void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& s
       const int first_row = p.rows.begin(line);
       walk.outer = std::max(0, p.rows.end(line, p.kernel.rows) - first_row);
       const Bf16* a = p.weights + tile * weights + first_row * walk.a_outer;
-      const Bf16* b = p.panel + line * p.next_line + first_row * p.panel_row;
+      const std::int64_t b = p.begin + line * p.next_line + first_row * p.panel_row;
       for (int column = 0; column < p.columns; column += 2) {
         const int columns = std::min(2, p.columns - column);
         const int first_tile =
@@ -154,7 +170,7 @@ void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& s
         const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
         walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
         walk.a = a + std::int64_t{first_tile} * kTileBf16;
-        walk.b = b + column * p.next_column + std::int64_t{first_tile} * kTileBf16;
+        walk.b = p.panel + (b + column * p.next_column + std::int64_t{first_tile} * kTileBf16);
         unit.multiply(walk, {rows, columns, false}, c);
         store(ResultTiles{tile * kTileRows,
                           std::min(rows * kTileRows, p.results - tile * kTileRows), line, column,

@@ -14,10 +14,11 @@ class WeightGrid {
  public:
   WeightGrid(const ConvShape& s, int threads)
       : shape_(s),
-        out_(s.out_channels, kItemChannels),
+        out_(s.out_channels, std::clamp(kItemWeights / s.taps() / kTileRows * kTileRows,
+                                        kLeastChannels, kMostChannels)),
         rows_(s.kernel, s.kernel),
         in_(s.in_channels,
-            std::clamp(kItemWeights / (s.kernel * s.kernel * kItemChannels), 1, s.in_channels)) {
+            std::clamp(kItemWeights / (s.kernel * s.kernel * out_.largest), 1, s.in_channels)) {
     // All threads shall find items.
     const auto too_few = [&] { return threads > 1 && count() < 2 * threads; };
     while (too_few() && in_.size(0) > kTileRows) {
@@ -58,9 +59,10 @@ class WeightGrid {
   }
 
  private:
-  // Of an item: weights, if it has all kernel rows, and output channels, at most.
+  // Of an item: weights, if it has all kernel rows, and output channels, where there are as many.
   static constexpr int kItemWeights = 32 * 1024;
-  static constexpr int kItemChannels = 4 * kTileRows;
+  static constexpr int kLeastChannels = 4 * kTileRows;
+  static constexpr int kMostChannels = 16 * kTileRows;
   // Floats of a part's panels.
   static constexpr std::int64_t kPartFloats = 2 * kPanelFloats;
 
