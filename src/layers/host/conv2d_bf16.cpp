@@ -5,32 +5,12 @@
 
 #include "layers/host/conv2d_bf16_products.hpp"
 #include "layers/host/conv2d_bf16_weight_gradient.hpp"
+#include "layers/host/conv2d_bf16_weights.hpp"
 #include "layers/host/scratch.hpp"
 
 namespace quern::host {
 
 namespace {
-
-std::int64_t forward_tile_floats(const ConvShape& shape) {
-  return floats_of(tiles_of(shape.out_channels) * ForwardKernel(shape).tiles.weights());
-}
-
-void pack_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                        float* packed) {
-  const ForwardKernel kernel(shape);
-  auto* tiles = reinterpret_cast<Bf16*>(packed);
-  Kokkos::parallel_for("quern::layers::conv2d_pack_forward",
-                       RangePolicy(exec, 0, tiles_of(shape.out_channels)), [=](std::int64_t tile) {
-                         const int first = static_cast<int>(tile) * kTileRows;
-                         pack_kernel_tiles(
-                             kernel.tiles, first, std::min(kTileRows, shape.out_channels - first),
-                             tiles + tile * kernel.tiles.weights(),
-                             [&](int o, int row, int column, int c) {
-                               return weight[shape.weight(o, c % shape.in_channels,
-                                                          row + c / shape.in_channels, column)];
-                             });
-                       });
-}
 
 PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
   const ForwardKernel kernel(shape);
@@ -88,70 +68,21 @@ void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows
       [=](std::int64_t item) { forward_part(shape, grid[item], x, weights, bias, with_relu, y); });
 }
 
-// Inputs a stride apart meet the same kernel pixels, every stride-th one: along one side of the
-// image the input h (of an image without border) meets the kernel pixels phase, phase + stride ...
-// with phase = (h + padding) % stride, and of the outputs q = (h + padding) / stride and those
-// before it.
+// The inputs of a phase along one side of the image: the input h meets the kernel pixels of its
+// phase, and of the outputs q = (h + padding) / stride and those before it.
 struct Phase {
   int phase;
-  int taps;   // kernel pixels
+  int taps;
   int first;  // input
   int count;  // of inputs
   int q;      // of the first input
 };
 
-int taps_of(const ConvShape& s, int phase) {
-  return phase < s.kernel ? (s.kernel - 1 - phase) / s.stride + 1 : 0;
-}
-
 Phase phase_of(const ConvShape& s, int phase, int begin, int count) {
   const int first = begin + (phase + s.stride - (begin + s.padding) % s.stride) % s.stride;
   const int end = begin + count;
-  return {phase, taps_of(s, phase), first, first < end ? (end - 1 - first) / s.stride + 1 : 0,
+  return {phase, taps_of_phase(s, phase), first, first < end ? (end - 1 - first) / s.stride + 1 : 0,
           (first + s.padding) / s.stride};
-}
-
-KernelTiles gradient_kernel(const ConvShape& s, int row_phase, int column_phase) {
-  return {taps_of(s, row_phase), taps_of(s, column_phase), s.out_channels};
-}
-
-// bfloat16 of the packed weights of all phases before this one.
-std::int64_t gradient_weights_before(const ConvShape& s, int row_phase, int column_phase) {
-  std::int64_t weights = 0;
-  for (int before = 0; before < row_phase * s.stride + column_phase; ++before) {
-    weights += gradient_kernel(s, before / s.stride, before % s.stride).weights();
-  }
-  return tiles_of(s.in_channels) * weights;
-}
-
-std::int64_t gradient_weight_floats(const ConvShape& shape) {
-  return floats_of(gradient_weights_before(shape, shape.stride, 0));
-}
-
-void pack_gradient_tiles(const ExecSpace& exec, const ConvShape& shape, const float* weight,
-                         float* packed) {
-  const int phases = shape.stride * shape.stride;
-  const int tiles = tiles_of(shape.in_channels);
-  auto* weights = reinterpret_cast<Bf16*>(packed);
-  Kokkos::parallel_for("quern::layers::conv2d_pack_gradient",
-                       RangePolicy(exec, 0, std::int64_t{phases} * tiles), [=](std::int64_t item) {
-                         const int tile = static_cast<int>(item % tiles);
-                         const int row_phase = static_cast<int>(item / tiles) / shape.stride;
-                         const int column_phase = static_cast<int>(item / tiles) % shape.stride;
-                         const KernelTiles kernel = gradient_kernel(shape, row_phase, column_phase);
-                         const int first = tile * kTileRows;
-                         // The kernel is turned: the last output meets its first pixel.
-                         pack_kernel_tiles(
-                             kernel, first, std::min(kTileRows, shape.in_channels - first),
-                             weights + gradient_weights_before(shape, row_phase, column_phase) +
-                                 tile * kernel.weights(),
-                             [&](int i, int row, int column, int o) {
-                               const int kh = row_phase + shape.stride * (kernel.rows - 1 - row);
-                               const int kw =
-                                   column_phase + shape.stride * (kernel.columns - 1 - column);
-                               return weight[shape.weight(o, i, kh, kw)];
-                             });
-                       });
 }
 
 // What `count` inputs from `begin` on meet along one side: outputs [first, first + count), which
@@ -198,9 +129,9 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
       }
       continue;
     }
-    const PixelProduct product{gradient_kernel(shape, rows.phase, columns.phase),
+    const PixelProduct product{conv2d_bf16_gradient_kernel(shape, rows.phase, columns.phase),
                                reinterpret_cast<const Bf16*>(weights) +
-                                   gradient_weights_before(shape, rows.phase, columns.phase),
+                                   conv2d_bf16_weights_before(shape, rows.phase, columns.phase),
                                shape.in_channels,
                                panel,
                                (rows.q - rows.taps + 1 - window.row) * row +
@@ -244,10 +175,10 @@ void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int bat
 Conv2dKernels tile_kernels() {
   tile_unit();  // before threads need it
   Conv2dKernels kernels = conv2d_kernels();
-  kernels.forward_floats = forward_tile_floats;
-  kernels.pack_forward = pack_forward_tiles;
-  kernels.gradient_floats = gradient_weight_floats;
-  kernels.pack_gradient = pack_gradient_tiles;
+  kernels.forward_floats = conv2d_bf16_forward_floats;
+  kernels.pack_forward = conv2d_bf16_pack_forward;
+  kernels.gradient_floats = conv2d_bf16_gradient_floats;
+  kernels.pack_gradient = conv2d_bf16_pack_gradient;
   kernels.forward = forward_tiles;
   kernels.input_gradient = input_gradient_tiles;
   kernels.weight_gradient = conv2d_bf16_weight_gradient;

@@ -81,36 +81,6 @@ struct ForwardKernel {
   }
 };
 
-/// The weights of `results` channels from `first` on, 16 at most, as a row of A tiles. Overwrites
-/// weights() bfloat16. weight_of(result, kernel row, column, channel).
-template <class WeightOf>
-void pack_kernel_tiles(const KernelTiles& k, int first, int results, Bf16* packed,
-                       const WeightOf& weight_of) {
-  const int channels = 2 * pairs_of(k.channels);
-  std::fill_n(packed, k.weights(), Bf16{0});
-  for (int r = 0; r < results; ++r) {
-    for (int row = 0; row < k.rows; ++row) {
-      Bf16* tile = packed + std::int64_t{row} * k.row_tiles() * kTileBf16 + r * kTileDepth;
-      alignas(64) float values[kTileDepth];
-      int filled = 0;
-      const auto flush = [&] {
-        std::fill(values + filled, values + kTileDepth, 0.0f);
-        simd::store_pairs(tile,
-                          simd::round_sequence(simd::load(values), simd::load(values + kLanes)));
-        tile += kTileBf16;
-        filled = 0;
-      };
-      for (int column = 0; column < k.columns; ++column) {
-        for (int c = 0; c < channels; ++c) {
-          values[filled++] = c < k.channels ? weight_of(first + r, row, column, c) : 0.0f;
-          if (filled == kTileDepth) flush();
-        }
-      }
-      if (filled > 0) flush();
-    }
-  }
-}
-
 /// results[channel, line, column] = weights times what the kernel covers of a panel. Distances in
 /// bfloat16.
 struct PixelProduct {
