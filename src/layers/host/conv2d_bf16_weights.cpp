@@ -82,13 +82,20 @@ void round_values(const float* values, int count, Bf16* rounded) {
   simd::store_pairs(rounded + k, simd::round_sequence(simd::load(last), simd::load(last + kLanes)));
 }
 
-// The weights of 16 input channels from `first` on, or fewer, for one phase.
-void pack_gradient_tile(const ConvShape& s, const KernelTiles& kernel, int row_phase,
-                        int column_phase, int first, const float* weight, Bf16* packed) {
-  std::fill_n(packed, kernel.weights(), Bf16{0});
-  const int channels = std::min(kTileRows, s.in_channels - first);
+// How many tiles of input channels are packed at once: what is read of an output channel's weights
+// is to be more than a line of a page.
+int gradient_tiles_at_once(const ConvShape& s) {
+  constexpr int kFloats = 256;
+  return std::max(1, kFloats / (kTileRows * s.kernel * s.kernel));
+}
+
+// The weights of `channels` input channels from `first` on for one phase.
+void pack_gradient_rows(const ConvShape& s, const KernelTiles& kernel, int row_phase,
+                        int column_phase, int first, int channels, const float* weight,
+                        Bf16* packed) {
+  std::fill_n(packed, tiles_of(channels) * kernel.weights(), Bf16{0});
   const int taps = s.kernel * s.kernel;
-  auto* rounded = reinterpret_cast<Bf16*>(scratch(floats_of(kTileRows * taps + kTileDepth)));
+  auto* rounded = reinterpret_cast<Bf16*>(scratch(channels * taps / 2 + kTileDepth));
   for (int o = 0; o < s.out_channels; ++o) {
     round_values(weight + s.weight(o, first, 0, 0), channels * taps, rounded);
     for (int row = 0; row < kernel.rows; ++row) {
@@ -99,7 +106,10 @@ void pack_gradient_tile(const ConvShape& s, const KernelTiles& kernel, int row_p
         Bf16* to = packed + (std::int64_t{row} * kernel.row_tiles() + k / kTileDepth) * kTileBf16 +
                    k % kTileDepth;
         const Bf16* from = rounded + kh * s.kernel + kw;
-        for (int i = 0; i < channels; ++i) to[i * kTileDepth] = from[i * taps];
+        for (int i = 0; i < channels; i += kTileRows, to += kernel.weights()) {
+          const int rows = std::min(kTileRows, channels - i);
+          for (int r = 0; r < rows; ++r) to[r * kTileDepth] = from[(i + r) * taps];
+        }
       }
     }
   }
@@ -144,18 +154,20 @@ std::int64_t conv2d_bf16_gradient_floats(const ConvShape& shape) {
 void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                                float* packed) {
   const int phases = shape.stride * shape.stride;
-  const int tiles = tiles_of(shape.in_channels);
+  const int channels = gradient_tiles_at_once(shape) * kTileRows;
+  const int items = (shape.in_channels + channels - 1) / channels;
   auto* weights = reinterpret_cast<Bf16*>(packed);
   Kokkos::parallel_for(
-      "quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, std::int64_t{phases} * tiles),
+      "quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, std::int64_t{phases} * items),
       [=](std::int64_t item) {
-        const int tile = static_cast<int>(item % tiles);
-        const int row_phase = static_cast<int>(item / tiles) / shape.stride;
-        const int column_phase = static_cast<int>(item / tiles) % shape.stride;
+        const int first = static_cast<int>(item % items) * channels;
+        const int row_phase = static_cast<int>(item / items) / shape.stride;
+        const int column_phase = static_cast<int>(item / items) % shape.stride;
         const KernelTiles kernel = conv2d_bf16_gradient_kernel(shape, row_phase, column_phase);
-        pack_gradient_tile(shape, kernel, row_phase, column_phase, tile * kTileRows, weight,
+        pack_gradient_rows(shape, kernel, row_phase, column_phase, first,
+                           std::min(channels, shape.in_channels - first), weight,
                            weights + conv2d_bf16_weights_before(shape, row_phase, column_phase) +
-                               tile * kernel.weights());
+                               tiles_of(first) * kernel.weights());
       });
 }
 
