@@ -12,15 +12,7 @@ namespace quern::host {
 
 namespace {
 
-PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
-  const ForwardKernel kernel(shape);
-  return PanelGrid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
-                   [&](int rows, int columns) {
-                     return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
-                                                kernel.tiles.channels);
-                   });
-}
-
+// The outputs of a part, from their panel of x.
 void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
                   const float* weights, const float* bias, bool with_relu, float* y) {
   const ForwardKernel kernel(shape);
@@ -62,7 +54,12 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
 void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
                    const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
+  const ForwardKernel kernel(shape);
+  const PanelGrid grid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+                       [&](int rows, int columns) {
+                         return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
+                                                    kernel.tiles.channels);
+                       });
   Kokkos::parallel_for(
       "quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
       [=](std::int64_t item) { forward_part(shape, grid[item], x, weights, bias, with_relu, y); });
@@ -72,7 +69,7 @@ void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows
 // phase, and of the outputs q = (h + padding) / stride and those before it.
 struct Phase {
   int phase;
-  int taps;
+  int taps;   // kernel pixels
   int first;  // input
   int count;  // of inputs
   int q;      // of the first input
@@ -98,7 +95,7 @@ MetOutputs met_outputs(const ConvShape& s, int begin, int count) {
   return {first, (begin + count - 1 + s.padding) / s.stride - first + 1};
 }
 
-// The part of dx at `at`.
+// The part of dx at `at`, phase by phase from one panel of dy.
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                               const float* weights, const float* x_mask, float* dx) {
   const MetOutputs met_rows = met_outputs(shape, at.row, at.rows);
@@ -188,8 +185,8 @@ Conv2dKernels tile_kernels() {
 }  // namespace
 
 const Conv2dKernels& conv2d_bf16_kernels() {
-  static const Conv2dKernels kKernels = tile_kernels();
-  return kKernels;
+  static const Conv2dKernels kernels = tile_kernels();
+  return kernels;
 }
 
 }  // namespace quern::host

@@ -6,7 +6,6 @@
 #include "layers/host/conv2d_bf16.hpp"
 #include "layers/host/conv2d_bf16_products.hpp"
 #include "layers/host/conv2d_bf16_weight_sums.hpp"
-#include "layers/host/conv2d_loops.hpp"
 #include "layers/host/pool_tiles.hpp"
 #include "layers/host/scratch.hpp"
 

@@ -28,8 +28,8 @@ struct Reach {
   int step;
   int extent;
 
-  /// Kernel pixels, of `size`, with which the results r to last meet the image: from begin() to
-  /// end().
+  /// The kernel pixels, of `size`, with which the results r to `last` meet the image: from
+  /// begin(last) to end(r, size).
   int begin(int last) const { return std::max(0, -(first + last * step)); }
   int end(int r, int size) const { return std::min(size, extent - (first + r * step)); }
 };
@@ -57,7 +57,7 @@ struct ForwardKernel {
     fold = s.kernel;
   }
 
-  /// What the results [rows, columns] from a place on read, and how they reach into the image.
+  /// What the results [rows, columns] from a place on read of the image.
   PlaneWindow window(const ConvShape& s, int row, int rows, int column, int columns) const {
     // A kernel of one pixel reads every stride-th pixel only.
     const int step = s.kernel == 1 ? s.stride : 1;
@@ -72,6 +72,7 @@ struct ForwardKernel {
   int first_row(const ConvShape& s, const PlaneWindow& window, int row) const {
     return (row * s.stride - s.padding - window.row) / window.step;
   }
+  /// From a row of the results on; a folded panel has the border above and below.
   Reach rows(const ConvShape& s, int row) const {
     if (fold > 1) return {0, 0, 1};
     return {row * s.stride - s.padding, s.stride, s.image_height()};

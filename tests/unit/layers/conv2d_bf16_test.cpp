@@ -2,7 +2,7 @@
 // Convolutions of a CPU with operands rounded to bfloat16.
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <ostream>
 
 #include "layers/conv2d.hpp"
 #include "layers/conv2d_kernels.hpp"
@@ -32,12 +32,11 @@ struct Case {
   int block;
 };
 
-std::string name_of(const Case& c) {
+std::ostream& operator<<(std::ostream& out, const Case& c) {
   const auto& d = c.shape;
-  std::string name;
   for (const int number : {d.S, d.C, d.H, d.W, d.O, d.K, d.stride, d.padding, c.block})
-    name += std::to_string(number) + ' ';
-  return name;
+    out << number << ' ';
+  return out;
 }
 
 // S, C, H, W, O, K, stride, padding; samples per micro-block.
@@ -85,7 +84,8 @@ struct Inputs {
         bias(random_values(static_cast<std::size_t>(d.O), 4)) {}
 };
 
-test::LayerRun run_case(const Case& c, const Inputs& in, LayerSetup setup, bool bias = true) {
+test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup,
+                        bool bias = true) {
   Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W});
   std::map<std::string, Values> parameters{{"conv.weight", in.weight}};
   if (bias) parameters["conv.bias"] = in.bias;
@@ -155,10 +155,6 @@ TEST_P(Conv2dBf16, WithoutBiasHasTheBitsOfABiasOfZeros) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Conv2dBf16, ::testing::ValuesIn(kCases));
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << name_of(c);
-}
 
 /// The weight gradient of the blocks [first, last), one partial sum.
 Values weight_gradient(const ConvShape& shape, int first, int last, int blocks, int block_rows,
