@@ -14,6 +14,7 @@
 #include "linalg/dense_products.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
+#include "tensor/parameter_update.hpp"
 #include "tensor/step_scalars.hpp"
 
 namespace quern {
@@ -31,6 +32,12 @@ struct StepContext {
   GradientSums gradients;  ///< the flat gradient block, once per partial sum
   /// For layers that need sums over the global batch; null: the schedule is of all its blocks.
   BatchSums* batch_sums = nullptr;
+  /// Where there is one, gradients are of the whole batch and one partial sum: layers that can
+  /// (LayerTraits::updates_parameters) update their parameters by it and store no gradient.
+  ParameterUpdate update = {};
+  /// The last call with the same arrays was a backward() with `update`, and nobody has changed the
+  /// parameters since: packed copies that layers made then are those of the parameters.
+  bool has_packed_weights = false;
 };
 
 /// What a layer can do besides its own work. What of it happens is the network's decision
@@ -54,6 +61,8 @@ struct LayerTraits {
   /// Where all that reads y are products: forward can put it out in Layout::tiles. backward then
   /// takes its gradient so.
   bool writes_tiles = false;
+  /// backward uses StepContext::update for all of its parameters.
+  bool updates_parameters = false;
   /// Of a pool: what a convolution has to know to compute this layer as well.
   std::optional<Pool> pool = {};
   /// Of a layer that mixes samples when training: how many it needs, of the global batch or of each

@@ -2,6 +2,7 @@
 #include "network/network.hpp"
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -84,6 +85,24 @@ std::vector<const Layer*> Network::layers() const {
     if (node.layer) layers.push_back(node.layer.get());
   }
   return layers;
+}
+
+bool Network::layers_update_parameters() const {
+  return std::ranges::any_of(graph_.nodes(), [](const Node& node) {
+    return node.layer && node.layer->traits().updates_parameters;
+  });
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> Network::left_to_optimizer() const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> left;
+  std::int64_t end = graph_.table().trained_size();
+  for (int i = static_cast<int>(graph_.nodes().size()); i-- > 0;) {
+    const Node& node = graph_.node(i);
+    if (node.first_parameter < 0) continue;
+    if (!node.layer->traits().updates_parameters) left.emplace_back(node.first_parameter, end);
+    end = node.first_parameter;
+  }
+  return left;
 }
 
 std::int64_t Network::forward_macs() const {

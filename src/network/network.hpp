@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "network/activations.hpp"
@@ -45,6 +46,10 @@ class Network {
   /// What is computed, and what is shared.
   const Graph& graph() const { return graph_; }
   const Fusion& fusion() const { return fusion_; }
+  /// Does any layer update its parameters by itself?
+  bool layers_update_parameters() const;
+  /// The parameters, from and to, that no layer updates by itself (StepContext::update).
+  std::vector<std::pair<std::int64_t, std::int64_t>> left_to_optimizer() const;
   /// The layers that compute something, in order (flatten only renames, add has none).
   std::vector<const Layer*> layers() const;
 

@@ -64,6 +64,11 @@ struct Piece {
   }
 };
 
+Constants constants_of(const AdamSettings& settings) {
+  return {static_cast<float>(1 - settings.beta1), static_cast<float>(settings.beta2),
+          static_cast<float>(1 - settings.beta2), settings.eps, settings.decoupled};
+}
+
 void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
                   const AdamSettings& settings, const WeightDecay& decay,
                   const FloatView& parameters, const ConstFloatView& gradient,
@@ -72,9 +77,7 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
   float* m = exp_avg.data();
   float* v = exp_avg_sq.data();
   const float* g = gradient.data();
-  const Constants constants{
-      static_cast<float>(1 - settings.beta1), static_cast<float>(settings.beta2),
-      static_cast<float>(1 - settings.beta2), settings.eps, settings.decoupled};
+  const Constants constants = constants_of(settings);
   for_each_chunk(
       exec, "quern::optim::adam", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
@@ -105,6 +108,28 @@ void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
   update_block(exec, factors_, settings_, weight_decay_, own_part(parameters), own_part(gradient),
                own_part(exp_avg_), own_part(exp_avg_sq_));
+}
+
+ParameterUpdate Adam::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                                   const FloatView& parameters) {
+  if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
+  compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
+  parameters_ = parameters.data();
+  return {this, update_pieces};
+}
+
+void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
+                         const float* gradient) {
+  const auto& adam = *static_cast<const Adam*>(optimizer);
+  const AdamFactors step = adam.factors_();
+  if (!step.apply_updates) return;
+  const Piece piece{adam.parameters_,
+                    adam.exp_avg_.data(),
+                    adam.exp_avg_sq_.data(),
+                    gradient - begin,
+                    step,
+                    constants_of(adam.settings_)};
+  adam.weight_decay_.for_each_piece(begin, end, piece);
 }
 
 }  // namespace quern

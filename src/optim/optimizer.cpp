@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "optim/adam.hpp"
 #include "optim/sgd.hpp"
+#include "tensor/chunks.hpp"
 
 namespace quern {
 
@@ -12,6 +13,17 @@ FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size)
   state_.push_back({name, part_.allocate ? part_.allocate(label, block_size)
                                          : FloatView(label, static_cast<std::size_t>(block_size))});
   return state_.back().values;
+}
+
+void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int64_t begin,
+                  std::int64_t end, const ConstFloatView& gradient) {
+  if constexpr (kHostExecution) {
+    const float* g = gradient.data() + begin;
+    for_each_chunk(exec, "quern::optim::update_piece", end - begin,
+                   [=](std::int64_t first, std::int64_t last) {
+                     update.run(update.optimizer, begin + first, begin + last, g + first);
+                   });
+  }
 }
 
 int num_state_arrays(const OptimizerSpec& spec) {

@@ -13,6 +13,7 @@
 
 #include "spec/training_spec.hpp"
 #include "tensor/parameter_block.hpp"
+#include "tensor/parameter_update.hpp"
 #include "tensor/step_scalars.hpp"
 
 namespace quern {
@@ -49,6 +50,14 @@ class Optimizer {
   virtual void update(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) = 0;
 
+  /// The same step, on a CPU, piece by piece: valid until the step's end, and after it for nothing.
+  /// None where an optimizer, or its part, is not fit for it. Pieces get the bits of update().
+  virtual ParameterUpdate begin_update(const ExecSpace& /*exec*/,
+                                       const StepScalarsView& /*scalars*/,
+                                       const FloatView& /*parameters*/) {
+    return {};
+  }
+
   /// Whole arrays. What a checkpoint has to hold besides the parameters; empty for plain SGD.
   const std::vector<OptimizerState>& state() const { return state_; }
 
@@ -68,6 +77,10 @@ class Optimizer {
   OptimizerPart part_;
   std::vector<OptimizerState> state_;
 };
+
+/// Updates the parameters [begin, end) from `gradient`, of the whole block.
+void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int64_t begin,
+                  std::int64_t end, const ConstFloatView& gradient);
 
 /// Arrays that state() of such an optimizer holds.
 int num_state_arrays(const OptimizerSpec& spec);

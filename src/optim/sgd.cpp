@@ -97,4 +97,29 @@ void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const Fl
   }
 }
 
+ParameterUpdate Sgd::begin_update(const ExecSpace& /*exec*/, const StepScalarsView& scalars,
+                                  const FloatView& parameters) {
+  if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
+  parameters_ = parameters.data();
+  scalars_ = scalars;
+  return {this, update_pieces};
+}
+
+void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
+                        const float* gradient) {
+  const auto& sgd = *static_cast<const Sgd*>(optimizer);
+  const StepScalars& step = sgd.scalars_();
+  if (!step.apply_updates) return;
+  const float* g = gradient - begin;
+  if (sgd.momentum_ == 0) {
+    sgd.weight_decay_.for_each_piece(
+        begin, end, Plain{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
+  } else {
+    sgd.weight_decay_.for_each_piece(
+        begin, end,
+        WithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
+                     step.learning_rate, sgd.momentum_, sgd.nesterov_});
+  }
+}
+
 }  // namespace quern

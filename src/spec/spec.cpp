@@ -40,10 +40,12 @@ const char* to_string(LayerType type) {
   return "?";
 }
 
-int micro_block_size(int requested, int global_batch) {
-  if (requested > 0) return std::min(requested, global_batch);
+int micro_block_size(const TrainSpec& train, int global_batch) {
+  if (train.micro_block > 0) return std::min(train.micro_block, global_batch);
+  // Tiles of bf16 hold 32 samples: half as many blocks, each twice as large, cost half as much.
+  const int fewest_blocks = train.precision == Precision::bf16 ? 4 : 8;
   int size = 1;
-  while (size < 32 && 2 * size <= global_batch / 8) size *= 2;
+  while (size < 32 && 2 * size <= global_batch / fewest_blocks) size *= 2;
   return size;
 }
 

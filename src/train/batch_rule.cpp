@@ -28,7 +28,7 @@ int full_batch_of(std::int64_t global_batch, std::int64_t num_samples) {
 
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples) {
   BatchRule rule = make_rule(recipe.global_batch(num_ranks), num_samples);
-  rule.block_samples = micro_block_size(recipe.train.micro_block, rule.full_batch);
+  rule.block_samples = micro_block_size(recipe.train, rule.full_batch);
   rule.determinism = recipe.train.determinism;
   rule.micro_batches = recipe.parallel.micro_batches;
   return rule;
@@ -37,7 +37,7 @@ BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num
 BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples,
                              int micro_batches) {
   BatchRule rule = make_rule(trained_batch, num_samples);
-  rule.block_samples = micro_block_size(train.micro_block, trained_batch);
+  rule.block_samples = micro_block_size(train, trained_batch);
   rule.micro_batches = micro_batches;
   return rule;
 }

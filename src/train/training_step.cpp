@@ -20,17 +20,26 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   for (const BatchPiece& piece : pieces()) enqueue_piece(exec, piece);
   const ReducedGradient gradient = reduce(exec);
 
-  check_loss_finite(exec, scalars_, gradient.sums);
-  clip_.set_scale(exec, scalars_, gradient.total);
-  optimizer_->update(exec, scalars_, model_.trained_parameters(), gradient.total);
+  update(exec, gradient);
   buffers_.update(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec);
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
 }
 
+void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
+  if (updates_in_backward_) {
+    for (const auto& [begin, end] : left_to_optimizer_)
+      update_piece(exec, layers_update_, begin, end, gradient.total);
+    return;
+  }
+  check_loss_finite(exec, scalars_, gradient.sums);
+  clip_.set_scale(exec, scalars_, gradient.total);
+  optimizer_->update(exec, scalars_, model_.trained_parameters(), gradient.total);
+}
+
 // From samples to gradients of some of this rank's blocks.
 void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece) {
-  const StepContext step = context(piece);
+  StepContext step = context(piece);
   const Network& network = model_.network();
   const Activations& activations = model_.activations();
   const bool is_whole = pieces().size() == 1;
@@ -39,10 +48,17 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
     if (is_whole) reducer_->complete_from(exec, reduction(), offset);
   };
 
+  step.has_packed_weights = has_packed_weights_;
+  has_packed_weights_ = updates_in_backward_;
   model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
   network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
   complete_from(sums_offset());
+  if (updates_in_backward_) {
+    check_loss_finite(exec, scalars_, loss_sums());
+    layers_update_ = optimizer_->begin_update(exec, scalars_, model_.trained_parameters());
+    step.update = layers_update_;
+  }
   network.backward(exec, step, activations, complete_from);
   if (wants_rank_loss_) {
     add_rank_loss(exec, model_.loss().row_values(), piece.plan, metric_sums_);
@@ -51,6 +67,12 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
   if (!is_whole) {
     merge_sums(exec, reducer_->partial_sums(), reducer_->num_floats(), piece.sums);
   }
+}
+
+// Of a rank that has the whole batch.
+ConstFloatView TrainingStep::loss_sums() const {
+  return Kokkos::subview(reducer_->partial_sums().data,
+                         std::pair(sums_offset(), sums_offset() + Loss::kColumns));
 }
 
 StepContext TrainingStep::context(const BatchPiece& piece) {
@@ -194,6 +216,11 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
                                  state_blocks_.push_back(reducer_->allocate_block(label, count));
                                  return state_blocks_.back().view;
                                }});
+  const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
+  left_to_optimizer_ = model_.network().left_to_optimizer();
+  updates_in_backward_ = kHostExecution && comm.size() == 1 && !clip_.is_active() &&
+                         is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
+                         model_.network().layers_update_parameters();
   buffers_ = RunningAverages(model_.network().table(), begin, end);
   model_.allocate(full_.max_rows(), [this](const std::string& label, std::int64_t count) {
     return reducer_->allocate_block(label, count);
@@ -205,6 +232,7 @@ void TrainingStep::restore(Communicator& comm, const CheckpointState* state) {
   quern::restore(comm, state, model_.network().table(), model_.parameters(), optimizer_.get(),
                  reducer_->shares_blocks() ? BlockPlace::node : BlockPlace::rank);
   reducer_->publish_update(ExecSpace());
+  has_packed_weights_ = false;
 }
 
 // Clipping needs the norm of the whole gradient.

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
@@ -90,6 +91,7 @@ class TrainingStep {
   // After the gradients the block holds the sums of the loss.
   std::int64_t sums_offset() const { return model_.network().table().block_size(); }
   void allocate(const Recipe& recipe, Communicator& comm);
+  ConstFloatView loss_sums() const;
   bool is_capturable() const { return reducer_->is_capturable() && sums_->is_capturable(); }
   /// For the layers, on this batch.
   void enqueue_piece(const ExecSpace& exec, const BatchPiece& piece);
@@ -97,6 +99,7 @@ class TrainingStep {
   const std::vector<BatchPiece>& pieces() const { return is_last_ ? last_pieces_ : full_pieces_; }
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
+  void update(const ExecSpace& exec, const ReducedGradient& gradient);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   Model& model_;
@@ -116,6 +119,11 @@ class TrainingStep {
   BatchRule batches_;
   BatchPlan full_;
   BatchPlan last_;
+  // One rank has the whole gradient of a layer at once: layers update their parameters themselves.
+  bool updates_in_backward_ = false;
+  bool has_packed_weights_ = false;  // StepContext, of the coming step
+  ParameterUpdate layers_update_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> left_to_optimizer_;
   std::vector<BatchPiece> full_pieces_;
   std::vector<BatchPiece> last_pieces_;
   ReductionPlan full_reduction_{};

@@ -16,6 +16,11 @@ namespace {
 template <class T>
 struct GatherTiles {
   static constexpr int kUnits = OperandTiles::kDepth;
+  /// Units that are gathered before they are transposed: neighbouring bytes of a sample follow each
+  /// other, as memory likes it, and 16 rows of pairs fit into the first-level cache.
+  static constexpr int kSpan = 512;
+  static constexpr int kRowFloats = kSpan / 2 + kLanes;  ///< of pairs; rows apart in the cache
+  static constexpr int kRowsAtOnce = 4;  ///< several wait for memory at the same time
 
   const T* data;                      ///< [N, units]
   const std::int64_t* sample_of_row;  ///< [rows]
@@ -25,34 +30,37 @@ struct GatherTiles {
 
   void operator()(std::int64_t item) const {
     const int tile = static_cast<int>(item);
-    const int groups = y.groups_of(tile);
-    const int first_row = y.first_group(tile) * kLanes;
-    ask_for(first_row + groups * kLanes);
-    for (int unit = 0; unit < y.units; unit += kUnits) {
-      for (int g = 0; g < groups; ++g) gather_group(unit, y.first_group(tile) + g);
-      turn(tile, unit);
+    for (int unit = 0; unit < y.units; unit += kSpan) {
+      const int end = std::min(unit + kSpan, y.units);
+      for (int g = 0; g < y.groups_of(tile); ++g) gather_group(y.first_group(tile) + g, unit, end);
+      turn(tile, unit, end);
     }
   }
 
-  /// The rows of the next tile lie anywhere in the data set: they come while this one is worked on.
-  void ask_for(int first_row) const {
-    constexpr std::int64_t kCacheLine = 64 / std::int64_t{sizeof(T)};
-    const int units = shape.units();
-    const int rows = std::min(2 * kLanes, y.num_groups * kLanes - first_row);
-    for (int r = 0; r < rows; ++r) {
-      const std::int64_t sample = sample_of_row[first_row + r];
-      if (sample < 0) continue;
-      for (std::int64_t u = 0; u < units; u += kCacheLine)
-        __builtin_prefetch(data + sample * units + u, 0, 2);
+  /// by_unit of a group's units [begin, end): pairs of units of 16 samples, from rows of pairs.
+  void gather_group(int group, int begin, int end) const {
+    alignas(64) float pairs[kLanes * kRowFloats];
+    for (int r = 0; r < kLanes; r += kRowsAtOnce) {
+      for (int unit = begin; unit < end; unit += kUnits) {
+        fetch(group * kLanes + r + kRowsAtOnce, unit);
+        for (int s = r; s < r + kRowsAtOnce; ++s)
+          simd::store(pairs + s * kRowFloats + (unit - begin) / 2,
+                      pairs_of(group * kLanes + s, unit));
+      }
+    }
+    for (int unit = begin; unit < end; unit += kUnits) {
+      simd::transpose_tile(pairs + (unit - begin) / 2, kRowFloats,
+                           reinterpret_cast<float*>(y.pairs(group, unit)), kLanes);
     }
   }
 
-  /// by_unit of 32 units of a group: pairs of units of 16 samples, from rows of pairs.
-  void gather_group(int unit, int group) const {
-    alignas(64) float pairs[kLanes * kLanes];
-    for (int r = 0; r < kLanes; ++r)
-      simd::store(pairs + r * kLanes, pairs_of(group * kLanes + r, unit));
-    simd::transpose_tile(pairs, kLanes, reinterpret_cast<float*>(y.pairs(group, unit)), kLanes);
+  /// Samples lie anywhere in the data set: asks for the next ones.
+  void fetch(int row, int unit) const {
+    constexpr int kCacheLine = 64 / static_cast<int>(sizeof(T));
+    if (unit % kCacheLine != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
+    for (int r = row; r < row + kRowsAtOnce; ++r) {
+      if (sample_of_row[r] >= 0) __builtin_prefetch(data + sample_of_row[r] * shape.units() + unit);
+    }
   }
 
   simd::Vector pairs_of(int row, int unit) const {
@@ -73,11 +81,11 @@ struct GatherTiles {
     return simd::round_sequence(load_floats(part), load_floats(part + kLanes));
   }
 
-  /// by_sample of 32 units, from by_unit.
-  void turn(int tile, int unit) const {
+  /// by_sample of the units [begin, end), from by_unit.
+  void turn(int tile, int begin, int end) const {
     const int group = y.first_group(tile);
     const bool has_two = y.groups_of(tile) > 1;
-    for (int u = unit; u < unit + kUnits; u += 2) {
+    for (int u = begin; u < end; u += 2) {
       const simd::Vector a = simd::load_pairs(y.pairs(group, u));
       const simd::Vector b = has_two ? simd::load_pairs(y.pairs(group + 1, u)) : simd::Vector{};
       simd::store_pairs(y.value_rows(tile, u),

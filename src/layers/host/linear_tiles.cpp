@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/linear_tiles.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "layers/host/operand_tiles.hpp"
 #include "linalg/host/bf16_tiles.hpp"
@@ -111,14 +113,18 @@ struct ParameterGradients {
   OperandTiles x;
   OperandTiles dy;
   GradientSums sums;
+  ParameterUpdate update;
+  const float* parameters;
+  Bf16* forward;  // packed weights, where `update` changes them
+  Bf16* backward;
 
   int in_pairs() const { return pairs_of(shape.in); }
   int out_pairs() const { return pairs_of(shape.out); }
 
-  /// Blocks of W^T, then of the bias.
+  /// Blocks of W^T down a panel of outputs, then of the bias.
   void operator()(std::int64_t item) const {
-    const int out = static_cast<int>(item % out_pairs()) * kPair;
-    const int in = static_cast<int>(item / out_pairs()) * kPair;
+    const int in = static_cast<int>(item % (in_pairs() + 1)) * kPair;
+    const int out = static_cast<int>(item / (in_pairs() + 1)) * kPair;
     const bool is_bias = in >= in_pairs() * kPair;
     TileWalk walk;
     walk.a = is_bias ? kOne : x.value_rows(0, in);
@@ -129,9 +135,14 @@ struct ParameterGradients {
     walk.b_inner = dy.tile_step();
     walk.inner = x.tiles_per_block;
 
+    if (!is_bias && !update) ask_for(in, out);
     alignas(64) float stack[BlockSchedule::kMaxDepth * kBlockFloats];
-    const TileBlock block{is_bias ? 1 : 2, 2, false};
+    const TileBlock block{is_bias ? 1 : 2, 2, false, true};
     const int count = sum_blocks(walk, block, stack);
+    if (update && count == 1) {
+      update_parameters(is_bias, in, out, stack);
+      return;
+    }
     for (int p = 0; p < count; ++p) {
       float* gradient = sums.data.data() + p * sums.stride;
       const float* c = stack + p * kBlockFloats;
@@ -143,23 +154,22 @@ struct ParameterGradients {
   }
 
   /// Returns how many partial sums are on the stack.
-  int sum_blocks(TileWalk walk, TileBlock block, float* stack) const {
-    const std::int64_t next_a = walk.a_inner * walk.inner;
-    const std::int64_t next_b = walk.b_inner * walk.inner;
+  int sum_blocks(const TileWalk& first, const TileBlock& block, float* stack) const {
     const int floats = block.rows * block.columns * kTileFloats;
     float* top = stack;
-    for (int j = 0; j < schedule.num_blocks; ++j, walk.a += next_a, walk.b += next_b) {
-      int merges = schedule.host_merges(j);
-      // A block of one step is the sum that a step adds: it goes on from its left sibling.
-      block.add = merges > 0 && walk.inner == 1;
-      if (block.add) {
-        unit->multiply(walk, block, top - kBlockFloats);
-        --merges;
-      } else {
-        unit->multiply(walk, block, top);
-        top += kBlockFloats;
+    for (int j = 0; j < schedule.num_blocks; ++j) {
+      TileWalk walk = first;
+      walk.a += j * first.inner * first.a_inner;
+      walk.b += j * first.inner * first.b_inner;
+      // A block of one step is the sum that a step adds: its right sibling goes on from there.
+      if (walk.inner == 1 && j + 1 < schedule.num_blocks && schedule.host_merges(j) == 0 &&
+          schedule.host_merges(j + 1) > 0) {
+        walk.inner = 2;
+        ++j;
       }
-      for (; merges > 0; --merges) {
+      unit->multiply(walk, block, top);
+      top += kBlockFloats;
+      for (int merge = walk.inner - first.inner; merge < schedule.host_merges(j); ++merge) {
         top -= kBlockFloats;
         float* left = top - kBlockFloats;
         for (int i = 0; i < floats; i += kLanes)
@@ -169,12 +179,42 @@ struct ParameterGradients {
     return static_cast<int>((top - stack) / kBlockFloats);
   }
 
+  /// Place in the block of the rows of W^T from `in` on, of 16 outputs.
+  std::int64_t place(int in, int out) const {
+    return shape.weight.offset + out / kLanes * shape.weight.panel + std::int64_t{in} * kLanes;
+  }
+  /// Floats of at most `rows` such rows.
+  std::int64_t floats(int in, int rows) const {
+    return std::int64_t{std::min(rows, shape.in - in)} * kLanes;
+  }
+
+  /// The lines of the gradient come while the sums are computed.
+  void ask_for(int in, int out) const {
+    for (int o = out; o < out + kPair && o < shape.out; o += kTileRows) {
+      const float* to = sums.data.data() + place(in, o);
+      for (std::int64_t i = 0; i < floats(in, kPair); i += kLanes) __builtin_prefetch(to + i, 1);
+    }
+  }
+
+  void update_parameters(bool is_bias, int in, int out, const float* c) const {
+    for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j) {
+      const int o = out + j * kTileRows;
+      if (is_bias) {
+        update.run(update.optimizer, shape.bias + o, shape.bias + o + kLanes, c + j * kTileFloats);
+        continue;
+      }
+      const std::int64_t begin = place(in, o);
+      update.run(update.optimizer, begin, begin + floats(in, kPair), c + 2 * j * kTileFloats);
+    }
+    if (!is_bias) pack_block({parameters, shape}, in, out, forward, backward);
+  }
+
   void store_weights(const float* c, int in, int out, float* weights) const {
     for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j) {
       float* panel = weights + (out / kLanes + j) * shape.weight.panel;
       for (int r = 0; r < kPair && in + r < shape.in; ++r) {
-        const float* row = c + (r / kTileRows * 2 + j) * kTileFloats + r % kTileRows * kLanes;
-        simd::store(panel + std::int64_t{in + r} * kLanes, simd::load(row));
+        simd::store(panel + std::int64_t{in + r} * kLanes,
+                    simd::load(c + 2 * j * kTileFloats + r * kLanes));
       }
     }
   }
@@ -265,9 +305,13 @@ void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
 
 void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
                                 const BlockSchedule& schedule, const OperandTiles& x,
-                                const OperandTiles& dy, const GradientSums& partial_sums) {
+                                const OperandTiles& dy, const GradientSums& partial_sums,
+                                const ParameterUpdate& update, const float* parameters,
+                                std::uint16_t* forward, std::uint16_t* backward) {
   expect(schedule.block_rows == x.groups_per_block * kLanes, "sample tiles of the schedule");
-  const ParameterGradients gradients{&tile_unit(), shape, schedule, x, dy, partial_sums};
+  expect(!update || schedule.num_partial_sums == 1, "one partial sum to update by");
+  const ParameterGradients gradients{&tile_unit(), shape,  schedule,   x,       dy,
+                                     partial_sums, update, parameters, forward, backward};
   Kokkos::parallel_for(
       "quern::layers::linear_parameter_gradients",
       RangePolicy(exec, 0, std::int64_t{gradients.in_pairs() + 1} * gradients.out_pairs()),
