@@ -13,8 +13,8 @@ namespace quern::host {
 namespace {
 
 // The outputs of a part, from their panel of x.
-void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
-                  const float* weights, const float* bias, bool with_relu, float* y) {
+void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float* x,
+                       const float* weights, const float* bias, bool with_relu, float* y) {
   const ForwardKernel kernel(shape);
   const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
   auto* panel =
@@ -22,7 +22,7 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
   pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
                       shape.image_width()},
                      window, kernel.fold, panel);
-  const std::int64_t pixel = std::int64_t{pairs_of(kernel.tiles.channels)} * kPairLine;
+  const std::int64_t pixel = std::int64_t{count_pairs(kernel.tiles.channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const int stride = shape.stride / window.step;
   const PixelProduct product{kernel.tiles,
@@ -60,9 +60,10 @@ void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows
                          return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
                                                     kernel.tiles.channels);
                        });
-  Kokkos::parallel_for(
-      "quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
-      [=](std::int64_t item) { forward_part(shape, grid[item], x, weights, bias, with_relu, y); });
+  Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t item) {
+                         forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
+                       });
 }
 
 // The inputs of a phase along one side of the image: the input h meets the kernel pixels of its
@@ -106,7 +107,7 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
   pack_channel_pairs(
       {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
       window, 1, panel);
-  const std::int64_t pixel = std::int64_t{pairs_of(shape.out_channels)} * kPairLine;
+  const std::int64_t pixel = std::int64_t{count_pairs(shape.out_channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const std::int64_t image = at.group * shape.image_group();
   for (int phase = 0; phase < shape.stride * shape.stride; ++phase) {

@@ -28,7 +28,7 @@ struct OutputPart {
   int column;
   int columns;
 
-  int pairs() const { return pairs_of(columns); }
+  int pairs() const { return count_pairs(columns); }
 };
 
 /// dy of a convolution whose outputs are in memory.
@@ -51,8 +51,8 @@ struct WeightTiles {
   Range in;
   Range kernel_rows;
 
-  int row_tiles() const { return tiles_of(shape.kernel * in.count); }
-  int column_tiles() const { return tiles_of(out.count); }
+  int row_tiles() const { return count_tiles(shape.kernel * in.count); }
+  int column_tiles() const { return count_tiles(out.count); }
   std::int64_t floats() const {
     return std::int64_t{kernel_rows.count} * row_tiles() * column_tiles() * kTileFloats;
   }

@@ -15,10 +15,10 @@ inline constexpr int kPairLine = 2 * kLanes;
 /// What a tile reads beyond the end of a panel, at most.
 inline constexpr int kPanelSlack = kTileBf16;
 
-constexpr int pairs_of(int count) {
+constexpr int count_pairs(int count) {
   return (count + 1) / 2;
 }
-constexpr int tiles_of(int count) {
+constexpr int count_tiles(int count) {
   return (count + kTileRows - 1) / kTileRows;
 }
 /// Floats that take the room of so many bfloat16, an even number.
@@ -43,7 +43,7 @@ inline PixelRow pixel_row(const Planes& planes, int channel, int h) {
 
 /// Floats of a panel of `channels` per pixel.
 inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels) {
-  return floats_of(std::int64_t{window.rows} * window.columns * pairs_of(channels) * kPairLine +
+  return floats_of(std::int64_t{window.rows} * window.columns * count_pairs(channels) * kPairLine +
                    kPanelSlack);
 }
 
@@ -54,7 +54,7 @@ inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels)
 inline void pack_channel_pairs(const Planes& planes, const PlaneWindow& window, int fold,
                                Bf16* panel) {
   const int channels = planes.channels * fold;
-  const int pairs = pairs_of(channels);
+  const int pairs = count_pairs(channels);
   const std::int64_t pixel = std::int64_t{pairs} * kPairLine;
   for (int pair = 0; pair < pairs; ++pair) {
     for (int r = 0; r < window.rows; ++r) {

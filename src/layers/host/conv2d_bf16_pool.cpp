@@ -15,8 +15,8 @@ namespace {
 
 // Two tiles of channels, at most three rows, and columns of whole windows of either size: what is
 // pooled stays in the first-level cache.
-constexpr int kStripColumns = 6;
-constexpr int kStripChannels = 2 * kTileRows;
+constexpr int kPooledColumns = 6;
+constexpr int kPooledChannels = 2 * kTileRows;
 constexpr int kLargestWindow = 3;
 
 template <int Size>
@@ -51,7 +51,7 @@ struct PooledForward {
     pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
                         shape.image_width()},
                        read, kernel.fold, panel);
-    const std::int64_t pixel = std::int64_t{pairs_of(kernel.tiles.channels)} * kPairLine;
+    const std::int64_t pixel = std::int64_t{count_pairs(kernel.tiles.channels)} * kPairLine;
     const int stride = shape.stride / read.step;
     PixelProduct product{};
     product.kernel = kernel.tiles;
@@ -60,13 +60,13 @@ struct PooledForward {
     product.next_column = stride * pixel;
     product.lines = Size;
     product.panel = panel;
-    alignas(64) float strip[kStripChannels * kLargestWindow * kStripColumns * kLanes];
-    for (int o = 0; o < shape.out_channels; o += kStripChannels) {
+    alignas(64) float strip[kPooledChannels * kLargestWindow * kPooledColumns * kLanes];
+    for (int o = 0; o < shape.out_channels; o += kPooledChannels) {
       product.weights = weights + o / kTileRows * product.kernel.weights();
-      product.results = std::min(kStripChannels, shape.out_channels - o);
+      product.results = std::min(kPooledChannels, shape.out_channels - o);
       for (int r = 0; r < rows; ++r) {
-        for (int column = 0; column < shape.out_width; column += kStripColumns) {
-          product.columns = std::min(kStripColumns, shape.out_width - column);
+        for (int column = 0; column < shape.out_width; column += kPooledColumns) {
+          product.columns = std::min(kPooledColumns, shape.out_width - column);
           product.rows = kernel.rows(shape, (row + r) * Size);
           product.across = ForwardKernel::columns(shape, column);
           product.begin = kernel.first_row(shape, read, (row + r) * Size) * product.panel_row +

@@ -15,7 +15,7 @@ struct KernelTiles {
   int columns;
   int channels;
 
-  int row_values() const { return columns * 2 * pairs_of(channels); }
+  int row_values() const { return columns * 2 * count_pairs(channels); }
   int row_tiles() const { return (row_values() + kTileDepth - 1) / kTileDepth; }
   /// bfloat16 of the weights of 16 results.
   std::int64_t weights() const { return std::int64_t{rows} * row_tiles() * kTileBf16; }
@@ -119,8 +119,8 @@ template <class Store>
 void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& store) {
   alignas(64) float c[4 * kTileFloats];
   const std::int64_t weights = p.kernel.weights();
-  const int tiles = tiles_of(p.results);
-  const int channel_pairs = pairs_of(p.kernel.channels);
+  const int tiles = count_tiles(p.results);
+  const int channel_pairs = count_pairs(p.kernel.channels);
   TileWalk walk{};
   walk.a_row = weights;
   walk.b_column = p.next_column;

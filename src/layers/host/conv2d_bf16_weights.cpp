@@ -10,9 +10,9 @@ namespace quern::host {
 namespace {
 
 // A row of A tiles, filled value by value.
-class TileRow {
+class WeightRow {
  public:
-  explicit TileRow(Bf16* tile) : tile_(tile) {}
+  explicit WeightRow(Bf16* tile) : tile_(tile) {}
 
   // `count` values `apart` floats from each other.
   void append(const float* values, std::int64_t apart, int count) {
@@ -58,7 +58,7 @@ void pack_forward_row(const ConvShape& s, const ForwardKernel& kernel, const flo
                       Bf16* packed) {
   const int taps = s.kernel * s.kernel;
   for (int row = 0; row < kernel.tiles.rows; ++row) {
-    TileRow to(packed + std::int64_t{row} * kernel.tiles.row_tiles() * kTileBf16);
+    WeightRow to(packed + std::int64_t{row} * kernel.tiles.row_tiles() * kTileBf16);
     for (int column = 0; column < s.kernel; ++column) {
       for (int kh = row; kh < row + kernel.fold; ++kh) {
         to.append(weight + kh * s.kernel + column, taps, s.in_channels);
@@ -70,7 +70,7 @@ void pack_forward_row(const ConvShape& s, const ForwardKernel& kernel, const flo
 }
 
 // Rounds `count` neighbouring values. Overwrites as many bfloat16, and perhaps 31 more.
-void round_values(const float* values, int count, Bf16* rounded) {
+void round_weights(const float* values, int count, Bf16* rounded) {
   int k = 0;
   for (; k + kTileDepth <= count; k += kTileDepth) {
     simd::store_pairs(
@@ -93,16 +93,16 @@ int gradient_tiles_at_once(const ConvShape& s) {
 void pack_gradient_rows(const ConvShape& s, const KernelTiles& kernel, int row_phase,
                         int column_phase, int first, int channels, const float* weight,
                         Bf16* packed) {
-  std::fill_n(packed, tiles_of(channels) * kernel.weights(), Bf16{0});
+  std::fill_n(packed, count_tiles(channels) * kernel.weights(), Bf16{0});
   const int taps = s.kernel * s.kernel;
   auto* rounded = reinterpret_cast<Bf16*>(scratch(channels * taps / 2 + kTileDepth));
   for (int o = 0; o < s.out_channels; ++o) {
-    round_values(weight + s.weight(o, first, 0, 0), channels * taps, rounded);
+    round_weights(weight + s.weight(o, first, 0, 0), channels * taps, rounded);
     for (int row = 0; row < kernel.rows; ++row) {
       const int kh = row_phase + s.stride * (kernel.rows - 1 - row);
       for (int column = 0; column < kernel.columns; ++column) {
         const int kw = column_phase + s.stride * (kernel.columns - 1 - column);
-        const int k = column * 2 * pairs_of(s.out_channels) + o;
+        const int k = column * 2 * count_pairs(s.out_channels) + o;
         Bf16* to = packed + (std::int64_t{row} * kernel.row_tiles() + k / kTileDepth) * kTileBf16 +
                    k % kTileDepth;
         const Bf16* from = rounded + kh * s.kernel + kw;
@@ -118,25 +118,25 @@ void pack_gradient_rows(const ConvShape& s, const KernelTiles& kernel, int row_p
 }  // namespace
 
 std::int64_t conv2d_bf16_forward_floats(const ConvShape& shape) {
-  return floats_of(tiles_of(shape.out_channels) * ForwardKernel(shape).tiles.weights());
+  return floats_of(count_tiles(shape.out_channels) * ForwardKernel(shape).tiles.weights());
 }
 
 void conv2d_bf16_pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                               float* packed) {
   const ForwardKernel kernel(shape);
   auto* tiles = reinterpret_cast<Bf16*>(packed);
-  Kokkos::parallel_for("quern::layers::conv2d_pack_forward",
-                       RangePolicy(exec, 0, tiles_of(shape.out_channels)), [=](std::int64_t tile) {
-                         Bf16* to = tiles + tile * kernel.tiles.weights();
-                         const int first = static_cast<int>(tile) * kTileRows;
-                         const int rows = std::min(kTileRows, shape.out_channels - first);
-                         if (rows < kTileRows) std::fill_n(to, kernel.tiles.weights(), Bf16{0});
-                         for (int r = 0; r < rows; ++r) {
-                           pack_forward_row(shape, kernel,
-                                            weight + shape.weight(first + r, 0, 0, 0),
-                                            to + r * kTileDepth);
-                         }
-                       });
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_pack_forward", RangePolicy(exec, 0, count_tiles(shape.out_channels)),
+      [=](std::int64_t tile) {
+        Bf16* to = tiles + tile * kernel.tiles.weights();
+        const int first = static_cast<int>(tile) * kTileRows;
+        const int rows = std::min(kTileRows, shape.out_channels - first);
+        if (rows < kTileRows) std::fill_n(to, kernel.tiles.weights(), Bf16{0});
+        for (int r = 0; r < rows; ++r) {
+          pack_forward_row(shape, kernel, weight + shape.weight(first + r, 0, 0, 0),
+                           to + r * kTileDepth);
+        }
+      });
 }
 
 std::int64_t conv2d_bf16_weights_before(const ConvShape& s, int row_phase, int column_phase) {
@@ -144,7 +144,7 @@ std::int64_t conv2d_bf16_weights_before(const ConvShape& s, int row_phase, int c
   for (int before = 0; before < row_phase * s.stride + column_phase; ++before) {
     weights += conv2d_bf16_gradient_kernel(s, before / s.stride, before % s.stride).weights();
   }
-  return tiles_of(s.in_channels) * weights;
+  return count_tiles(s.in_channels) * weights;
 }
 
 std::int64_t conv2d_bf16_gradient_floats(const ConvShape& shape) {
@@ -167,7 +167,7 @@ void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, co
         pack_gradient_rows(shape, kernel, row_phase, column_phase, first,
                            std::min(channels, shape.in_channels - first), weight,
                            weights + conv2d_bf16_weights_before(shape, row_phase, column_phase) +
-                               tiles_of(first) * kernel.weights());
+                               count_tiles(first) * kernel.weights());
       });
 }
 
