@@ -17,7 +17,7 @@ namespace {
 /// One layer with its buffers, in a batch of eight micro-blocks or fewer.
 class LayerBench {
  public:
-  LayerBench(const LayerSpec& spec, const Shape& input, int samples)
+  LayerBench(const LayerSpec& spec, const Shape& input, int samples, OperandPrecision precision)
       : samples_(samples), layer_(build_layer(spec, input, 0)) {
     const Layout in = layer_->input_layout(flat_layout());
     const int multiple = in == Layout::nchw16n ? kLanes : 1;
@@ -35,7 +35,9 @@ class LayerBench {
     step_.parameters = filled(FloatView("quern::benchmarks::parameters", block + 8 * kLanes));
     step_.gradients = {FloatView("quern::benchmarks::gradients", block + kLanes),
                        static_cast<std::int64_t>(block) + kLanes};
-    layer_->set_up({});
+    LayerSetup setup;
+    setup.precision = precision;
+    layer_->set_up(setup);
     arrays_ = allocate_memory(*layer_, rows);
     const Layout out = layer_->output_layout(in);
     arrays_.x = make(input, in, rows);
@@ -89,10 +91,10 @@ constexpr Pass kPasses[] = {{"forward", 1, &LayerBench::forward},
                             {"backward", 2, &LayerBench::backward}};
 
 void add(const std::string& kind, const std::string& size, const LayerSpec& spec,
-         const Shape& input, int samples) {
+         const Shape& input, int samples, OperandPrecision precision) {
   for (const Pass& pass : kPasses) {
     const auto run = [=](benchmark::State& state) {
-      LayerBench bench(spec, input, samples);
+      LayerBench bench(spec, input, samples, precision);
       for (auto _ : state) {
         (bench.*pass.run)();
         bench.wait();
@@ -111,19 +113,31 @@ void add_dense(int m, int k, int n) {
   spec.name = "fc1";
   spec.features = n;
   add("dense", std::to_string(m) + "x" + std::to_string(k) + "x" + std::to_string(n), spec,
-      Shape{k}, m);
+      Shape{k}, m, OperandPrecision::fp32);
 }
 
-void add_conv(int samples, const Shape& input, int channels, int kernel) {
+struct Window {
+  int kernel;
+  int stride = 1;
+  int padding = 0;
+};
+
+/// In fp32 and in bf16.
+void add_conv(int samples, const Shape& input, int channels, const Window& window) {
   LayerSpec spec;
   spec.type = LayerType::conv2d;
   spec.name = "conv1";
   spec.channels = channels;
-  spec.kernel = kernel;
-  const std::string text = std::to_string(samples) + "x" + std::to_string(input.channels) + "x" +
-                           std::to_string(input.height) + "x" + std::to_string(input.width) + "/" +
-                           std::to_string(channels) + "x" + std::to_string(kernel);
-  add("conv2d", text, spec, input, samples);
+  spec.kernel = window.kernel;
+  spec.stride = window.stride;
+  spec.padding = window.padding;
+  std::string text = std::to_string(samples) + "x" + std::to_string(input.channels) + "x" +
+                     std::to_string(input.height) + "x" + std::to_string(input.width) + "/" +
+                     std::to_string(channels) + "x" + std::to_string(window.kernel);
+  if (window.stride > 1) text += "s" + std::to_string(window.stride);
+  if (window.padding > 0) text += "p" + std::to_string(window.padding);
+  add("conv2d", text, spec, input, samples, OperandPrecision::fp32);
+  add("conv2d_bf16", text, spec, input, samples, OperandPrecision::bf16);
 }
 
 void add_all() {
@@ -137,9 +151,17 @@ void add_all() {
   add_dense(1, 257, 33);  // odd sizes
   add_dense(17, 33, 3);
   add_dense(257, 257, 257);
-  add_conv(256, {1, 28, 28}, 20, 3);  // W2
-  add_conv(256, {20, 13, 13}, 50, 5);
-  add_conv(17, {3, 9, 33}, 5, 3);  // odd sizes
+  add_conv(256, {1, 28, 28}, 20, {3});  // W2
+  add_conv(256, {20, 13, 13}, 50, {5});
+  add_conv(17, {3, 9, 33}, 5, {3});            // odd sizes
+  add_conv(32, {3, 224, 224}, 64, {7, 2, 3});  // ResNet-50
+  add_conv(32, {64, 56, 56}, 64, {3, 1, 1});
+  add_conv(32, {256, 56, 56}, 64, {1});
+  add_conv(32, {64, 56, 56}, 256, {1});
+  add_conv(32, {256, 56, 56}, 512, {1, 2});
+  add_conv(32, {128, 56, 56}, 128, {3, 2, 1});
+  add_conv(32, {512, 7, 7}, 512, {3, 1, 1});
+  add_conv(128, {16, 32, 32}, 16, {3, 1, 1});  // ResNet-20
 }
 
 }  // namespace

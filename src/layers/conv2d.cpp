@@ -39,7 +39,7 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              spec.stride},
       padding_(spec.padding),
       has_bias_(spec.bias),
-      pool_kernels_(conv2d_pool_kernels()) {}
+      pool_kernels_(conv2d_pool_kernels(OperandPrecision::fp32)) {}
 
 void Conv2d::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
@@ -50,7 +50,8 @@ void Conv2d::set_up(const LayerSetup& setup) {
 
 void Conv2d::choose_kernels(OperandPrecision precision) {
   kernels_ = &conv2d_kernels(precision);
-  copies_ = padding_ > 0 && (pool_ || !kernels_->adds_borders);
+  pool_kernels_ = conv2d_pool_kernels(precision);
+  copies_ = padding_ > 0 && !(pool_ ? pool_kernels_->adds_borders : kernels_->adds_borders);
   shape_.padding = copies_ ? 0 : padding_;
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
   if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;

@@ -12,7 +12,7 @@ namespace quern {
 /// The kernels of a convolution. There are several sets of them: host/ for the CPU back ends,
 /// vectorised over 16 samples, and device/ for the others, one lane of a micro-tile per thread,
 /// with the same order of fused multiply-adds for every element. Those that round their operands
-/// (device/conv2d_tensor.hpp) add in orders of their own.
+/// (host/conv2d_bf16.hpp, device/conv2d_tensor.hpp) add in orders of their own.
 struct Conv2dKernels {
   /// Whether forward and gradients take x, dx and x_mask without their border, ConvShape::padding
   /// wide. Others expect arrays that hold it (pad, crop), and a shape with padding 0.
@@ -72,7 +72,7 @@ namespace device {
 const Conv2dKernels& conv2d_kernels(OperandPrecision precision = OperandPrecision::fp32);
 }
 
-/// Those that run here (tensor/kernel_choice.hpp). CPUs round no operands.
+/// Those that run here (tensor/kernel_choice.hpp). CPUs round to bf16 or not at all.
 const Conv2dKernels& conv2d_kernels(OperandPrecision precision);
 
 }  // namespace quern

@@ -9,14 +9,18 @@
 #include "layers/conv_shape.hpp"
 #include "layers/pool_window.hpp"
 #include "linalg/block_schedule.hpp"
+#include "linalg/operand_precision.hpp"
 
 namespace quern {
 
 struct Conv2dPoolKernels {
+  /// As Conv2dKernels::adds_borders, of x.
+  bool adds_borders;
+
   /// Are there kernels for this?
   bool (*supports)(const ConvShape& shape, const Pool& pool);
 
-  /// y = pool(max(W * x + b, 0)). x [S, C, H, W], already padded, weights as packed for
+  /// y = pool(max(W * x + b, 0)). x [S, C, H, W], weights as packed for
   /// Conv2dKernels::forward, bias [O], y [S, O, H_out / size, W_out / size]. Overwrites y and
   /// `passes` [S / 16, O, H_out, W_out]: bit l tells whether an output's gradient reaches the pixel
   /// of sample l. 2 S O H_out W_out C K K flop.
@@ -40,6 +44,6 @@ const Conv2dPoolKernels& conv2d_pool_kernels();
 }
 
 /// Those that run here, or null: on devices nothing is fused.
-const Conv2dPoolKernels* conv2d_pool_kernels();
+const Conv2dPoolKernels* conv2d_pool_kernels(OperandPrecision precision);
 
 }  // namespace quern

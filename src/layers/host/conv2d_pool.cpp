@@ -213,6 +213,7 @@ void gradients(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
 
 const Conv2dPoolKernels& conv2d_pool_kernels() {
   static constexpr Conv2dPoolKernels kKernels = {
+      .adds_borders = false,
       .supports = supports,
       .forward = forward,
       .workspace_floats = workspace_floats,

@@ -138,9 +138,22 @@ const TileUnit* amx_tile_unit() {
 
 #endif
 
+namespace {
+
+const TileUnit*& chosen_unit() {
+  static const TileUnit* unit = nullptr;
+  return unit;
+}
+
+}  // namespace
+
 const TileUnit& tile_unit() {
   static const TileUnit& best = amx_tile_unit() ? *amx_tile_unit() : vector_tile_unit();
-  return best;
+  return chosen_unit() ? *chosen_unit() : best;
+}
+
+void choose_tile_unit(const TileUnit* unit) {
+  chosen_unit() = unit;
 }
 
 }  // namespace quern::host

@@ -70,4 +70,7 @@ const TileUnit* amx_tile_unit();
 /// start.
 const TileUnit& tile_unit();
 
+/// For tests: tile_unit() from now on; null: the best again.
+void choose_tile_unit(const TileUnit* unit);
+
 }  // namespace quern::host

@@ -60,7 +60,7 @@ void expect_bits(const std::vector<float>& actual, const std::vector<float>& exp
   }
 }
 
-class TakenOver : public ::testing::TestWithParam<LayerType> {
+class TakenOver : public ::testing::TestWithParam<std::tuple<LayerType, OperandPrecision>> {
  protected:
   // One step of both: `poison` is written over the first pixels of the second sample.
   void run(const Case& c, const TestBatch& batch, const std::vector<float>& poison) {
@@ -69,7 +69,7 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
     Conv2d plain(spec, c.input);
     Conv2d fused(spec, c.input);
     const Shape middle = plain.output_shape();
-    const std::unique_ptr<Layer> pool = make_pool(GetParam(), middle, c.window);
+    const std::unique_ptr<Layer> pool = make_pool(std::get<0>(GetParam()), middle, c.window);
     const std::optional<Pool> window = pool->traits().pool;
     ASSERT_EQ(fused.can_compute(*window), !runs_device_kernels());
     if (runs_device_kernels()) return;  // nothing is taken over there
@@ -92,6 +92,7 @@ class TakenOver : public ::testing::TestWithParam<LayerType> {
 
     LayerSetup with_relu;
     with_relu.with_relu = true;
+    with_relu.precision = std::get<1>(GetParam());
     LayerSetup with_pool = with_relu;
     with_pool.pool = window;
     LayerSetup after_relu;
@@ -167,9 +168,14 @@ TEST_P(TakenOver, AlsoOfWhatIsNoNumber) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pools, TakenOver,
-                         ::testing::Values(LayerType::avg_pool2d, LayerType::max_pool2d),
-                         [](const auto& type) { return std::string(to_string(type.param)); });
+INSTANTIATE_TEST_SUITE_P(
+    Pools, TakenOver,
+    ::testing::Combine(::testing::Values(LayerType::avg_pool2d, LayerType::max_pool2d),
+                       ::testing::Values(OperandPrecision::fp32, OperandPrecision::bf16)),
+    [](const auto& type) {
+      const bool rounds = std::get<1>(type.param) == OperandPrecision::bf16;
+      return std::string(to_string(std::get<0>(type.param))) + (rounds ? "_bf16" : "");
+    });
 
 TEST(FusedPool, OnlyWhereThereAreKernels) {
   const auto takes_over = [](const Shape& input, const LayerSpec& spec, const LayerSpec& window) {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions whose products have operands of bfloat16, on tiles. Sums are floats, and so is
+// everything outside of a work item.
+#include "layers/host/conv2d_bf16.hpp"
+
+#include "layers/host/conv2d_bf16_products.hpp"
+#include "layers/host/conv2d_bf16_weight_gradient.hpp"
+#include "layers/host/conv2d_bf16_weights.hpp"
+#include "layers/host/scratch.hpp"
+
+namespace quern::host {
+
+namespace {
+
+// The outputs of a part, from their panel of x.
+void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float* x,
+                       const float* weights, const float* bias, bool with_relu, float* y) {
+  const ForwardKernel kernel(shape);
+  const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
+  auto* panel =
+      reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, kernel.tiles.channels)));
+  pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
+                      shape.image_width()},
+                     window, kernel.fold, panel);
+  const std::int64_t pixel = std::int64_t{count_pairs(kernel.tiles.channels)} * kPairLine;
+  const std::int64_t row = window.columns * pixel;
+  const int stride = shape.stride / window.step;
+  const PixelProduct product{kernel.tiles,
+                             reinterpret_cast<const Bf16*>(weights),
+                             shape.out_channels,
+                             panel,
+                             kernel.first_row(shape, window, at.row) * row,
+                             row,
+                             stride * row,
+                             stride * pixel,
+                             at.rows,
+                             at.columns,
+                             kernel.rows(shape, at.row),
+                             ForwardKernel::columns(shape, at.column)};
+  float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
+  multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+    for (int c = 0; c < tiles.channels; ++c) {
+      const int o = tiles.channel + c;
+      const simd::Vector b = bias ? simd::broadcast(bias[o]) : simd::Vector{};
+      float* to = corner + shape.out(o, tiles.line, tiles.column);
+      for (int k = 0; k < tiles.columns; ++k) {
+        const simd::Vector sum = simd::load(tiles.at(c, k)) + b;
+        simd::store(to + kLanes * k, with_relu ? simd::relu(sum) : sum);
+      }
+    }
+  });
+}
+
+void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
+                   const float* weights, const float* bias, bool with_relu, float* y) {
+  const ConvShape shape = as_product(given);
+  const ForwardKernel kernel(shape);
+  const PanelGrid grid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+                       [&](int rows, int columns) {
+                         return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
+                                                    kernel.tiles.channels);
+                       });
+  Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t item) {
+                         forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
+                       });
+}
+
+// The inputs of a phase along one side of the image: the input h meets the kernel pixels of its
+// phase, and of the outputs q = (h + padding) / stride and those before it.
+struct Phase {
+  int phase;
+  int taps;   // kernel pixels
+  int first;  // input
+  int count;  // of inputs
+  int q;      // of the first input
+};
+
+Phase phase_of(const ConvShape& s, int phase, int begin, int count) {
+  const int first = begin + (phase + s.stride - (begin + s.padding) % s.stride) % s.stride;
+  const int end = begin + count;
+  return {phase, taps_of_phase(s, phase), first, first < end ? (end - 1 - first) / s.stride + 1 : 0,
+          (first + s.padding) / s.stride};
+}
+
+// What `count` inputs from `begin` on meet along one side: outputs [first, first + count), which
+// may lie outside.
+struct MetOutputs {
+  int first;
+  int count;
+};
+
+MetOutputs met_outputs(const ConvShape& s, int begin, int count) {
+  const int most_taps = (s.kernel - 1) / s.stride + 1;
+  const int first = (begin + s.padding) / s.stride - (most_taps - 1);
+  return {first, (begin + count - 1 + s.padding) / s.stride - first + 1};
+}
+
+// The part of dx at `at`, phase by phase from one panel of dy.
+void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
+                              const float* weights, const float* x_mask, float* dx) {
+  const MetOutputs met_rows = met_outputs(shape, at.row, at.rows);
+  const MetOutputs met_columns = met_outputs(shape, at.column, at.columns);
+  const PlaneWindow window = rows_inside(
+      {met_rows.first, met_rows.count, met_columns.first, met_columns.count}, shape.out_height);
+  auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
+  pack_channel_pairs(
+      {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
+      window, 1, panel);
+  const std::int64_t pixel = std::int64_t{count_pairs(shape.out_channels)} * kPairLine;
+  const std::int64_t row = window.columns * pixel;
+  const std::int64_t image = at.group * shape.image_group();
+  for (int phase = 0; phase < shape.stride * shape.stride; ++phase) {
+    const Phase rows = phase_of(shape, phase / shape.stride, at.row, at.rows);
+    const Phase columns = phase_of(shape, phase % shape.stride, at.column, at.columns);
+    const auto place = [&](int i, int line, int column) {
+      return image + shape.image(i, rows.first + shape.stride * line,
+                                 columns.first + shape.stride * column);
+    };
+    const std::int64_t next = std::int64_t{kLanes} * shape.stride;
+    if (rows.taps == 0 || columns.taps == 0) {
+      for (int i = 0; i < shape.in_channels; ++i) {
+        for (int line = 0; line < rows.count; ++line) {
+          float* to = dx + place(i, line, 0);
+          for (int k = 0; k < columns.count; ++k) simd::store(to + k * next, simd::Vector{});
+        }
+      }
+      continue;
+    }
+    const PixelProduct product{conv2d_bf16_gradient_kernel(shape, rows.phase, columns.phase),
+                               reinterpret_cast<const Bf16*>(weights) +
+                                   conv2d_bf16_weights_before(shape, rows.phase, columns.phase),
+                               shape.in_channels,
+                               panel,
+                               (rows.q - rows.taps + 1 - window.row) * row +
+                                   (columns.q - columns.taps + 1 - window.column) * pixel,
+                               row,
+                               row,
+                               pixel,
+                               rows.count,
+                               columns.count,
+                               {rows.q - rows.taps + 1, 1, shape.out_height},
+                               {columns.q - columns.taps + 1, 1, shape.out_width}};
+    multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+      for (int c = 0; c < tiles.channels; ++c) {
+        std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
+        for (int k = 0; k < tiles.columns; ++k, to += next) {
+          const simd::Vector sum = simd::load(tiles.at(c, k));
+          simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
+        }
+      }
+    });
+  }
+}
+
+void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
+                          const float* dy, const float* weights, const float* x_mask, float* dx) {
+  const ConvShape shape = as_product(given);
+  const PanelGrid grid(
+      batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+      [&](int rows, int columns) {
+        const auto extent = [&](int inputs) {
+          return (inputs + shape.stride - 2) / shape.stride + (shape.kernel - 1) / shape.stride + 1;
+        };
+        return channel_pair_floats({0, extent(rows), 0, extent(columns)}, shape.out_channels);
+      });
+  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
+                       [=](std::int64_t item) {
+                         input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
+                       });
+}
+
+Conv2dKernels tile_kernels() {
+  tile_unit();  // before threads need it
+  Conv2dKernels kernels = conv2d_kernels();
+  kernels.forward_floats = conv2d_bf16_forward_floats;
+  kernels.pack_forward = conv2d_bf16_pack_forward;
+  kernels.gradient_floats = conv2d_bf16_gradient_floats;
+  kernels.pack_gradient = conv2d_bf16_pack_gradient;
+  kernels.forward = forward_tiles;
+  kernels.input_gradient = input_gradient_tiles;
+  kernels.weight_gradient = conv2d_bf16_weight_gradient;
+  return kernels;
+}
+
+}  // namespace
+
+const Conv2dKernels& conv2d_bf16_kernels() {
+  static const Conv2dKernels kernels = tile_kernels();
+  return kernels;
+}
+
+}  // namespace quern::host

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// A work item of the weight gradient on tiles of bfloat16: the weights between some output channels
+// and some input channels, of some kernel rows. One step of a tile adds 16 samples at two
+// neighbouring outputs: 32 values of k. An item runs over the outputs of a block in parts whose
+// panels of x and dy fit into the second-level cache; each weight is one chain over all of them,
+// group by group, row by row.
+#pragma once
+
+#include <algorithm>
+
+#include "layers/host/conv2d_bf16_panels.hpp"
+#include "layers/host/scratch.hpp"
+#include "linalg/block_schedule.hpp"
+#include "linalg/host/simd_transpose.hpp"
+
+namespace quern::host {
+
+/// Some neighbours of the channels, or of the rows of a kernel.
+struct Range {
+  int begin;
+  int count;
+};
+
+/// Outputs of a group: rows and columns.
+struct OutputPart {
+  int row;
+  int rows;
+  int column;
+  int columns;
+
+  int pairs() const { return count_pairs(columns); }
+};
+
+/// dy of a convolution whose outputs are in memory.
+struct OutputGradient {
+  ConvShape shape;
+  const float* dy;
+
+  /// Indexed by the column.
+  PixelRow row(std::int64_t group, int o, int oh) const {
+    return {dy + group * shape.out_group() + shape.out(o, oh, 0), shape.out_width};
+  }
+};
+
+/// The weights of an item as C tiles: for each kernel row, rows (kernel column, input channel), the
+/// channels running faster, and columns of output channels. In memory blocks of 2 x 2 tiles or
+/// less.
+struct WeightTiles {
+  ConvShape shape;
+  Range out;
+  Range in;
+  Range kernel_rows;
+
+  int row_tiles() const { return count_tiles(shape.kernel * in.count); }
+  int column_tiles() const { return count_tiles(out.count); }
+  std::int64_t floats() const {
+    return std::int64_t{kernel_rows.count} * row_tiles() * column_tiles() * kTileFloats;
+  }
+
+  /// Calls f(kernel row of the item, first tile of rows, first tile of columns, TileBlock, place in
+  /// memory) for each block.
+  template <class F>
+  void for_each(const F& f) const {
+    std::int64_t place = 0;
+    for (int column = 0; column < column_tiles(); column += 2) {
+      for (int kh = 0; kh < kernel_rows.count; ++kh) {
+        for (int row = 0; row < row_tiles(); row += 2) {
+          const TileBlock block{std::min(2, row_tiles() - row),
+                                std::min(2, column_tiles() - column), false};
+          f(kh, row, column, block, place);
+          place += std::int64_t{block.rows} * block.columns * kTileFloats;
+        }
+      }
+    }
+  }
+};
+
+/// What a part reads of x, as pixel pairs. A kernel of one pixel or one row leaves some unread.
+struct PixelPairWindow {
+  PlaneWindow window;
+  int column_step;
+
+  PixelPairWindow(const WeightTiles& tiles, const OutputPart& at) {
+    const ConvShape& s = tiles.shape;
+    const int row_step = tiles.kernel_rows.count == 1 ? s.stride : 1;
+    column_step = s.kernel == 1 ? 2 * s.stride : 1;
+    window = {at.row * s.stride - s.padding + tiles.kernel_rows.begin,
+              (at.rows - 1) * (s.stride / row_step) + tiles.kernel_rows.count,
+              at.column * s.stride - s.padding,
+              (at.pairs() - 1) * (2 * s.stride / column_step) + s.kernel, row_step};
+  }
+};
+
+inline std::int64_t gradient_tile_floats(const WeightTiles& tiles, const OutputPart& at) {
+  return floats_of(std::int64_t{at.rows} * at.pairs() * tiles.column_tiles() * kTileBf16);
+}
+
+inline std::int64_t gradient_panel_floats(const WeightTiles& tiles, const OutputPart& at) {
+  return gradient_tile_floats(tiles, at) +
+         pixel_pair_floats(PixelPairWindow(tiles, at).window, tiles.in.count);
+}
+
+/// dy of a part as operand B: [rows, pairs of columns, tiles of output channels], zero beyond the
+/// channels and columns there are. Where there are sums, 16 lanes for each channel, it is added to
+/// them, in the order of its pixels.
+template <class Gradient>
+void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTiles& tiles,
+                         const OutputPart& at, Bf16* packed, float* sums) {
+  using Row = decltype(dy.row(0, 0, 0));
+  const int column_tiles = tiles.column_tiles();
+  alignas(64) float block[kLanes * kLanes];
+  for (int tile = 0; tile < column_tiles; ++tile) {
+    const int first_channel = tile * kTileRows;
+    const int channels = std::min(kTileRows, tiles.out.count - first_channel);
+    std::fill(block + channels * kLanes, std::end(block), 0.0f);
+    for (int r = 0; r < at.rows; ++r) {
+      Row rows[kTileRows];
+      for (int c = 0; c < channels; ++c)
+        rows[c] = dy.row(group, tiles.out.begin + first_channel + c, at.row + r);
+      for (int pair = 0; pair < at.pairs(); ++pair) {
+        const int w = at.column + 2 * pair;
+        const bool is_last = w + 1 == at.column + at.columns;
+        for (int c = 0; c < channels; ++c) {
+          const simd::Vector first = rows[c][w];
+          const simd::Vector second = is_last ? simd::Vector{} : rows[c][w + 1];
+          simd::store(block + c * kLanes, simd::round_pairs(first, second));
+          if (!sums) continue;
+          float* sum = sums + (first_channel + c) * kLanes;
+          simd::Vector total = simd::load(sum) + first;
+          if (!is_last) total += second;
+          simd::store(sum, total);
+        }
+        Bf16* to = packed + (std::int64_t{r} * at.pairs() + pair) * column_tiles * kTileBf16 +
+                   tile * kTileBf16;
+        simd::transpose_tile(block, kLanes, reinterpret_cast<float*>(to), kLanes);
+      }
+    }
+  }
+}
+
+/// Sums of blocks by the tree, and panels.
+class GradientItem {
+ public:
+  /// with_bias: sums dy, too.
+  GradientItem(const WeightTiles& tiles, int depth, const OutputPart& largest, bool with_bias)
+      : tiles_(tiles),
+        with_bias_(with_bias),
+        bias_(tiles.floats()),
+        floats_(bias_ + (with_bias ? round_up_to_lanes(tiles.out.count) : 0)) {
+    const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
+    stack_ = scratch(depth * floats_ + lanes + gradient_panel_floats(tiles, largest));
+    lanes_ = stack_ + depth * floats_;
+    gradient_ = reinterpret_cast<Bf16*>(lanes_ + lanes);
+    pixels_ = gradient_ + 2 * gradient_tile_floats(tiles, largest);
+  }
+
+  /// `x`: of the group. first: of the block.
+  template <class Gradient>
+  void add_part(const float* x, const Gradient& dy, std::int64_t group, const OutputPart& at,
+                const TileUnit& unit, bool first) {
+    const ConvShape& s = tiles_.shape;
+    if (with_bias_ && first) std::fill_n(lanes_, kLanes * tiles_.out.count, 0.0f);
+    pack_gradient_pairs(dy, group, tiles_, at, gradient_, with_bias_ ? lanes_ : nullptr);
+    const PixelPairWindow w(tiles_, at);
+    pack_pixel_pairs(
+        {x + s.image(tiles_.in.begin, 0, 0), tiles_.in.count, s.image_height(), s.image_width()},
+        w.window, w.column_step, s.stride, pixels_);
+    const std::int64_t pixel = std::int64_t{tiles_.in.count} * kPairLine;
+    const std::int64_t row = w.window.columns * pixel;
+    TileWalk walk{};
+    walk.a_row = kTileBf16;
+    walk.b_column = kTileBf16;
+    walk.inner = at.pairs();
+    walk.a_inner = 2 * s.stride / w.column_step * pixel;
+    walk.b_inner = std::int64_t{tiles_.column_tiles()} * kTileBf16;
+    walk.outer = at.rows;
+    walk.a_outer = s.stride / w.window.step * row;
+    walk.b_outer = walk.inner * walk.b_inner;
+    tiles_.for_each(
+        [&](int kh, int row_tile, int column_tile, TileBlock block, std::int64_t place) {
+          walk.a = pixels_ + kh * row + std::int64_t{row_tile} * kTileBf16;
+          walk.b = gradient_ + std::int64_t{column_tile} * kTileBf16;
+          block.add = !first;
+          unit.multiply(walk, block, stack_ + open_ * floats_ + place);
+        });
+  }
+
+  /// Adds the block's sums to those before it.
+  void end_block(int merges) {
+    float* top = stack_ + open_ * floats_;
+    if (with_bias_) {
+      std::fill(top + bias_, top + floats_, 0.0f);
+      for (int o = 0; o < tiles_.out.count; ++o) {
+        top[bias_ + o] = simd::sum_lanes(simd::load(lanes_ + kLanes * o));
+      }
+    }
+    for (int merge = 0; merge < merges; ++merge, top -= floats_) {
+      float* left = top - floats_;
+      for (std::int64_t k = 0; k < floats_; ++k) left[k] = left[k] + top[k];
+      --open_;
+    }
+    ++open_;
+  }
+
+  /// To PyTorch's order.
+  void store(const GradientSums& partial_sums, std::int64_t offset,
+             std::int64_t bias_offset) const {
+    const ConvShape& s = tiles_.shape;
+    for (int p = 0; p < open_; ++p) {
+      if (with_bias_) {
+        std::copy_n(
+            stack_ + p * floats_ + bias_, tiles_.out.count,
+            partial_sums.data.data() + p * partial_sums.stride + bias_offset + tiles_.out.begin);
+      }
+      float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
+      tiles_.for_each([&](int kh, int row_tile, int column_tile, TileBlock block,
+                          std::int64_t place) {
+        for (int tile = 0; tile < block.rows * block.columns; ++tile) {
+          store_tile(
+              stack_ + p * floats_ + place + tile * kTileFloats,
+              (row_tile + tile / block.columns) * kTileRows,
+              (column_tile + tile % block.columns) * kTileRows, kh,
+              gradient + s.weight(tiles_.out.begin, tiles_.in.begin, tiles_.kernel_rows.begin, 0));
+        }
+      });
+    }
+  }
+
+ private:
+  void store_tile(const float* tile, int row, int column, int kh, float* gradient) const {
+    const ConvShape& s = tiles_.shape;
+    const int rows = std::min(kTileRows, s.kernel * tiles_.in.count - row);
+    const int columns = std::min(kTileRows, tiles_.out.count - column);
+    std::int64_t places[kTileRows];
+    for (int r = 0; r < rows; ++r) {
+      places[r] = s.weight(0, (row + r) % tiles_.in.count, kh, (row + r) / tiles_.in.count);
+    }
+    for (int o = 0; o < columns; ++o) {
+      float* to = gradient + s.weight(column + o, 0, 0, 0);
+      for (int r = 0; r < rows; ++r) to[places[r]] = tile[r * kTileRows + o];
+    }
+  }
+
+  WeightTiles tiles_;
+  bool with_bias_;
+  std::int64_t bias_;    // its place in a row of the stack
+  std::int64_t floats_;  // of a row of the stack
+  float* stack_;
+  float* lanes_;  // sums of dy of the block
+  Bf16* gradient_;
+  Bf16* pixels_;
+  int open_ = 0;
+};
+
+}  // namespace quern::host

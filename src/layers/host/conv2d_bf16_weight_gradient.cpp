@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/host/conv2d_bf16_weight_gradient.hpp"
+
+#include "layers/host/conv2d_bf16_weight_sums.hpp"
+
+namespace quern::host {
+
+void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& given,
+                                 const BlockSchedule& schedule, const float* x, const float* dy,
+                                 const GradientSums& partial_sums, std::int64_t offset,
+                                 const FloatView&) {
+  const ConvShape shape = as_product(given);
+  sum_weight_gradient(exec, "quern::layers::conv2d_weight_gradient", shape, schedule, x,
+                      OutputGradient{shape, dy}, partial_sums, offset);
+}
+
+}  // namespace quern::host

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight gradient of layers/conv2d_kernels.hpp on tiles of bfloat16. What the function does stands
+// there.
+#pragma once
+
+#include "layers/conv_shape.hpp"
+#include "linalg/block_schedule.hpp"
+
+namespace quern::host {
+
+void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
+                                 const BlockSchedule& schedule, const float* x, const float* dy,
+                                 const GradientSums& partial_sums, std::int64_t offset,
+                                 const FloatView& workspace);
+
+}  // namespace quern::host

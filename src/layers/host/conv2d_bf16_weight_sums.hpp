@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weight gradient on tiles of bfloat16, whatever dy is made from: how it is cut into items, and
+// items into parts.
+#pragma once
+
+#include <string>
+
+#include "layers/host/conv2d_bf16_gradient_item.hpp"
+
+namespace quern::host {
+
+/// How the weights are cut into items, and the outputs of a group into parts.
+class WeightGrid {
+ public:
+  WeightGrid(const ConvShape& s, int threads)
+      : shape_(s),
+        out_(s.out_channels, std::clamp(kItemWeights / s.taps() / kTileRows * kTileRows,
+                                        kLeastChannels, kMostChannels)),
+        rows_(s.kernel, s.kernel),
+        in_(s.in_channels,
+            std::clamp(kItemWeights / (s.kernel * s.kernel * out_.largest), 1, s.in_channels)) {
+    // All threads shall find items.
+    const auto too_few = [&] { return threads > 1 && count() < 2 * threads; };
+    while (too_few() && in_.size(0) > kTileRows) {
+      in_ = simd::EvenSplit(s.in_channels, in_.size(0) / 2);
+    }
+    if (too_few()) out_ = simd::FixedSplit(s.out_channels, 2 * kTileRows);
+    while (too_few() && rows_.size(0) > 1) rows_ = simd::EvenSplit(s.kernel, rows_.size(0) / 2);
+    if (too_few()) out_ = simd::FixedSplit(s.out_channels, kTileRows);
+    while (parts_columns_ < s.out_width && fits(1, parts_columns_ + 2)) parts_columns_ += 2;
+    parts_columns_ = std::min(parts_columns_, s.out_width);
+    if (parts_columns_ < s.out_width) return;
+    while (parts_rows_ < s.out_height && fits(parts_rows_ + 1, parts_columns_)) ++parts_rows_;
+  }
+
+  std::int64_t count() const { return std::int64_t{out_.pieces} * in_.pieces * rows_.pieces; }
+  WeightTiles operator[](std::int64_t item) const {
+    const int row = static_cast<int>(item % rows_.pieces);
+    item /= rows_.pieces;
+    const int i = static_cast<int>(item % in_.pieces);
+    const int o = static_cast<int>(item / in_.pieces);
+    return {shape_,
+            {out_.begin(o), out_.size(o)},
+            {in_.begin(i), in_.size(i)},
+            {rows_.begin(row), rows_.size(row)}};
+  }
+
+  OutputPart largest_part() const { return {0, parts_rows_, 0, parts_columns_}; }
+  /// Calls f(OutputPart) for all parts of a group.
+  template <class F>
+  void for_each_part(const F& f) const {
+    const simd::FixedSplit rows(shape_.out_height, parts_rows_);
+    const simd::FixedSplit columns(shape_.out_width, parts_columns_);
+    for (int r = 0; r < rows.pieces; ++r) {
+      for (int c = 0; c < columns.pieces; ++c) {
+        f(OutputPart{rows.begin(r), rows.size(r), columns.begin(c), columns.size(c)});
+      }
+    }
+  }
+
+ private:
+  // Of an item: weights, if it has all kernel rows, and output channels, where there are as many.
+  static constexpr int kItemWeights = 32 * 1024;
+  static constexpr int kLeastChannels = 4 * kTileRows;
+  static constexpr int kMostChannels = 16 * kTileRows;
+  // Floats of a part's panels.
+  static constexpr std::int64_t kPartFloats = 2 * kPanelFloats;
+
+  bool fits(int rows, int columns) const {
+    return gradient_panel_floats((*this)[0], {0, rows, 0, columns}) <= kPartFloats;
+  }
+
+  ConvShape shape_;
+  simd::FixedSplit out_;
+  simd::EvenSplit rows_;
+  simd::EvenSplit in_;
+  int parts_rows_ = 1;
+  int parts_columns_ = 2;
+};
+
+/// As Conv2dKernels::weight_gradient. dy.row(group, o, oh)[ow] is the gradient of 16 samples.
+/// With a bias_offset, 0 or more, the bias gradient as well.
+template <class Gradient>
+void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const ConvShape& shape,
+                         const BlockSchedule& schedule, const float* x, const Gradient& dy,
+                         const GradientSums& partial_sums, std::int64_t offset,
+                         std::int64_t bias_offset = -1) {
+  const WeightGrid grid(shape, exec.concurrency());
+  const int groups = schedule.block_rows / kLanes;
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t number) {
+    const WeightTiles tiles = grid[number];
+    const bool with_bias = bias_offset >= 0 && tiles.in.begin == 0 && tiles.kernel_rows.begin == 0;
+    GradientItem item(tiles, schedule.depth, grid.largest_part(), with_bias);
+    for (int block = 0; block < schedule.num_blocks; ++block) {
+      for (int g = 0; g < groups; ++g) {
+        const std::int64_t group = std::int64_t{block} * groups + g;
+        bool first = g == 0;
+        grid.for_each_part([&](const OutputPart& part) {
+          item.add_part(x + group * shape.image_group(), dy, group, part, tile_unit(), first);
+          first = false;
+        });
+      }
+      item.end_block(schedule.host_merges(block));
+    }
+    item.store(partial_sums, offset, bias_offset);
+  });
+}
+
+}  // namespace quern::host
