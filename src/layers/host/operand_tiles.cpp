@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/operand_tiles.hpp"
 
+#include "layers/host/tile_rounding.hpp"
+
 namespace quern::host {
 
 namespace {
@@ -56,7 +58,8 @@ void round_gradients(const ExecSpace& exec, const Activation& from, const Operan
     OperandTiles::Bf16* by_sample = to.gradient_tile(tile, unit);
     for (int g = 0; g < 2; ++g, by_sample += kPanelTile) {
       if (g == to.groups_of(tile)) {
-        for (int r = 0; r < kLanes / 2; ++r) simd::store_pairs(by_sample + 2 * kLanes * r, simd::Vector{});
+        for (int r = 0; r < kLanes / 2; ++r)
+          simd::store_pairs(by_sample + 2 * kLanes * r, simd::Vector{});
         return;
       }
       const int group = to.first_group(tile) + g;

@@ -56,11 +56,12 @@ struct TileUnit {
 
 /// The vector registers: on every processor.
 const TileUnit& vector_tile_unit();
-/// Intel AMX; null where processor, system or compiler have none.
+/// Intel AMX; null where processor, system or compiler have none (base/amx.hpp).
 const TileUnit* amx_tile_unit();
 
-/// The best of this processor. Asks the system for leave to use it: call it once before threads
-/// start.
+/// The best of this processor, or what was chosen.
 const TileUnit& tile_unit();
+/// For a user's wish and for tests: from now on. Not while kernels run.
+void choose_tile_unit(const TileUnit& unit);
 
 }  // namespace quern::host
