@@ -5,11 +5,16 @@
   readme_tables.py seeds              Quern's accuracies (analysis/seeds.py)
   readme_tables.py torch              PyTorch's accuracies (benchmarks/torch_seeds.py)
   readme_tables.py speed --name zen3  training steps against the peers (benchmarks/compare_peers.py)
-  readme_tables.py write              the tables from benchmarks/results/*.json
+  readme_tables.py scaling --name zen3  several ranks against one (benchmarks/scaling.py)
+  readme_tables.py write              the tables from the kept figures
   readme_tables.py check              exit status 1 where a table differs from the kept figures
+  readme_tables.py history            what became faster or slower since the measurement before
 
-The first three keep their figures in benchmarks/results, with date, processor, commit and command, and
-then do what `write` does. --only W1,W2 measures these workloads and leaves the others as they are.
+The first four keep their figures with date, processor, commit and command, and then do what `write` does:
+accuracies in benchmarks/results, the others as one more line of benchmarks/history.jsonl. --only W1,W2
+measures these workloads and leaves the others as they are. `history` compares the newest figures of each
+processor (or that of --name) with the ones before, and marks as slower what fell by more than --spread;
+--check: then the exit status is 1.
 """
 
 import argparse
@@ -22,9 +27,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from readme_text import accuracy_table, speed_details, speed_table
+import history
+from readme_text import accuracy_table, scaling_table, speed_details, speed_table
 from words import name_list, positive
-from workloads import RECIPES, ProblemError
+from workloads import RECIPES, RESIDUAL, ProblemError
 
 ROOT = Path(__file__).resolve().parents[1]
 # As the tutorials have it: ranks of Quern, the global batch that PyTorch takes instead of them.
@@ -119,34 +125,64 @@ def measure_torch(arguments):
         keep(arguments, name, document)
 
 
-def measure_speed(arguments):
-    words = ["benchmarks/compare_peers.py", "--workloads", ",".join(arguments.only),
-             "--rounds", str(arguments.rounds)]
+def record(arguments, script, words, workloads_of):
+    """Runs a script of this folder, adds what it measured to the history, says what has changed."""
+    words = [f"benchmarks/{script}.py", "--workloads", ",".join(arguments.only),
+             "--rounds", str(arguments.rounds), *words]
+    own = ["--python", arguments.python] if script == "compare_peers" else []
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "peers.json"
-        run([arguments.python, *words, "--quern", arguments.quern, "--python", arguments.python,
-             "--json", out])
+        out = Path(folder) / "out.json"
+        run([arguments.python, *words, "--quern", arguments.quern, *own, "--json", out])
         measured = load(out)
-    name = f"speed-{arguments.name}"
-    document = load(arguments.results / f"{name}.json")
     facts = facts_of(arguments.quern)
-    document.setdefault("workloads", {})
-    document["title"] = arguments.title or document.get("title") or facts["processor"]
-    for result in measured["results"]:
-        contenders = result["contenders"]
-        document["workloads"][result["workload"]] = {
-            **facts, "command": shlex.join(words), "rounds": measured["rounds"],
-            "peak_gflops": result["peak_gflops"],
-            "fraction_of_peak": contenders["quern"]["fraction_of_peak"],
-            "ratios": {peer: {**figures["ratio"], "variant": figures["variant"]}
+    titles = [entry["title"] for entry in history.read(arguments.history)
+              if entry["name"] == arguments.name]
+    history.append(arguments.history, {
+        "kind": arguments.what, "name": arguments.name,
+        "title": arguments.title or (titles or [facts["processor"]])[-1],
+        **facts, "command": shlex.join(words), "rounds": measured["rounds"],
+        "workloads": workloads_of(measured)})
+    print(f"kept in {arguments.history}", file=sys.stderr)
+    print_changes(arguments)
+
+
+def measure_speed(arguments):
+    peers = ["--peers", arguments.peers] if arguments.peers else []
+    record(arguments, "compare_peers", peers, lambda measured: {
+        result["workload"]: speed_figures(result) for result in measured["results"]})
+
+
+def speed_figures(result):
+    contenders = result["contenders"]
+    quern = contenders["quern"]
+    kept = ("variant", "version", "fraction_of_peak")
+    return {"peak_gflops": result["peak_gflops"], "fraction_of_peak": quern["fraction_of_peak"],
+            "samples_per_s": quern["samples_per_s"],
+            "ratios": {peer: {**figures["ratio"], **{key: figures[key] for key in kept if key in figures}}
                        for peer, figures in contenders.items() if peer != "quern"}}
-    keep(arguments, name, document)
 
 
-def kept_results(folder):
-    accuracy = {workload: load(folder / f"accuracy-{workload}.json") for workload in RECIPES}
-    speed = {path.stem.removeprefix("speed-"): load(path) for path in sorted(folder.glob("speed-*.json"))}
-    return {workload: kept for workload, kept in accuracy.items() if kept}, speed
+def measure_scaling(arguments):
+    launcher = ["--launcher", arguments.launcher] if arguments.launcher else []
+    record(arguments, "scaling", ["--ranks", str(arguments.ranks), *launcher], lambda measured: {
+        result["workload"]: {"ranks": measured["ranks"], "global_batch": result["global_batch"],
+                             "speedup": {mode: result[mode]["speedup"]
+                                         for mode in ("rank-invariant", "fast")}}
+        for result in measured["results"]})
+
+
+def print_changes(arguments):
+    """Exit status: 1 with --check if something is slower than before."""
+    slower = False
+    for change in history.changes(history.read(arguments.history), arguments.name):
+        slower = slower or change.is_slower(arguments.spread)
+        print(f"{change}{' SLOWER' if change.is_slower(arguments.spread) else ''}")
+    return int(slower and arguments.check)
+
+
+def kept_results(arguments):
+    accuracy = {workload: load(arguments.results / f"accuracy-{workload}.json") for workload in RECIPES}
+    return {workload: kept for workload, kept in accuracy.items() if kept}, history.read(arguments.history)
 
 
 def with_tables(path, text, tables):
@@ -161,14 +197,16 @@ def with_tables(path, text, tables):
 
 def documents(arguments):
     """(path, text, text as the kept figures have it)"""
-    accuracy, speed = kept_results(arguments.results)
+    accuracy, entries = kept_results(arguments)
+    speed, scaling = history.tables(entries, "speed"), history.tables(entries, "scaling")
     wanted = {arguments.root / "README.md": {"accuracy": accuracy_table(accuracy),
                                              "speed": speed_table(speed)},
               arguments.root / "docs/performance.md":
-                  {f"speed-{name}": speed_details(kept) for name, kept in speed.items()}}
+                  {f"speed-{name}": speed_details(kept) for name, kept in speed.items()}
+                  | {f"scaling-{name}": scaling_table(kept) for name, kept in scaling.items()}}
     for path, tables in wanted.items():
         text = path.read_text(encoding="utf-8")
-        for name in [name for name in tables if name.startswith("speed-") and name not in text]:
+        for name in [name for name in tables if "-" in name and f"table {name}:" not in text]:
             print(f"{path}: no place for the table {name} (its begin and end marks)", file=sys.stderr)
             del tables[name]
         yield path, text, with_tables(path, text, tables)
@@ -185,7 +223,7 @@ def write_tables(arguments):
 def check_tables(arguments):
     different = [path for path, text, wanted in documents(arguments) if text != wanted]
     for path in different:
-        print(f"{path}: a table differs from {arguments.results}; "
+        print(f"{path}: a table differs from the kept figures; "
               "benchmarks/readme_tables.py write puts it right", file=sys.stderr)
     return 1 if different else 0
 
@@ -193,11 +231,19 @@ def check_tables(arguments):
 def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["seeds", "torch", "speed", "write", "check"])
-    parser.add_argument("--only", type=name_list(RECIPES), default=list(RECIPES), metavar="W,...",
-                        help=f"of {','.join(RECIPES)} (default: all)")
-    parser.add_argument("--name", help="of the processor in names of files: zen3, ... (speed)")
-    parser.add_argument("--title", help="of the processor in the tables (speed)")
+    parser.add_argument("what", choices=["seeds", "torch", "speed", "scaling", "write", "check", "history"])
+    parser.add_argument("--only", type=name_list([*RECIPES, *RESIDUAL]), default=list(RECIPES),
+                        metavar="W,...", help=f"of {','.join(RECIPES)} (default: all of these); speed: "
+                        f"of {','.join(RESIDUAL)}, too")
+    parser.add_argument("--name", help="of the processor: zen3, ... (speed, scaling, history)")
+    parser.add_argument("--title", help="of the processor in the tables (speed, scaling)")
+    parser.add_argument("--peers", help="as of compare_peers.py (speed)")
+    parser.add_argument("--ranks", type=positive, default=2, help="against one (scaling; default: 2)")
+    parser.add_argument("--launcher", metavar="COMMAND", help="as of scaling.py (scaling)")
+    parser.add_argument("--spread", type=positive, default=8, metavar="PERCENT",
+                        help="what repeats differ by (history; default: 8)")
+    parser.add_argument("--check", action="store_true",
+                        help="exit status 1 if something is slower (history)")
     parser.add_argument("--rounds", type=positive, default=7, help="of the comparison (default: 7)")
     parser.add_argument("--out", type=Path, default=ROOT / "runs/readme", metavar="DIR",
                         help="folder of the runs; finished ones are not repeated (seeds)")
@@ -206,19 +252,27 @@ def parse_arguments(words):
     parser.add_argument("--python", default=sys.executable, metavar="FILE",
                         help="a Python that has the peers (torch, speed)")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks/results", metavar="DIR",
-                        help="folder of the kept figures (default: %(default)s)")
+                        help="folder of the kept accuracies (default: %(default)s)")
+    parser.add_argument("--history", type=Path, default=ROOT / "benchmarks/history.jsonl", metavar="FILE",
+                        help="the kept speeds (default: %(default)s)")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR",
                         help="folder of the documents (default: %(default)s)")
     arguments = parser.parse_args(words)
-    if arguments.what == "speed" and not re.fullmatch(r"[a-z0-9-]+", arguments.name or ""):
-        parser.error("speed needs --name: lower-case letters, digits and '-'")
+    named = arguments.what in ("speed", "scaling")
+    if named and not re.fullmatch(r"[a-z0-9-]+", arguments.name or ""):
+        parser.error(f"{arguments.what} needs --name: lower-case letters, digits and '-'")
+    if arguments.what != "speed" and not set(arguments.only) <= set(RECIPES):
+        parser.error(f"{arguments.what} knows {', '.join(RECIPES)} only")
     return arguments
 
 
 def main(words=None):
     arguments = parse_arguments(words)
-    measure = {"seeds": measure_seeds, "torch": measure_torch, "speed": measure_speed}
+    measure = {"seeds": measure_seeds, "torch": measure_torch, "speed": measure_speed,
+               "scaling": measure_scaling}
     try:
+        if arguments.what == "history":
+            return print_changes(arguments)
         if arguments.what in measure:
             measure[arguments.what](arguments)
         return check_tables(arguments) if arguments.what == "check" else write_tables(arguments)

@@ -5,6 +5,8 @@ import statistics
 
 PEERS = {"eager": "PyTorch 2.13 eager", "compile": "torch.compile", "jax": "JAX 0.10"}
 NETWORKS = {"W1": ("mlp-mnist", 128), "W2": ("lenet-fashion", 256), "W7": ("autoencoder-mnist", 128)}
+RESIDUAL_NETWORKS = {"resnet20": ("resnet20-fashion", 128), "resnet50": ("resnet50", 32)}
+ALL = NETWORKS | RESIDUAL_NETWORKS  # a workload's recipe and batch
 # Rows of the table of accuracies: workload, setting, figure, its name, pattern, pattern of the mean.
 ROWS = [("W1", "MNIST, 6 ranks x 128, 2 epochs", "test_accuracy", "test accuracy"),
         ("W2", "Fashion-MNIST, batch 256, 10 epochs", "train_loss", "training loss, last epoch"),
@@ -69,21 +71,29 @@ def speed_table(kept):
                              *(times(found["ratios"].get(peer)) for peer in PEERS),
                              f"{100 * found['fraction_of_peak']:.0f} %"])
                 title = ""
-        sources += provenance(measured)
+        sources += provenance(measured, NETWORKS)
     header = ["one core of", "network, batch", *(f"over {name}" for name in PEERS.values()),
               "of the core's FMA peak"]
     return "\n".join([table(header, rows), "", *sources])
 
 
-def provenance(measured):
-    """One line for each commit that figures of this processor are of."""
+def provenance(measured, names):
+    """One line for each commit that figures of this processor are of; `names`: of workloads."""
     by_source = {}
     for workload, found in measured["workloads"].items():
-        text = f"commit `{found['commit'][:7]}`, {found['date']}, {found['rounds']} rounds"
-        by_source.setdefault(text, []).append(NETWORKS[workload][0])
+        if workload in names:
+            rounds = f", {found['rounds']} rounds" if "rounds" in found else ""
+            text = f"commit `{found['commit'][:7]}`, {found['date']}{rounds}"
+            by_source.setdefault(text, []).append(ALL[workload][0])
     if len(by_source) == 1:
         return [f"{measured['title']}: {next(iter(by_source))}.  "]
     return [f"{measured['title']}, {', '.join(names)}: {text}.  " for text, names in by_source.items()]
+
+
+def notes(measured):
+    """What was said of the figures that are shown, each once."""
+    found = [found["note"] for found in measured["workloads"].values() if "note" in found]
+    return list(dict.fromkeys(found))
 
 
 def times(ratio):
@@ -98,17 +108,28 @@ def with_range(ratio):
     return f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
 
 
+def name_of(workload):
+    recipe = f"`{ALL[workload][0]}`"
+    return f"{workload} {recipe}" if workload in NETWORKS else recipe
+
+
 def speed_details(measured):
     """One processor's table, with the ranges of the rounds' ratios."""
     rows = []
-    for workload, (recipe, _) in NETWORKS.items():
+    for workload in ALL:
         found = measured["workloads"].get(workload)
         if found:
-            rows.append([f"{workload} `{recipe}`",
+            rows.append([name_of(workload),
                          f"{100 * found['fraction_of_peak']:.0f} % of {found['peak_gflops']:.0f} Gflop/s",
                          *(with_range(found["ratios"].get(peer)) for peer in PEERS)])
     lines = [table(["network", "of the core's FMA peak", *PEERS.values()], rows), "",
-             *provenance(measured)]
-    if "note" in measured:
-        lines.append(measured["note"])
-    return "\n".join(lines)
+             *provenance(measured, ALL)]
+    return "\n".join(lines + notes(measured))
+
+
+def scaling_table(measured):
+    """One processor's speed-ups of rank-invariant training."""
+    rows = [[name_of(workload), str(found["ranks"]), with_range(found["speedup"]["rank-invariant"])]
+            for workload, found in measured["workloads"].items()]
+    lines = [table(["network", "ranks", "speed-up over one rank"], rows), "", *provenance(measured, ALL)]
+    return "\n".join(lines + notes(measured))

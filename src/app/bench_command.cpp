@@ -48,7 +48,10 @@ Command add_kernels_bench(CommandLine bench) {
       .add_option("--filter", options->filter,
                   "Show the kernels whose \"layer label\" this regular expression finds")
       .type_name("PATTERN");
-  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.2 s worth)")
+  command
+      .add_option("--steps", options->steps,
+                  "Timed steps of a round, after 20 ms of others, at least one (default: about 0.2 "
+                  "s worth)")
       .in_range(1, 1000000);
   add_bench_options(command, *options);
   return run_command(command, options, bench_kernels);
@@ -60,9 +63,12 @@ Command add_step_bench(CommandLine bench) {
       "step", "Training steps of a recipe on synthetic data: samples/s, fraction of the FMA peak");
   command.add_option("recipe", options->recipe, "Recipe file").required();
   add_overrides(command, *options);
-  command.add_option("--steps", options->steps, "Steps of a round (default: about 0.4 s worth)")
+  command
+      .add_option("--steps", options->steps,
+                  "Timed steps of a round, after 20 ms of others, at least one (default: about 0.4 "
+                  "s worth)")
       .in_range(1, 1000000);
-  command.add_option("--warmup", options->warmup, "Steps before the first round")
+  command.add_option("--warmup", options->warmup, "Steps before anything is timed")
       .in_range(1, 1000000)
       .show_default();
   add_bench_options(command, *options);

@@ -35,6 +35,8 @@ BuildInfo build_info() {
                {"hdf5", hdf5_version()},
                {"compiler", QUERN_COMPILER},
                {"build", QUERN_BUILD_TYPE},
+               {"flags", QUERN_FLAGS},
+               {"target", *QUERN_TARGET ? QUERN_TARGET : "unknown"},
                {"vectors", vector_instructions()},
                {"kernels", kernel_level_text()},
                {"tiles", tiles_text()},

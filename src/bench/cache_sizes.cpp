@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <set>
 #include <string>
@@ -44,14 +45,16 @@ struct CacheLevel {
   }
 };
 
-void add_caches(int processor, CacheLevel& l2, CacheLevel& l3) {
+using CacheLevels = std::array<CacheLevel, 3>;  // L1, L2, L3
+
+void add_caches(const std::string& processor_folder, CacheLevels& levels) {
   for (int index = 0; index < 8; ++index) {
-    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) +
-                               "/cache/index" + std::to_string(index) + "/";
+    const std::string folder = processor_folder + "/cache/index" + std::to_string(index) + "/";
     const std::string level = first_word(folder + "level");
     if (level.empty()) return;
-    if (level != "2" && level != "3") continue;
-    CacheLevel& cache = level == "2" ? l2 : l3;
+    const std::size_t which = std::string("123").find(level);
+    if (which == std::string::npos || first_word(folder + "type") == "Instruction") continue;
+    CacheLevel& cache = levels[which];
     cache.instances.insert(first_word(folder + "shared_cpu_list"));
     cache.bytes = std::max(cache.bytes, parse_size(first_word(folder + "size")));
   }
@@ -59,17 +62,18 @@ void add_caches(int processor, CacheLevel& l2, CacheLevel& l3) {
 
 }  // namespace
 
-CacheSizes cache_sizes(int threads) {
-  CacheLevel l2;
-  CacheLevel l3;
+CacheSizes cache_sizes(int threads, const std::string& folder) {
+  CacheLevels levels;
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
     for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-      if (CPU_ISSET(processor, &mask)) add_caches(processor, l2, l3);
+      if (CPU_ISSET(processor, &mask))
+        add_caches(folder + "/cpu" + std::to_string(processor), levels);
     }
   }
-  CacheSizes sizes{l2.total(threads), l3.total(threads)};
+  CacheSizes sizes{levels[0].total(threads), levels[1].total(threads), levels[2].total(threads)};
+  if (sizes.l1 == 0) sizes.l1 = std::int64_t{threads} << 15;
   if (sizes.l2 == 0) sizes.l2 = std::int64_t{threads} << 20;
   if (sizes.l3 == 0) sizes.l3 = std::int64_t{32} << 20;
   return sizes;

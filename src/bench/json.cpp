@@ -29,6 +29,7 @@ Json bench_document(const std::string& name, const MachineInfo& machine, int rou
   info["fma_peak_gflops"] = machine.fma_flops.median * 1e-9;
   info["smallest_fma_peak_gflops"] = machine.fma_flops.smallest * 1e-9;
   info["largest_fma_peak_gflops"] = machine.fma_flops.largest * 1e-9;
+  info["l1"] = bandwidth_json(machine.l1);
   info["l2"] = bandwidth_json(machine.l2);
   info["l3"] = bandwidth_json(machine.l3);
   info["memory"] = bandwidth_json(machine.memory);

@@ -66,25 +66,27 @@ constexpr LayerRow kLayerRows[] = {
 
 // The same for a kernel of no layer.
 struct StepCost {
-  double parameters;     // arrays of the flat block
-  double outputs;        // arrays of the prediction's size
-  double bytes_of_unit;  // of the input
+  double parameters;          // arrays of the flat block, each time that one is read or written
+  double outputs;             // arrays of the prediction's size
+  double bytes_of_unit;       // of the input
+  double arrays = 0;          // different arrays of the flat block
+  double gathered_bytes = 0;  // of bytes_of_unit, those read from anywhere in the data set
 };
 struct StepRow {
   const char* kernel;
   StepCost cost;
 };
 constexpr StepRow kStepRows[] = {
-    {"quern::layers::gather_images", {0, 0, 1 + kFloat}},  // uint8, float
-    {"quern::layers::gather_values", {0, 0, 2 * kFloat}},
+    {"quern::layers::gather_images", {0, 0, 1 + kFloat, 0, 1}},  // uint8, float
+    {"quern::layers::gather_values", {0, 0, 2 * kFloat, 0, kFloat}},
     {"quern::loss::cross_entropy", {0, 2, 0}},  // prediction, its gradient
     {"quern::loss::mse", {0, 3, 0}},            // and the target
     {"quern::loss::mse_flat", {0, 3, 0}},
     {"quern::loss::mse_lanes", {0, 3, 0}},
-    {"quern::optim::adam", {7, 0, 0}},          // reads 4, writes 3 of them
-    {"quern::optim::sgd_momentum", {5, 0, 0}},  // reads 3, writes 2
-    {"quern::optim::sgd", {3, 0, 0}},           // reads 2, writes 1
-    {"quern::optim::clip_chunks", {1, 0, 0}},   // the gradient
+    {"quern::optim::adam", {7, 0, 0, 4}},          // reads 4, writes 3 of them
+    {"quern::optim::sgd_momentum", {5, 0, 0, 3}},  // reads 3, writes 2
+    {"quern::optim::sgd", {3, 0, 0, 2}},           // reads 2, writes 1
+    {"quern::optim::clip_chunks", {1, 0, 0, 1}},   // the gradient
 };
 
 // A handful of numbers, or traffic that neither the layer nor the step tells: no rate is shown.
@@ -156,8 +158,9 @@ std::vector<std::string> kernels_with_declared_cost() {
 KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, int samples) {
   const LayerCost cost = layer_cost(label);
   const double units = cost.inputs * layer.input.units() + cost.outputs * layer.output.units();
-  return {2.0 * cost.products * static_cast<double>(layer.macs) * samples,
-          kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights))};
+  const double bytes =
+      kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights));
+  return {2.0 * cost.products * static_cast<double>(layer.macs) * samples, bytes, bytes};
 }
 
 std::string layer_kernel_shape(const LayerInfo& layer, int samples) {
@@ -167,9 +170,16 @@ std::string layer_kernel_shape(const LayerInfo& layer, int samples) {
 
 KernelCost step_kernel_cost(const std::string& label, const StepInfo& step, int samples) {
   const StepCost cost = step_cost(label);
-  return {0, kFloat * (cost.parameters * static_cast<double>(step.parameters) +
-                       cost.outputs * step.output.units() * samples) +
-                 cost.bytes_of_unit * step.input.units() * samples};
+  const double block = kFloat * static_cast<double>(step.parameters);
+  const double units = static_cast<double>(step.input.units()) * samples;
+  const double rest = kFloat * cost.outputs * step.output.units() * samples;
+  const double gathered = cost.gathered_bytes * units;
+  const double data_set = cost.gathered_bytes * static_cast<double>(step.input.units()) *
+                          static_cast<double>(step.data_set_samples);
+  return {.bytes = cost.parameters * block + rest + cost.bytes_of_unit * units,
+          .working_set = cost.arrays * block + rest + cost.bytes_of_unit * units - gathered,
+          .gathered = gathered,
+          .gathered_from = std::max(gathered, data_set)};
 }
 
 std::string step_kernel_shape(const std::string& label, const StepInfo& step, int samples) {
@@ -178,39 +188,6 @@ std::string step_kernel_shape(const std::string& label, const StepInfo& step, in
   if (cost.outputs > 0) return std::to_string(samples) + " x " + to_string(step.output);
   if (cost.bytes_of_unit > 0) return std::to_string(samples) + " x " + to_string(step.input);
   return "";
-}
-
-const char* to_string(Bound bound) {
-  switch (bound) {
-    case Bound::fma:
-      return "FMA";
-    case Bound::l2:
-      return "L2";
-    case Bound::l3:
-      return "L3";
-    case Bound::memory:
-      return "memory";
-    case Bound::unknown:
-      break;
-  }
-  return "-";
-}
-
-Roofline roofline(const KernelCost& cost, const MachineInfo& machine) {
-  if (cost.bytes <= 0) return {};
-  Roofline line{0, Bound::memory, machine.memory.rate.median};
-  if (cost.bytes <= static_cast<double>(machine.l2.cache_bytes)) {
-    line = {0, Bound::l2, machine.l2.rate.median};
-  } else if (cost.bytes <= static_cast<double>(machine.l3.cache_bytes)) {
-    line = {0, Bound::l3, machine.l3.rate.median};
-  }
-  line.seconds = cost.bytes / line.bytes_per_s;
-  const double fma_s = cost.flop / machine.fma_flops.median;
-  if (fma_s >= line.seconds) {
-    line.seconds = fma_s;
-    line.bound = Bound::fma;
-  }
-  return line;
 }
 
 }  // namespace quern

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "base/shape.hpp"
-#include "bench/machine_info.hpp"
 
 namespace quern {
 
 struct KernelCost {
-  double flop = 0;   ///< of products; 0 where arithmetic does not count
-  double bytes = 0;  ///< 0 when it is not known
+  double flop = 0;           ///< of products; 0 where arithmetic does not count
+  double bytes = 0;          ///< moved; 0 when it is not known
+  double working_set = 0;    ///< of the arrays that they lie in: less where one is read and written
+  double gathered = 0;       ///< of `bytes`: rows from anywhere in an array besides the working set
+  double gathered_from = 0;  ///< bytes of that array
 };
 
 /// The labels of all kernels whose cost is known, or is known not to count. Of any other kernel the
@@ -37,7 +39,8 @@ std::string layer_kernel_shape(const LayerInfo& layer, int samples);
 struct StepInfo {
   Shape input;
   Shape output;
-  std::int64_t parameters = 0;  ///< floats of the flat block
+  std::int64_t parameters = 0;        ///< floats of the flat block
+  std::int64_t data_set_samples = 0;  ///< that batches are gathered from
 };
 
 /// One call of a kernel of no layer: batch, loss, optimizer.
@@ -45,19 +48,5 @@ KernelCost step_kernel_cost(const std::string& label, const StepInfo& step, int 
 
 /// What such a kernel works on: "128 x [10]", or a number of floats; "" when that is not known.
 std::string step_kernel_shape(const std::string& label, const StepInfo& step, int samples);
-
-enum class Bound { unknown, fma, l2, l3, memory };
-/// "FMA", "L2", "L3", "memory", "-"
-const char* to_string(Bound bound);
-
-/// The least time that a machine with these peaks needs, and which peak that is. The bandwidth is
-/// that of the smallest cache that could hold the kernel's data: where they really were before is
-/// unknown.
-struct Roofline {
-  double seconds = 0;  ///< 0: nothing is known
-  Bound bound = Bound::unknown;
-  double bytes_per_s = 0;  ///< the bandwidth that counts
-};
-Roofline roofline(const KernelCost& cost, const MachineInfo& machine);
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include "bench/layer_info.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/report.hpp"
+#include "bench/rounds.hpp"
 #include "bench/timing.hpp"
 #include "bench/workload.hpp"
 #include "comm/agree.hpp"
@@ -25,7 +26,7 @@ struct Measured {
 };
 
 struct Measurements {
-  std::int64_t steps = 0;
+  RoundPlan plan;
   std::vector<double> step_s;           // without profiling
   std::vector<double> profiled_step_s;  // with it
   std::vector<double> kernels_s;        // all kernels of a step
@@ -38,8 +39,8 @@ struct Measurements {
         return m.kernel.region == time.region && m.kernel.kernel == time.kernel;
       });
       if (it == kernels.end()) it = kernels.insert(it, Measured{time, 0, {}});
-      it->calls = static_cast<double>(time.calls) / static_cast<double>(steps);
-      it->seconds.push_back(time.seconds / static_cast<double>(steps));
+      it->calls = static_cast<double>(time.calls) / plan.steps;
+      it->seconds.push_back(time.seconds / plan.steps);
       all += it->seconds.back();
     }
     kernels_s.push_back(all);
@@ -55,17 +56,17 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
   const auto time_steps = [&](int steps) {
     return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
   };
-  const double first = time_steps(kWarmup);
-  const int steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
   Measurements result;
-  result.steps = steps;
-  for (int round = 0; round < options.rounds; ++round) {
-    meter.measure();
-    result.step_s.push_back(time_steps(steps));
-    KernelProfile profile;
-    result.profiled_step_s.push_back(time_steps(steps));
-    result.add_round(profile.take());
-  }
+  result.plan =
+      plan_rounds(options.rounds, options.steps, warm_step_s(kWarmup, time_steps), kRound);
+  run_rounds(
+      result.plan, [&] { meter.measure(); }, [&](int steps) { workload.run_steps(exec, steps); },
+      [&](int steps) {
+        result.step_s.push_back(time_steps(steps));
+        KernelProfile profile;
+        result.profiled_step_s.push_back(time_steps(steps));
+        result.add_round(profile.take());
+      });
   return result;
 }
 
@@ -78,7 +79,8 @@ void describe_layer(const NamedLayerInfo& layer, int samples, KernelRow& row) {
 
 void describe_rest(const BenchWorkload& workload, int samples, KernelRow& row) {
   const Network& network = workload.model.network();
-  const StepInfo info{network.input_shape(), network.output_shape(), network.table().block_size()};
+  const StepInfo info{network.input_shape(), network.output_shape(), network.table().block_size(),
+                      workload.samples.count};
   row.shape = step_kernel_shape(row.kernel, info, samples);
   row.cost = step_kernel_cost(row.kernel, info, samples);
 }
@@ -95,18 +97,22 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
     describe_rest(workload, samples, row);
   }
   // Several calls of a product kernel share one product; other kernels do their work again.
-  if (row.cost.flop <= 0) row.cost.bytes *= row.calls;
+  if (row.cost.flop <= 0) {
+    row.cost.bytes *= row.calls;
+    row.cost.gathered *= row.calls;
+  }
   return row;
 }
 
 KernelsBenchInfo describe(const BenchWorkload& workload, const Measurements& measured,
-                          const LabelFilter& filter, int rounds) {
+                          const LabelFilter& filter) {
   KernelsBenchInfo info;
   info.workload = workload.recipe.name;
   info.global_batch = workload.step.full_batch().samples();
   info.samples = workload.step.full_batch().num_samples;
-  info.steps = measured.steps;
-  info.rounds = rounds;
+  info.steps = measured.plan.steps;
+  info.settling = measured.plan.settling;
+  info.rounds = measured.plan.rounds;
   info.step_s = spread_of(measured.step_s);
   info.profiled_step_s = spread_of(measured.profiled_step_s);
   info.kernels_s = spread_of(measured.kernels_s);
@@ -129,8 +135,7 @@ ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
   std::vector<KernelsBenchInfo> all;
   for (const std::string& recipe : recipes_or_default(comm, options.recipes)) {
     BenchWorkload workload(comm, recipe, options.overrides);
-    all.push_back(
-        describe(workload, measure(comm, workload, meter, options), filter, options.rounds));
+    all.push_back(describe(workload, measure(comm, workload, meter, options), filter));
   }
   const MachineInfo machine = meter.info();
   log::print(machine_text(machine));

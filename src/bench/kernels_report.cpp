@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "bench/json.hpp"
+#include "bench/roofline.hpp"
 
 namespace quern {
 
@@ -79,6 +80,8 @@ Json row_json(const MachineInfo& machine, const KernelRow& row, double step_s) {
     json["bytes"] = row.cost.bytes;
     json["gb_per_s"] = bytes_per_s * 1e-9;
     json["fraction_of_memory_bandwidth"] = bytes_per_s / machine.memory.rate.median;
+    json["working_set_bytes"] = row.cost.working_set;
+    json["level"] = to_string(line.level);
     json["bound"] = to_string(line.bound);
     json["limit_us"] = line.seconds * 1e6;
     json["fraction_of_limit"] = line.seconds / time_s;
@@ -114,6 +117,7 @@ std::string kernels_bench_json(const MachineInfo& machine,
     workload["global_batch"] = info.global_batch;
     workload["samples_of_rank"] = info.samples;
     workload["steps"] = info.steps;
+    workload["untimed_steps"] = info.settling;
     add_time(workload, "step", info.step_s);
     add_time(workload, "profiled_step", info.profiled_step_s);
     add_time(workload, "all_kernels", info.kernels_s);

@@ -29,6 +29,7 @@ struct MachineInfo {
   int ranks = 1;
   int threads = 1;  ///< of a rank
   Spread fma_flops;
+  MeasuredBandwidth l1;
   MeasuredBandwidth l2;
   MeasuredBandwidth l3;
   MeasuredBandwidth memory;

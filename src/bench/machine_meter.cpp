@@ -14,8 +14,10 @@ MachineMeter::MachineMeter(Communicator& comm) : comm_(comm) {
   const auto add = [this](std::int64_t cache, std::int64_t array) {
     probes_.push_back({cache, array, ReadBandwidth(exec_, array), {}});
   };
+  add(caches.l1, std::min(caches.l1 / 2, kLargest));
   add(caches.l2, std::min(caches.l2 / 2, kLargest));
-  add(caches.l3, std::min(caches.l3 / 2, kLargest));
+  // Not half the L3: what it says it has is often that of a whole host with other guests.
+  add(caches.l3, std::min({4 * caches.l2, caches.l3 / 2, kLargest}));
   add(0, std::min(4 * caches.l3, kLargest));
 }
 
@@ -44,9 +46,10 @@ MachineInfo MachineMeter::info() const {
   info.ranks = comm_.size();
   info.threads = exec_.concurrency();
   info.fma_flops = spread_of(fma_flops_);
-  info.l2 = of(probes_[0]);
-  info.l3 = of(probes_[1]);
-  info.memory = of(probes_[2]);
+  info.l1 = of(probes_[0]);
+  info.l2 = of(probes_[1]);
+  info.l3 = of(probes_[2]);
+  info.memory = of(probes_[3]);
   return info;
 }
 

@@ -13,11 +13,11 @@ namespace quern {
 /// may drift, and other programs come and go.
 class MachineMeter {
  public:
-  /// Allocates arrays that fit half the L2 and L3 caches, and one of four times the L3 (at most
-  /// 512 MB a rank).
+  /// Allocates arrays of half the L1, half the L2, four times the L2 (at most half the L3), which
+  /// lies in the L3, and four times the L3; none larger than 512 MB a rank.
   explicit MachineMeter(Communicator& comm);
 
-  /// Collective: one measurement of every peak, about 0.1 s.
+  /// Collective: one measurement of every peak, some 0.1 s. Nothing else is in a cache after it.
   void measure();
 
   /// Medians of all measurements so far (at least one).
@@ -36,7 +36,7 @@ class MachineMeter {
   Communicator& comm_;
   ExecSpace exec_;
   std::vector<double> fma_flops_;
-  std::vector<Probe> probes_;  // L2, L3, memory
+  std::vector<Probe> probes_;  // L1, L2, L3, memory
 };
 
 }  // namespace quern

@@ -25,7 +25,8 @@ std::string count_text(std::int64_t count, const std::string& noun);
 struct StepBenchInfo {
   std::string workload;
   int global_batch = 0;
-  std::int64_t steps = 0;  ///< timed steps of a round
+  std::int64_t steps = 0;     ///< timed steps of a round
+  std::int64_t settling = 0;  ///< steps before them, after the peaks were measured
   int rounds = 0;
   Spread step_s;
   double flop_per_sample = 0;
@@ -53,6 +54,7 @@ struct KernelsBenchInfo {
   int global_batch = 0;
   int samples = 0;  ///< of the rank whose kernels these are
   std::int64_t steps = 0;
+  std::int64_t settling = 0;  ///< as of StepBenchInfo
   int rounds = 0;
   Spread step_s;           ///< without profiling
   Spread profiled_step_s;  ///< while the kernels were timed

@@ -19,10 +19,10 @@ std::string three_digits(double value) {
 std::string machine_text(const MachineInfo& machine) {
   return fmt::format(
       "{}, {} x {}, {} for {}\nmeasured between the rounds: FMA peak {:.1f} Gflop/s; read "
-      "bandwidth "
-      "{} from {} (L2), {} from {} (L3), {} from memory",
+      "bandwidth {} from {} (L1), {} from {} (L2), {} from {} (L3), {} from memory",
       machine.processor, count_text(machine.ranks, "rank"), count_text(machine.threads, "thread"),
       machine.device, machine.vectors, machine.fma_flops.median * 1e-9,
+      rate_text(machine.l1.rate.median), bytes_text(machine.l1.array_bytes),
       rate_text(machine.l2.rate.median), bytes_text(machine.l2.array_bytes),
       rate_text(machine.l3.rate.median), bytes_text(machine.l3.array_bytes),
       rate_text(machine.memory.rate.median));

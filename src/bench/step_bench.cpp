@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/report.hpp"
+#include "bench/rounds.hpp"
 #include "bench/timing.hpp"
 #include "bench/workload.hpp"
 #include "parallel/device_stream.hpp"
@@ -20,14 +21,15 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
     return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
   };
 
-  const double first = time_steps(options.warmup);
-  StepBenchInfo info;
-  info.steps = options.steps > 0 ? options.steps : calls_that_fill(kRound, first, 5, 5000);
+  const RoundPlan plan =
+      plan_rounds(options.rounds, options.steps, warm_step_s(options.warmup, time_steps), kRound);
   std::vector<double> seconds;
-  for (int round = 0; round < options.rounds; ++round) {
-    meter.measure();
-    seconds.push_back(time_steps(static_cast<int>(info.steps)));
-  }
+  run_rounds(
+      plan, [&] { meter.measure(); }, [&](int steps) { workload.run_steps(exec, steps); },
+      [&](int steps) { seconds.push_back(time_steps(steps)); });
+  StepBenchInfo info;
+  info.steps = plan.steps;
+  info.settling = plan.settling;
   info.workload = workload.recipe.name;
   info.global_batch = workload.step.full_batch().samples();
   info.rounds = options.rounds;

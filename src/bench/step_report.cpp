@@ -9,11 +9,12 @@ namespace quern {
 
 std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info) {
   return fmt::format(
-      "{}\n{}: {:.0f} samples/s, {} a step of {} samples (median of {} of {}, {} to {}), "
+      "{}\n{}: {:.0f} samples/s, {} a step of {} samples (median of {} of {} after {} untimed, {} "
+      "to {}), "
       "{:.2f} s per epoch of {}\n{:.1f} Gflop/s, {:.1f} % of the FMA peak",
       machine_text(machine), info.workload, info.samples_per_s(), time_text(info.step_s.median),
       info.global_batch, count_text(info.rounds, "round"), count_text(info.steps, "step"),
-      time_text(info.step_s.smallest), time_text(info.step_s.largest),
+      info.settling, time_text(info.step_s.smallest), time_text(info.step_s.largest),
       static_cast<double>(info.epoch_samples) / info.samples_per_s(), info.epoch_samples,
       info.flops() * 1e-9, 100 * info.flops() / machine.fma_flops.median);
 }
@@ -23,6 +24,7 @@ std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& inf
   json["workload"] = info.workload;
   json["global_batch"] = info.global_batch;
   json["steps"] = info.steps;
+  json["untimed_steps"] = info.settling;
   add_time(json, "step", info.step_s);
   json["samples_per_s"] = info.samples_per_s();
   json["epoch_samples"] = info.epoch_samples;

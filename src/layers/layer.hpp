@@ -35,6 +35,9 @@ struct StepContext {
   /// Where there is one, gradients are of the whole batch and one partial sum: layers that can
   /// (LayerTraits::updates_parameters) update their parameters by it and store no gradient.
   ParameterUpdate update = {};
+  /// The last call with the same arrays was a backward() with `update`, and nobody has changed the
+  /// parameters since: packed copies that layers made then are those of the parameters.
+  bool has_packed_weights = false;
 };
 
 /// What a layer can do besides its own work. What of it happens is the network's decision

@@ -43,12 +43,14 @@ void configure_tiles() {
 
 /// Sums in tiles 0 to 3, A in 4 and 5, B in 6 and 7.
 template <int Rows, int Columns>
-void multiply_block(const TileWalk& walk, bool add, float* c) {
+void multiply_block(const TileWalk& walk, const TileBlock& block, float* c) {
   asm volatile("" ::: "memory");
-  if (add) {
+  float* const right = c + block.right();
+  float* const below = c + block.down();
+  if (block.add) {
     QUERN_TILE_LOAD(0, c);
-    if constexpr (Columns > 1) QUERN_TILE_LOAD(1, c + kTileFloats);
-    if constexpr (Rows > 1) QUERN_TILE_LOAD(2, c + Columns * kTileFloats);
+    if constexpr (Columns > 1) QUERN_TILE_LOAD(1, right);
+    if constexpr (Rows > 1) QUERN_TILE_LOAD(2, below);
     if constexpr (Rows * Columns > 3) QUERN_TILE_LOAD(3, c + 3 * kTileFloats);
   } else {
     QUERN_TILE_ZERO(0);
@@ -76,8 +78,8 @@ void multiply_block(const TileWalk& walk, bool add, float* c) {
     }
   }
   QUERN_TILE_STORE(0, c);
-  if constexpr (Columns > 1) QUERN_TILE_STORE(1, c + kTileFloats);
-  if constexpr (Rows > 1) QUERN_TILE_STORE(2, c + Columns * kTileFloats);
+  if constexpr (Columns > 1) QUERN_TILE_STORE(1, right);
+  if constexpr (Rows > 1) QUERN_TILE_STORE(2, below);
   if constexpr (Rows * Columns > 3) QUERN_TILE_STORE(3, c + 3 * kTileFloats);
   asm volatile("" ::: "memory");
 }
@@ -86,13 +88,13 @@ void multiply(const TileWalk& walk, const TileBlock& block, float* c) {
   configure_tiles();
   if (block.rows > 1) {
     if (block.columns > 1)
-      multiply_block<2, 2>(walk, block.add, c);
+      multiply_block<2, 2>(walk, block, c);
     else
-      multiply_block<2, 1>(walk, block.add, c);
+      multiply_block<2, 1>(walk, block, c);
   } else if (block.columns > 1) {
-    multiply_block<1, 2>(walk, block.add, c);
+    multiply_block<1, 2>(walk, block, c);
   } else {
-    multiply_block<1, 1>(walk, block.add, c);
+    multiply_block<1, 1>(walk, block, c);
   }
 }
 

@@ -115,7 +115,7 @@ ParameterUpdate Adam::begin_update(const ExecSpace& exec, const StepScalarsView&
   if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
   parameters_ = parameters.data();
-  return {this, update_pieces, fetch_pieces};
+  return {this, update_pieces};
 }
 
 void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
@@ -130,12 +130,6 @@ void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t
                     step,
                     constants_of(adam.settings_)};
   adam.weight_decay_.for_each_piece(begin, end, piece);
-}
-
-void Adam::fetch_pieces(const void* optimizer, std::int64_t begin, std::int64_t end) {
-  const auto& adam = *static_cast<const Adam*>(optimizer);
-  for (float* array : {adam.parameters_, adam.exp_avg_.data(), adam.exp_avg_sq_.data()})
-    for (std::int64_t i = begin; i < end; i += kLanes) __builtin_prefetch(array + i, 1);
 }
 
 }  // namespace quern

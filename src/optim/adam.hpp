@@ -39,7 +39,6 @@ class Adam final : public Optimizer {
  private:
   static void update_pieces(const void* adam, std::int64_t begin, std::int64_t end,
                             const float* gradient);
-  static void fetch_pieces(const void* adam, std::int64_t begin, std::int64_t end);
 
   AdamSettings settings_;
   WeightDecay weight_decay_;

@@ -102,7 +102,7 @@ ParameterUpdate Sgd::begin_update(const ExecSpace& /*exec*/, const StepScalarsVi
   if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
   parameters_ = parameters.data();
   scalars_ = scalars;
-  return {this, update_pieces, fetch_pieces};
+  return {this, update_pieces};
 }
 
 void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
@@ -119,14 +119,6 @@ void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t 
         begin, end,
         WithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
                      step.learning_rate, sgd.momentum_, sgd.nesterov_});
-  }
-}
-
-void Sgd::fetch_pieces(const void* optimizer, std::int64_t begin, std::int64_t end) {
-  const auto& sgd = *static_cast<const Sgd*>(optimizer);
-  for (std::int64_t i = begin; i < end; i += kLanes) {
-    __builtin_prefetch(sgd.parameters_ + i, 1);
-    if (sgd.momentum_ != 0) __builtin_prefetch(sgd.momentum_buffer_.data() + i, 1);
   }
 }
 

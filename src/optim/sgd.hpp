@@ -20,7 +20,6 @@ class Sgd final : public Optimizer {
  private:
   static void update_pieces(const void* sgd, std::int64_t begin, std::int64_t end,
                             const float* gradient);
-  static void fetch_pieces(const void* sgd, std::int64_t begin, std::int64_t end);
 
   float momentum_;
   WeightDecay weight_decay_;

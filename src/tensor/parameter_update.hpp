@@ -15,8 +15,6 @@ struct ParameterUpdate {
   /// of kLanes, from gradient[0 .. end - begin). Threads call it for different parameters at once.
   void (*run)(const void* optimizer, std::int64_t begin, std::int64_t end,
               const float* gradient) = nullptr;
-  /// Asks for what run() will read and write.
-  void (*fetch)(const void* optimizer, std::int64_t begin, std::int64_t end) = nullptr;
 
   explicit operator bool() const { return run != nullptr; }
 };

@@ -127,20 +127,22 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
     else
       gather_values(exec, samples.values, sample_of_row_, y, windows);
   };
+  // An input that is rounded serves as no target: the target is rounded to the input.
+  if (target_type_ == TargetType::input && input.layout == Layout::tiles &&
+      target_.layout != Layout::nchw16n) {
+    Activation to = target_;
+    to.shape = input.shape;  // the same units, perhaps under another shape
+    gather_samples(to);
+    convert_layout(exec, to, input);
+    return;
+  }
   gather_samples(input);
   if (target_type_ == TargetType::values) {
     gather_values(exec, samples.targets, sample_of_row_, target_);
   } else if (target_type_ == TargetType::input && !target_is_input()) {
-    // The same units, perhaps under another shape.
     Activation from = input;
-    Activation to = target_;
-    if (input.layout == Layout::tiles) {
-      to.shape = input.shape;
-      gather_samples(to);  // the input is rounded, the target is not
-    } else {
-      from.shape = target_.shape;
-      convert_layout(exec, from, to);
-    }
+    from.shape = target_.shape;
+    convert_layout(exec, from, target_);
   }
 }
 

@@ -48,6 +48,8 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
     if (is_whole) reducer_->complete_from(exec, reduction(), offset);
   };
 
+  step.has_packed_weights = has_packed_weights_;
+  has_packed_weights_ = updates_in_backward_;
   model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
   network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
@@ -230,6 +232,7 @@ void TrainingStep::restore(Communicator& comm, const CheckpointState* state) {
   quern::restore(comm, state, model_.network().table(), model_.parameters(), optimizer_.get(),
                  reducer_->shares_blocks() ? BlockPlace::node : BlockPlace::rank);
   reducer_->publish_update(ExecSpace());
+  has_packed_weights_ = false;
 }
 
 // Clipping needs the norm of the whole gradient.

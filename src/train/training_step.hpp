@@ -121,6 +121,7 @@ class TrainingStep {
   BatchPlan last_;
   // One rank has the whole gradient of a layer at once: layers update their parameters themselves.
   bool updates_in_backward_ = false;
+  bool has_packed_weights_ = false;  // StepContext, of the coming step
   ParameterUpdate layers_update_;
   std::vector<std::pair<std::int64_t, std::int64_t>> left_to_optimizer_;
   std::vector<BatchPiece> full_pieces_;

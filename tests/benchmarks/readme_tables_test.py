@@ -7,6 +7,7 @@ import unittest
 from fakes import PEER, QUERN, ROOT, FakesCase
 
 import readme_tables
+import scaling_test
 
 
 def load_module(path):
@@ -39,6 +40,7 @@ class ReadmeTablesTest(FakesCase):
         self.assertIn(marks, QUERN)
         self.quern = self.program("quern", QUERN.replace(marks, marks + INFO))
         self.results = self.folder / "results"
+        self.history = self.folder / "history.jsonl"
         self.readme = self.folder / "README.md"
         self.details = self.folder / "docs" / "performance.md"
         self.details.parent.mkdir()
@@ -47,7 +49,7 @@ class ReadmeTablesTest(FakesCase):
 
     def tables(self, what, *words):
         return self.run_main(what, "--quern", self.quern, "--results", self.results,
-                             "--root", self.folder, *words)
+                             "--history", self.history, "--root", self.folder, *words)
 
     def kept(self, name):
         return json.loads((self.results / f"{name}.json").read_text())
@@ -81,13 +83,55 @@ class ReadmeTablesTest(FakesCase):
                                         "--title", "Fake", "--python",
                                         self.program("python", self.peers_in_the_python()))
         self.assertEqual(status, 0, errors)
-        kept = self.kept("speed-fake")["workloads"]
-        self.assertEqual(list(kept), ["W1"])
-        self.assertEqual((kept["W1"]["rounds"], kept["W1"]["commit"]), (2, "0123456789ab"))
+        kept = json.loads(self.history.read_text())
+        self.assertEqual(list(kept["workloads"]), ["W1"])
+        self.assertEqual((kept["kind"], kept["name"], kept["title"]), ("speed", "fake", "Fake"))
+        self.assertEqual((kept["rounds"], kept["commit"], kept["processor"], kept["command"]),
+                         (2, "0123456789ab", "Fake 1",
+                          "benchmarks/compare_peers.py --workloads W1 --rounds 2"))
+        figures = kept["workloads"]["W1"]
+        self.assertAlmostEqual(figures["ratios"]["compile"]["median"], 4.0)
+        self.assertEqual(figures["ratios"]["compile"]["version"], "fake")
+        self.assertAlmostEqual(figures["samples_per_s"]["median"], 4000.0)
         self.assertIn("| Fake | `mlp-mnist`, 128 | 2.00x | 4.00x | 0.80x | 2 % |",
                       self.readme.read_text())
         self.assertIn("| W1 `mlp-mnist` | 2 % of 100 Gflop/s | 2.00 (2.00 to 2.00) | "
                       "4.00 (4.00 to 4.00) | 0.80 (0.80 to 0.80) |", self.details.read_text())
+
+    def test_a_second_measurement_is_compared_with_the_first(self):
+        self.test_speed_against_fakes()
+        first = json.loads(self.history.read_text())
+        first["workloads"]["W1"]["ratios"]["eager"]["median"] = 2.5
+        self.history.write_text(json.dumps(first) + "\n")
+        status, output, errors = self.tables("speed", "--only", "W1", "--rounds", 1, "--name", "fake",
+                                             "--python", self.folder / "python")
+        self.assertEqual(status, 0, errors)
+        entries = [json.loads(line) for line in self.history.read_text().splitlines()]
+        self.assertEqual([entry["title"] for entry in entries], ["Fake", "Fake"], "as it was")
+        self.assertIn("fake W1 over eager: 2.50 (0123456, ", output)
+        self.assertIn("-20.0 % SLOWER\n", output)
+        self.assertEqual(output.count("SLOWER"), 1)
+        self.assertEqual(self.tables("history")[:2], (0, output))
+        self.assertEqual(self.tables("history", "--check")[:2], (1, output))
+        self.assertEqual(self.tables("history", "--check", "--spread", 21)[0], 0)
+        self.assertEqual(self.tables("history", "--check", "--name", "other")[:2], (0, ""))
+        self.assertIn("1 rounds", self.details.read_text(), "the table is that of the newest line")
+
+    def test_speedups_of_several_ranks(self):
+        launcher = f"{self.program('launch', scaling_test.LAUNCHER)} {{ranks}}"
+        words = "words = sys.argv[1:]\n"
+        self.assertIn(words, scaling_test.QUERN)
+        self.program("quern", scaling_test.QUERN.replace(words, words + INFO))
+        self.details.write_text(MARKS.format("scaling-fake"))
+        status, _, errors = self.tables("scaling", "--only", "W1,W2", "--rounds", 1, "--name", "fake",
+                                        "--title", "Fake", "--ranks", 4, "--launcher", launcher)
+        self.assertEqual(status, 0, errors)
+        kept = json.loads(self.history.read_text())
+        self.assertEqual(kept["kind"], "scaling")
+        figures = kept["workloads"]["W2"]
+        self.assertEqual((figures["ranks"], figures["global_batch"]), (4, 256))
+        self.assertEqual(figures["speedup"]["fast"]["median"], 4.0)
+        self.assertIn("| W2 `lenet-fashion` | 4 | 4.00 (4.00 to 4.00) |", self.details.read_text())
 
     def peers_in_the_python(self):
         """compare_peers.py is run by the real interpreter, the peers' scripts are stood in for."""
@@ -111,11 +155,15 @@ if sys.argv[1].endswith("compare_peers.py"):
         self.readme.write_text("no marks")
         self.assertIn("the marks of table accuracy", self.tables("check")[2])
         self.assertEqual(self.tables("speed", "--name", "Zen 3")[0], 2)
+        self.assertEqual(self.tables("scaling")[0], 2)
+        self.assertIn("seeds knows W1, W2, W7", self.tables("seeds", "--only", "resnet20")[2])
         self.assertIn("ended with exit status",
                       self.tables("speed", "--name", "x", "--python", "false")[2])
         self.results.mkdir()
         (self.results / "accuracy-W1.json").write_text("{")
         self.assertIn("accuracy-W1.json", self.tables("check")[2])
+        self.history.write_text("{}\n")
+        self.assertIn("history.jsonl:1: 'kind' is missing", self.tables("history")[2])
 
 
 if __name__ == "__main__":

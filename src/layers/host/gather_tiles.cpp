@@ -20,7 +20,7 @@ struct GatherTiles {
   /// other, as memory likes it, and 16 rows of pairs fit into the first-level cache.
   static constexpr int kSpan = 512;
   static constexpr int kRowFloats = kSpan / 2 + kLanes;  ///< of pairs; rows apart in the cache
-  static constexpr int kRowsAhead = 3;
+  static constexpr int kRowsAtOnce = 4;  ///< several wait for memory at the same time
 
   const T* data;                      ///< [N, units]
   const std::int64_t* sample_of_row;  ///< [rows]
@@ -40,11 +40,13 @@ struct GatherTiles {
   /// by_unit of a group's units [begin, end): pairs of units of 16 samples, from rows of pairs.
   void gather_group(int group, int begin, int end) const {
     alignas(64) float pairs[kLanes * kRowFloats];
-    for (int r = 0; r < kLanes; ++r) {
-      const int row = group * kLanes + r;
-      fetch(row + kRowsAhead, begin, end);
-      for (int unit = begin; unit < end; unit += kUnits)
-        simd::store(pairs + r * kRowFloats + (unit - begin) / 2, pairs_of(row, unit));
+    for (int r = 0; r < kLanes; r += kRowsAtOnce) {
+      for (int unit = begin; unit < end; unit += kUnits) {
+        fetch(group * kLanes + r + kRowsAtOnce, unit);
+        for (int s = r; s < r + kRowsAtOnce; ++s)
+          simd::store(pairs + s * kRowFloats + (unit - begin) / 2,
+                      pairs_of(group * kLanes + s, unit));
+      }
     }
     for (int unit = begin; unit < end; unit += kUnits) {
       simd::transpose_tile(pairs + (unit - begin) / 2, kRowFloats,
@@ -52,13 +54,13 @@ struct GatherTiles {
     }
   }
 
-  /// Samples lie anywhere in the data set: asks for one that is wanted soon.
-  void fetch(int row, int begin, int end) const {
-    if (row >= y.num_groups * kLanes || sample_of_row[row] < 0) return;
+  /// Samples lie anywhere in the data set: asks for the next ones.
+  void fetch(int row, int unit) const {
     constexpr int kCacheLine = 64 / static_cast<int>(sizeof(T));
-    const T* sample = data + sample_of_row[row] * shape.units();
-    for (int unit = begin; unit < std::min(end, shape.units()); unit += kCacheLine)
-      __builtin_prefetch(sample + unit);
+    if (unit % kCacheLine != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
+    for (int r = row; r < row + kRowsAtOnce; ++r) {
+      if (sample_of_row[r] >= 0) __builtin_prefetch(data + sample_of_row[r] * shape.units() + unit);
+    }
   }
 
   simd::Vector pairs_of(int row, int unit) const {

@@ -114,6 +114,9 @@ struct ParameterGradients {
   OperandTiles dy;
   GradientSums sums;
   ParameterUpdate update;
+  const float* parameters;
+  Bf16* forward;  // packed weights, where `update` changes them
+  Bf16* backward;
 
   int in_pairs() const { return pairs_of(shape.in); }
   int out_pairs() const { return pairs_of(shape.out); }
@@ -134,7 +137,7 @@ struct ParameterGradients {
 
     if (!is_bias && !update) ask_for(in, out);
     alignas(64) float stack[BlockSchedule::kMaxDepth * kBlockFloats];
-    const TileBlock block{is_bias ? 1 : 2, 2, false};
+    const TileBlock block{is_bias ? 1 : 2, 2, false, true};
     const int count = sum_blocks(walk, block, stack);
     if (update && count == 1) {
       update_parameters(is_bias, in, out, stack);
@@ -185,17 +188,11 @@ struct ParameterGradients {
     return std::int64_t{std::min(rows, shape.in - in)} * kLanes;
   }
 
-  /// What will be written comes while the sums are computed.
+  /// The lines of the gradient come while the sums are computed.
   void ask_for(int in, int out) const {
     for (int o = out; o < out + kPair && o < shape.out; o += kTileRows) {
-      const std::int64_t begin = place(in, o);
-      const std::int64_t end = begin + floats(in, kPair);
-      if (update) {
-        update.fetch(update.optimizer, begin, end);
-      } else {
-        for (std::int64_t i = begin; i < end; i += kLanes)
-          __builtin_prefetch(sums.data.data() + i, 1);
-      }
+      const float* to = sums.data.data() + place(in, o);
+      for (std::int64_t i = 0; i < floats(in, kPair); i += kLanes) __builtin_prefetch(to + i, 1);
     }
   }
 
@@ -206,21 +203,18 @@ struct ParameterGradients {
         update.run(update.optimizer, shape.bias + o, shape.bias + o + kLanes, c + j * kTileFloats);
         continue;
       }
-      for (int i = 0; i < 2 && in + i * kTileRows < shape.in; ++i) {
-        const int first = in + i * kTileRows;
-        const std::int64_t begin = place(first, o);
-        update.run(update.optimizer, begin, begin + floats(first, kTileRows),
-                   c + (2 * i + j) * kTileFloats);
-      }
+      const std::int64_t begin = place(in, o);
+      update.run(update.optimizer, begin, begin + floats(in, kPair), c + 2 * j * kTileFloats);
     }
+    if (!is_bias) pack_block({parameters, shape}, in, out, forward, backward);
   }
 
   void store_weights(const float* c, int in, int out, float* weights) const {
     for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j) {
       float* panel = weights + (out / kLanes + j) * shape.weight.panel;
       for (int r = 0; r < kPair && in + r < shape.in; ++r) {
-        const float* row = c + (r / kTileRows * 2 + j) * kTileFloats + r % kTileRows * kLanes;
-        simd::store(panel + std::int64_t{in + r} * kLanes, simd::load(row));
+        simd::store(panel + std::int64_t{in + r} * kLanes,
+                    simd::load(c + 2 * j * kTileFloats + r * kLanes));
       }
     }
   }
@@ -312,9 +306,12 @@ void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
 void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
                                 const BlockSchedule& schedule, const OperandTiles& x,
                                 const OperandTiles& dy, const GradientSums& partial_sums,
-                                const ParameterUpdate& update) {
+                                const ParameterUpdate& update, const float* parameters,
+                                std::uint16_t* forward, std::uint16_t* backward) {
   expect(schedule.block_rows == x.groups_per_block * kLanes, "sample tiles of the schedule");
-  const ParameterGradients gradients{&tile_unit(), shape, schedule, x, dy, partial_sums, update};
+  expect(!update || schedule.num_partial_sums == 1, "one partial sum to update by");
+  const ParameterGradients gradients{&tile_unit(), shape,  schedule,   x,       dy,
+                                     partial_sums, update, parameters, forward, backward};
   Kokkos::parallel_for(
       "quern::layers::linear_parameter_gradients",
       RangePolicy(exec, 0, std::int64_t{gradients.in_pairs() + 1} * gradients.out_pairs()),

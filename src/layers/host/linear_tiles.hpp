@@ -44,10 +44,12 @@ void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
                            const OperandTiles* x_mask, const OperandTiles& dx);
 
 /// The gradients of W and b, of each partial sum. Overwrites. x and dy in tiles. With `update` they
-/// go there instead, and partial_sums stay as they are.
+/// go there instead, and partial_sums stay as they are; the new weights, which are in `parameters`,
+/// are packed as pack_linear_weights() does.
 void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
                                 const BlockSchedule& schedule, const OperandTiles& x,
                                 const OperandTiles& dy, const GradientSums& partial_sums,
-                                const ParameterUpdate& update);
+                                const ParameterUpdate& update, const float* parameters,
+                                std::uint16_t* forward, std::uint16_t* backward);
 
 }  // namespace quern::host

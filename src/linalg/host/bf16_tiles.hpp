@@ -39,12 +39,19 @@ struct TileWalk {
   std::int64_t b_outer = 0;
 };
 
-/// A block of tiles of C, 1 or 2 each way; in memory tile (i, j) is number i * columns + j.
+/// A block of tiles of C, 1 or 2 each way.
 struct TileBlock {
   int rows = 2;
   int columns = 2;
   /// Go on from what is in C? Otherwise from zero.
   bool add = false;
+  /// Tile (i, j) is in memory number j * rows + i, otherwise i * columns + j.
+  bool by_columns = false;
+
+  int right() const {
+    return (by_columns ? rows : 1) * kTileFloats;
+  }  ///< from (i, j) to (i, j + 1)
+  int down() const { return (by_columns ? 1 : columns) * kTileFloats; }  ///< to (i + 1, j)
 };
 
 /// What multiplies tiles.

@@ -50,7 +50,7 @@ void multiply(const TileWalk& w, const TileBlock& block, float* c) {
   if (!block.add) std::memset(c, 0, sizeof(float) * block.rows * block.columns * kTileFloats);
   for (int i = 0; i < block.rows; ++i) {
     for (int j = 0; j < block.columns; ++j) {
-      float* tile = c + (i * block.columns + j) * kTileFloats;
+      float* tile = c + i * block.down() + j * block.right();
       for (int outer = 0; outer < w.outer; ++outer) {
         const Bf16* a = w.a + outer * w.a_outer + i * w.a_row;
         const Bf16* b = w.b + outer * w.b_outer + j * w.b_column;

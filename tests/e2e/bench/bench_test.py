@@ -9,7 +9,7 @@ import training
 
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
 MACHINE = {"processor", "vectors", "device", "ranks", "threads", "fma_peak_gflops",
-           "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l2", "l3", "memory"}
+           "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l1", "l2", "l3", "memory"}
 BANDWIDTH = {"gb_per_s", "smallest_gb_per_s", "largest_gb_per_s", "array_bytes"}
 
 
@@ -36,7 +36,7 @@ class BenchTest(training.TrainingTest):
         self.assertEqual(set(machine), MACHINE)
         self.assertEqual(machine["ranks"], ranks)
         self.assertGreater(machine["fma_peak_gflops"], 0)
-        for level in ("l2", "l3", "memory"):
+        for level in ("l1", "l2", "l3", "memory"):
             self.assertLessEqual(BANDWIDTH, set(machine[level]))
             self.assertGreater(machine[level]["gb_per_s"], 0)
 
@@ -56,6 +56,8 @@ class BenchTest(training.TrainingTest):
             self.check_time(document, "step")
             self.assertEqual((document["workload"], document["global_batch"], document["steps"]),
                              ("toy", 49, 3))
+            self.assertGreaterEqual(document["untimed_steps"], 1)
+            self.assertIn(f"1 round of 3 steps after {document['untimed_steps']} untimed", out)
 
     def test_step_on_random_data(self):
         _, document = self.bench("step", RECIPES / "ddp-toy.toml", "--steps", 3)
@@ -87,7 +89,8 @@ class BenchTest(training.TrainingTest):
         products = [row for row in rows if row["layer"] == layer and "flop" in row]
         self.assertEqual([row["flop"] for row in products], [flop, flop], products)
         for row in products:
-            for key in ("gflops", "fraction_of_peak", "bytes", "gb_per_s", "bound", "limit_us",
+            for key in ("gflops", "fraction_of_peak", "bytes", "working_set_bytes", "gb_per_s", "level",
+                        "bound", "limit_us",
                         "fraction_of_limit", "fraction_of_memory_bandwidth", "limit_gflops",
                         "share_of_step", "shape"):
                 self.assertIn(key, row)

@@ -40,7 +40,7 @@ class InterfaceTest(training.TrainingTest):
         text = self.quern("info")
         facts = json.loads(self.quern("info", "--json").out)
         self.assertEqual((text.code, text.err), (0, ""))
-        for key in ("version", "commit", "kokkos", "backend", "mpi", "hdf5", "compiler"):
+        for key in ("version", "commit", "kokkos", "backend", "mpi", "hdf5", "compiler", "flags", "target"):
             self.assertTrue(facts[key])
             self.assertIn(facts[key], text.out)
 

@@ -27,15 +27,6 @@ NetworkSpec residual_network() {
                            test::flatten, test::linear(3)});
 }
 
-MachineInfo machine() {
-  MachineInfo info;
-  info.fma_flops = {1000, 900, 1100};
-  info.l2 = {100, 50, {50, 50, 50}};
-  info.l3 = {1000, 500, {20, 20, 20}};
-  info.memory = {0, 4000, {10, 10, 10}};
-  return info;
-}
-
 TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
   for (const char* label :
        {"quern::layers::linear_forward", "quern::layers::linear_weight_gradient",
@@ -43,6 +34,7 @@ TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
     const KernelCost cost = layer_kernel_cost(label, dense(), 10);
     EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
     EXPECT_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 + 24)) << label;
+    EXPECT_EQ(cost.working_set, cost.bytes) << label;
   }
 }
 
@@ -104,6 +96,30 @@ TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
   EXPECT_EQ(bytes("quern::train::begin_batch"), 0);
 }
 
+TEST(StepKernelCost, CountsAnArrayThatIsReadAndWrittenOnceInTheWorkingSet) {
+  const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
+  const auto floats = [&](const char* label) {
+    return step_kernel_cost(label, step, 8).working_set / 4;
+  };
+  EXPECT_EQ(floats("quern::optim::adam"), 4 * 1000);
+  EXPECT_EQ(floats("quern::optim::sgd_momentum"), 3 * 1000);
+  EXPECT_EQ(floats("quern::optim::sgd"), 2 * 1000);
+  EXPECT_EQ(floats("quern::optim::clip_chunks"), 1000);
+  EXPECT_EQ(floats("quern::loss::mse"), 3 * 8 * 3);
+  EXPECT_EQ(floats("quern::optim::adam_factors"), 0);
+}
+
+TEST(StepKernelCost, GathersABatchFromTheWholeDataSet) {
+  const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000, 60000};
+  const KernelCost images = step_kernel_cost("quern::layers::gather_images", step, 8);
+  EXPECT_EQ(images.working_set, 8 * 20 * 4);
+  EXPECT_EQ(images.gathered, 8 * 20);
+  EXPECT_EQ(images.gathered_from, 60000 * 20);
+  const KernelCost values = step_kernel_cost("quern::layers::gather_values", step, 8);
+  EXPECT_EQ(values.gathered, 8 * 20 * 4);
+  EXPECT_EQ(values.gathered_from, 60000 * 20 * 4);
+}
+
 TEST(KernelShape, SaysWhatTheKernelWorksOn) {
   const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
   EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
@@ -152,29 +168,6 @@ TEST(KernelCost, IsDeclaredForEveryKernelOfAStep) {
   for (const char* kernel : {"quern::optim::clip_chunks", "quern::optim::adam",
                              "quern::optim::sgd_momentum", "quern::layers::dropout"})
     EXPECT_TRUE(seen.count(kernel)) << kernel;
-}
-
-TEST(RooflineLimit, IsTheSlowerOfArithmeticAndTraffic) {
-  const Roofline by_fma = roofline({2000, 10}, machine());
-  EXPECT_EQ(by_fma.bound, Bound::fma);
-  EXPECT_DOUBLE_EQ(by_fma.seconds, 2.0);
-  const Roofline by_cache = roofline({100, 100}, machine());
-  EXPECT_EQ(by_cache.bound, Bound::l2);
-  EXPECT_DOUBLE_EQ(by_cache.seconds, 2.0);
-}
-
-TEST(RooflineLimit, TakesTheLevelThatHoldsTheData) {
-  EXPECT_EQ(roofline({0, 100}, machine()).bound, Bound::l2);
-  EXPECT_EQ(roofline({0, 101}, machine()).bound, Bound::l3);
-  EXPECT_EQ(roofline({0, 1001}, machine()).bound, Bound::memory);
-  EXPECT_DOUBLE_EQ(roofline({0, 2000}, machine()).seconds, 200.0);
-}
-
-TEST(RooflineLimit, OfAnUnknownKernelIsUnknown) {
-  const Roofline line = roofline({}, machine());
-  EXPECT_EQ(line.bound, Bound::unknown);
-  EXPECT_EQ(line.seconds, 0);
-  EXPECT_STREQ(to_string(line.bound), "-");
 }
 
 }  // namespace

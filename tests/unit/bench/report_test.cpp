@@ -21,6 +21,7 @@ MachineInfo machine() {
   info.ranks = 2;
   info.threads = 3;
   info.fma_flops = {100e9, 90e9, 110e9};
+  info.l1 = {1 << 15, 1 << 14, {400e9, 390e9, 410e9}};
   info.l2 = {1 << 20, 1 << 19, {200e9, 190e9, 210e9}};
   info.l3 = {1 << 25, 1 << 24, {50e9, 40e9, 60e9}};
   info.memory = {0, 1 << 27, {20e9, 19e9, 21e9}};
@@ -34,6 +35,7 @@ void expect_head(const json& document, const std::string& name, int rounds) {
   EXPECT_EQ(document["machine"]["ranks"], 2);
   EXPECT_EQ(document["machine"]["fma_peak_gflops"], 100.0);
   EXPECT_EQ(document["machine"]["memory"]["gb_per_s"], 20.0);
+  EXPECT_EQ(document["machine"]["l1"]["gb_per_s"], 400.0);
   EXPECT_EQ(document["machine"]["l2"]["cache_bytes"], 1 << 20);
 }
 
@@ -54,6 +56,7 @@ TEST(StepReport, DerivesRatesFromTheMedian) {
   info.workload = "toy";
   info.global_batch = 100;
   info.steps = 7;
+  info.settling = 20;
   info.rounds = 5;
   info.step_s = {1e-3, 0.9e-3, 2e-3};
   info.flop_per_sample = 250e3;
@@ -64,7 +67,11 @@ TEST(StepReport, DerivesRatesFromTheMedian) {
   EXPECT_DOUBLE_EQ(document["seconds_per_epoch"], 0.6);
   EXPECT_DOUBLE_EQ(document["gflops"], 25);
   EXPECT_DOUBLE_EQ(document["fraction_of_peak"], 0.25);
-  EXPECT_THAT(step_bench_text(machine(), info), HasSubstr("25.0 % of the FMA peak"));
+  EXPECT_EQ(document["untimed_steps"], 20);
+  const std::string text = step_bench_text(machine(), info);
+  EXPECT_THAT(text, HasSubstr("25.0 % of the FMA peak"));
+  EXPECT_THAT(text, HasSubstr("median of 5 rounds of 7 steps after 20 untimed"));
+  EXPECT_THAT(text, HasSubstr("400 GB/s from 16.0 KiB (L1), 200 GB/s from 512.0 KiB (L2)"));
 }
 
 KernelsBenchInfo kernels() {
@@ -72,6 +79,7 @@ KernelsBenchInfo kernels() {
   info.workload = "toy";
   info.rounds = 5;
   info.steps = 7;
+  info.settling = 20;
   info.step_s = {90e-6, 89e-6, 95e-6};
   info.profiled_step_s = {100e-6, 99e-6, 110e-6};
   info.kernels_s = {80e-6, 79e-6, 81e-6};
@@ -80,7 +88,7 @@ KernelsBenchInfo kernels() {
                 "8 x [3] -> [2]",
                 1,
                 {50e-6, 49e-6, 60e-6},
-                {2.5e6, 1e5}},
+                {2.5e6, 1e5, 8e4}},
                {"", "quern::train::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
   return info;
 }
@@ -90,6 +98,7 @@ TEST(KernelsReport, RelatesKernelsToTheLimitOfTheMachine) {
   expect_head(document, "kernels", 5);
   const json& workload = document["workloads"][0];
   EXPECT_DOUBLE_EQ(workload["all_kernels_us"], 80);
+  EXPECT_EQ(workload["untimed_steps"], 20);
   const json& row = workload["kernels"][0];
   EXPECT_DOUBLE_EQ(row["share_of_step"], 0.5);
   EXPECT_DOUBLE_EQ(row["gflops"], 50);
@@ -97,6 +106,8 @@ TEST(KernelsReport, RelatesKernelsToTheLimitOfTheMachine) {
   EXPECT_DOUBLE_EQ(row["gb_per_s"], 2);
   EXPECT_DOUBLE_EQ(row["fraction_of_memory_bandwidth"], 0.1);
   EXPECT_EQ(row["bound"], "FMA");
+  EXPECT_EQ(row["level"], "L2");
+  EXPECT_DOUBLE_EQ(row["working_set_bytes"], 8e4);
   EXPECT_DOUBLE_EQ(row["limit_us"], 25);
   EXPECT_DOUBLE_EQ(row["limit_gflops"], 100);
   EXPECT_DOUBLE_EQ(row["fraction_of_limit"], 0.5);

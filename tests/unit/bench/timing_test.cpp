@@ -49,10 +49,12 @@ TEST(PerRank, DividesEveryRate) {
   MachineInfo info;
   info.ranks = 4;
   info.fma_flops = {8, 4, 12};
+  info.l1.rate = {80, 80, 80};
   info.memory.rate = {40, 20, 80};
   const MachineInfo one = per_rank(info);
   EXPECT_EQ(one.fma_flops.median, 2);
   EXPECT_EQ(one.fma_flops.largest, 3);
+  EXPECT_EQ(one.l1.rate.median, 20);
   EXPECT_EQ(one.memory.rate.smallest, 5);
 }
 

@@ -34,7 +34,7 @@ std::vector<float> expected_block(const TileWalk& w, const TileBlock& block, std
   for (int i = 0; i < block.rows; ++i) {
     for (int j = 0; j < block.columns; ++j) {
       for (int element = 0; element < kTileFloats; ++element) {
-        float& sum = c[static_cast<std::size_t>((i * block.columns + j) * kTileFloats + element)];
+        float& sum = c[static_cast<std::size_t>(i * block.down() + j * block.right() + element)];
         if (!block.add) sum = 0;
         for (int outer = 0; outer < w.outer; ++outer) {
           for (int inner = 0; inner < w.inner; ++inner) {
@@ -85,8 +85,9 @@ TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
           const std::vector<Bf16> b = any_tiles(random, 12, smallest_exponent);
           const TileWalk walk{a.data(),  b.data(), 6 * kTileBf16, 5 * kTileBf16, 2, kTileBf16,
                               kTileBf16, 3,        2 * kTileBf16, 2 * kTileBf16};
-          for (const bool add : {false, true}) {
-            const TileBlock block{rows, columns, add};
+          for (const int kind : {0, 1, 2, 3}) {
+            const bool add = kind % 2 != 0;
+            const TileBlock block{rows, columns, add, kind / 2 != 0};
             std::vector<float> c(static_cast<std::size_t>(rows * columns * kTileFloats));
             for (float& value : c) value = any_value(random, 2 * smallest_exponent);
             const std::vector<float> expected = expected_block(walk, block, c);

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the compiler makes of QUERN_ARCH, for `quern info`: -march=native is its best guess at this
+# processor, which inside a virtual machine may be an older one that prefers narrower vectors.
+#   QUERN_FLAGS   the flags that all of Quern is compiled with: "-O3 -DNDEBUG -march=native"
+#   QUERN_TARGET  "rocketlake, tuned for rocketlake, prefers vectors of 256 bits"; empty where the
+#                 compiler does not tell
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+set(QUERN_FLAGS "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
+if(QUERN_ARCH)
+  string(APPEND QUERN_FLAGS " -march=${QUERN_ARCH}")
+endif()
+string(STRIP "${QUERN_FLAGS}" QUERN_FLAGS)
+
+# Sets `result` to what the compiler prints with `options` beside the flags.
+function(quern_ask_compiler result)
+  separate_arguments(flags UNIX_COMMAND "${QUERN_FLAGS}")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${flags} ${ARGN} OUTPUT_VARIABLE text
+                  ERROR_VARIABLE text RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    set(text "")
+  endif()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+set(QUERN_TARGET "")
+set(fills_bytes_wrongly FALSE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  quern_ask_compiler(text -Q --help=target)
+  if(text MATCHES "-march=[ \t]+([^ \t\n]+)")
+    set(QUERN_TARGET "${CMAKE_MATCH_1}")
+    if(text MATCHES "-mtune=[ \t]+([^ \t\n]+)")
+      string(APPEND QUERN_TARGET ", tuned for ${CMAKE_MATCH_1}")
+    endif()
+    if(text MATCHES "-mprefer-vector-width=[ \t]+([0-9]+)")
+      string(APPEND QUERN_TARGET ", prefers vectors of ${CMAKE_MATCH_1} bits")
+    endif()
+  endif()
+  if(CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\." AND text MATCHES "-mavx512vl[ \t]+\\[enabled\\]")
+    set(fills_bytes_wrongly TRUE)
+  endif()
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  quern_ask_compiler(text "-###" -c -x c++ /dev/null)
+  if(text MATCHES "\"-target-cpu\" \"([^\"]+)\"")
+    set(QUERN_TARGET "${CMAKE_MATCH_1}")
+  endif()
+  if(QUERN_TARGET AND text MATCHES "\"-tune-cpu\" \"([^\"]+)\"")
+    string(APPEND QUERN_TARGET ", tuned for ${CMAKE_MATCH_1}")
+  endif()
+endif()
+
+# GCC 12.2 with AVX-512 makes 32 equal bytes of a local array of 16 equal ones and 16 zeros, at every
+# level of optimisation: it takes the 256 bits to be stored for one byte repeated. Not with stores of
+# 128 bits (tests/unit/base/compiler_test.cpp).
+if(fills_bytes_wrongly)
+  string(APPEND QUERN_FLAGS " -mstore-max=128")
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mstore-max=128>)
+endif()
