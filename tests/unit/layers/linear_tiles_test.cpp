@@ -97,8 +97,7 @@ class LinearRun {
         dy_(tiles_of(operands_.dy, size().out, host::round_gradients)),
         forward_("test::forward", static_cast<std::size_t>(shape().packed_floats())),
         backward_("test::backward", static_cast<std::size_t>(shape().packed_floats())) {
-    host::pack_linear_weights(exec_, shape(), parameters_.data(), packed(forward_),
-                              packed(backward_));
+    pack();
   }
 
   Results run(bool relu, bool mask) {
@@ -128,9 +127,22 @@ class LinearRun {
             std::vector<float>(stride * static_cast<std::size_t>(schedule_.num_partial_sums), 777)),
         static_cast<std::int64_t>(stride)};
     host::linear_parameter_gradients(exec_, shape(), schedule_, OperandTiles(x_), OperandTiles(dy_),
-                                     sums, update);
+                                     sums, update, parameters_.data(), packed(forward_),
+                                     packed(backward_));
     exec_.fence("test: read gradients");
     return read(sums.data, 0, stride * static_cast<std::size_t>(schedule_.num_partial_sums));
+  }
+
+  float* parameters() const { return parameters_.data(); }
+  /// The packed weights as they are, for forward and for the input gradient.
+  std::vector<std::vector<float>> packed_weights() const {
+    return {to_vector(forward_), to_vector(backward_)};
+  }
+  /// Packs the parameters as they are.
+  void pack() const {
+    host::pack_linear_weights(exec_, shape(), parameters_.data(), packed(forward_),
+                              packed(backward_));
+    exec_.fence("test: read weights");
   }
 
  private:
@@ -389,10 +401,29 @@ struct Recorder {
                 recorder.gradients[static_cast<std::size_t>(i)] = gradient[i - begin];
                 ++recorder.times[static_cast<std::size_t>(i)];
               }
-            },
-            [](const void*, std::int64_t, std::int64_t) {}};
+            }};
   }
 };
+
+TEST(LinearTiles, AnUpdateLeavesTheNewWeightsPacked) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(text_of(c));
+    LinearRun run(Operands(c), make_block_schedule(0, c.num_blocks, c.num_blocks, c.block_rows));
+    const auto old = run.packed_weights();
+    const auto descend = [](const void* parameters, std::int64_t begin, std::int64_t end,
+                            const float* gradient) {
+      auto* p = static_cast<float*>(const_cast<void*>(parameters));
+      for (std::int64_t i = begin; i < end; ++i) p[i] -= gradient[i - begin];
+    };
+    run.gradients({run.parameters(), descend});
+    const auto packed = run.packed_weights();
+    run.pack();
+    for (const std::size_t direction : {0, 1}) {
+      expect_same_bits(run.packed_weights()[direction], packed[direction]);
+      EXPECT_NE(old[direction], packed[direction]);
+    }
+  }
+}
 
 TEST(LinearTiles, AnUpdateIsHandedEveryGradientOnce) {
   for (const Case& c : cases()) {

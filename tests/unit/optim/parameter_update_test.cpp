@@ -83,7 +83,6 @@ class Side {
       } else {
         for (std::int64_t at = begin; at < end; at += 48) {
           const std::int64_t last = std::min(at + 48, end);
-          update.fetch(update.optimizer, at, last);
           update.run(update.optimizer, at, last, gradient.data() + at);
         }
       }
