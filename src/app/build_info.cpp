@@ -39,8 +39,10 @@ BuildInfo build_info() {
                {"target", *QUERN_TARGET ? QUERN_TARGET : "unknown"},
                {"vectors", vector_instructions()},
                {"kernels", kernel_level_text()},
+               {"tiles", tiles_text()},
                {"processor", processor_name()},
                {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
+  std::erase_if(info.rest, [](const auto& entry) { return entry.second.empty(); });
   const std::string share = share_folder().string();
   if (!share.empty()) info.rest.emplace_back("share", share);
   return info;

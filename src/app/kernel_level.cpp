@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/amx.hpp"
 #include "cpu/choice.hpp"
+#include "linalg/host/bf16_tiles.hpp"
+#include "tensor/types.hpp"
 
 namespace quern {
 
@@ -22,15 +25,23 @@ std::vector<cpu::Level> built_levels() {
 
 }  // namespace
 
-void check_kernel_wish() {
-  cpu::check_wish(cpu::compiled_level(), built_levels(), cpu::machine_level(),
-                  std::getenv(cpu::kWishVariable));
+void take_kernels() {
+  const char* wish = std::getenv(cpu::kWishVariable);
+  cpu::check_wish(cpu::compiled_level(), built_levels(), cpu::machine_level(), ask_for_amx(), wish);
+  if constexpr (kHostExecution) {
+    if (!cpu::wishes_amx(wish)) host::choose_tile_unit(host::vector_tile_unit());
+  }
 }
 
 std::string kernel_level_text() {
   const std::string march = QUERN_ARCH;
   return cpu::reason(cpu::compiled_level(), built_levels(), std::getenv(cpu::kWishVariable)) +
          (march.empty() ? "" : " (-march=" + march + ")");
+}
+
+std::string tiles_text() {
+  if (!kHostExecution) return "";
+  return cpu::tiles_reason(ask_for_amx(), std::getenv(cpu::kWishVariable));
 }
 
 }  // namespace quern

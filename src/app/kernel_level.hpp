@@ -5,11 +5,14 @@
 
 namespace quern {
 
-/// InputError where QUERN_CPU asks for other kernels than this program's.
-void check_kernel_wish();
+/// Does what QUERN_CPU asks for. InputError where this program cannot.
+void take_kernels();
 
 /// Which kernels these are, and why: "avx2: the best of x86-64, avx2, avx512 that this processor
 /// runs (-march=x86-64-v3)".
 std::string kernel_level_text();
+
+/// What multiplies tiles of bfloat16, and why: "AMX"; "" in a build for devices.
+std::string tiles_text();
 
 }  // namespace quern

@@ -18,7 +18,7 @@ namespace {
 // The program's own errors; those of commands that run on ranks are handled there.
 quern::ExitCode run(const quern::Command& command) {
   try {
-    quern::check_kernel_wish();
+    quern::take_kernels();
     return command.run();
   } catch (const quern::Error& error) {
     quern::log::error(error.what());

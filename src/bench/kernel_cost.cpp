@@ -27,6 +27,9 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::linear_weight_gradient", {1, 1, 1, 1}},       // x, dy, d_weight
     {"quern::layers::linear_input_gradient", {1, 1, 1, 1}},        // dy, weight, dx
     {"quern::layers::linear_bias_gradient", {0, 0, 1, 0}},         // dy
+    {"quern::layers::linear_parameter_gradients", {1, 1, 1, 1}},   // x, dy, d_weight; in tiles
+    {"quern::layers::pack_linear_weights", {0, 0, 0, 2}},          // the weights, two halves
+    {"quern::layers::round_gradients", {0, 0, 2, 0}},              // dy, two halves
     {"quern::layers::linear_transpose", {0, 0, 0, 2}},             // the weights, from, to
     {"quern::layers::conv2d_pack_forward", {0, 0, 0, 2}},          // the same
     {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 2}},         // the same
@@ -99,6 +102,8 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::lanes_to_flat",         //
     "quern::layers::flat_to_flat",          //
     "quern::layers::copy_layout",           //
+    "quern::layers::round_values",          //
+    "quern::layers::unround",               //
     "quern::layers::conv2d_weight_sum",     // slices of a product on a device
     "quern::linalg::add_blocks",            //
     "quern::linalg::round_to_bfloat16",     //
@@ -106,6 +111,7 @@ constexpr const char* kWithoutCost[] = {
     "quern::loss::block_tree_sum",          // a few numbers a row
     "quern::optim::adam_factors",           // one number each
     "quern::optim::clip_scale",             //
+    "quern::optim::update_piece",           // of the layers that do not update their parameters
     "quern::optim::running_averages",       // of a few channels
     "quern::optim::set_learning_rate",      // one number
     "quern::train::end_rank_loss",          //

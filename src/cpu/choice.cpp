@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "base/error.hpp"
 
@@ -14,6 +15,15 @@ namespace {
 
 bool is_none(const char* wish) {
   return !wish || !*wish;
+}
+
+bool is_amx(const char* wish) {
+  return wish && std::string_view(wish) == kAmx;
+}
+
+/// The name of the level that a wish means.
+std::string_view level_of(const char* wish) {
+  return is_amx(wish) ? name_of(Level::avx512) : std::string_view(wish);
 }
 
 std::vector<Level> runnable(const std::vector<Level>& built, Level machine) {
@@ -33,6 +43,13 @@ std::string list(const std::vector<Level>& levels) {
   return text;
 }
 
+/// "expected one of x86-64, avx2".
+std::string expected(const std::vector<Level>& levels, Amx amx) {
+  const bool has_amx = amx == Amx::granted && !levels.empty() && levels.back() == Level::avx512;
+  return (levels.size() > 1 || has_amx ? "expected one of " : "expected ") + list(levels) +
+         (has_amx ? std::string(", ") + kAmx : "");
+}
+
 }  // namespace
 
 Level choose(const std::vector<Level>& built, Level machine, const char* wish) {
@@ -40,22 +57,30 @@ Level choose(const std::vector<Level>& built, Level machine, const char* wish) {
   if (levels.empty()) return built.front();
   if (!is_none(wish)) {
     for (const Level level : levels) {
-      if (name_of(level) == wish) return level;
+      if (name_of(level) == level_of(wish)) return level;
     }
   }
   return levels.back();
 }
 
-void check_wish(Level taken, const std::vector<Level>& built, Level machine, const char* wish) {
-  if (is_none(wish) || name_of(taken) == wish) return;
+void check_wish(Level taken, const std::vector<Level>& built, Level machine, Amx amx,
+                const char* wish) {
+  if (is_none(wish)) return;
   const std::vector<Level> levels = runnable(built, machine);
   const std::string place = std::string(kWishVariable) + "=" + wish;
-  if (const auto level = level_named(wish); level && !runs_on(*level, machine)) {
-    throw InputError(place + ": this processor does not run " + wish + " (expected one of " +
-                     list(levels) + ")");
-  }
-  throw InputError(place + ": there are no such kernels in this installation (expected " +
-                   (levels.size() > 1 ? "one of " : "") + list(levels) + ")");
+  const std::string choice = " (" + expected(levels, amx) + ")";
+  if (is_amx(wish) && amx == Amx::refused)
+    throw InputError(place + ": the system does not let this process use it" + choice);
+  const auto level = level_named(level_of(wish));
+  const bool lacks_amx = is_amx(wish) && amx == Amx::none;
+  if (lacks_amx || (level && !runs_on(*level, machine)))
+    throw InputError(place + ": this processor does not run " + wish + choice);
+  if (name_of(taken) == level_of(wish)) return;
+  throw InputError(place + ": there are no such kernels in this installation" + choice);
+}
+
+bool wishes_amx(const char* wish) {
+  return is_none(wish) || is_amx(wish);
 }
 
 std::string reason(Level taken, const std::vector<Level>& built, const char* wish) {
@@ -63,6 +88,13 @@ std::string reason(Level taken, const std::vector<Level>& built, const char* wis
   if (!is_none(wish)) return name + ": chosen by " + kWishVariable;
   if (built.size() < 2) return name + ": the only ones of this build";
   return name + ": the best of " + list(built) + " that this processor runs";
+}
+
+std::string tiles_reason(Amx amx, const char* wish) {
+  if (amx == Amx::granted && wishes_amx(wish)) return "AMX";
+  std::string why = amx == Amx::none ? "no AMX on this processor" : "the system refuses AMX";
+  if (amx == Amx::granted) why = std::string(kWishVariable) + "=" + wish;
+  return "vector registers (" + why + ")";
 }
 
 void require(Level compiled) {

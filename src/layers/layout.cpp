@@ -4,7 +4,7 @@
 #include "base/assert.hpp"
 #include "layers/device/elements.hpp"
 #include "layers/host/layout.hpp"
-#include "layers/host/operand_tiles.hpp"
+#include "layers/host/tile_rounding.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
 

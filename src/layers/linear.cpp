@@ -2,7 +2,7 @@
 #include "layers/linear.hpp"
 
 #include "layers/host/linear_tiles.hpp"
-#include "layers/host/operand_tiles.hpp"
+#include "layers/host/tile_rounding.hpp"
 #include "linalg/block_sum.hpp"
 #include "linalg/device/gemm.hpp"
 #include "linalg/gemm.hpp"

@@ -73,9 +73,12 @@ int Graph::convert(int value, Layout to) {
     for (Value& batch : values_) batch.layout = to;
     return value;
   }
+  // Gradients are added in float: readers whose gradients are in tiles have a conversion each.
+  const bool is_shared = to != Layout::tiles || !from.wants_gradient;
   for (const int consumer : from.consumers) {
     const Node& node = this->node(consumer);
-    if (node.kind == NodeKind::convert && this->value(node.output).layout == to) return node.output;
+    if (is_shared && node.kind == NodeKind::convert && this->value(node.output).layout == to)
+      return node.output;
   }
   Node node;
   node.kind = NodeKind::convert;

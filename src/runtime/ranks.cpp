@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "base/amx.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
@@ -35,6 +36,7 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
     check_same_program(comm);
     if (prepare) prepare(comm);
     bind_this_rank(comm);
+    ask_for_amx();
     Kokkos::InitializationSettings settings;
     // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
     settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));

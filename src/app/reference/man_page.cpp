@@ -59,7 +59,9 @@ leaves them as they are.
 .TP
 .B QUERN_CPU
 .BR x86\-64 ", " avx2 " or " avx512
-chooses the kernels of an installation for several processors;
+chooses the kernels of an installation for several processors, without AMX;
+.B amx
+those for AVX\-512 with it.
 .B quern info
 says which were taken.
 .TP

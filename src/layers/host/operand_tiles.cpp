@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/operand_tiles.hpp"
 
+#include "layers/host/tile_rounding.hpp"
+
 namespace quern::host {
 
 namespace {

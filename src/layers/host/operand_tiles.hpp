@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between floats and Layout::tiles, on a CPU. A work item is 16 units of one sample tile.
+// Stores floats in Layout::tiles, as kernels of a CPU have them in registers.
 #pragma once
 
 #include "linalg/host/simd_bf16.hpp"
@@ -7,13 +7,6 @@
 #include "tensor/operand_tiles.hpp"
 
 namespace quern::host {
-
-/// Rounds values in cn16c. Overwrites, padding with zeros.
-void round_values(const ExecSpace& exec, const Activation& from, const OperandTiles& to);
-/// Rounds gradients in cn16c. The same.
-void round_gradients(const ExecSpace& exec, const Activation& from, const OperandTiles& to);
-/// Either, back to floats in cn16c. Overwrites.
-void unround(const ExecSpace& exec, const OperandTiles& from, const Activation& to);
 
 /// Floats of 16 units in one group or two, as products put them out: rows [16 units][16 rows].
 using UnitRows = const float*;

@@ -48,10 +48,9 @@ struct TileBlock {
   /// Tile (i, j) is in memory number j * rows + i, otherwise i * columns + j.
   bool by_columns = false;
 
-  int right() const {
-    return (by_columns ? rows : 1) * kTileFloats;
-  }  ///< from (i, j) to (i, j + 1)
-  int down() const { return (by_columns ? 1 : columns) * kTileFloats; }  ///< to (i + 1, j)
+  /// Floats from tile (i, j) to (i, j + 1), and to (i + 1, j).
+  int right() const { return (by_columns ? rows : 1) * kTileFloats; }
+  int down() const { return (by_columns ? 1 : columns) * kTileFloats; }
 };
 
 /// What multiplies tiles.
@@ -63,14 +62,12 @@ struct TileUnit {
 
 /// The vector registers: on every processor.
 const TileUnit& vector_tile_unit();
-/// Intel AMX; null where processor, system or compiler have none.
+/// Intel AMX; null where processor, system or compiler have none (base/amx.hpp).
 const TileUnit* amx_tile_unit();
 
-/// The best of this processor. Asks the system for leave to use it: call it once before threads
-/// start.
+/// The best of this processor, or what was chosen.
 const TileUnit& tile_unit();
-
-/// For tests: tile_unit() from now on; null: the best again.
-void choose_tile_unit(const TileUnit* unit);
+/// For a user's wish and for tests: from now on. Not while kernels run.
+void choose_tile_unit(const TileUnit& unit);
 
 }  // namespace quern::host

@@ -20,7 +20,7 @@ class FlushDenormals {
 
  private:
   // The compiler must not move arithmetic across a change of the control register.
-  static void fence() { asm volatile("" ::: "memory"); }
+  static void keep_order() { asm volatile("" ::: "memory"); }
 
 #if defined(__SSE__)
   static constexpr std::uint64_t kFlush = 0x8040;  // FTZ, DAZ
@@ -28,9 +28,9 @@ class FlushDenormals {
     return _mm_getcsr();
   }
   static void set_control(std::uint64_t bits) {
-    fence();
+    keep_order();
     _mm_setcsr(static_cast<unsigned>(bits));
-    fence();
+    keep_order();
   }
 #elif defined(__aarch64__)
   static constexpr std::uint64_t kFlush = std::uint64_t{1} << 24;  // FPCR.FZ
@@ -40,9 +40,9 @@ class FlushDenormals {
     return bits;
   }
   static void set_control(std::uint64_t bits) {
-    fence();
+    keep_order();
     asm volatile("msr fpcr, %0" : : "r"(bits));
-    fence();
+    keep_order();
   }
 #else
   // Denormals are kept: sums this small may have other bits than elsewhere.

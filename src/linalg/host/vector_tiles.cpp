@@ -65,8 +65,8 @@ void multiply(const TileWalk& w, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit& vector_tile_unit() {
-  static const TileUnit kUnit{"vector registers", multiply};
-  return kUnit;
+  static const TileUnit unit{"vector registers", multiply};
+  return unit;
 }
 
 }  // namespace quern::host

@@ -68,8 +68,8 @@ class BadRecipeTest(RefusalTest):
     def test_precision_without_a_gpu(self):
         if "Cuda" in self.quern("info").out:
             self.skipTest("this is a build for GPUs")
-        self.refused(["train", "mlp.toml", "--set", "train.precision=bf16"],
-                     "train.precision", "bf16", "GPU")
+        self.refused(["train", "mlp.toml", "--set", "train.precision=tf32"],
+                     "train.precision", "tf32", "GPU", '"bf16"')
 
     def test_parallel_feature_that_is_missing(self):
         self.refused(["train", "mlp.toml", "--set", "parallel.tensor=2"], "parallel.tensor")

@@ -30,7 +30,7 @@ NetworkSpec residual_network() {
 TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
   for (const char* label :
        {"quern::layers::linear_forward", "quern::layers::linear_weight_gradient",
-        "quern::layers::conv2d_input_gradient"}) {
+        "quern::layers::linear_parameter_gradients", "quern::layers::conv2d_input_gradient"}) {
     const KernelCost cost = layer_kernel_cost(label, dense(), 10);
     EXPECT_EQ(cost.flop, 2.0 * 21 * 10) << label;
     EXPECT_EQ(cost.bytes, 4.0 * (10 * 7 + 10 * 3 + 24)) << label;
@@ -55,6 +55,8 @@ TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
   };
   EXPECT_EQ(bytes("quern::layers::linear_bias_gradient"), 30);
   EXPECT_EQ(bytes("quern::layers::linear_transpose"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::pack_linear_weights"), 2 * 24);
+  EXPECT_EQ(bytes("quern::layers::round_gradients"), 2 * 30);
   EXPECT_EQ(bytes("quern::layers::conv2d_pack_forward"), 2 * 24);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
@@ -144,6 +146,11 @@ TEST(KernelCost, IsDeclaredForEveryKernelOfAStep) {
   auto recipes = test::step_recipes();
   for (const char* name : {"mlp-mnist", "autoencoder-mnist"})
     recipes.push_back(test::shipped_recipe(name));
+  if (kHostExecution && !runs_device_kernels()) {
+    const auto count = recipes.size();
+    for (std::size_t i = 0; i < count; ++i)
+      recipes.emplace_back(recipes[i]).train.precision = Precision::bf16;
+  }
   std::set<std::string> seen;
   for (const Recipe& recipe : recipes) {
     const Samples samples = test::image_samples(45, recipe.network.input, 5);

@@ -28,25 +28,64 @@ TEST(CpuChoice, FollowsAWishThatCanBeMet) {
   EXPECT_EQ(choose(kNewer, Level::avx2, "x86-64"), Level::avx2);
 }
 
+TEST(CpuChoice, AmxIsAWishForTheLevelThatHasIt) {
+  EXPECT_EQ(choose(kAll, Level::avx512, "amx"), Level::avx512);
+  EXPECT_EQ(choose(kAll, Level::avx2, "amx"), Level::avx2);
+  EXPECT_TRUE(wishes_amx(nullptr));
+  EXPECT_TRUE(wishes_amx(""));
+  EXPECT_TRUE(wishes_amx("amx"));
+  EXPECT_FALSE(wishes_amx("avx512"));
+}
+
 TEST(CpuChoice, NothingThatRunsIsLeftToTheProgramToSay) {
   EXPECT_EQ(choose(kNewer, Level::x86_64, nullptr), Level::avx2);
 }
 
 TEST(CpuChoice, SaysWhyAWishCannotBeMet) {
-  check_wish(Level::avx2, kAll, Level::avx512, nullptr);
-  check_wish(Level::avx2, kAll, Level::avx512, "");
-  check_wish(Level::avx2, kAll, Level::avx512, "avx2");
-  test::expect_error([] { check_wish(Level::avx2, kAll, Level::avx2, "avx512"); },
+  check_wish(Level::avx2, kAll, Level::avx512, Amx::granted, nullptr);
+  check_wish(Level::avx2, kAll, Level::avx512, Amx::granted, "");
+  check_wish(Level::avx2, kAll, Level::avx512, Amx::none, "avx2");
+  test::expect_error([] { check_wish(Level::avx2, kAll, Level::avx2, Amx::none, "avx512"); },
                      ExitCode::bad_input,
                      {"QUERN_CPU=avx512: this processor does not run avx512 (expected "
                       "one of x86-64, avx2)"});
-  test::expect_error([] { check_wish(Level::avx512, kAll, Level::avx512, "AVX2"); },
+  test::expect_error([] { check_wish(Level::avx512, kAll, Level::avx512, Amx::none, "AVX2"); },
                      ExitCode::bad_input,
                      {"QUERN_CPU=AVX2: there are no such kernels in this installation "
                       "(expected one of x86-64, avx2, avx512)"});
   test::expect_error(
-      [] { check_wish(Level::avx2, {Level::avx2}, Level::avx512, "avx512"); }, ExitCode::bad_input,
+      [] { check_wish(Level::avx2, {Level::avx2}, Level::avx512, Amx::granted, "avx512"); },
+      ExitCode::bad_input,
       {"QUERN_CPU=avx512: there are no such kernels in this installation (expected avx2)"});
+}
+
+TEST(CpuChoice, SaysWhyThereIsNoAmx) {
+  check_wish(Level::avx512, kAll, Level::avx512, Amx::granted, "amx");
+  const auto expect_refused = [](Level taken, const std::vector<Level>& built, Level machine,
+                                 Amx amx, const std::string& why) {
+    test::expect_error([&] { check_wish(taken, built, machine, amx, "amx"); }, ExitCode::bad_input,
+                       {"QUERN_CPU=amx: " + why});
+  };
+  expect_refused(Level::avx512, {Level::avx512}, Level::avx512, Amx::none,
+                 "this processor does not run amx (expected avx512)");
+  expect_refused(Level::avx2, kAll, Level::avx2, Amx::none,
+                 "this processor does not run amx (expected one of x86-64, avx2)");
+  expect_refused(Level::avx512, kAll, Level::avx512, Amx::refused,
+                 "the system does not let this process use it (expected one of x86-64, avx2, "
+                 "avx512)");
+  expect_refused(Level::avx2, {Level::avx2}, Level::avx512, Amx::granted,
+                 "there are no such kernels in this installation (expected avx2)");
+  test::expect_error(
+      [] { check_wish(Level::avx512, {Level::avx512}, Level::avx512, Amx::granted, "x"); },
+      ExitCode::bad_input, {"(expected one of avx512, amx)"});
+}
+
+TEST(CpuChoice, TellsWhatMultipliesTiles) {
+  EXPECT_EQ(tiles_reason(Amx::granted, nullptr), "AMX");
+  EXPECT_EQ(tiles_reason(Amx::granted, "amx"), "AMX");
+  EXPECT_EQ(tiles_reason(Amx::granted, "avx512"), "vector registers (QUERN_CPU=avx512)");
+  EXPECT_EQ(tiles_reason(Amx::refused, ""), "vector registers (the system refuses AMX)");
+  EXPECT_EQ(tiles_reason(Amx::none, "avx2"), "vector registers (no AMX on this processor)");
 }
 
 TEST(CpuChoice, TellsItsReason) {

@@ -92,10 +92,7 @@ test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup
   return test::run_layer(layer, c.shape.S, c.block, in.x, in.dy, parameters, setup);
 }
 
-class Conv2dBf16 : public ::testing::TestWithParam<Case> {
- protected:
-  void TearDown() override { host::choose_tile_unit(nullptr); }
-};
+class Conv2dBf16 : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conv2dBf16, IsTheProductOfRoundedOperands) {
   const reference::Conv2dShape& d = GetParam().shape;
@@ -118,9 +115,9 @@ TEST_P(Conv2dBf16, HasTheSameBitsWithoutATileUnit) {
   const Inputs in(GetParam().shape);
   LayerSetup setup = bf16_setup();
   setup.with_relu = true;
-  host::choose_tile_unit(host::amx_tile_unit());
+  const test::WithTileUnit amx(*host::amx_tile_unit());
   const auto expected = run_case(GetParam(), in, setup);
-  host::choose_tile_unit(&host::vector_tile_unit());
+  const test::WithTileUnit vectors(host::vector_tile_unit());
   const auto actual = run_case(GetParam(), in, setup);
   EXPECT_EQ(actual.y, expected.y);
   EXPECT_EQ(actual.dx, expected.dx);

@@ -49,9 +49,7 @@ TEST(NetworkLimits, LargestSizesAreStillDescribed) {
 // Kernels that round keep places in a group of 16 samples in an int.
 TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
   const auto build = [](const NetworkSpec& spec, OperandPrecision precision) {
-    NetworkSetup setup;
-    setup.precision = precision;
-    const Network network(spec, setup);
+    const Network network(build_graph(spec, precision), {});
   };
   const NetworkSpec large = network_of({1 << 7, 1 << 10, 1 << 10}, {conv2d(1, 1)});
   EXPECT_NO_THROW(build(large, OperandPrecision::fp32));

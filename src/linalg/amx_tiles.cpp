@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile unit of Intel's processors from Sapphire Rapids on (AMX-BF16).
-// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS; Linux:
-// Documentation/arch/x86/xstate.rst.
+// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS.
 //
 // The instructions are written out, because files compiled for any AVX-512 processor have them as
 // well; whether they run is known at the start. They name registers and memory in ways that a
 // compiler does not see: memory is fenced from the compiler at both ends of a function.
+#include "base/amx.hpp"
 #include "linalg/host/bf16_tiles.hpp"
-
-#if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 namespace quern::host {
 
@@ -34,8 +28,8 @@ static_assert(sizeof(TileConfiguration) == 64);
 void configure_tiles() {
   thread_local bool is_configured = false;
   if (is_configured) return;
-  static const TileConfiguration kConfiguration;
-  asm volatile("ldtilecfg %0" : : "m"(kConfiguration));
+  static const TileConfiguration configuration;
+  asm volatile("ldtilecfg %0" : : "m"(configuration));
   is_configured = true;
 }
 
@@ -104,30 +98,11 @@ void multiply(const TileWalk& walk, const TileBlock& block, float* c) {
   }
 }
 
-bool processor_has_amx() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  constexpr unsigned kBf16 = 1u << 22;
-  constexpr unsigned kTile = 1u << 24;
-  return (d & kBf16) != 0 && (d & kTile) != 0;
-}
-
-/// Linux saves the tiles of processes that have asked for them.
-bool system_grants_amx() {
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 }  // namespace
 
 const TileUnit* amx_tile_unit() {
-  static const TileUnit kUnit{"AMX", multiply};
-  static const bool kIsThere = processor_has_amx() && system_grants_amx();
-  return kIsThere ? &kUnit : nullptr;
+  static const TileUnit unit{"AMX", multiply};
+  return ask_for_amx() == Amx::granted ? &unit : nullptr;
 }
 
 #else
@@ -137,23 +112,5 @@ const TileUnit* amx_tile_unit() {
 }
 
 #endif
-
-namespace {
-
-const TileUnit*& chosen_unit() {
-  static const TileUnit* unit = nullptr;
-  return unit;
-}
-
-}  // namespace
-
-const TileUnit& tile_unit() {
-  static const TileUnit& best = amx_tile_unit() ? *amx_tile_unit() : vector_tile_unit();
-  return chosen_unit() ? *chosen_unit() : best;
-}
-
-void choose_tile_unit(const TileUnit* unit) {
-  chosen_unit() = unit;
-}
 
 }  // namespace quern::host
