@@ -7,7 +7,9 @@
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
+#include "tensor/kernel_choice.hpp"
 #include "train/recipe_check.hpp"
 #include "train/starting_point.hpp"
 
@@ -72,6 +74,7 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
       TrainerOptions{.transport = transport_.get(), .has_read_checkpoint = start_.has_value()});
   warn_of_large_batch();
   warn_of_idle_ranks();
+  warn_of_missing_tile_unit();
 }
 
 // Rank 0's. What was written since by a training that had the folder then must not be lost.
@@ -117,6 +120,17 @@ void TrainingRun::warn_of_idle_ranks() const {
             " samples has " + std::to_string(batch.partition.num_blocks()) + " micro-blocks of " +
             std::to_string(batch.partition.block_size()) +
             " (take fewer ranks, or set a smaller train.micro_block)");
+}
+
+void TrainingRun::warn_of_missing_tile_unit() const {
+  if constexpr (kHostExecution) {
+    if (recipe_.train.precision != Precision::bf16 || runs_device_kernels()) return;
+    if (&host::tile_unit() != &host::vector_tile_unit()) return;
+    log::warn(
+        "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why there "
+        "is "
+        "none)");
+  }
 }
 
 ExitCode TrainingRun::train() {

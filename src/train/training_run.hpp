@@ -60,6 +60,7 @@ class TrainingRun {
   void check_same_samples() const;
   void warn_of_large_batch() const;
   void warn_of_idle_ranks() const;
+  void warn_of_missing_tile_unit() const;
 
   const Recipe recipe_;
   Communicator& comm_;

@@ -7,10 +7,10 @@
 #include "layers/conv2d.hpp"
 #include "layers/conv2d_kernels.hpp"
 #include "layers/reference/conv2d.hpp"
-#include "linalg/host/bf16_tiles.hpp"
 #include "linalg/reference/bf16_tiles.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
+#include "support/tiles.hpp"
 
 namespace quern {
 namespace {
