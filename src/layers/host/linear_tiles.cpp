@@ -161,15 +161,9 @@ struct ParameterGradients {
       TileWalk walk = first;
       walk.a += j * first.inner * first.a_inner;
       walk.b += j * first.inner * first.b_inner;
-      // A block of one step is the sum that a step adds: its right sibling goes on from there.
-      if (walk.inner == 1 && j + 1 < schedule.num_blocks && schedule.host_merges(j) == 0 &&
-          schedule.host_merges(j + 1) > 0) {
-        walk.inner = 2;
-        ++j;
-      }
       unit->multiply(walk, block, top);
       top += kBlockFloats;
-      for (int merge = walk.inner - first.inner; merge < schedule.host_merges(j); ++merge) {
+      for (int merge = 0; merge < schedule.host_merges(j); ++merge) {
         top -= kBlockFloats;
         float* left = top - kBlockFloats;
         for (int i = 0; i < floats; i += kLanes)
