@@ -7,11 +7,13 @@
 #include "base/amx.hpp"
 #include "cpu/choice.hpp"
 #include "linalg/host/bf16_tiles.hpp"
-#include "tensor/types.hpp"
 
 namespace quern {
 
 namespace {
+
+/// Are the kernels those of a CPU?
+constexpr bool kMultipliesTiles = QUERN_MULTIPLIES_TILES;
 
 // The levels of an installation for many processors; otherwise there is this program only.
 std::vector<cpu::Level> built_levels() {
@@ -28,7 +30,7 @@ std::vector<cpu::Level> built_levels() {
 void take_kernels() {
   const char* wish = std::getenv(cpu::kWishVariable);
   cpu::check_wish(cpu::compiled_level(), built_levels(), cpu::machine_level(), ask_for_amx(), wish);
-  if constexpr (kHostExecution) {
+  if constexpr (kMultipliesTiles) {
     if (!cpu::wishes_amx(wish)) host::choose_tile_unit(host::vector_tile_unit());
   }
 }
@@ -40,7 +42,7 @@ std::string kernel_level_text() {
 }
 
 std::string tiles_text() {
-  if (!kHostExecution) return "";
+  if (!kMultipliesTiles) return "";
   return cpu::tiles_reason(ask_for_amx(), std::getenv(cpu::kWishVariable));
 }
 
