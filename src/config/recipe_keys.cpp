@@ -181,8 +181,8 @@ void add_train(Keys& list) {
       "precision", &T::precision,
       {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
       "What operands of products are rounded to (linear layers and convolutions); sums stay fp32. "
-      "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU (linear layers, in "
-      "tiles)");
+      "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU, where AMX makes it "
+      "quick");
   keys.integer(
       "micro_block", &T::micro_block, at_least(0),
       "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch and the "

@@ -154,35 +154,39 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step,
 
 void Linear::forward_in_tiles(const ExecSpace& exec, const StepContext& step,
                               const LayerArrays& arrays) const {
-  const host::LinearShape shape = tiles_shape();
-  const float* parameters = step.parameters.data();
-  auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
-  const bool has_gradient = step.mode == Mode::train && !arrays.dx.empty();
-  if (!step.has_packed_weights) {
-    host::pack_linear_weights(exec, shape, parameters, packed,
-                              has_gradient ? packed + shape.packed_bf16() : nullptr);
+  if constexpr (kHostExecution) {
+    const host::LinearShape shape = tiles_shape();
+    const float* parameters = step.parameters.data();
+    auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
+    const bool has_gradient = step.mode == Mode::train && !arrays.dx.empty();
+    if (!step.has_packed_weights) {
+      host::pack_linear_weights(exec, shape, parameters, packed,
+                                has_gradient ? packed + shape.packed_bf16() : nullptr);
+    }
+    host::linear_forward(exec, shape, packed, parameters, with_relu_, arrays.x, arrays.y);
   }
-  host::linear_forward(exec, shape, packed, parameters, with_relu_, arrays.x, arrays.y);
 }
 
 void Linear::backward_in_tiles(const ExecSpace& exec, const StepContext& step,
                                const LayerArrays& arrays) const {
-  const host::LinearShape shape = tiles_shape();
-  const Activation& dy = arrays.dy;
-  const OperandTiles x(arrays.x);
-  OperandTiles gradient(dy);
-  if (dy.layout != Layout::tiles) {
-    gradient = {arrays.workspace.data(), out_features_, dy.rows, dy.block_rows};
-    host::round_gradients(exec, dy, gradient);
+  if constexpr (kHostExecution) {
+    const host::LinearShape shape = tiles_shape();
+    const Activation& dy = arrays.dy;
+    const OperandTiles x(arrays.x);
+    OperandTiles gradient(dy);
+    if (dy.layout != Layout::tiles) {
+      gradient = {arrays.workspace.data(), out_features_, dy.rows, dy.block_rows};
+      host::round_gradients(exec, dy, gradient);
+    }
+    auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
+    auto* backward = arrays.dx.empty() ? nullptr : packed + shape.packed_bf16();
+    if (backward) {
+      host::linear_input_gradient(exec, shape, backward, gradient, with_input_relu_ ? &x : nullptr,
+                                  OperandTiles(arrays.dx));
+    }
+    host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients,
+                                     step.update, step.parameters.data(), packed, backward);
   }
-  auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
-  auto* backward = arrays.dx.empty() ? nullptr : packed + shape.packed_bf16();
-  if (backward) {
-    host::linear_input_gradient(exec, shape, backward, gradient, with_input_relu_ ? &x : nullptr,
-                                OperandTiles(arrays.dx));
-  }
-  host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients,
-                                   step.update, step.parameters.data(), packed, backward);
 }
 
 }  // namespace quern

@@ -84,7 +84,7 @@ void multiply_block(const TileWalk& walk, const TileBlock& block, float* c) {
   asm volatile("" ::: "memory");
 }
 
-void multiply(const TileWalk& walk, const TileBlock& block, float* c) {
+void multiply_on_amx(const TileWalk& walk, const TileBlock& block, float* c) {
   configure_tiles();
   if (block.rows > 1) {
     if (block.columns > 1)
@@ -101,7 +101,7 @@ void multiply(const TileWalk& walk, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit* amx_tile_unit() {
-  static const TileUnit unit{"AMX", multiply};
+  static const TileUnit unit{"AMX", multiply_on_amx};
   return ask_for_amx() == Amx::granted ? &unit : nullptr;
 }
 

@@ -62,8 +62,7 @@ int Graph::add_sum(const std::string& name, int a, int b) {
 }
 
 int Graph::convert(int value, Layout to) {
-  if (to == Layout::tiles && this->value(value).layout == Layout::nchw16n)
-    value = convert(value, flat_layout());
+  if (to == Layout::tiles && this->value(value).layout != to) value = convert(value, flat_layout());
   const Value& from = this->value(value);
   if (from.layout == to) return value;
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };

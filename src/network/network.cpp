@@ -25,7 +25,7 @@ Graph with_output_layout(Graph graph, const std::optional<Layout>& layout) {
 }  // namespace
 
 Network::Network(const NetworkSpec& spec, const NetworkSetup& setup)
-    : Network(build_graph(spec), setup) {}
+    : Network(build_graph(spec, setup.precision), setup) {}
 
 Network::Network(Graph graph, const NetworkSetup& setup)
     : graph_(with_output_layout(std::move(graph), setup.output_layout)),

@@ -18,6 +18,8 @@ namespace quern {
 
 /// What those around a network want of it.
 struct NetworkSetup {
+  /// What layers round the operands of their products to; of a Graph, what it was built for.
+  OperandPrecision precision = OperandPrecision::fp32;
   /// Dense products to use instead of the layers' own; may be null.
   std::shared_ptr<DenseProducts> products = {};
   /// Layout of the output, if not the one in which the last layer puts it out.

@@ -16,12 +16,12 @@ namespace quern {
 
 namespace {
 
-/// What products round their operands to. tf32 needs tensor cores: elsewhere such a run is
-/// evaluated in fp32. Device kernels on a CPU round for tests.
+/// What products round their operands to. tf32 needs tensor cores, bf16 those or a CPU: elsewhere
+/// such a run is evaluated in fp32. Device kernels on a CPU round for tests.
 OperandPrecision operand_precision(Precision precision) {
-  if (precision == Precision::bf16) return OperandPrecision::bf16;
   const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
-  return rounds && precision == Precision::tf32 ? OperandPrecision::tf32 : OperandPrecision::fp32;
+  if (precision == Precision::bf16 && (rounds || kHostExecution)) return OperandPrecision::bf16;
+  return precision == Precision::tf32 && rounds ? OperandPrecision::tf32 : OperandPrecision::fp32;
 }
 
 Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
@@ -127,13 +127,15 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
     else
       gather_values(exec, samples.values, sample_of_row_, y, windows);
   };
-  // An input that is rounded serves as no target: the target is rounded to the input.
-  if (target_type_ == TargetType::input && input.layout == Layout::tiles &&
-      target_.layout != Layout::nchw16n) {
-    Activation to = target_;
-    to.shape = input.shape;  // the same units, perhaps under another shape
-    gather_samples(to);
-    convert_layout(exec, to, input);
+  if (target_type_ == TargetType::input && input.layout == Layout::tiles) {
+    // A rounded input serves as no target. From cn16c it is quicker to round the target.
+    Activation target = target_;
+    target.shape = input.shape;  // the same units, perhaps under another shape
+    gather_samples(target);
+    if (target.layout == Layout::cn16c)
+      convert_layout(exec, target, input);
+    else
+      gather_samples(input);
     return;
   }
   gather_samples(input);

@@ -27,7 +27,7 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
 }
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
-  if (updates_in_backward_) {
+  if (layers_update_) {
     for (const auto& [begin, end] : left_to_optimizer_)
       update_piece(exec, layers_update_, begin, end, gradient.total);
     return;
@@ -49,7 +49,6 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
   };
 
   step.has_packed_weights = has_packed_weights_;
-  has_packed_weights_ = updates_in_backward_;
   model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
   network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
@@ -60,6 +59,7 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
     step.update = layers_update_;
   }
   network.backward(exec, step, activations, complete_from);
+  has_packed_weights_ = static_cast<bool>(layers_update_);
   if (wants_rank_loss_) {
     add_rank_loss(exec, model_.loss().row_values(), piece.plan, metric_sums_);
     if (&piece == &pieces().back()) end_rank_loss(exec, batch().num_samples, metric_sums_);

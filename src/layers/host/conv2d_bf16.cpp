@@ -145,7 +145,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
       for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
         for (int k = 0; k < tiles.columns; ++k, to += next) {
-          const simd::Vector sum = simd::load(tiles.at(c, k));
+          // Steps over zeros make +0 of -0, and how many there are depends on the panel: always +0.
+          const simd::Vector sum = simd::load(tiles.at(c, k)) + simd::Vector{};
           simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
         }
       }

@@ -45,7 +45,7 @@ void multiply_tile(const Bf16* a, const Bf16* b, float* c) {
   }
 }
 
-void multiply(const TileWalk& w, const TileBlock& block, float* c) {
+void multiply_on_vectors(const TileWalk& w, const TileBlock& block, float* c) {
   const FlushDenormals flush;
   if (!block.add) std::memset(c, 0, sizeof(float) * block.rows * block.columns * kTileFloats);
   for (int i = 0; i < block.rows; ++i) {
@@ -65,7 +65,7 @@ void multiply(const TileWalk& w, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit& vector_tile_unit() {
-  static const TileUnit unit{"vector registers", multiply};
+  static const TileUnit unit{"vector registers", multiply_on_vectors};
   return unit;
 }
 

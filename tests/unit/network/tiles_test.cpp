@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "layers/layout.hpp"
+#include "network/custom_layer.hpp"
 #include "network/network.hpp"
 #include "support/layer_run.hpp"
 #include "support/layer_specs.hpp"
@@ -142,6 +143,31 @@ TEST(NetworkTiles, GiveTheResultsOfFloatButForTheRounding) {
     SCOPED_TRACE(c.name);
     expect_close_to_float(c.spec);
   }
+}
+
+/// y = x, row-major.
+class RowMajor : public Layer {
+ public:
+  RowMajor(const std::string& name, const Shape& shape) : Layer(name, shape, shape) {}
+  Layout input_layout(Layout) const override { return Layout::nc; }
+  void forward(const ExecSpace& exec, const StepContext&,
+               const LayerArrays& arrays) const override {
+    convert_layout(exec, arrays.x, arrays.y);
+  }
+  void backward(const ExecSpace& exec, const StepContext&,
+                const LayerArrays& arrays) const override {
+    if (!arrays.dx.empty()) convert_layout(exec, arrays.dy, arrays.dx);
+  }
+};
+
+TEST(NetworkTiles, AreMadeOutOfRowMajorValuesToo) {
+  register_layer("row_major", [](const LayerSpec& spec, const Shape& input) {
+    return std::make_unique<RowMajor>(spec.name, input);
+  });
+  LayerSpec custom;
+  custom.type = LayerType::custom;
+  custom.kind = "row_major";
+  expect_close_to_float(network_of({33, 1, 1}, {custom, linear(40), custom, relu, linear(10)}));
 }
 
 TEST(NetworkTiles, OutputThatIsRoundedForAnotherLayerIsStillPutOut) {
