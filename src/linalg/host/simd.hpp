@@ -37,6 +37,10 @@ inline constexpr int kRegisterLanes = 4;
 #endif
 
 using Register = float __attribute__((vector_size(4 * kRegisterLanes)));
+/// One in memory, on any float. A typedef: Clang drops the alignment of an alias declaration.
+// NOLINTNEXTLINE(modernize-use-using)
+typedef float UnalignedRegister
+    __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
 /// The lanes of two registers by number: those of the second follow those of the first.
 using LaneIndex = int __attribute__((vector_size(4 * kRegisterLanes)));
 
@@ -90,8 +94,7 @@ inline constexpr int kLanesOf = static_cast<int>(sizeof(V) / sizeof(float));
 template <class V = Vector>
 inline V load(const float* p) {
   if constexpr (kLanesOf<V> == kRegisterLanes) {
-    using Unaligned = float __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
-    return *reinterpret_cast<const Unaligned*>(p);
+    return *reinterpret_cast<const UnalignedRegister*>(p);
   } else {
     using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
     return {load<Half>(p), load<Half>(p + kLanesOf<Half>)};
@@ -152,8 +155,7 @@ inline Pair<Half> multiply_add(Pair<Half> a, Pair<Half> b, Pair<Half> c) {
 }
 
 inline void store(float* p, Register v) {
-  using Unaligned = float __attribute__((vector_size(4 * kRegisterLanes), aligned(4), may_alias));
-  *reinterpret_cast<Unaligned*>(p) = v;
+  *reinterpret_cast<UnalignedRegister*>(p) = v;
 }
 
 template <class Half>
