@@ -16,9 +16,9 @@
 #include "parallel/make_reducer.hpp"
 #include "runtime/devices.hpp"
 #include "spec/training_spec.hpp"
-#include "train/batch_rule.hpp"
+#include "strategy/batch_rule.hpp"
+#include "strategy/model.hpp"
 #include "train/load_recipe.hpp"
-#include "train/model.hpp"
 
 namespace quern {
 

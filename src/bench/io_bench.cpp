@@ -19,8 +19,8 @@
 #include "config/write_recipe.hpp"
 #include "io/shard_set.hpp"
 #include "io/shard_writer.hpp"
+#include "strategy/model.hpp"
 #include "train/load_recipe.hpp"
-#include "train/model.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {

@@ -114,18 +114,18 @@ constexpr const char* kWithoutCost[] = {
     "quern::optim::update_piece",           // of the layers that do not update their parameters
     "quern::optim::running_averages",       // of a few channels
     "quern::optim::set_learning_rate",      // one number
-    "quern::train::end_rank_loss",          //
+    "quern::strategy::end_rank_loss",       //
     "quern::parallel::add_votes",           //
     "quern::parallel::tree_sum",            // as many partials as the ranks hand over
     "quern::parallel::merge_sums",          // of the pieces of a batch
     "quern::parallel::pack_slices",         //
     "quern::parallel::pack_sums",           //
     "quern::layers::draw_windows",          // two numbers a row
-    "quern::train::begin_batch",            // one number a row, or one number
-    "quern::train::assign_rows",            //
-    "quern::train::check_loss_finite",      //
-    "quern::train::add_rank_loss",          //
-    "quern::train::end_batch",              //
+    "quern::strategy::begin_batch",         // one number a row, or one number
+    "quern::strategy::assign_rows",         //
+    "quern::strategy::check_loss_finite",   //
+    "quern::strategy::add_rank_loss",       //
+    "quern::strategy::end_batch",           //
 };
 
 template <class Row, std::size_t N>

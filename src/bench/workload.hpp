@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/training_step.hpp"
+#include "strategy/training_step.hpp"
 
 namespace quern {
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "spec/training_progress.hpp"
+
 namespace quern {
 
 /// A float32 tensor in PyTorch's name and axis order: "fc1.weight" [out, in].
@@ -22,17 +24,6 @@ struct NamedTensor {
 struct OptimizerTensors {
   std::string name;
   std::vector<NamedTensor> tensors;
-};
-
-/// Where training stands. A resumed run needs nothing else to continue with the same bits.
-struct TrainingProgress {
-  std::int64_t step = 0;      ///< steps done since the start of the run
-  std::int64_t epoch = 0;     ///< epochs completed; also the index of the epoch in progress
-  std::int64_t cursor = 0;    ///< samples of the epoch in progress already consumed
-  double epoch_loss_sum = 0;  ///< sum of sample losses of the epoch in progress
-  std::int64_t epoch_correct = 0;
-  std::int64_t epoch_samples = 0;
-  friend bool operator==(const TrainingProgress&, const TrainingProgress&) = default;
 };
 
 /// Which run and program wrote it.

@@ -2,7 +2,7 @@
 #include "train/evaluator.hpp"
 
 #include "base/assert.hpp"
-#include "train/step_kernels.hpp"
+#include "strategy/step_kernels.hpp"
 
 namespace quern {
 

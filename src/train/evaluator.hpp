@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "parallel/make_reducer.hpp"
-#include "train/batch_rule.hpp"
-#include "train/metric_sums.hpp"
-#include "train/model.hpp"
+#include "strategy/batch_rule.hpp"
+#include "strategy/metric_sums.hpp"
+#include "strategy/model.hpp"
 
 namespace quern {
 

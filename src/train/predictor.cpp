@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "train/step_kernels.hpp"
+#include "strategy/step_kernels.hpp"
 
 namespace quern {
 

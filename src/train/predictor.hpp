@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "train/model.hpp"
+#include "strategy/model.hpp"
 
 namespace quern {
 

@@ -8,6 +8,7 @@
 #include "config/read_recipe.hpp"
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
+#include "strategy/model.hpp"
 #include "tensor/types.hpp"
 #include "train/starting_point.hpp"
 
@@ -49,16 +50,6 @@ void check_batch_for_ranks(int batch, int num_ranks) {
                    std::to_string(batch) +
                    " samples: expected at least one sample per rank (raise data.global_batch or "
                    "take fewer ranks)");
-}
-
-void check_target(const Recipe& recipe, const Network& network) {
-  if (recipe.data.target != TargetType::input ||
-      network.output_shape().units() == network.input_shape().units()) {
-    return;
-  }
-  throw InputError("data.target = \"input\": the network puts out " +
-                   to_string(network.output_shape()) + ", expected as many values as its input " +
-                   to_string(network.input_shape()) + " has");
 }
 
 RecipeFacts check_recipe(const Recipe& recipe, int num_ranks) {

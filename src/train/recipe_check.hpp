@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "network/network.hpp"
 #include "spec/recipe.hpp"
 #include "train/run_folder.hpp"
 
@@ -25,9 +24,6 @@ void check_program(const Recipe& recipe, int num_ranks);
 
 /// Is there a sample for each rank?
 void check_batch_for_ranks(int batch, int num_ranks);
-
-/// Does the network put out what the loss compares with?
-void check_target(const Recipe& recipe, const Network& network);
 
 /// Does the run that `folder` may hold go on with `recipe`, as far as its recipe.toml tells?
 /// `resume` as in RunOptions. InputError.

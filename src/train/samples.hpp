@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data set where kernels can read it: one copy for all ranks of a node.
+// Data sets in memory, in one copy for all ranks of a node.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 
 #include "base/shape.hpp"
 #include "comm/communicator.hpp"
 #include "spec/recipe.hpp"
-#include "tensor/types.hpp"
+#include "strategy/samples.hpp"
 
 namespace quern {
-
-/// Either images with labels (shards), or values with targets (random data).
-struct Samples {
-  std::int64_t count = 0;
-  Shape shape;            ///< of one sample
-  int classes = 0;        ///< 0 without labels
-  std::string data_hash;  ///< names the content; equal on all ranks
-
-  View<const std::uint8_t> images;  ///< [count, units], pixels
-  View<const std::uint8_t> labels;  ///< [count]
-  ConstFloatView values;            ///< [count, units]
-  ConstFloatView targets;           ///< [count, target units]
-
-  std::shared_ptr<NodeShared> storage;  ///< what the image and label views look into
-
-  std::int64_t num_bytes() const {
-    return static_cast<std::int64_t>(images.size() + labels.size() +
-                                     sizeof(float) * (values.size() + targets.size()));
-  }
-};
 
 struct ImageSamplesShape {
   std::string name;  ///< for the message when memory is short

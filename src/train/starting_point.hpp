@@ -7,7 +7,7 @@
 
 #include "checkpoint/reader.hpp"
 #include "spec/recipe.hpp"
-#include "train/batch_rule.hpp"
+#include "strategy/batch_rule.hpp"
 #include "train/run_folder.hpp"
 
 namespace quern {

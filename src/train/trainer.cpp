@@ -287,7 +287,9 @@ void Trainer::report_divergence(double loss) {
 void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  step_.restore(comm_, state);
+  restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer(),
+          step_.shares_state() ? BlockPlace::node : BlockPlace::rank);
+  step_.publish_state();
   const std::string name = checkpoint_name(progress_.step);
   // What another folder's checkpoint began is written here, too, when nothing is left to train.
   if (comm_.rank() == 0 && std::filesystem::exists(folder_.checkpoints() / name)) {

@@ -7,12 +7,12 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "checkpoint/writer.hpp"
+#include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
 #include "train/metrics_log.hpp"
 #include "train/progress.hpp"
 #include "train/run_folder.hpp"
 #include "train/stop_request.hpp"
-#include "train/training_step.hpp"
 
 namespace quern {
 

@@ -11,8 +11,8 @@
 #include "io/idx_reader.hpp"
 #include "parallel/rank_sums.hpp"
 #include "parallel/tree_reducer.hpp"
+#include "strategy/step_kernels.hpp"
 #include "support/views.hpp"
-#include "train/step_kernels.hpp"
 
 namespace quern::test {
 

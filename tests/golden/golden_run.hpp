@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/golden.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 

@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "io/shard_set.hpp"
 #include "optim/optimizer.hpp"
-#include "train/model.hpp"
+#include "strategy/model.hpp"
 
 namespace quern {
 

@@ -10,10 +10,10 @@
 #include "comm/serial/communicator.hpp"
 #include "optim/optimizer.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 

@@ -9,9 +9,9 @@
 
 #include "comm/exchange.hpp"
 #include "comm/serial/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 
@@ -81,7 +81,9 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
     if (by_messages) {
       restore(world(), state, model.network().table(), parameters, nullptr);
     } else {
-      step.restore(world(), state);
+      restore(world(), state, model.network().table(), model.parameters(), &step.optimizer(),
+              step.shares_state() ? BlockPlace::node : BlockPlace::rank);
+      step.publish_state();
     }
     const std::int64_t grown = memory("VmHWM") - before;
     const auto block_bytes = static_cast<std::int64_t>(parameters.size() * sizeof(float));

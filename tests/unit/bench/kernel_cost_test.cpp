@@ -8,9 +8,9 @@
 #include "bench/kernel_profile.hpp"
 #include "bench/layer_info.hpp"
 #include "comm/serial/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/layer_specs.hpp"
 #include "support/step_recipes.hpp"
-#include "train/training_step.hpp"
 
 namespace quern {
 namespace {
@@ -93,7 +93,7 @@ TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
   EXPECT_EQ(bytes("quern::optim::sgd_momentum"), 5 * 1000 * 4);
   EXPECT_EQ(bytes("quern::optim::sgd"), 3 * 1000 * 4);
   EXPECT_EQ(bytes("quern::optim::adam_factors"), 0);
-  EXPECT_EQ(bytes("quern::train::begin_batch"), 0);
+  EXPECT_EQ(bytes("quern::strategy::begin_batch"), 0);
 }
 
 TEST(StepKernelCost, CountsAnArrayThatIsReadAndWrittenOnceInTheWorkingSet) {
@@ -126,7 +126,7 @@ TEST(KernelShape, SaysWhatTheKernelWorksOn) {
   EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
   EXPECT_EQ(step_kernel_shape("quern::loss::mse_flat", step, 8), "8 x [3]");
   EXPECT_EQ(step_kernel_shape("quern::optim::adam", step, 8), "1000");
-  EXPECT_EQ(step_kernel_shape("quern::train::end_batch", step, 8), "");
+  EXPECT_EQ(step_kernel_shape("quern::strategy::end_batch", step, 8), "");
 }
 
 TEST(KernelCost, OfAKernelThatIsNotDeclaredIsUnknown) {

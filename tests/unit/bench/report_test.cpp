@@ -89,7 +89,7 @@ KernelsBenchInfo kernels() {
                 1,
                 {50e-6, 49e-6, 60e-6},
                 {2.5e6, 1e5, 8e4}},
-               {"", "quern::train::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
+               {"", "quern::strategy::begin_batch", "", 1, {1e-6, 1e-6, 1e-6}, {}}};
   return info;
 }
 

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "comm/serial/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
 #include "support/train_samples.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 

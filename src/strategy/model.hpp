@@ -11,8 +11,8 @@
 #include "network/network.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "spec/recipe.hpp"
-#include "train/batch_plan.hpp"
-#include "train/samples.hpp"
+#include "strategy/batch_plan.hpp"
+#include "strategy/samples.hpp"
 
 namespace quern {
 
@@ -21,6 +21,9 @@ struct Sampling {
   bool shuffle = false;
   AugmentSpec augment = {};  ///< active only in models whose recipe has it
 };
+
+/// Does the network put out what the loss compares with? InputError.
+void check_target(const Recipe& recipe, const Network& network);
 
 class Model {
  public:

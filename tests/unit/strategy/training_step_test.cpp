@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/training_step.hpp"
+#include "strategy/training_step.hpp"
 
 #include <gtest/gtest.h>
 

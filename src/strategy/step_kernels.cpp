@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step_kernels.hpp"
+#include "strategy/step_kernels.hpp"
 
 namespace quern {
 
 void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
                  const HostFlagsView& host, const FloatView& vote) {
   Kokkos::parallel_for(
-      "quern::train::begin_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::begin_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         scalars().inverse_count = 1.0f / static_cast<float>(samples);
         scalars().gradient_scale = 1.0f;
         if (vote.extent(0) > 0) vote(0) = host().vote;
@@ -15,14 +15,14 @@ void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samp
 
 void reset_metric_sums(const ExecSpace& exec, const MetricSumsView& metric_sums) {
   Kokkos::parallel_for(
-      "quern::train::reset_metric_sums", RangePolicy(exec, 0, 1),
+      "quern::strategy::reset_metric_sums", RangePolicy(exec, 0, 1),
       KOKKOS_LAMBDA(std::int64_t) { metric_sums() = MetricSums{}; });
 }
 
 void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
                        const ConstFloatView& sums) {
   Kokkos::parallel_for(
-      "quern::train::check_loss_finite", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::check_loss_finite", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         if (!Kokkos::isfinite(sums(Loss::kLoss))) scalars().apply_updates = false;
       });
 }
@@ -32,7 +32,7 @@ void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, cons
   const int rows = plan.rows();
   if (plan.num_samples == 0) return;
   Kokkos::parallel_for(
-      "quern::train::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         double sum = metric_sums().rank_batch_loss;
         for (int row = 0; row < rows; ++row) {
           sum += double{row_values(row * Loss::kColumns + Loss::kLoss)};
@@ -44,7 +44,7 @@ void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, cons
 void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView& metric_sums) {
   if (num_samples == 0) return;
   Kokkos::parallel_for(
-      "quern::train::end_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::end_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         metric_sums().rank_loss += metric_sums().rank_batch_loss / num_samples;
         metric_sums().rank_batch_loss = 0;
       });
@@ -54,7 +54,7 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
                const ConstFloatView& sums, const ConstFloatView& votes,
                const MetricSumsView& metric_sums) {
   Kokkos::parallel_for(
-      "quern::train::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         MetricSums& count = metric_sums();
         if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
         count.batch_correct = sums(Loss::kCorrect);
@@ -71,7 +71,7 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
 
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
   Kokkos::parallel_for(
-      "quern::train::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "quern::strategy::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         scalars().step += 1;
         scalars().cursor += samples;
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/batch_rule.hpp"
+#include "strategy/batch_rule.hpp"
 
 #include <gtest/gtest.h>
 

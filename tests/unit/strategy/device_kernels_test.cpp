@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/serial/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/train_samples.hpp"
 #include "tensor/kernel_choice.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 

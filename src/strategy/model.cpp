@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/model.hpp"
+#include "strategy/model.hpp"
 
 #include <utility>
 
@@ -10,7 +10,6 @@
 #include "layers/layout.hpp"
 #include "linalg/products_choice.hpp"
 #include "tensor/kernel_choice.hpp"
-#include "train/recipe_check.hpp"
 
 namespace quern {
 
@@ -35,6 +34,16 @@ Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
 
 }  // namespace
 
+void check_target(const Recipe& recipe, const Network& network) {
+  if (recipe.data.target != TargetType::input ||
+      network.output_shape().units() == network.input_shape().units()) {
+    return;
+  }
+  throw InputError("data.target = \"input\": the network puts out " +
+                   to_string(network.output_shape()) + ", expected as many values as its input " +
+                   to_string(network.input_shape()) + " has");
+}
+
 Model::Model(const Recipe& recipe)
     : Model(recipe, build_graph(recipe.network, operand_precision(recipe.train.precision))) {}
 
@@ -55,7 +64,7 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network_.table().block_size());
-  const std::string label = "quern::train::parameters";
+  const std::string label = "quern::strategy::parameters";
   parameter_block_ = allocate_block
                          ? allocate_block(label, static_cast<std::int64_t>(size) + kSlack)
                          : SharedBlock{FloatView(label, size + kSlack), nullptr};
@@ -64,16 +73,16 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
       Kokkos::subview(parameters_, std::pair(std::int64_t{0}, network_.table().trained_size()));
   initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_row_ =
-      View<std::int64_t>("quern::train::sample_of_row", static_cast<std::size_t>(max_rows));
+      View<std::int64_t>("quern::strategy::sample_of_row", static_cast<std::size_t>(max_rows));
   if (has_windows_)
     window_of_row_ =
-        View<Window>("quern::train::window_of_row", static_cast<std::size_t>(max_rows));
+        View<Window>("quern::strategy::window_of_row", static_cast<std::size_t>(max_rows));
   if (target_type_ == TargetType::label) return;
   if (target_is_input()) {
     target_ = activations_.input();
     target_.shape = network_.output_shape();
   } else {
-    target_ = allocate_activation("quern::train::target", network_.output_shape(),
+    target_ = allocate_activation("quern::strategy::target", network_.output_shape(),
                                   network_.output_layout(), max_rows);
   }
 }

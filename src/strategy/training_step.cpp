@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/training_step.hpp"
+#include "strategy/training_step.hpp"
 
 #include <algorithm>
 
@@ -8,8 +8,7 @@
 #include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
-#include "train/snapshot.hpp"
-#include "train/step_kernels.hpp"
+#include "strategy/step_kernels.hpp"
 
 namespace quern {
 
@@ -166,9 +165,9 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
                             sum_order(recipe.train.determinism), Loss::kColumns)),
       sums_(std::make_unique<RankSums>(comm, transport, sums_of_layers(model.network()),
                                        sum_order(recipe.train.determinism))),
-      scalars_("quern::train::step_scalars"),
-      metric_sums_("quern::train::metric_sums"),
-      host_flags_("quern::train::host_flags") {
+      scalars_("quern::strategy::step_scalars"),
+      metric_sums_("quern::strategy::metric_sums"),
+      host_flags_("quern::strategy::host_flags") {
   agree(comm, [&] {
     batches_ = training_batches(recipe, comm.size(), samples.count);
     const BatchCut cut = batches_.cut(model.network().row_multiple());
@@ -228,9 +227,7 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   reducer_->publish_update(ExecSpace());  // all parameters are drawn
 }
 
-void TrainingStep::restore(Communicator& comm, const CheckpointState* state) {
-  quern::restore(comm, state, model_.network().table(), model_.parameters(), optimizer_.get(),
-                 reducer_->shares_blocks() ? BlockPlace::node : BlockPlace::rank);
+void TrainingStep::publish_state() {
   reducer_->publish_update(ExecSpace());
   has_packed_weights_ = false;
 }
@@ -261,7 +258,7 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
     const StepContext step = context(piece);
     model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
     network.forward(exec, step, model_.activations());
-    exec.fence("quern::train::non_finite_layer");
+    exec.fence("quern::strategy::non_finite_layer");
     names.push_back(network.first_non_finite_layer(step, model_.activations()));
   }
   for (const Node& node : network.graph().nodes()) {

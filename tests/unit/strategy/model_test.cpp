@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/model.hpp"
+#include "strategy/model.hpp"
 
 #include <gtest/gtest.h>
 
 #include "comm/serial/communicator.hpp"
+#include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
 #include "support/train_samples.hpp"
-#include "train/training_step.hpp"
 
 namespace quern::test {
 

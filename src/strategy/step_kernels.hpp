@@ -4,8 +4,8 @@
 
 #include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
-#include "train/batch_plan.hpp"
-#include "train/metric_sums.hpp"
+#include "strategy/batch_plan.hpp"
+#include "strategy/metric_sums.hpp"
 
 namespace quern {
 

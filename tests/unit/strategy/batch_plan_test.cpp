@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/batch_plan.hpp"
+#include "strategy/batch_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "dataset/permutation.hpp"
+#include "strategy/step_kernels.hpp"
 #include "support/expect_error.hpp"
 #include "support/views.hpp"
-#include "train/step_kernels.hpp"
 
 namespace quern::test {
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/checkpoint_state.hpp"
 #include "comm/device_transport.hpp"
 #include "device/step_graph.hpp"
 #include "optim/clip.hpp"
@@ -15,9 +14,10 @@
 #include "optim/running_averages.hpp"
 #include "optim/schedule.hpp"
 #include "parallel/rank_sums.hpp"
-#include "train/batch_rule.hpp"
-#include "train/metric_sums.hpp"
-#include "train/model.hpp"
+#include "spec/training_progress.hpp"
+#include "strategy/batch_rule.hpp"
+#include "strategy/metric_sums.hpp"
+#include "strategy/model.hpp"
 
 namespace quern {
 
@@ -54,9 +54,11 @@ class TrainingStep {
   /// Is the step recorded once and replayed?
   bool is_recorded() const { return StepGraph::is_wanted() && is_capturable(); }
 
-  /// Collective. Puts model and optimizer state of rank 0's checkpoint (the other ranks pass
-  /// nullptr) into place; see restore() of train/snapshot.hpp.
-  void restore(Communicator& comm, const CheckpointState* state);
+  /// Do the ranks share one copy of parameters and optimizer state?
+  bool shares_state() const { return reducer_->shares_blocks(); }
+  /// Collective, after parameters or optimizer state were written from outside (restore() of
+  /// train/snapshot.hpp): from now on all ranks see them.
+  void publish_state();
 
   /// Where the next step stands, and what the epoch has counted.
   void set_position(const TrainingProgress& progress);

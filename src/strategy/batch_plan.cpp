@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/batch_plan.hpp"
+#include "strategy/batch_plan.hpp"
 
 #include <algorithm>
 #include <string>
@@ -129,7 +129,7 @@ void assign_rows(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data
                                  scalars,
                                  sample_of_row};
   constexpr int kWidth = RowAssignment::kRows;
-  Kokkos::parallel_for("quern::train::assign_rows",
+  Kokkos::parallel_for("quern::strategy::assign_rows",
                        RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth), assignment);
 }
 

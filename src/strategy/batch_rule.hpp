@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "spec/recipe.hpp"
-#include "train/batch_plan.hpp"
+#include "strategy/batch_plan.hpp"
 
 namespace quern {
 
