@@ -45,7 +45,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                         available_device_memory());
   });
   model.allocate(evaluator.max_rows());
-  restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
+  restore(comm, checkpoint.state(), model.network().table(), model.parameters());
   const Evaluation result = evaluator.run(ExecSpace());
 
   EvaluationInfo info;

@@ -76,7 +76,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
                        floats * static_cast<std::int64_t>(sizeof(float))},
                       available_device_memory());
   model.allocate(rows);
-  restore(comm, checkpoint.state(), model.network().table(), model.parameters(), nullptr);
+  restore(comm, checkpoint.state(), model.network().table(), model.parameters());
   write_csv(options.out, predict_classes(model, samples, kBatch));
   return ExitCode::done;
 }

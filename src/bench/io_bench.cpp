@@ -76,7 +76,11 @@ std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder&
   model.allocate(kLanes);
   const ParameterTable& table = model.network().table();
   const auto optimizer = make_optimizer(recipe.optimizer, table);
-  Snapshot snapshot(table, model.parameters(), optimizer.get());
+  TrainState state{model.parameters(), {}, StatePlace::rank, {}};
+  for (const OptimizerState& array : optimizer->state())
+    state.optimizer.push_back({array.name, {array.values}});
+  SerialCommunicator comm;
+  Snapshot snapshot(comm, table, state);
   snapshot.state.origin = bench_origin(to_toml(recipe));
   return time_checkpoint(recipe.name, snapshot.state, scratch, rounds);
 }

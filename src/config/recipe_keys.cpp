@@ -217,8 +217,10 @@ void add_parallel(Keys& list) {
           "Each rank works its part of a batch off in up to so many pieces, one after the other, "
           "which need less memory; the bits stay the same")
       .free_to_change();
-  keys.boolean("shard_optimizer", &P::shard_optimizer,
-               "Spread the optimizer's state over the ranks; not available in this version")
+  keys.boolean(
+          "shard_optimizer", &P::shard_optimizer,
+          "Each rank keeps the optimizer's state of its own parameters alone, updates these and "
+          "hands them to the others; the bits stay the same")
       .free_to_change();
 }
 

@@ -143,7 +143,6 @@ void check_available(const Checker& check) {
   const ParallelSpec& parallel = check.recipe.parallel;
   if (parallel.tensor != 1) refuse("parallel.tensor", "1");
   if (parallel.pipeline != 1) refuse("parallel.pipeline", "1");
-  if (parallel.shard_optimizer) refuse("parallel.shard_optimizer", "false");
 }
 
 }  // namespace

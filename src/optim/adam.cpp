@@ -104,10 +104,10 @@ Adam::Adam(const OptimizerSpec& spec, const ParameterTable& table, const Optimiz
 void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
                   const FloatView& parameters, const ConstFloatView& gradient) {
   expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
-  expect(exp_avg_.extent(0) == parameters.extent(0), "state shaped like the parameters");
+  expect(exp_avg_.extent(0) == own_part(parameters).extent(0), "state shaped like the parameters");
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
   update_block(exec, factors_, settings_, weight_decay_, own_part(parameters), own_part(gradient),
-               own_part(exp_avg_), own_part(exp_avg_sq_));
+               exp_avg_, exp_avg_sq_);
 }
 
 ParameterUpdate Adam::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,

@@ -10,8 +10,12 @@ namespace quern {
 
 FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size) {
   const std::string label = "quern::optim::" + name;
-  state_.push_back({name, part_.allocate ? part_.allocate(label, block_size)
-                                         : FloatView(label, static_cast<std::size_t>(block_size))});
+  if (part_.allocate_whole) {
+    state_.push_back({name, part_.allocate_whole(label, block_size)});
+    return own_part(state_.back().values);
+  }
+  const std::int64_t size = std::min(part_.end, block_size) - std::min(part_.begin, block_size);
+  state_.push_back({name, FloatView(label, static_cast<std::size_t>(size))});
   return state_.back().values;
 }
 

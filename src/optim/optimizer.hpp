@@ -18,22 +18,23 @@
 
 namespace quern {
 
-/// One array of optimizer state, shaped like the trained part of the parameter block; the name is
-/// PyTorch's.
+/// One array of optimizer state; the name is PyTorch's.
 struct OptimizerState {
   std::string name;  ///< "momentum_buffer", "exp_avg" or "exp_avg_sq"
+  /// A float for each of the optimizer's part of the trained block; of all of the trained block
+  /// where OptimizerPart::allocate_whole made it.
   FloatView values;
 };
 
-/// What of the block an optimizer updates, where ranks share parameters and state and each updates
-/// a part. By default everything, with state of its own.
+/// What of the block an optimizer updates, where each rank updates a part. By default everything,
+/// with state of its own.
 struct OptimizerPart {
   /// The floats [begin, end) of the block: multiples of kLanes; what is after the block counts as
   /// its end.
   std::int64_t begin = 0;
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
-  /// Zero-filled memory for a whole state array (label, floats).
-  std::function<FloatView(const std::string&, std::int64_t)> allocate;
+  /// Where ranks share the state: zero-filled memory for a whole state array (label, floats).
+  std::function<FloatView(const std::string&, std::int64_t)> allocate_whole = {};
 };
 
 class Optimizer {
@@ -58,11 +59,11 @@ class Optimizer {
     return {};
   }
 
-  /// Whole arrays. What a checkpoint has to hold besides the parameters; empty for plain SGD.
+  /// What a checkpoint has to hold besides the parameters; empty for plain SGD.
   const std::vector<OptimizerState>& state() const { return state_; }
 
  protected:
-  /// Adds a zero-filled array to the state.
+  /// Adds a zero-filled array to the state; returns this optimizer's part of it.
   FloatView add_state(const std::string& name, std::int64_t block_size);
 
   /// This optimizer's part of a view of the whole block.

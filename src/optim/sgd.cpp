@@ -91,9 +91,10 @@ void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const Fl
   if (momentum_ == 0) {
     update_plain(exec, scalars, own_part(parameters), own_part(gradient), weight_decay_);
   } else {
-    expect(momentum_buffer_.extent(0) == parameters.extent(0), "state shaped like the parameters");
-    update_momentum(exec, scalars, own_part(parameters), own_part(gradient),
-                    own_part(momentum_buffer_), weight_decay_, momentum_, nesterov_);
+    expect(momentum_buffer_.extent(0) == own_part(parameters).extent(0),
+           "state shaped like the parameters");
+    update_momentum(exec, scalars, own_part(parameters), own_part(gradient), momentum_buffer_,
+                    weight_decay_, momentum_, nesterov_);
   }
 }
 

@@ -16,6 +16,10 @@ std::span<float> floats(const FloatView& view, std::int64_t begin, std::int64_t 
       .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
 }
 
+std::span<float> all_of(const FloatView& view) {
+  return {view.data(), view.extent(0)};
+}
+
 FloatView range(const FloatView& view, std::int64_t begin, std::int64_t end) {
   return Kokkos::subview(view, std::pair(begin, end));
 }
@@ -28,47 +32,20 @@ FloatView make_floats(const char* label, std::int64_t count) {
   return FloatView(std::string(label), static_cast<std::size_t>(count));
 }
 
-// Overwrites section[0, num_partial_sums * num_sums) with the sums of each partial sum, and its
-// last float with the vote.
-void pack_sums(const ExecSpace& exec, const GradientSums& partial_sums, std::int64_t num_gradient,
-               std::int64_t num_sums, int num_partial_sums, const FloatView& section) {
-  const std::int64_t count = num_partial_sums * num_sums;
-  const std::int64_t last = section.extent_int(0) - 1;
-  Kokkos::parallel_for(
-      "quern::parallel::pack_sums", RangePolicy(exec, 0, count + 1), KOKKOS_LAMBDA(std::int64_t i) {
-        if (i == count) {
-          section(last) = partial_sums.data(num_gradient + num_sums);
-        } else {
-          section(i) =
-              partial_sums.data(i / num_sums * partial_sums.stride + num_gradient + i % num_sums);
-        }
-      });
-}
-
-// Overwrites sums[num_sums] with the votes of all sections.
-void add_votes(const ExecSpace& exec, const FloatView& gathered, std::int64_t section,
-               const FloatView& sums) {
-  Kokkos::parallel_for(
-      "quern::parallel::add_votes", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
-        float votes = 0;
-        const auto size = static_cast<std::int64_t>(gathered.extent(0));
-        for (std::int64_t i = section - 1; i < size; i += section) votes += gathered(i);
-        sums(sums.extent(0) - 1) = votes;
-      });
-}
-
 }  // namespace
 
 BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
                              std::int64_t num_floats, SumOrder order, std::int64_t num_sums,
-                             std::int64_t bucket_floats)
+                             std::int64_t bucket_floats, const Updaters& updaters)
     : GradientReducer(comm, num_floats, order, num_sums),
       transport_(transport),
-      queue_(make_instance()) {
+      updaters_(updaters),
+      queue_(make_instance()),
+      sums_(num_gradient(), num_sums, comm.rank(), comm.size()) {
   expect(transport.size() == comm.size() && transport.rank() == comm.rank(),
          "a transport between the ranks of the communicator");
   expect(bucket_floats >= 1, "buckets of at least one float");
-  const std::int64_t unit = std::int64_t{size()} * kLanes;
+  const std::int64_t unit = size() * (updaters.are_owners ? updaters.unit : kLanes);
   const std::int64_t step = round_up(bucket_floats, unit);
   const std::int64_t end = round_up(num_gradient(), unit);
   for (std::int64_t begin = 0; begin < end; begin += step) {
@@ -107,19 +84,19 @@ BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
 
 std::int64_t BucketReducer::num_buffer_floats() const {
   const BufferSizes sizes = buffer_sizes();
-  return sizes.partial_sums + sizes.received + sizes.packed + sizes.total;
+  const bool gathers = size() > 1 && order() == SumOrder::tree;
+  return sizes.partial_sums + sizes.received + sizes.packed + sizes.total +
+         (gathers ? sums_.num_floats(max_partial_sums()) : 0);
 }
 
 FloatView BucketReducer::allocate_partial_sums() {
-  gathered_partial_sums_ = max_partial_sums();
   for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
   const BufferSizes sizes = buffer_sizes();
   if (size() > 1 && order() == SumOrder::tree) {
     received_ = make_floats("quern::parallel::received", sizes.received);
     packed_ = make_floats("quern::parallel::packed", sizes.packed);
     total_ = make_floats("quern::parallel::total", sizes.total);
-    gathered_ = make_floats("quern::parallel::gathered_sums", size() * section());
-    sums_ = make_floats("quern::parallel::sums", num_sums() + 1);
+    sums_.allocate(partitions(), max_partial_sums());
   }
   return make_floats("quern::parallel::partial_sums", sizes.partial_sums);
 }
@@ -131,9 +108,6 @@ BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) co
   for (const Bucket& bucket : buckets_) {
     plan.buckets.push_back(make_bucket_plan(partition, bucket));
   }
-  plan.sums = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
-    return rank * section() + partial * num_sums();
-  });
   return plan;
 }
 
@@ -177,7 +151,7 @@ void BucketReducer::complete_from(const ExecSpace& exec, ReductionPlan plan_id,
   if (!has_sums && !has_bucket) return;
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
   computed_.order(exec, queue(exec));
-  if (has_sums) start_sums(queue(exec), plan);
+  if (has_sums) start_sums(queue(exec), plan_id);
   while (buckets_left_ > 0 && buckets_[buckets_left_ - 1].begin >= offset) {
     start_bucket(queue(exec), plan, --buckets_left_);
   }
@@ -190,8 +164,35 @@ ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan)
   sums_started_ = false;
   buckets_left_ = buckets_.size();
   if (order() == SumOrder::ranks) return reduced(partial_sums().data);
-  return {range(total_, 0, num_gradient()), range(sums_, 0, num_sums()),
-          range(sums_, num_sums(), num_sums() + 1)};
+  return {range(total_, 0, num_gradient()), sums_.sums(), sums_.votes()};
+}
+
+std::vector<BlockRange> BucketReducer::ranges_of(int rank) const {
+  if (!updaters_.are_owners) return GradientReducer::ranges_of(rank);
+  std::vector<BlockRange> ranges;
+  for (const Bucket& bucket : buckets_) {
+    const std::int64_t begin = bucket.begin + rank * slice(bucket);
+    const std::int64_t end = std::min(begin + slice(bucket), num_gradient());
+    if (begin < end) ranges.push_back({begin, end});
+  }
+  return ranges;
+}
+
+// Buckets may end after the gradient.
+SharedBlock BucketReducer::allocate_block(const std::string& label, std::int64_t count) const {
+  return GradientReducer::allocate_block(label,
+                                         updaters_.are_owners ? std::max(count, padded()) : count);
+}
+
+void BucketReducer::publish_update(const ExecSpace& exec, const FloatView& parameters) {
+  if (!spreads_state()) return;
+  for (const Bucket& bucket : buckets_)
+    transport_.all_gather(floats(parameters, bucket.begin, bucket.end - bucket.begin),
+                          stream_of(exec));
+}
+
+void BucketReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
+  transport_.all_gather(all_of(all), stream_of(exec));
 }
 
 void BucketReducer::wait(const ExecSpace& exec) {
@@ -199,20 +200,19 @@ void BucketReducer::wait(const ExecSpace& exec) {
   agree_on_exchange(comm(), transport_, [&] { wait_for(exec, transport_); });
 }
 
-void BucketReducer::start_sums(const ExecSpace& queue, const Plan& plan) {
+void BucketReducer::start_sums(const ExecSpace& queue, ReductionPlan plan_id) {
   sums_started_ = true;
+  const auto index = static_cast<std::size_t>(plan_id);
+  const Plan& plan = plans_[index];
   const FloatView& data = partial_sums().data;
   if (order() == SumOrder::ranks) {
     if (plan.num_partial_sums == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
     transport_.all_reduce_sum(floats(data, num_gradient(), num_sums() + 1), stream_of(queue));
     return;
   }
-  const std::int64_t begin = comm().rank() * section();
-  pack_sums(queue, partial_sums(), num_gradient(), num_sums(), plan.num_partial_sums,
-            range(gathered_, begin, begin + section()));
-  transport_.all_gather(floats(gathered_, 0, size() * section()), stream_of(queue));
-  tree_sum(queue, plan.sums, gathered_, gathered_, sums_, num_sums());
-  add_votes(queue, gathered_, section(), sums_);
+  sums_.pack(queue, partial_sums(), plan.num_partial_sums);
+  transport_.all_gather(all_of(sums_.gathered()), stream_of(queue));
+  sums_.add(queue, index);
 }
 
 void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
@@ -243,6 +243,7 @@ void BucketReducer::exchange_in_tree_order(const ExecSpace& queue, const Plan& p
   const std::int64_t begin = place.begin + own * slice(place);
   tree_sum(queue, exchange.sum, received_, data, range(total_, begin, begin + slice(place)),
            slice(place));
+  if (updaters_.are_owners) return;
   transport_.all_gather(floats(total_, place.begin, place.end - place.begin), stream_of(queue));
 }
 

@@ -5,7 +5,9 @@
 
 #include "comm/device_transport.hpp"
 #include "parallel/device_stream.hpp"
+#include "parallel/gathered_sums.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/owner_slices.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {
@@ -22,8 +24,9 @@ namespace quern {
 /// to everybody; the transport moves floats and adds none, so the bits are those of TreeReducer.
 /// The sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks:
 /// one all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial
-/// sum, nothing moves. Backward fills the gradient from its end, so the buckets go from last to
-/// first.
+/// sum, nothing moves. With owners the slices of (2) stay where they are, and after the update
+/// those of the parameters go to everybody, bucket after bucket. Backward fills the gradient from
+/// its end, so the buckets go from last to first.
 class BucketReducer final : public GradientReducer {
  public:
   /// Two exchanges cost more than one of twice the size until a bucket takes as long to move as to
@@ -33,10 +36,15 @@ class BucketReducer final : public GradientReducer {
   /// `transport` connects the ranks of `comm`; both must outlive it.
   BucketReducer(Communicator& comm, DeviceTransport& transport, std::int64_t num_floats,
                 SumOrder order, std::int64_t num_sums = 0,
-                std::int64_t bucket_floats = kBucketFloats);
+                std::int64_t bucket_floats = kBucketFloats, const Updaters& updaters = {});
 
   void complete_from(const ExecSpace& exec, ReductionPlan plan, std::int64_t offset) override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
+  std::vector<BlockRange> ranges_of(int rank) const override;
+  bool spreads_state() const override { return updaters_.are_owners && size() > 1; }
+  SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
+  void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
+  void all_gather(const ExecSpace& exec, const FloatView& all) override;
   bool is_capturable() const override { return size() == 1 || transport_.is_capturable(); }
   void wait(const ExecSpace& exec) override;
   std::string describe() const override;
@@ -59,7 +67,6 @@ class BucketReducer final : public GradientReducer {
   struct Plan {
     int num_partial_sums = 0;  // of this rank
     std::vector<BucketPlan> buckets;
-    TreeSumPlan sums;  // in gathered_
   };
 
   // Floats of the buffers.
@@ -78,32 +85,30 @@ class BucketReducer final : public GradientReducer {
   BucketPlan make_bucket_plan(const BatchPartition& partition, const Bucket& bucket) const;
   std::int64_t slice(const Bucket& bucket) const { return (bucket.end - bucket.begin) / size(); }
   std::int64_t padded() const { return buckets_.back().end; }
-  std::int64_t section() const { return gathered_partial_sums_ * num_sums() + 1; }
   int size() const { return comm().size(); }
   // Host back ends have one queue: the caller's.
   const ExecSpace& queue(const ExecSpace& exec) const { return kHostExecution ? exec : queue_; }
 
-  void start_sums(const ExecSpace& queue, const Plan& plan);
+  void start_sums(const ExecSpace& queue, ReductionPlan plan);
   void start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
   void exchange_in_tree_order(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
 
   DeviceTransport& transport_;
+  Updaters updaters_;
   ExecSpace queue_;
   StreamMark computed_;
   StreamMark exchanged_;
   std::vector<Bucket> buckets_;
   std::vector<Plan> plans_;
-  std::int64_t gathered_partial_sums_ = 0;  // most partial sums of any rank under any plan
 
   // Of the step under way.
   bool sums_started_ = false;
   std::size_t buckets_left_ = 0;  // not started; the first ones
 
+  GatheredSums sums_;
   FloatView packed_;    // a bucket's slices of several partial sums, in the order of sending
   FloatView received_;  // the other ranks' partial sums of this rank's slice of a bucket
   FloatView total_;     // padded()
-  FloatView gathered_;  // every rank's sums of each partial sum, and its vote
-  FloatView sums_;      // num_sums(), and the votes after them
 };
 
 }  // namespace quern

@@ -9,7 +9,11 @@ namespace quern {
 
 GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, SumOrder order,
                                  std::int64_t num_sums)
-    : comm_(comm), num_floats_(num_floats), order_(order), num_sums_(num_sums) {
+    : comm_(comm),
+      num_floats_(num_floats),
+      order_(order),
+      num_sums_(num_sums),
+      equal_counts_(static_cast<std::size_t>(comm.size())) {
   expect(num_sums >= 0 && num_floats > num_sums, "a gradient of at least one float");
 }
 
@@ -66,6 +70,15 @@ ReducedGradient GradientReducer::reduced(const ConstFloatView& floats) const {
   return {Kokkos::subview(floats, std::pair(std::int64_t{0}, num_gradient())),
           Kokkos::subview(floats, std::pair(num_gradient(), num_floats_)),
           Kokkos::subview(floats, std::pair(num_floats_, num_floats_ + 1))};
+}
+
+void GradientReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
+  const std::size_t part = all.extent(0) / static_cast<std::size_t>(comm_.size());
+  exec.fence("quern::parallel::own_part_complete");
+  std::fill(equal_counts_.begin(), equal_counts_.end(), static_cast<std::int64_t>(part));
+  const std::span<float> floats = host_span(all);
+  comm_.all_gather_v(floats.subspan(static_cast<std::size_t>(comm_.rank()) * part, part), floats,
+                     equal_counts_);
 }
 
 SharedBlock GradientReducer::allocate_block(const std::string& label, std::int64_t count) const {

@@ -7,13 +7,13 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "comm/communicator.hpp"
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/tree_sum.hpp"
+#include "tensor/parameter_block.hpp"
 
 namespace quern {
 
@@ -45,6 +45,8 @@ class GradientReducer {
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
+  int rank() const { return comm_.rank(); }
+  int num_ranks() const { return comm_.size(); }
   std::int64_t num_floats() const { return num_floats_; }
   std::int64_t num_gradient() const { return num_floats_ - num_sums_; }
   std::int64_t num_sums() const { return num_sums_; }
@@ -87,13 +89,19 @@ class GradientReducer {
   /// the total; on a device the host does not wait. No allocation.
   virtual ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) = 0;
 
-  /// The floats [begin, end) of the gradient from which this rank updates the parameters. All of
-  /// them, unless the ranks share the parameters and each updates a part: then parameters and
-  /// optimizer state live in shared blocks, reduce_own_part() is enough, and publish_update()
-  /// follows the update.
-  virtual std::pair<std::int64_t, std::int64_t> own_part() const { return {0, num_gradient()}; }
+  /// From which floats of the gradient a rank updates the parameters: rising ranges that are not
+  /// empty. All of them, unless each rank updates a part: then reduce_own_part() is enough, and
+  /// publish_update() follows the update. Together the ranks have everything, nothing twice.
+  virtual std::vector<BlockRange> ranges_of(int /*rank*/) const { return {{0, num_gradient()}}; }
+  /// Of this rank.
+  std::vector<BlockRange> own_ranges() const { return ranges_of(comm_.rank()); }
 
-  /// As reduce(), but `total` need only be complete in own_part().
+  /// Does a rank need optimizer state for its own ranges alone? (Updaters::are_owners, and the
+  /// ranks share no memory.)
+  virtual bool spreads_state() const { return false; }
+
+  /// As reduce(), but `total` need only be complete in own_ranges(). With spreads_state() there is
+  /// nothing else: reduce() is not to be called.
   virtual ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) {
     return reduce(exec, plan);
   }
@@ -101,8 +109,14 @@ class GradientReducer {
   /// Do the ranks share the blocks of allocate_block()? Then all ranks are on one node.
   virtual bool shares_blocks() const { return false; }
 
-  /// Everybody has updated its part, and everybody may read all parameters. Waits for `exec`.
-  virtual void publish_update(const ExecSpace&) {}
+  /// Everybody has updated its ranges of `parameters`, a block of allocate_block() of at least
+  /// num_gradient() floats; what follows on `exec` sees those of all.
+  virtual void publish_update(const ExecSpace& /*exec*/, const FloatView& /*parameters*/) {}
+
+  /// all.size() / size() floats of every rank, in rank order, after what is on `exec`; this rank's
+  /// part stands at its place in `all`. What follows on `exec` sees all. Of reducers with
+  /// spreads_state().
+  virtual void all_gather(const ExecSpace& exec, const FloatView& all);
 
   /// Can the calls above be recorded as a graph? Not if the host takes part in them.
   virtual bool is_capturable() const { return comm_.size() == 1; }
@@ -152,6 +166,7 @@ class GradientReducer {
   std::int64_t num_floats_;
   SumOrder order_;
   std::int64_t num_sums_;
+  std::vector<std::int64_t> equal_counts_;  // of all_gather()
   std::vector<BatchPartition> partitions_;
   int reserved_ = 1;
   GradientSums partial_sums_;

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tensor/types.hpp"
+
 namespace quern {
 
 /// The floats [0, num_floats) cut into one slice per rank: consecutive, of equal size (a multiple
-/// of kLanes) but the last, which may be shorter; ranks beyond the end own nothing.
+/// of `unit`) but the last, which may be shorter; ranks beyond the end own nothing.
 class GradientSlices {
  public:
-  /// Both at least 1.
-  GradientSlices(std::int64_t num_floats, int num_ranks);
+  /// All at least 1, `unit` a multiple of kLanes.
+  GradientSlices(std::int64_t num_floats, int num_ranks, std::int64_t unit = kLanes);
 
   std::int64_t num_floats() const { return num_floats_; }
   std::int64_t slice_size() const { return slice_size_; }

@@ -24,20 +24,23 @@ bool has_room(Communicator& comm, std::int64_t num_floats) {
 
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
-                                              std::int64_t num_sums) {
+                                              std::int64_t num_sums, const Updaters& updaters) {
   if (comm.size() > 1 && transport) {
-    return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums);
+    return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums,
+                                           BucketReducer::kBucketFloats, updaters);
   }
   if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) && has_room(comm, num_floats)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }
-  return make_message_reducer(comm, num_floats, order, num_sums);
+  return make_message_reducer(comm, num_floats, order, num_sums, updaters);
 }
 
 std::unique_ptr<GradientReducer> make_message_reducer(Communicator& comm, std::int64_t num_floats,
-                                                      SumOrder order, std::int64_t num_sums) {
-  if (order == SumOrder::ranks) return std::make_unique<PlainReducer>(comm, num_floats, num_sums);
-  return std::make_unique<TreeReducer>(comm, num_floats, num_sums);
+                                                      SumOrder order, std::int64_t num_sums,
+                                                      const Updaters& updaters) {
+  if (order == SumOrder::ranks)
+    return std::make_unique<PlainReducer>(comm, num_floats, num_sums, updaters);
+  return std::make_unique<TreeReducer>(comm, num_floats, num_sums, updaters);
 }
 
 }  // namespace quern

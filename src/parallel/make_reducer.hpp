@@ -5,6 +5,7 @@
 
 #include "comm/device_transport.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/owner_slices.hpp"
 
 namespace quern {
 
@@ -13,10 +14,12 @@ namespace quern {
 /// otherwise. `transport` must outlive the reducer.
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
-                                              std::int64_t num_sums = 0);
+                                              std::int64_t num_sums = 0,
+                                              const Updaters& updaters = {});
 
 /// One that sends messages wherever the ranks are.
 std::unique_ptr<GradientReducer> make_message_reducer(Communicator& comm, std::int64_t num_floats,
-                                                      SumOrder order, std::int64_t num_sums = 0);
+                                                      SumOrder order, std::int64_t num_sums = 0,
+                                                      const Updaters& updaters = {});
 
 }  // namespace quern

@@ -62,7 +62,7 @@ TreeSumPlan SharedMemoryReducer::make_sum(const BatchPartition& partition,
 
 ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan plan) {
   const ReducedGradient result = reduce_own_part(exec, plan);
-  publish_update(exec);
+  publish_update(exec, {});
   return result;
 }
 
@@ -83,13 +83,14 @@ ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, Redu
           Kokkos::subview(sums_, std::pair(num_sums(), num_sums() + 1))};
 }
 
-void SharedMemoryReducer::publish_update(const ExecSpace& exec) {
+void SharedMemoryReducer::publish_update(const ExecSpace& exec, const FloatView&) {
   exec.fence("quern::parallel::update_complete");
   total_memory_->publish();
 }
 
-std::pair<std::int64_t, std::int64_t> SharedMemoryReducer::own_part() const {
-  return {slices_.begin(comm().rank()), slices_.end(comm().rank())};
+std::vector<BlockRange> SharedMemoryReducer::ranges_of(int rank) const {
+  if (slices_.count(rank) == 0) return {};
+  return {{slices_.begin(rank), slices_.end(rank)}};
 }
 
 SharedBlock SharedMemoryReducer::allocate_block(const std::string&, std::int64_t count) const {

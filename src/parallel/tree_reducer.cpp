@@ -22,18 +22,21 @@ FloatView make_floats(const std::string& label, std::int64_t count) {
 
 }  // namespace
 
-TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums)
+TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums,
+                         const Updaters& updaters)
     : GradientReducer(comm, num_floats, SumOrder::tree, num_sums),
-      slices_(num_floats, comm.size()) {
+      owners_(make_owners(comm, num_gradient(), updaters)),
+      slices_(owners_ ? owners_->slices() : GradientSlices(num_floats, comm.size())),
+      sums_(num_gradient(), num_sums, comm.rank(), comm.size()) {
   for (int rank = 0; rank < comm.size(); ++rank) {
-    gather_counts_.push_back(slices_.count(rank) + slices_.num_votes(rank));
+    gather_counts_.push_back(slices_.count(rank) + num_votes(rank));
   }
 }
 
 TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
   BufferSizes sizes;
   if (comm().size() == 1) return sizes;
-  sizes.total = num_floats() + 1;
+  sizes.total = owners_ ? num_gradient() : num_floats() + 1;
   for (const BatchPartition& partition : partitions()) {
     const Exchange exchange = make_exchange(partition);
     sizes.received = std::max(sizes.received, extent(exchange.receive_from));
@@ -45,7 +48,8 @@ TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
 
 std::int64_t TreeReducer::num_buffer_floats() const {
   const BufferSizes sizes = buffer_sizes();
-  return private_partial_floats() + sizes.total + sizes.received + sizes.packed;
+  return private_partial_floats() + sizes.total + sizes.received + sizes.packed +
+         (owners_ ? sums_.num_floats(max_partial_sums()) : 0);
 }
 
 FloatView TreeReducer::allocate_partial_sums() {
@@ -54,6 +58,7 @@ FloatView TreeReducer::allocate_partial_sums() {
   total_ = make_floats("quern::parallel::total", sizes.total);
   received_ = make_floats("quern::parallel::received", sizes.received);
   packed_ = make_floats("quern::parallel::packed", sizes.packed);
+  if (owners_) sums_.allocate(partitions(), max_partial_sums());
   return allocate_private_partial_sums();
 }
 
@@ -68,11 +73,10 @@ TreeReducer::Exchange TreeReducer::make_exchange(const BatchPartition& partition
     Segment send{exchange.num_partial_sums * slices_.begin(rank), 0};
     Segment receive{received, 0};
     if (rank != own) {
-      send.count = exchange.num_partial_sums * slices_.count(rank) + slices_.num_votes(rank);
-      receive.count =
-          num_partial_sums(partition, rank) * slices_.count(own) + slices_.num_votes(own);
+      send.count = exchange.num_partial_sums * slices_.count(rank) + num_votes(rank);
+      receive.count = num_partial_sums(partition, rank) * slices_.count(own) + num_votes(own);
       received += receive.count;
-      if (slices_.num_votes(own) == 1) exchange.votes.push_back(received - 1);
+      if (num_votes(own) == 1) exchange.votes.push_back(received - 1);
     }
     exchange.send_to.push_back(send);
     exchange.receive_from.push_back(receive);
@@ -91,12 +95,35 @@ TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const 
 }
 
 ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id) {
+  expect(!owners_, "a gradient for everybody");
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
   if (comm().size() == 1) return reduced(partial_sums().data);
   send_partial_sums(exec, plan);
   add_own_slice(exec, plan);
   gather_slices();
   return reduced(total_);
+}
+
+ReducedGradient TreeReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id) {
+  if (!owners_) return reduce(exec, plan_id);
+  const auto index = static_cast<std::size_t>(plan_id);
+  const Plan& plan = plans_.at(index);
+  sums_.pack(exec, partial_sums(), plan.num_partial_sums);
+  send_partial_sums(exec, plan);
+  add_own_slice(exec, plan);
+  all_gather(exec, sums_.gathered());
+  sums_.add(exec, index);
+  return {total_, sums_.sums(), sums_.votes()};
+}
+
+std::vector<BlockRange> TreeReducer::ranges_of(int rank) const {
+  return owners_ ? owners_->ranges_of(rank) : GradientReducer::ranges_of(rank);
+}
+
+void TreeReducer::publish_update(const ExecSpace& exec, const FloatView& parameters) {
+  if (!owners_) return;
+  exec.fence("quern::parallel::update_complete");
+  owners_->gather(host_span(parameters));
 }
 
 void TreeReducer::send_partial_sums(const ExecSpace& exec, const Plan& plan) {
@@ -106,7 +133,7 @@ void TreeReducer::send_partial_sums(const ExecSpace& exec, const Plan& plan) {
   exec.fence("quern::parallel::partial_sums_complete");
   const std::span<float> send = host_span(packs ? packed_ : partial_sums().data);
   // The only partial sum has the vote after it already.
-  if (packs && slices_.num_votes(comm().rank()) == 0) {
+  if (packs && !owners_ && num_votes(comm().rank()) == 0) {
     const std::int64_t vote_place = plan.num_partial_sums * num_floats();
     send[static_cast<std::size_t>(vote_place)] = host_span(vote()).front();
   }
@@ -119,7 +146,7 @@ void TreeReducer::add_own_slice(const ExecSpace& exec, const Plan& plan) {
   tree_sum(exec, plan.sum, received_, partial_sums().data, Kokkos::subview(total_, own_slice),
            slices_.count(own));
   exec.fence("quern::parallel::own_slice_complete");
-  if (slices_.num_votes(own) == 0) return;
+  if (num_votes(own) == 0) return;
   const std::span<float> received = host_span(received_);
   float votes = host_span(vote()).front();
   for (const std::int64_t place : plan.votes) votes += received[static_cast<std::size_t>(place)];

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "parallel/gathered_sums.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "parallel/owner_slices.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {
@@ -14,11 +17,20 @@ namespace quern {
 /// the partial sums of all ranks in the order of the fixed tree, (3) the sums go to everybody. MPI
 /// moves bytes only. The vote travels after the last slice. One rank: `total` is the partial sum,
 /// nothing moves.
+///
+/// With owners: (1) and (2) for the gradient without the sums that every rank needs, which
+/// everybody gets and adds, with the votes; then the owner updates its slice of the parameters, and
+/// (3) hands that to everybody in place of the gradient's. As many floats move.
 class TreeReducer final : public GradientReducer {
  public:
-  TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0);
+  TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0,
+              const Updaters& updaters = {});
 
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
+  ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
+  std::vector<BlockRange> ranges_of(int rank) const override;
+  bool spreads_state() const override { return owners_.has_value(); }
+  void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
 
  private:
   struct Exchange {
@@ -46,12 +58,17 @@ class TreeReducer final : public GradientReducer {
   void add_own_slice(const ExecSpace& exec, const Plan& plan);
   void gather_slices();
 
-  GradientSlices slices_;
+  /// Votes that travel after a slice.
+  int num_votes(int rank) const { return owners_ ? 0 : slices_.num_votes(rank); }
+
+  std::optional<OwnerSlices> owners_;        ///< none: everybody gets the gradient
+  GradientSlices slices_;                    ///< of the floats that are exchanged slice by slice
+  GatheredSums sums_;                        ///< with owners
   std::vector<std::int64_t> gather_counts_;  ///< floats of each slice, and the votes after the last
   std::vector<Plan> plans_;
   FloatView packed_;    ///< slices of several partial sums, in the order of sending
   FloatView received_;  ///< the other ranks' partial sums of this rank's slice
-  FloatView total_;     ///< num_floats, and the sum of the votes
+  FloatView total_;     ///< num_floats, and the sum of the votes; with owners num_gradient
 };
 
 }  // namespace quern

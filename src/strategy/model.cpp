@@ -69,8 +69,6 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
                          ? allocate_block(label, static_cast<std::int64_t>(size) + kSlack)
                          : SharedBlock{FloatView(label, size + kSlack), nullptr};
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
-  trained_parameters_ =
-      Kokkos::subview(parameters_, std::pair(std::int64_t{0}, network_.table().trained_size()));
   initialize_parameters(network_.table(), init_, seed_, parameters_);
   sample_of_row_ =
       View<std::int64_t>("quern::strategy::sample_of_row", static_cast<std::size_t>(max_rows));

@@ -42,8 +42,8 @@ class Model {
   const Loss& loss() const { return *loss_; }
   /// The flat block; the name table is network().table().
   const FloatView& parameters() const { return parameters_; }
-  /// Of it what an optimizer updates.
-  const FloatView& trained_parameters() const { return trained_parameters_; }
+  /// The array that the block lies in, which may be longer.
+  const FloatView& parameter_block() const { return parameter_block_.view; }
 
   /// InputError unless these samples can be put in and compared with what comes out.
   void check_samples(const Samples& samples) const;
@@ -76,7 +76,6 @@ class Model {
   Activations activations_;
   SharedBlock parameter_block_;
   FloatView parameters_;  // in parameter_block_
-  FloatView trained_parameters_;
   View<std::int64_t> sample_of_row_;
   bool has_windows_;
   View<Window> window_of_row_;  // none unless has_windows_

@@ -20,8 +20,8 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const ReducedGradient gradient = reduce(exec);
 
   update(exec, gradient);
-  buffers_.update(exec, scalars_, model_.parameters(), gradient.total);
-  reducer_->publish_update(exec);
+  update_->update_buffers(exec, scalars_, model_.parameters(), gradient.total);
+  reducer_->publish_update(exec, model_.parameter_block());
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
 }
 
@@ -32,8 +32,7 @@ void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient
     return;
   }
   check_loss_finite(exec, scalars_, gradient.sums);
-  clip_.set_scale(exec, scalars_, gradient.total);
-  optimizer_->update(exec, scalars_, model_.trained_parameters(), gradient.total);
+  update_->update_parameters(exec, scalars_, model_.parameters(), gradient.total);
 }
 
 // From samples to gradients of some of this rank's blocks.
@@ -54,7 +53,7 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
   complete_from(sums_offset());
   if (updates_in_backward_) {
     check_loss_finite(exec, scalars_, loss_sums());
-    layers_update_ = optimizer_->begin_update(exec, scalars_, model_.trained_parameters());
+    layers_update_ = update_->begin_update(exec, scalars_, model_.parameters());
     step.update = layers_update_;
   }
   network.backward(exec, step, activations, complete_from);
@@ -121,6 +120,12 @@ SumOrder sum_order(Determinism determinism) {
   return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
 }
 
+// Clipping adds up whole chunks of the gradient.
+Updaters updaters(const Recipe& recipe) {
+  return {recipe.parallel.shard_optimizer,
+          recipe.optimizer.clip_norm > 0 ? GradientClip::kChunk : kLanes};
+}
+
 std::vector<std::int64_t> sums_of_layers(const Network& network) {
   std::vector<std::int64_t> counts;
   for (const Layer* layer : network.layers())
@@ -160,9 +165,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
       seed_(recipe.seed),
       sampling_{recipe.data.shuffle, recipe.data.augment},
       wants_rank_loss_(recipe.train.per_rank_loss),
-      clip_(recipe.optimizer.clip_norm, model.network().table().trained_size()),
       reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
-                            sum_order(recipe.train.determinism), Loss::kColumns)),
+                            sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
       sums_(std::make_unique<RankSums>(comm, transport, sums_of_layers(model.network()),
                                        sum_order(recipe.train.determinism))),
       scalars_("quern::strategy::step_scalars"),
@@ -187,16 +191,15 @@ TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& mode
 }
 
 void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
-  const std::int64_t block_size = model_.network().table().block_size();
+  const ParameterTable& table = model_.network().table();
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
   for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
-  // Parameters and optimizer state: of what the node has once, this rank's share.
+  // Of what the node has once, this rank's share.
   const std::int64_t sharers = reducer_->shares_blocks() ? comm.size() : 1;
-  const std::int64_t floats =
-      block_size + num_state_arrays(recipe.optimizer) * model_.network().table().trained_size();
   const std::int64_t state_bytes =
-      (floats + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float));
+      (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
+      BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
                                 model_.network().memory_bytes(full_.max_rows()),
                                 state_bytes + reducer_->bytes() + sums_->bytes()};
@@ -209,33 +212,26 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   });
   reducer_->allocate();
   sums_->allocate();
-  const auto [begin, end] = reducer_->own_part();
-  optimizer_ = make_optimizer(recipe.optimizer, model_.network().table(),
-                              {begin, end, [this](const std::string& label, std::int64_t count) {
-                                 state_blocks_.push_back(reducer_->allocate_block(label, count));
-                                 return state_blocks_.back().view;
-                               }});
+  update_.emplace(recipe.optimizer, table, *reducer_);
   const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
   left_to_optimizer_ = model_.network().left_to_optimizer();
-  updates_in_backward_ = kHostExecution && comm.size() == 1 && !clip_.is_active() &&
+  updates_in_backward_ = kHostExecution && comm.size() == 1 && !update_->clips() &&
                          is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
                          model_.network().layers_update_parameters();
-  buffers_ = RunningAverages(model_.network().table(), begin, end);
   model_.allocate(full_.max_rows(), [this](const std::string& label, std::int64_t count) {
     return reducer_->allocate_block(label, count);
   });
-  reducer_->publish_update(ExecSpace());  // all parameters are drawn
+  publish_state();  // all parameters are drawn
 }
 
 void TrainingStep::publish_state() {
-  reducer_->publish_update(ExecSpace());
+  reducer_->publish_update(ExecSpace(), model_.parameter_block());
   has_packed_weights_ = false;
 }
 
-// Clipping needs the norm of the whole gradient.
 ReducedGradient TrainingStep::reduce(const ExecSpace& exec) {
-  return clip_.is_active() ? reducer_->reduce(exec, reduction())
-                           : reducer_->reduce_own_part(exec, reduction());
+  return update_->needs_whole_gradient() ? reducer_->reduce(exec, reduction())
+                                         : reducer_->reduce_own_part(exec, reduction());
 }
 
 void TrainingStep::set_position(const TrainingProgress& progress) {

@@ -3,19 +3,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/device_transport.hpp"
 #include "device/step_graph.hpp"
-#include "optim/clip.hpp"
-#include "optim/optimizer.hpp"
-#include "optim/running_averages.hpp"
 #include "optim/schedule.hpp"
 #include "parallel/rank_sums.hpp"
 #include "spec/training_progress.hpp"
 #include "strategy/batch_rule.hpp"
+#include "strategy/block_update.hpp"
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
 
@@ -45,7 +44,6 @@ class TrainingStep {
   std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
-  const Optimizer& optimizer() const { return *optimizer_; }
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
   /// not counted.
   std::int64_t memory_bytes() const { return memory_bytes_; }
@@ -54,8 +52,8 @@ class TrainingStep {
   /// Is the step recorded once and replayed?
   bool is_recorded() const { return StepGraph::is_wanted() && is_capturable(); }
 
-  /// Do the ranks share one copy of parameters and optimizer state?
-  bool shares_state() const { return reducer_->shares_blocks(); }
+  /// What a checkpoint holds of it.
+  TrainState state() const { return update_->state(model_.parameters()); }
   /// Collective, after parameters or optimizer state were written from outside (restore() of
   /// train/snapshot.hpp): from now on all ranks see them.
   void publish_state();
@@ -109,11 +107,8 @@ class TrainingStep {
   std::uint64_t seed_;
   Sampling sampling_;
   bool wants_rank_loss_;
-  GradientClip clip_;
-  std::vector<SharedBlock> state_blocks_;
-  std::unique_ptr<Optimizer> optimizer_;
-  RunningAverages buffers_;
   std::unique_ptr<GradientReducer> reducer_;
+  std::optional<BlockUpdate> update_;
   std::unique_ptr<RankSums> sums_;
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;

@@ -54,6 +54,15 @@ struct ParameterEntry {
   }
 };
 
+/// The floats [begin, end) of the block.
+struct BlockRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  friend bool operator==(const BlockRange&, const BlockRange&) = default;
+};
+
 /// A tensor out of a host copy of the block, in PyTorch's order.
 std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const float> block);
 /// The way back; values.size() == entry.count.

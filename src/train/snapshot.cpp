@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "train/spread_array.hpp"
 
 namespace quern {
 
@@ -50,7 +51,7 @@ void check_tensors(const Entries& entries, const std::vector<NamedTensor>& tenso
   for (const ParameterEntry& entry : entries) tensor_of(entry, tensors, what);
 }
 
-const OptimizerTensors& row_of(const CheckpointState& state, const OptimizerState& wanted) {
+const OptimizerTensors& row_of(const CheckpointState& state, const StateArray& wanted) {
   const auto state_array =
       std::find_if(state.optimizer.begin(), state.optimizer.end(),
                    [&](const OptimizerTensors& s) { return s.name == wanted.name; });
@@ -62,29 +63,25 @@ const OptimizerTensors& row_of(const CheckpointState& state, const OptimizerStat
 }
 
 void check_state(const CheckpointState& state, const ParameterTable& table,
-                 const Optimizer* optimizer) {
+                 const std::vector<StateArray>& optimizer) {
   check_tensors(table.entries(), state.model, "the model");
-  if (!optimizer) return;
-  if (state.optimizer.size() != optimizer->state().size()) {
+  if (state.optimizer.size() != optimizer.size()) {
     throw InputError("the checkpoint is of another optimizer: it holds " +
                      std::to_string(state.optimizer.size()) + " state arrays, expected " +
-                     std::to_string(optimizer->state().size()));
+                     std::to_string(optimizer.size()));
   }
   const Entries trained = trained_entries(table);
-  for (const OptimizerState& wanted : optimizer->state()) {
+  for (const StateArray& wanted : optimizer) {
     check_tensors(trained, row_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
   }
 }
 
 void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
-                const FloatView& block) {
-  const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), block);
-  const std::span<float> values(host.data(), host.size());
-  std::fill(values.begin(), values.end(), 0.0f);
+                std::span<float> block) {
+  std::fill(block.begin(), block.end(), 0.0f);
   for (const ParameterEntry& entry : entries) {
-    write_tensor(entry, tensor_of(entry, tensors, "").values, values);
+    write_tensor(entry, tensor_of(entry, tensors, "").values, block);
   }
-  Kokkos::deep_copy(block, host);
 }
 
 // Rank 0's values into the blocks of all ranks, piece by piece.
@@ -101,17 +98,28 @@ void broadcast_block(Communicator& comm, const FloatView& block) {
 
 }  // namespace
 
-Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters,
-                   const Optimizer* optimizer) {
+Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters) {
   state.model = copy_tensors(table.entries(), parameters);
-  if (!optimizer) return;
-  for (const OptimizerState& state_array : optimizer->state()) {
-    state.optimizer.push_back(
-        {state_array.name, copy_tensors(trained_entries(table), state_array.values)});
+}
+
+Snapshot::Snapshot(Communicator& comm, const ParameterTable& table, const TrainState& train_state) {
+  const bool is_spread = train_state.place == StatePlace::owners;
+  const bool is_empty = is_spread && comm.rank() != 0;
+  if (!is_empty) state.model = copy_tensors(table.entries(), train_state.parameters);
+  const Entries trained = trained_entries(table);
+  for (const StateArray& array : train_state.optimizer) {
+    if (is_spread) {
+      const HostFloats whole =
+          collect_array(comm, train_state.owners, array.pieces, table.trained_size());
+      if (!is_empty) state.optimizer.push_back({array.name, copy_tensors(trained, whole)});
+    } else {
+      state.optimizer.push_back({array.name, copy_tensors(trained, array.pieces.front())});
+    }
   }
 }
 
-std::vector<NamedTensor> Snapshot::copy_tensors(const Entries& entries, const FloatView& view) {
+template <class V>
+std::vector<NamedTensor> Snapshot::copy_tensors(const Entries& entries, const V& view) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
   const std::span<const float> block(host.data(), host.size());
   std::vector<NamedTensor> tensors;
@@ -131,22 +139,64 @@ bool Snapshot::is_finite() const {
   return true;
 }
 
-void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters, const Optimizer* optimizer, BlockPlace place) {
-  agree(comm, [&] {
-    if (state) check_state(*state, table, optimizer);
-  });
-  const auto put = [&](const Entries& entries, const FloatView& block,
-                       const std::vector<NamedTensor>* tensors) {
-    if (tensors) fill_block(entries, *tensors, block);
-    if (place == BlockPlace::rank && comm.size() > 1) broadcast_block(comm, block);
-  };
-  put(table.entries(), parameters, state ? &state->model : nullptr);
-  if (!optimizer) return;
-  const Entries trained = trained_entries(table);
-  for (const OptimizerState& block : optimizer->state()) {
-    put(trained, block.values, state ? &row_of(*state, block).tensors : nullptr);
+namespace {
+
+/// Into an array that every rank has, or a node once.
+class WholeArrays {
+ public:
+  WholeArrays(Communicator& comm, StatePlace place) : comm_(comm), place_(place) {}
+
+  /// `tensors`: rank 0's.
+  void put(const Entries& entries, const std::vector<NamedTensor>* tensors,
+           const FloatView& block) const {
+    if (tensors) {
+      const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), block);
+      fill_block(entries, *tensors, {host.data(), host.size()});
+      Kokkos::deep_copy(block, host);
+    }
+    if (place_ != StatePlace::node && comm_.size() > 1) broadcast_block(comm_, block);
   }
+
+ private:
+  Communicator& comm_;
+  StatePlace place_;
+};
+
+void put_spread(Communicator& comm, const Entries& entries, std::int64_t size,
+                const std::vector<NamedTensor>* tensors, const TrainState& to,
+                const StateArray& array) {
+  std::vector<float> whole(tensors ? static_cast<std::size_t>(size) : 0);
+  if (tensors) fill_block(entries, *tensors, whole);
+  std::vector<float> buffer(static_cast<std::size_t>(kRestoreBytes) / sizeof(float));
+  distribute_array(comm, to.owners, whole, size, array.pieces, buffer);
+}
+
+}  // namespace
+
+void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
+             const TrainState& to) {
+  agree(comm, [&] {
+    if (state) check_state(*state, table, to.optimizer);
+  });
+  const WholeArrays whole(comm, to.place);
+  whole.put(table.entries(), state ? &state->model : nullptr, to.parameters);
+  const Entries trained = trained_entries(table);
+  for (const StateArray& array : to.optimizer) {
+    const std::vector<NamedTensor>* tensors = state ? &row_of(*state, array).tensors : nullptr;
+    if (to.place == StatePlace::owners)
+      put_spread(comm, trained, table.trained_size(), tensors, to, array);
+    else
+      whole.put(trained, tensors, array.pieces.front());
+  }
+}
+
+void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
+             const FloatView& parameters) {
+  agree(comm, [&] {
+    if (state) check_tensors(table.entries(), state->model, "the model");
+  });
+  WholeArrays(comm, StatePlace::rank)
+      .put(table.entries(), state ? &state->model : nullptr, parameters);
 }
 
 }  // namespace quern

@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "comm/communicator.hpp"
-#include "optim/optimizer.hpp"
+#include "strategy/train_state.hpp"
 #include "tensor/parameter_block.hpp"
 
 namespace quern {
@@ -16,7 +16,10 @@ namespace quern {
 /// them. Waits for the device.
 class Snapshot {
  public:
-  Snapshot(const ParameterTable& table, const FloatView& parameters, const Optimizer* optimizer);
+  /// The model alone.
+  Snapshot(const ParameterTable& table, const FloatView& parameters);
+  /// Collective with StatePlace::owners, and then empty on all ranks but 0.
+  Snapshot(Communicator& comm, const ParameterTable& table, const TrainState& train_state);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
@@ -27,25 +30,22 @@ class Snapshot {
   bool is_finite() const;
 
  private:
-  std::vector<NamedTensor> copy_tensors(const std::vector<ParameterEntry>& entries,
-                                        const FloatView& view);
+  template <class V>
+  std::vector<NamedTensor> copy_tensors(const std::vector<ParameterEntry>& entries, const V& view);
 
   std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
 };
 
-enum class BlockPlace {
-  rank,  ///< every rank has blocks of its own
-  node,  ///< all ranks are on one node and share the blocks (GradientReducer::shares_blocks)
-};
-
-/// Collective. Puts the model, and with `optimizer` its state, of rank 0's `state` (the other
-/// ranks pass nullptr) into the blocks of all ranks; shared ones are written by rank 0 alone, and
-/// the caller publishes them. Where kernels run on the host it takes no memory besides; otherwise
-/// one block on rank 0 and kRestoreBytes on the others. AgreedError (exit 2) naming the tensor when
-/// the checkpoint is of another network or another optimizer; then nothing has changed.
+/// Collective. Puts model and optimizer state of rank 0's `state` (the other ranks pass nullptr)
+/// into `to`, on all ranks; what a node has once is written by rank 0 alone, and the caller
+/// publishes it. Where kernels run on the host and state is not spread it takes no memory besides;
+/// otherwise one array on rank 0 and kRestoreBytes on the others. AgreedError (exit 2) naming the
+/// tensor when the checkpoint is of another network or another optimizer; then nothing has changed.
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters, const Optimizer* optimizer,
-             BlockPlace place = BlockPlace::rank);
+             const TrainState& to);
+/// The model alone, whatever optimizer trained it.
+void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
+             const FloatView& parameters);
 
 /// What restore() sends at a time.
 inline constexpr std::int64_t kRestoreBytes = std::int64_t{4} << 20;

@@ -44,6 +44,7 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
       train_(train),
       options_(options),
       step_(recipe, comm, model, train, options.transport),
+      is_spread_(step_.state().place == StatePlace::owners),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
   run_on_root(comm, [&] { check_checkpoint_memory(); });
@@ -212,17 +213,20 @@ void Trainer::print_rank_losses() {
 bool Trainer::is_checkpoint_due() const {
   const CheckpointSpec& when = recipe_.checkpoint;
   const bool steps_due = when.every_steps > 0 && progress_.step % when.every_steps == 0;
-  // The clock is rank 0's alone: nobody else takes part in writing.
-  const bool time_due = when.every_seconds > 0 && since_checkpoint_.seconds() >= when.every_seconds;
-  return steps_due || time_due;
+  if (when.every_seconds == 0) return steps_due;
+  // The clock is rank 0's. Where the others take part in a checkpoint, they have to know.
+  const bool time_due = since_checkpoint_.seconds() >= when.every_seconds;
+  return steps_due || (is_spread_ ? broadcast_value(comm_, time_due) : time_due);
 }
 
-// In the middle of a run the other ranks take no part. If rank 0 finds something wrong with the
-// weights, it votes to stop, and they learn of it with the next step.
+// In the middle of a run the other ranks hand over their optimizer state, where it is spread, and
+// take no other part. If rank 0 finds something wrong with the weights, it votes to stop, and they
+// learn of it with the next step.
 void Trainer::try_checkpoint() {
   since_checkpoint_.restart();
+  const std::unique_ptr<Snapshot> snapshot = take_snapshot();
   try {
-    if (comm_.rank() == 0) write_checkpoint();
+    if (snapshot) write_checkpoint(*snapshot);
     checkpointed_step_ = progress_.step;
   } catch (const UnusableError& error) {
     bad_weights_ = error.what();
@@ -231,16 +235,26 @@ void Trainer::try_checkpoint() {
 
 // Collective: nobody leaves before the checkpoint of the last step is on disk.
 void Trainer::finish_with_checkpoint() {
+  const bool is_due =
+      broadcast_value(comm_, bad_weights_.empty() && checkpointed_step_ != progress_.step);
+  const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
   run_on_root(comm_, [&] {
     if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
-    if (checkpointed_step_ != progress_.step) write_checkpoint();
+    if (snapshot) write_checkpoint(*snapshot);
   });
   checkpointed_step_ = progress_.step;
 }
 
+// Rank 0's; null on the others. Collective where state is spread.
+std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
+  const bool is_root = comm_.rank() == 0;
+  if (!is_root && !is_spread_) return nullptr;
+  auto snapshot = std::make_unique<Snapshot>(comm_, model_.network().table(), step_.state());
+  return is_root ? std::move(snapshot) : nullptr;
+}
+
 // Rank 0's. UnusableError when the weights are not finite.
-void Trainer::write_checkpoint() {
-  Snapshot snapshot(model_.network().table(), model_.parameters(), &step_.optimizer());
+void Trainer::write_checkpoint(Snapshot& snapshot) {
   if (!snapshot.is_finite()) {
     throw UnusableError(bad_weights_text(progress_.step, checkpointed_step_));
   }
@@ -253,7 +267,7 @@ void Trainer::write_checkpoint() {
 }
 
 std::string Trainer::hash_of_model() const {
-  return model_hash(Snapshot(model_.network().table(), model_.parameters(), nullptr).state.model);
+  return model_hash(Snapshot(model_.network().table(), model_.parameters()).state.model);
 }
 
 ExitCode Trainer::stop_early(const StopRequest& stop) {
@@ -287,8 +301,7 @@ void Trainer::report_divergence(double loss) {
 void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  restore(comm_, state, model_.network().table(), model_.parameters(), &step_.optimizer(),
-          step_.shares_state() ? BlockPlace::node : BlockPlace::rank);
+  restore(comm_, state, model_.network().table(), step_.state());
   step_.publish_state();
   const std::string name = checkpoint_name(progress_.step);
   // What another folder's checkpoint began is written here, too, when nothing is left to train.

@@ -2,6 +2,7 @@
 // A whole training run: epochs, evaluation, metrics, checkpoints, stopping and resuming.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "train/metrics_log.hpp"
 #include "train/progress.hpp"
 #include "train/run_folder.hpp"
+#include "train/snapshot.hpp"
 #include "train/stop_request.hpp"
 
 namespace quern {
@@ -60,7 +62,8 @@ class Trainer {
   bool is_checkpoint_due() const;
   void try_checkpoint();
   void finish_with_checkpoint();
-  void write_checkpoint();
+  std::unique_ptr<Snapshot> take_snapshot() const;
+  void write_checkpoint(Snapshot& snapshot);
   std::string hash_of_model() const;
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
@@ -75,6 +78,7 @@ class Trainer {
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
+  bool is_spread_;  // the optimizer's state over the ranks: all of them take part in checkpoints
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
   bool has_accuracy_;

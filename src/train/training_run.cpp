@@ -11,6 +11,7 @@
 #include "runtime/devices.hpp"
 #include "tensor/kernel_choice.hpp"
 #include "train/recipe_check.hpp"
+#include "train/samples.hpp"
 #include "train/starting_point.hpp"
 
 namespace quern {

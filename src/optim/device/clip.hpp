@@ -14,13 +14,14 @@ struct SquaresOfChunk {
 
   const float* values;
   std::int64_t size;
-  std::int64_t chunk;  ///< floats of a chunk, a multiple of kLanes
+  std::int64_t chunk;          ///< floats of a chunk, a multiple of kLanes
+  const std::int64_t* chunks;  ///< a team sums up each
   double* sums;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     auto* lanes = static_cast<double*>(
         team.team_scratch(scratch_level()).get_shmem_aligned(kLanes * sizeof(double), 16));
-    const std::int64_t begin = std::int64_t{team.league_rank()} * chunk;
+    const std::int64_t begin = chunks[team.league_rank()] * chunk;
     const std::int64_t end = begin + chunk < size ? begin + chunk : size;
     for (int l = team.team_rank(); l < kLanes; l += Threads) {
       double sum = 0;

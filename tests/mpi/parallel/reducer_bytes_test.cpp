@@ -57,15 +57,17 @@ void expect_told(GradientReducer& reducer) {
 }
 
 TEST(ReducerBytes, AreWhatIsAllocated) {
-  TreeReducer tree(world(), kFloats, kSums);
-  expect_told(tree);
-  PlainReducer plain(world(), kFloats, kSums);
-  expect_told(plain);
-  HostStagedTransport transport(world());
-  for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
-    for (const std::int64_t bucket : {std::int64_t{1} << 20, std::int64_t{10000}}) {
-      BucketReducer buckets(world(), transport, kFloats, order, kSums, bucket);
-      expect_told(buckets);
+  for (const Updaters& updaters : {Updaters{}, Updaters{true, kLanes}}) {
+    TreeReducer tree(world(), kFloats, kSums, updaters);
+    expect_told(tree);
+    PlainReducer plain(world(), kFloats, kSums, updaters);
+    expect_told(plain);
+    HostStagedTransport transport(world());
+    for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
+      for (const std::int64_t bucket : {std::int64_t{1} << 20, std::int64_t{10000}}) {
+        BucketReducer buckets(world(), transport, kFloats, order, kSums, bucket, updaters);
+        expect_told(buckets);
+      }
     }
   }
 }

@@ -163,15 +163,16 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
       write_tree_partial_sums(partition, world().rank(), reducer);
       const ReducedGradient reduced = reducer.reduce_own_part(ExecSpace(), plan);
       expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");
-      const auto [begin, end] = reducer.own_part();
-      for (std::int64_t i = begin; i < end; ++i) {
-        block.view(i) = reduced.total(i) * static_cast<float>(round);
+      for (const BlockRange& own : reducer.own_ranges()) {
+        for (std::int64_t i = own.begin; i < own.end; ++i)
+          block.view(i) = reduced.total(i) * static_cast<float>(round);
       }
-      reducer.publish_update(ExecSpace());
+      reducer.publish_update(ExecSpace(), block.view);
       std::vector<float> scaled(expected.begin(), expected.end() - 2);
       for (float& value : scaled) value *= static_cast<float>(round);
       expect_bits(block.view, scaled, std::to_string(num_gradient) + " floats");
-      reducer.publish_update(ExecSpace());  // training reads in the next step, before its sums
+      reducer.publish_update(ExecSpace(),
+                             block.view);  // training reads in the next step, before its sums
     }
   }
 }
@@ -181,7 +182,8 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
     const auto reducer = make_message_reducer(world(), 12, order, 2);
     const ReductionPlan plan = reducer->add_plan(BatchPartition(1, 1, world().size()));
     reducer->allocate();
-    EXPECT_EQ(reducer->own_part(), std::pair(std::int64_t{0}, std::int64_t{10}));
+    EXPECT_EQ(reducer->own_ranges(), (std::vector<BlockRange>{{0, 10}}));
+    EXPECT_FALSE(reducer->spreads_state());
     std::vector<float> values(12);
     std::iota(values.begin(), values.end(), 0.0f);
     test::overwrite(reducer->partial_sums().data, values);
@@ -189,7 +191,7 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
     values.resize(10);
     EXPECT_EQ(to_vector(reduced.total), values);
     EXPECT_EQ(to_vector(reduced.sums), (std::vector<float>{10.0f, 11.0f}));
-    reducer->publish_update(ExecSpace());
+    reducer->publish_update(ExecSpace(), {});
   }
   EXPECT_THROW(make_message_reducer(world(), 2, SumOrder::tree, 2), Error);
 }

@@ -28,8 +28,8 @@ Recipe large_recipe(const std::string& seed) {
 
 std::vector<std::vector<float>> blocks_of(const Model& model, const TrainingStep& step) {
   std::vector<std::vector<float>> blocks{to_vector(model.parameters())};
-  for (const OptimizerState& state : step.optimizer().state()) {
-    blocks.push_back(to_vector(state.values));
+  for (const StateArray& array : step.state().optimizer) {
+    blocks.push_back(to_vector(array.pieces.front()));
   }
   return blocks;
 }
@@ -61,15 +61,14 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
   Model trained(recipe);
   TrainingStep trained_step(recipe, alone, trained, samples);
   trained_step.run(ExecSpace(), false);
-  const Snapshot snapshot(trained.network().table(), trained.parameters(),
-                          &trained_step.optimizer());
+  const Snapshot snapshot(alone, trained.network().table(), trained_step.state());
 
   const Recipe other = large_recipe("4");
   for (const bool by_messages : {false, true}) {
     SCOPED_TRACE(by_messages ? "blocks of a rank" : "blocks as the reducer has them");
     Model model(other);
     TrainingStep step(other, world(), model, samples);
-    ASSERT_EQ(step.optimizer().state().size(), 2u);
+    ASSERT_EQ(step.state().optimizer.size(), 2u);
     for (const std::vector<float>& block : blocks_of(model, step)) ASSERT_FALSE(block.empty());
     const CheckpointState* state = world().rank() == 0 ? &snapshot.state : nullptr;
     // Blocks of this rank alone, as they are where the ranks are on several nodes.
@@ -79,10 +78,9 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
     const bool is_measured = kHostExecution && reset_peak();
     const std::int64_t before = memory("VmRSS");
     if (by_messages) {
-      restore(world(), state, model.network().table(), parameters, nullptr);
+      restore(world(), state, model.network().table(), parameters);
     } else {
-      restore(world(), state, model.network().table(), model.parameters(), &step.optimizer(),
-              step.shares_state() ? BlockPlace::node : BlockPlace::rank);
+      restore(world(), state, model.network().table(), step.state());
       step.publish_state();
     }
     const std::int64_t grown = memory("VmHWM") - before;

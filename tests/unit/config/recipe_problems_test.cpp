@@ -306,12 +306,9 @@ TEST(Availability, WhatThisVersionCannotDoIsRefused) {
 backend = "nccl"
 tensor = 2
 pipeline = 3
-shard_optimizer = true
 )"),
             "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)\n"
-            "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)\n"
-            "r.toml:27: parallel.shard_optimizer: true is not available in this version (expected "
-            "false)");
+            "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)");
 }
 
 TEST(Problems, AreListedInTheOrderOfTheFile) {

@@ -65,7 +65,7 @@ TEST(TrainingStep, LossThatIsNotFiniteChangesNothing) {
   const ParameterEntry& bias = model.network().table().entries().back();
   bad[static_cast<std::size_t>(bias.offset)] = std::numeric_limits<float>::quiet_NaN();
   Kokkos::deep_copy(model.parameters(), to_view(bad));
-  const std::vector<float> state = to_vector(step.optimizer().state().at(0).values);
+  const std::vector<float> state = to_vector(step.state().optimizer.at(0).pieces.front());
 
   const StepReport sums = step.run(ExecSpace(), false);
 
@@ -73,7 +73,7 @@ TEST(TrainingStep, LossThatIsNotFiniteChangesNothing) {
   EXPECT_TRUE(sums.diverged);
   EXPECT_EQ(sums.progress.step, 1);
   EXPECT_EQ(step.non_finite_layer(ExecSpace()), "fc1");
-  EXPECT_EQ(to_vector(step.optimizer().state().at(0).values), state);
+  EXPECT_EQ(to_vector(step.state().optimizer.at(0).pieces.front()), state);
   std::vector<float> after = to_vector(model.parameters());
   after[static_cast<std::size_t>(bias.offset)] = good[static_cast<std::size_t>(bias.offset)];
   EXPECT_EQ(after, good);

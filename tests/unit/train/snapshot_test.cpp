@@ -25,7 +25,7 @@ struct Trained {
   }
   const ParameterTable& table() const { return model.network().table(); }
 
-  SerialCommunicator comm;
+  mutable SerialCommunicator comm;
   Recipe recipe;
   Samples samples;
   Model model;
@@ -33,13 +33,10 @@ struct Trained {
 };
 
 void expect_refused(const Trained& from, Trained& to, std::initializer_list<std::string> parts) {
-  const Snapshot snapshot(from.table(), from.model.parameters(), &from.step.optimizer());
+  const Snapshot snapshot(from.comm, from.table(), from.step.state());
   const std::vector<float> before = to_vector(to.model.parameters());
-  expect_error(
-      [&] {
-        restore(to.comm, &snapshot.state, to.table(), to.model.parameters(), &to.step.optimizer());
-      },
-      ExitCode::bad_input, parts);
+  expect_error([&] { restore(to.comm, &snapshot.state, to.table(), to.step.state()); },
+               ExitCode::bad_input, parts);
   EXPECT_EQ(to_vector(to.model.parameters()), before);
 }
 
@@ -47,7 +44,7 @@ void expect_refused(const Trained& from, Trained& to, std::initializer_list<std:
 
 TEST(Snapshot, NamesAndShapesArePyTorchs) {
   const Trained trained;
-  const Snapshot snapshot(trained.table(), trained.model.parameters(), &trained.step.optimizer());
+  const Snapshot snapshot(trained.comm, trained.table(), trained.step.state());
   const std::vector<NamedTensor>& model = snapshot.state.model;
   ASSERT_EQ(model.size(), 4u);
   EXPECT_EQ(model[0].name, "conv1.weight");
@@ -66,19 +63,18 @@ TEST(Snapshot, RestoreGivesBackEveryBit) {
   const Trained trained;
   Trained other({"seed=4"}, 1);
   ASSERT_NE(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
-  const Snapshot snapshot(trained.table(), trained.model.parameters(), &trained.step.optimizer());
-  restore(other.comm, &snapshot.state, other.table(), other.model.parameters(),
-          &other.step.optimizer());
+  const Snapshot snapshot(trained.comm, trained.table(), trained.step.state());
+  restore(other.comm, &snapshot.state, other.table(), other.step.state());
   EXPECT_EQ(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(to_vector(other.step.optimizer().state()[i].values),
-              to_vector(trained.step.optimizer().state()[i].values));
+    EXPECT_EQ(to_vector(other.step.state().optimizer[i].pieces.front()),
+              to_vector(trained.step.state().optimizer[i].pieces.front()));
   }
 }
 
 TEST(Snapshot, IsACopy) {
   const Trained trained;
-  const Snapshot snapshot(trained.table(), trained.model.parameters(), nullptr);
+  const Snapshot snapshot(trained.table(), trained.model.parameters());
   const float before = snapshot.state.model[0].values[0];
   Kokkos::deep_copy(trained.model.parameters(), 7.0f);
   EXPECT_EQ(snapshot.state.model[0].values[0], before);
@@ -88,11 +84,10 @@ TEST(Snapshot, IsACopy) {
 TEST(Snapshot, SeesWhatIsNotFinite) {
   const Trained trained;
   const auto finite = [&] {
-    return Snapshot(trained.table(), trained.model.parameters(), &trained.step.optimizer())
-        .is_finite();
+    return Snapshot(trained.comm, trained.table(), trained.step.state()).is_finite();
   };
   EXPECT_TRUE(finite());
-  const FloatView state = trained.step.optimizer().state()[1].values;
+  const FloatView state = trained.step.state().optimizer[1].pieces.front();
   Kokkos::deep_copy(Kokkos::subview(state, 3), std::numeric_limits<float>::infinity());
   EXPECT_FALSE(finite());
 }

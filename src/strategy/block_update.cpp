@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/block_update.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace quern {
+
+namespace {
+
+/// What of them lies in the trained block.
+std::vector<BlockRange> within(std::vector<BlockRange> ranges, std::int64_t trained_size) {
+  for (BlockRange& range : ranges) {
+    range.begin = std::min(range.begin, trained_size);
+    range.end = std::min(range.end, trained_size);
+  }
+  return ranges;
+}
+
+std::vector<std::vector<BlockRange>> ranges_of_all(const GradientReducer& reducer,
+                                                   std::int64_t trained_size) {
+  std::vector<std::vector<BlockRange>> all;
+  for (int rank = 0; rank < reducer.num_ranks(); ++rank)
+    all.push_back(within(reducer.ranges_of(rank), trained_size));
+  return all;
+}
+
+}  // namespace
+
+BlockUpdate::BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table,
+                         GradientReducer& reducer)
+    : reducer_(reducer),
+      trained_size_(table.trained_size()),
+      clip_(spec.clip_norm, table.trained_size()) {
+  if (clips() && reducer.spreads_state())
+    clip_.spread(ranges_of_all(reducer, trained_size_), reducer.rank());
+  OptimizerPart part;
+  if (reducer.shares_blocks()) {
+    part.allocate_whole = [this](const std::string& label, std::int64_t count) {
+      shared_.push_back(reducer_.allocate_block(label, count));
+      return shared_.back().view;
+    };
+  }
+  std::vector<BlockRange> ranges = reducer.own_ranges();
+  // Whoever owns nothing has the same arrays, of no floats; and takes part in allocating.
+  if (ranges.empty()) ranges.push_back({table.block_size(), table.block_size()});
+  for (const BlockRange& range : ranges) {
+    part.begin = range.begin;
+    part.end = range.end;
+    parts_.push_back(
+        {make_optimizer(spec, table, part), RunningAverages(table, range.begin, range.end)});
+  }
+}
+
+std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const ParameterTable& table,
+                                      const GradientReducer& reducer) {
+  std::int64_t floats = table.trained_size();
+  if (reducer.shares_blocks()) {
+    floats = (floats + reducer.num_ranks() - 1) / reducer.num_ranks();
+  } else if (reducer.spreads_state()) {
+    floats = 0;
+    for (const BlockRange& range : within(reducer.own_ranges(), table.trained_size()))
+      floats += range.size();
+  }
+  return num_state_arrays(spec) * floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
+                                    const FloatView& parameters, const ConstFloatView& gradient) {
+  if (reducer_.spreads_state()) {
+    clip_.set_scale(exec, scalars, gradient,
+                    [&](const FloatView& all) { reducer_.all_gather(exec, all); });
+  } else {
+    clip_.set_scale(exec, scalars, gradient);
+  }
+  for (const Part& part : parts_)
+    part.optimizer->update(exec, scalars, trained(parameters), gradient);
+}
+
+void BlockUpdate::update_buffers(const ExecSpace& exec, const StepScalarsView& scalars,
+                                 const FloatView& parameters,
+                                 const ConstFloatView& gradient) const {
+  for (const Part& part : parts_) part.averages.update(exec, scalars, parameters, gradient);
+}
+
+ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                                          const FloatView& parameters) {
+  expect(parts_.size() == 1, "a rank that updates all parameters");
+  return parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
+}
+
+TrainState BlockUpdate::state(const FloatView& parameters) const {
+  TrainState state;
+  state.parameters = parameters;
+  for (const OptimizerState& array : parts_.front().optimizer->state())
+    state.optimizer.push_back({array.name, {}});
+  for (const Part& part : parts_)
+    for (std::size_t i = 0; i < state.optimizer.size(); ++i)
+      state.optimizer[i].pieces.push_back(part.optimizer->state()[i].values);
+  if (reducer_.shares_blocks()) {
+    state.place = StatePlace::node;
+  } else if (reducer_.spreads_state()) {
+    state.place = StatePlace::owners;
+    state.owners = ranges_of_all(reducer_, trained_size_);
+  }
+  return state;
+}
+
+}  // namespace quern
