@@ -13,6 +13,7 @@
 #include "runtime/ranks.hpp"
 #include "train/evaluator.hpp"
 #include "train/load_checkpoint.hpp"
+#include "train/samples.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {

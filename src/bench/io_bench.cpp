@@ -16,11 +16,14 @@
 #include "checkpoint/writer.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "comm/serial/communicator.hpp"
 #include "config/write_recipe.hpp"
 #include "io/shard_set.hpp"
 #include "io/shard_writer.hpp"
+#include "optim/optimizer.hpp"
 #include "strategy/model.hpp"
 #include "train/load_recipe.hpp"
+#include "train/samples.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {

@@ -10,6 +10,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "train/load_recipe.hpp"
+#include "train/samples.hpp"
 
 namespace quern {
 

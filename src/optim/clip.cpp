@@ -53,9 +53,9 @@ void scale_from_sums(const ExecSpace& exec, const View<double>& sums,
       });
 }
 
-View<std::int64_t> to_kernels(const char* label, const std::vector<std::int64_t>& values) {
+View<std::int64_t> to_kernels(const std::string& label, const std::vector<std::int64_t>& values) {
   const View<std::int64_t> view(label, values.size());
-  const auto host = Kokkos::create_mirror_view(view);
+  const Kokkos::View<std::int64_t*, Kokkos::HostSpace> host(label, values.size());
   std::copy(values.begin(), values.end(), host.data());
   Kokkos::deep_copy(view, host);
   return view;
