@@ -31,6 +31,15 @@ const char* determinism_text(Determinism determinism) {
                                           : "rank-invariant (same bits for any number of ranks)";
 }
 
+std::string optimizer_text(const PlanInfo& info) {
+  const std::string bytes = bytes_text(info.optimizer_bytes);
+  if (info.optimizer_bytes == 0) return "none";
+  if (info.spreads_state)
+    return bytes + " per rank: that of its own parameters (parallel.shard_optimizer)";
+  if (info.shares_state) return bytes + " per rank: the ranks of the node share it";
+  return bytes + " per rank";
+}
+
 }  // namespace
 
 std::string plan_text(const PlanInfo& info) {
@@ -46,6 +55,7 @@ std::string plan_text(const PlanInfo& info) {
   line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
   line("parameters", fmt::format("{}", info.parameters));
   line("memory", fmt::format("{} per rank, and the data", bytes_text(info.memory_bytes)));
+  line("optimizer state", optimizer_text(info));
   line("work",
        fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,
                    info.training_flop * 1e-9 * info.batches.front().samples));

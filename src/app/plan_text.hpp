@@ -22,8 +22,11 @@ struct PlanInfo {
   int threads = 1;     ///< per rank
   std::string device;  ///< what runs the kernels: "OpenMP", "NVIDIA H200"
   std::int64_t samples = 0;
-  std::int64_t data_bytes = 0;    ///< per node
-  std::int64_t memory_bytes = 0;  ///< activations, parameters, gradients, optimizer; per rank
+  std::int64_t data_bytes = 0;       ///< per node
+  std::int64_t memory_bytes = 0;     ///< activations, parameters, gradients, optimizer; per rank
+  std::int64_t optimizer_bytes = 0;  ///< of memory_bytes
+  bool spreads_state = false;  ///< each rank has the optimizer state of its own parameters alone
+  bool shares_state = false;   ///< the ranks of the node have it once
   std::int64_t parameters = 0;
   double training_flop = 0;  ///< of one sample, forward and backward
   int epochs = 0;

@@ -46,6 +46,10 @@ PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
   info.reduction = step.reduction_text();
   info.is_recorded = step.is_recorded();
   info.memory_bytes = step.memory_bytes();
+  info.optimizer_bytes = step.optimizer_bytes();
+  const StatePlace place = step.state().place;
+  info.spreads_state = place == StatePlace::owners;
+  info.shares_state = place == StatePlace::node;
   info.data_bytes = samples.num_bytes();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
     PlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};

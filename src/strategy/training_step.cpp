@@ -197,9 +197,10 @@ void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
   for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
   // Of what the node has once, this rank's share.
   const std::int64_t sharers = reducer_->shares_blocks() ? comm.size() : 1;
+  optimizer_bytes_ = BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
   const std::int64_t state_bytes =
       (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
-      BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
+      optimizer_bytes_;
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
                                 model_.network().memory_bytes(full_.max_rows()),
                                 state_bytes + reducer_->bytes() + sums_->bytes()};

@@ -47,6 +47,8 @@ class TrainingStep {
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
   /// not counted.
   std::int64_t memory_bytes() const { return memory_bytes_; }
+  /// What of these is optimizer state.
+  std::int64_t optimizer_bytes() const { return optimizer_bytes_; }
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
   /// Is the step recorded once and replayed?
@@ -127,6 +129,7 @@ class TrainingStep {
   ReductionPlan last_reduction_{};
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
+  std::int64_t optimizer_bytes_ = 0;
   // The host's own count, ahead of scalars(): it decides which batch comes next.
   std::int64_t steps_ = 0;
   std::int64_t cursor_ = 0;

@@ -53,6 +53,9 @@ class RequeueTest(cluster.JobTest):
         self.assert_as_if_never_stopped("twice")
 
     def test_node_dies(self):
+        # Optimizer state is spread over both nodes: checkpoints collect it, the new start spreads it again.
+        recipe = toy.RECIPE + "[parallel]\nshard_optimizer = true\n"
+        toy.write_recipe(self.folder, text=recipe)
         job = self.start("node", "NODES=2", "RANKS=2")
         self.wait_for_checkpoint(job, "node", after=5)
         node = "node2" if self.cluster.facts(job)["BatchHost"] != "node2" else "node1"

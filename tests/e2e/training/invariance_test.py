@@ -58,6 +58,16 @@ class InvarianceTest(training.TrainingTest):
                 self.assert_same_run(run, f"{statistics}-alone")
         self.assertNotEqual(self.hash("global-alone"), self.hash("block-alone"))
 
+    def test_sharded_optimizer(self):
+        self.train("conv", "alone", "train.epochs=2")
+        for ranks in (1, 2, 3):
+            self.train("conv", f"sharded{ranks}", "train.epochs=2", "parallel.shard_optimizer=true", ranks=ranks)
+            self.assert_same_run(f"sharded{ranks}", "alone")
+        # Goes on with what one rank has, and hands over to one rank.
+        self.train("conv", "handed", "train.epochs=1")
+        self.train("conv", "handed", "train.epochs=2", "parallel.shard_optimizer=true", ranks=3)
+        self.assertEqual(self.hash("handed"), self.hash("alone"))
+
     def test_it_learns(self):
         self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
         epochs = metrics(self.folder / "run", "epoch")
