@@ -30,6 +30,8 @@ const char* to_string(LayerType type) {
       return "dropout";
     case LayerType::batch_norm:
       return "batch_norm";
+    case LayerType::layer_norm:
+      return "layer_norm";
     case LayerType::flatten:
       return "flatten";
     case LayerType::add:
