@@ -36,7 +36,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
 
   const auto transport = connect_devices(comm, recipe.parallel.backend);
   Evaluator evaluator(comm, model, samples,
-                      evaluation_batches(recipe.train, checkpoint.global_batch, samples.count,
+                      evaluation_batches(recipe, checkpoint.global_batch, samples.count,
                                          recipe.parallel.micro_batches),
                       transport.get());
   agree(comm, [&] {

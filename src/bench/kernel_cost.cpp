@@ -45,6 +45,10 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::batch_norm", {0, 1, 1, 0}},                   // x, y
     {"quern::layers::batch_norm_gradients", {0, 1, 1, 0}},         // x, dy
     {"quern::layers::batch_norm_backward", {0, 2, 1, 0}},          // x, dy, dx
+    {"quern::layers::layer_norm", {0, 1, 1, 1}},                   // x, y
+    {"quern::layers::layer_norm_statistics", {0, 1, 0, 0}},        // x; on a device
+    {"quern::layers::layer_norm_gradients", {0, 1, 1, 0}},         // x, dy
+    {"quern::layers::layer_norm_backward", {0, 2, 1, 1}},          // x, dy, dx
     {"quern::layers::avg_pool2d", {0, 1, 1, 0}},                   // x, y
     {"quern::layers::avg_pool2d_backward", {0, 1, 1, 0}},          // dy, dx
     {"quern::layers::max_pool2d", {0, 1, 1, 0}},                   // x, y
@@ -97,6 +101,8 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::batch_norm_variances",  //
     "quern::layers::batch_norm_blocks",     //
     "quern::layers::batch_norm_slopes",     //
+    "quern::layers::layer_norm_sums",       //
+    "quern::layers::layer_norm_means",      // a few numbers a sample
     "quern::linalg::add_own_sums",          //
     "quern::layers::flat_to_lanes",         // between layers of two layouts
     "quern::layers::lanes_to_flat",         //

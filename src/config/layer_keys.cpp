@@ -21,8 +21,8 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
         LayerType::global_avg_pool, LayerType::relu, LayerType::tanh, LayerType::sigmoid,
-        LayerType::gelu, LayerType::dropout, LayerType::batch_norm, LayerType::flatten,
-        LayerType::add, LayerType::custom}) {
+        LayerType::gelu, LayerType::dropout, LayerType::batch_norm, LayerType::layer_norm,
+        LayerType::flatten, LayerType::add, LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
@@ -131,7 +131,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               "Weight of a batch in the running statistics, which evaluation uses")
       .only_with("type", {"batch_norm"});
   keys.number("eps", &L::eps, above_zero(), "Added to the variance")
-      .only_with("type", {"batch_norm"});
+      .only_with("type", {"batch_norm", "layer_norm"});
   keys.choice("statistics", &L::statistics,
               {{"global", Statistics::global}, {"block", Statistics::block}},
               "Mean and variance while training: of the global batch on all ranks, or of each "
@@ -169,6 +169,7 @@ std::string default_layer_name(LayerType type, int number) {
   if (type == LayerType::linear) stem = "fc";
   if (type == LayerType::conv2d) stem = "conv";
   if (type == LayerType::batch_norm) stem = "bn";
+  if (type == LayerType::layer_norm) stem = "ln";
   return stem + std::to_string(number);
 }
 

@@ -15,7 +15,7 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
   if (key.path == "data.global_batch") return std::to_string(global_batch);
   if (key.path == "data.batch_per_rank") return "";
   if (key.path == "train.micro_block") {
-    return std::to_string(micro_block_size(recipe.train, global_batch));
+    return std::to_string(micro_block_size(recipe, global_batch));
   }
   const bool is_cosine = recipe.optimizer.schedule.type == ScheduleType::cosine;
   if (key.may_change && !(key.path == "train.epochs" && is_cosine)) return "";

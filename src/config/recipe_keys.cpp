@@ -185,8 +185,8 @@ void add_train(Keys& list) {
       "quick");
   keys.integer(
       "micro_block", &T::micro_block, at_least(0),
-      "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch and the "
-      "precision");
+      "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch, the "
+      "layers and the precision");
   keys.integer("log_every_steps", &T::log_every_steps, at_least(0),
                "A line in metrics.jsonl every so many steps; 0: only epochs")
       .free_to_change();

@@ -21,17 +21,6 @@ std::int64_t gradients_floats(std::int64_t padded) {
   return 2 * padded;
 }
 
-// Rows of so many floats, one for each micro-block, added in the tree.
-void add_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
-                const float* rows, std::int64_t floats, const GradientSums& partial_sums,
-                std::int64_t offset) {
-  BlockSchedule one_row = schedule;
-  one_row.block_rows = 1;
-  block_tree_sum(exec, label, one_row,
-                 {rows, schedule.num_blocks, static_cast<int>(floats), floats}, partial_sums,
-                 offset);
-}
-
 }  // namespace
 
 /// Arrays of one call.
@@ -159,14 +148,14 @@ void BatchNorm::take_global_statistics(const ExecSpace& exec, const StepContext&
   const NormChannels channels{channels_, padded_, eps_};
   const int num_blocks = step.schedule.num_blocks;
   const std::int64_t floats = statistics_floats(padded_);
-  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
-             sums.partial_sums(floats), 0);
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
+                 sums.partial_sums(floats), 0);
   const ConstFloatView totals = sums.add(exec, floats);
   set_means(exec, totals.data(), memory.batch, num_blocks, channels, memory.statistics,
             {memory.sets, memory.rest});
   const std::int64_t distances = distances_floats(padded_);
-  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, distances,
-             sums.partial_sums(distances), 0);
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, distances,
+                 sums.partial_sums(distances), 0);
   const ConstFloatView spread = sums.add(exec, distances);
   const BufferPlace place{step.gradients, first_buffer_ + buffers_, step.schedule.num_partial_sums,
                           sums.owns_first_block()};
@@ -177,8 +166,8 @@ void BatchNorm::take_block_statistics(const ExecSpace& exec, const StepContext& 
                                       Memory& memory) const {
   set_blocks(exec, memory.statistics, memory.batch, step.schedule.num_blocks,
              {channels_, padded_, eps_}, step.scalars, {memory.sets, memory.rest});
-  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, 2 * padded_,
-             step.gradients, first_buffer_ + buffers_);
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, 2 * padded_,
+                 step.gradients, first_buffer_ + buffers_);
 }
 
 void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
@@ -192,8 +181,8 @@ void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
   } else if constexpr (kHostExecution) {
     host::block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
   }
-  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
-             gradients_floats(padded_), step.gradients, weight_);
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
+                 gradients_floats(padded_), step.gradients, weight_);
   if (arrays.dx.empty()) return;
   const NormGradient gradient = input_gradient_sets(exec, step, memory);
   float* dx = arrays.dx.data.data();
@@ -214,8 +203,8 @@ NormGradient BatchNorm::input_gradient_sets(const ExecSpace& exec, const StepCon
     return {memory.rest, floats, padded_};
   }
   BatchSums& sums = step.batch_sums ? *step.batch_sums : memory.own_sums;
-  add_blocks(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
-             sums.partial_sums(floats), 0);
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,
+                 sums.partial_sums(floats), 0);
   const ConstFloatView totals = sums.add(exec, floats);
   set_gradients(exec, totals.data(), 1, memory.batch, sets, memory.rest);
   return {memory.rest, 0, padded_};

@@ -38,4 +38,14 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
                  partial_sums, offset);
 }
 
+void add_block_rows(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                    const float* rows, std::int64_t floats, const GradientSums& partial_sums,
+                    std::int64_t offset) {
+  BlockSchedule one_row = schedule;
+  one_row.block_rows = 1;
+  block_tree_sum(exec, label, one_row,
+                 {rows, schedule.num_blocks, static_cast<int>(floats), floats}, partial_sums,
+                 offset);
+}
+
 }  // namespace quern

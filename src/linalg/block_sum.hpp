@@ -26,4 +26,9 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
                     const Activation& values, const GradientSums& partial_sums,
                     std::int64_t offset);
 
+/// The same over rows [num_blocks, floats] of sums, one for each micro-block of the schedule.
+void add_block_rows(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
+                    const float* rows, std::int64_t floats, const GradientSums& partial_sums,
+                    std::int64_t offset);
+
 }  // namespace quern

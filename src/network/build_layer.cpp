@@ -8,6 +8,7 @@
 #include "layers/dropout.hpp"
 #include "layers/elementwise.hpp"
 #include "layers/global_avg_pool.hpp"
+#include "layers/layer_norm.hpp"
 #include "layers/linear.hpp"
 #include "layers/max_pool2d.hpp"
 #include "network/custom_layer.hpp"
@@ -88,6 +89,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
       return std::make_unique<Dropout>(spec, input, index);
     case LayerType::batch_norm:
       return std::make_unique<BatchNorm>(spec, input);
+    case LayerType::layer_norm:
+      return std::make_unique<LayerNorm>(spec, input);
     case LayerType::custom:
       return make_custom_layer(spec, input);
     case LayerType::flatten:

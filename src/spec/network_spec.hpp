@@ -22,6 +22,7 @@ enum class LayerType {
   gelu,
   dropout,
   batch_norm,
+  layer_norm,
   flatten,
   add,
   custom,  ///< of a C++ program (network/custom_layer.hpp)
@@ -36,7 +37,8 @@ enum class Statistics {
 struct LayerSpec {
   LayerType type = LayerType::linear;
   /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "bn<n>" for
-  /// batch_norm, "<type><n>" for the rest, n counting from 1 per type, as PyTorch users name them.
+  /// batch_norm, "ln<n>" for layer_norm, "<type><n>" for the rest, n counting from 1 per type, as
+  /// PyTorch users name them.
   std::string name;
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
   /// "input" is what the network reads, unless a layer has that name. add: at least two.
@@ -50,7 +52,7 @@ struct LayerSpec {
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
   double momentum = 0.1;   ///< batch_norm: weight of a batch in the running statistics
-  double eps = 1e-5;       ///< batch_norm: added to the variance
+  double eps = 1e-5;       ///< batch_norm, layer_norm: added to the variance
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
   int recipe_line = 0;                         ///< where the recipe states it, 0 when it does not

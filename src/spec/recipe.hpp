@@ -83,4 +83,9 @@ struct Recipe {
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
+/// The micro-block size in force: what the recipe says, or else the largest power of two not above
+/// global_batch / 8 (with bf16 / 4), between 1 and 32, and where layers of images fill whole groups
+/// of 16 samples between 16 and 32; never more than the batch.
+int micro_block_size(const Recipe& recipe, int global_batch);
+
 }  // namespace quern

@@ -30,6 +30,8 @@ const char* to_string(LayerType type) {
       return "dropout";
     case LayerType::batch_norm:
       return "batch_norm";
+    case LayerType::layer_norm:
+      return "layer_norm";
     case LayerType::flatten:
       return "flatten";
     case LayerType::add:
@@ -40,13 +42,38 @@ const char* to_string(LayerType type) {
   return "?";
 }
 
-int micro_block_size(const TrainSpec& train, int global_batch) {
+namespace {
+
+// Layers of images compute 16 samples side by side, however few of them a micro-block has.
+bool computes_images(const NetworkSpec& network) {
+  bool is_flat = network.input.is_flat();
+  return std::any_of(network.layers.begin(), network.layers.end(), [&](const LayerSpec& layer) {
+    switch (layer.type) {
+      case LayerType::conv2d:
+      case LayerType::max_pool2d:
+      case LayerType::avg_pool2d:
+      case LayerType::global_avg_pool:
+        return true;
+      case LayerType::batch_norm:
+      case LayerType::layer_norm:
+        return !is_flat;
+      default:
+        is_flat = is_flat || layer.type == LayerType::flatten;
+        return false;
+    }
+  });
+}
+
+}  // namespace
+
+int micro_block_size(const Recipe& recipe, int global_batch) {
+  const TrainSpec& train = recipe.train;
   if (train.micro_block > 0) return std::min(train.micro_block, global_batch);
   // Tiles of bf16 hold 32 samples: half as many blocks, each twice as large, cost half as much.
   const int fewest_blocks = train.precision == Precision::bf16 ? 4 : 8;
-  int size = 1;
+  int size = computes_images(recipe.network) ? 16 : 1;
   while (size < 32 && 2 * size <= global_batch / fewest_blocks) size *= 2;
-  return size;
+  return std::min(size, global_batch);
 }
 
 int Recipe::global_batch(int num_ranks) const {

@@ -61,15 +61,12 @@ struct TrainSpec {
   int epochs = 1;
   Determinism determinism = Determinism::rank_invariant;
   Precision precision = Precision::fp32;
-  /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen from global_batch
-  /// (largest power of two not above global_batch / 8, with bf16 / 4, between 1 and 32).
+  /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen
+  /// (micro_block_size()).
   int micro_block = 0;
   int log_every_steps = 50;    ///< a "step" line in metrics.jsonl every so many steps; 0: never
   bool per_rank_loss = false;  ///< print every rank's own sum of batch losses after each epoch
   friend bool operator==(const TrainSpec&, const TrainSpec&) = default;
 };
-
-/// The micro-block size in force: what `train` says, or the default for this global batch.
-int micro_block_size(const TrainSpec& train, int global_batch);
 
 }  // namespace quern

@@ -28,16 +28,16 @@ int full_batch_of(std::int64_t global_batch, std::int64_t num_samples) {
 
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples) {
   BatchRule rule = make_rule(recipe.global_batch(num_ranks), num_samples);
-  rule.block_samples = micro_block_size(recipe.train, rule.full_batch);
+  rule.block_samples = micro_block_size(recipe, rule.full_batch);
   rule.determinism = recipe.train.determinism;
   rule.micro_batches = recipe.parallel.micro_batches;
   return rule;
 }
 
-BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples,
+BatchRule evaluation_batches(const Recipe& recipe, int trained_batch, std::int64_t num_samples,
                              int micro_batches) {
   BatchRule rule = make_rule(trained_batch, num_samples);
-  rule.block_samples = micro_block_size(train, trained_batch);
+  rule.block_samples = micro_block_size(recipe, trained_batch);
   rule.micro_batches = micro_batches;
   return rule;
 }

@@ -32,10 +32,10 @@ struct BatchRule {
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples);
 
 /// The batches of an evaluation over `num_samples` samples, by a model that was trained with
-/// `train` and full batches of `trained_batch` samples: cut like those, but exact for any number of
-/// ranks, also where training is "fast". With the `micro_batches` of the training it needs no more
-/// memory than that.
-BatchRule evaluation_batches(const TrainSpec& train, int trained_batch, std::int64_t num_samples,
+/// `recipe` and full batches of `trained_batch` samples: cut like those, but exact for any number
+/// of ranks, also where training is "fast". With the `micro_batches` of the training it needs no
+/// more memory than that.
+BatchRule evaluation_batches(const Recipe& recipe, int trained_batch, std::int64_t num_samples,
                              int micro_batches = 1);
 
 /// What a global batch comes down to with so many samples: two runs over the same data are the same

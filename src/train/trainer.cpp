@@ -50,7 +50,7 @@ Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& fold
   run_on_root(comm, [&] { check_checkpoint_memory(); });
   if (!test) return;
   evaluator_.emplace(comm, model, *test,
-                     evaluation_batches(recipe.train, step_.full_batch().samples(), test->count,
+                     evaluation_batches(recipe, step_.full_batch().samples(), test->count,
                                         recipe.parallel.micro_batches),
                      options.transport);
 }

@@ -24,6 +24,8 @@ def make_layer(layer):
     if kind == "batch_norm":
         of = nn.BatchNorm2d if len(layer.input_shape) == 3 else nn.BatchNorm1d
         return of(layer.input_shape[0], eps=spec.get("eps", 1e-5), momentum=spec.get("momentum", 0.1))
+    if kind == "layer_norm":
+        return nn.LayerNorm(layer.input_shape, eps=spec.get("eps", 1e-5))
     if kind == "global_avg_pool":
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     plain = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
@@ -95,6 +97,11 @@ def build_loss(recipe):
     return {"cross_entropy": nn.CrossEntropyLoss, "mse": nn.MSELoss}[recipe["loss"]["type"]]()
 
 
+def decays(tensor):
+    """Weights have two axes or four; biases one, scale and shift of normalisations one or three."""
+    return tensor.dim() in (2, 4)
+
+
 def build_optimizer(recipe, parameters, **how):
     """`how`: PyTorch's own switches of the implementation (fused, foreach)."""
     settings = recipe["optimizer"]
@@ -105,7 +112,7 @@ def build_optimizer(recipe, parameters, **how):
         chosen["betas"] = tuple(settings.get("betas", (0.9, 0.999)))
         chosen.setdefault("weight_decay", 0.0)
     if settings.get("decay", "all") == "weights":
-        tensors = list(parameters)  # weights have two axes or more, biases one
-        parameters = [{"params": [p for p in tensors if p.dim() > 1]},
-                      {"params": [p for p in tensors if p.dim() == 1], "weight_decay": 0.0}]
+        tensors = list(parameters)
+        parameters = [{"params": [p for p in tensors if decays(p)]},
+                      {"params": [p for p in tensors if not decays(p)], "weight_decay": 0.0}]
     return kind[settings["type"]](parameters, **chosen, **how)

@@ -15,7 +15,8 @@ inline constexpr const char* kEveryLayer =
     "{type=\"batch_norm\"}, {type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, "
     "{type=\"tanh\"}, {type=\"avg_pool2d\", size=2}, {type=\"batch_norm\", statistics=\"block\"}, "
     "{type=\"flatten\"}, {type=\"linear\", features=9}, "
-    "{type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", features=36}]";
+    "{type=\"layer_norm\"}, {type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", "
+    "features=36}]";
 
 inline constexpr const char* kBranches =
     "network.layers=[{type=\"conv2d\", channels=4, kernel=3, padding=1, bias=false}, "

@@ -33,8 +33,11 @@ inline Samples image_samples(std::int64_t count, const Shape& shape, int classes
   return samples;
 }
 
-/// A classifier of [1, 6, 6] images in 5 classes; `more` are --set options.
+/// A classifier of [1, 6, 6] images in 5 classes; `more` are --set options. Micro-blocks are
+/// smaller than by default: several ranks have some.
 inline Recipe image_recipe(int global_batch, const std::vector<std::string>& more = {}) {
+  int micro_block = 1;
+  while (micro_block < 32 && 2 * micro_block <= global_batch / 8) micro_block *= 2;
   const std::string text = R"(
 name = "test"
 seed = 3
@@ -57,7 +60,9 @@ type = "cross_entropy"
 [optimizer]
 type = "adam"
 lr = 0.01
-)";
+[train]
+micro_block = )" + std::to_string(micro_block) +
+                           "\n";
   return parse_recipe(text, "test.toml", more);
 }
 

@@ -43,6 +43,7 @@ lr = 2e-3
 [train]
 epochs = 3
 log_every_steps = 1
+micro_block = 4
 """
 
 _scratch = None

@@ -68,6 +68,27 @@ class InvarianceTest(training.TrainingTest):
         self.train("conv", "handed", "train.epochs=2", "parallel.shard_optimizer=true", ranks=3)
         self.assertEqual(self.hash("handed"), self.hash("alone"))
 
+    def test_layer_norm(self):
+        self.write_recipe("layer-norm", training.RECIPE, """[
+  {type = "conv2d", channels = 5, kernel = 3, stride = 2},
+  {type = "layer_norm"},
+  {type = "relu"},
+  {type = "flatten"},
+  {type = "linear", features = 20},
+  {type = "layer_norm"},
+  {type = "gelu"},
+  {type = "linear", features = 10},
+]""")
+        sets = ("train.epochs=1", "train.micro_block=7")
+        self.train("layer-norm", "layer-norm-alone", *sets)
+        for ranks, threads in ((2, 1), (3, 1), (4, 1), (7, 1), (1, 2)):
+            run = f"layer-norm-{ranks}x{threads}"
+            self.train("layer-norm", run, *sets, ranks=ranks, threads=threads)
+            self.assert_same_run(run, "layer-norm-alone")
+        pieces = "parallel.micro_batches=3"
+        self.train("layer-norm", "layer-norm-pieces", *sets, pieces, ranks=2)
+        self.assertEqual(self.hash("layer-norm-pieces"), self.hash("layer-norm-alone"))
+
     def test_it_learns(self):
         self.train("conv", "run", "train.epochs=6", "optimizer.lr=1e-2", ranks=2)
         epochs = metrics(self.folder / "run", "epoch")

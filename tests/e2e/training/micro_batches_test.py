@@ -51,7 +51,7 @@ class MicroBatchesTest(training.TrainingTest):
     def test_memory_falls(self):
         def plan(*sets):
             settings = training.TrainingTest.train_arguments(
-                "conv", "dry", ("data.global_batch=512", *sets))
+                "conv", "dry", ("data.global_batch=512", "train.micro_block=0", *sets))
             done = self.quern(*settings, "--dry-run")
             self.assertEqual(done.code, 0, done)
             number, unit = re.search(r"memory +([0-9.]+) (\w+) per rank", done.out).groups()

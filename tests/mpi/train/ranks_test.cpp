@@ -169,7 +169,7 @@ TEST(Ranks, PiecesLeaveFastSumsRankLossesAndEvaluationsAsTheyAre) {
     }
     Evaluator evaluator(
         world(), model, samples,
-        evaluation_batches(recipe.train, 32, samples.count, recipe.parallel.micro_batches),
+        evaluation_batches(recipe, 32, samples.count, recipe.parallel.micro_batches),
         transport.get());
     const Evaluation evaluation = evaluator.run(ExecSpace());
     results.insert(results.end(), {evaluation.loss, evaluation.accuracy()});
@@ -222,7 +222,7 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
     const auto evaluate = [&](Communicator& comm, DeviceTransport* transport = nullptr) {
       Model model(recipe);
       const auto own_transport = transport_of(comm);
-      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 10, count),
+      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, 10, count),
                           transport ? transport : own_transport.get());
       model.allocate(evaluator.max_rows());
       return evaluator.run(ExecSpace());

@@ -100,7 +100,7 @@ TEST(RecipeDifference, GlobalBatchesCountNotHowTheyAreStated) {
 }
 
 TEST(RecipeDifference, MicroBlockInForceCounts) {
-  EXPECT_EQ(difference_of({"train.micro_block=4"}), "");  // the default of a batch of 32
+  EXPECT_EQ(difference_of({"train.micro_block=16"}), "");  // the default of a batch of 32
 }
 
 TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {

@@ -125,7 +125,7 @@ TEST(ShippedRecipes, ToysNeedNoFiles) {
   EXPECT_EQ(ddp.data.samples, ddp.global_batch(2));
   const Recipe scatter = shipped("scatter-toy");
   EXPECT_EQ(scatter.global_batch(4), 30);
-  EXPECT_EQ(micro_block_size(scatter.train, 30), 1);
+  EXPECT_EQ(micro_block_size(scatter, 30), 1);
   const Recipe series = shipped("trainer-series");
   EXPECT_EQ(series.data.samples, 2048);
   const Recipe batch_norm = shipped("trainer-series-batchnorm");

@@ -26,14 +26,42 @@ TEST(BatchRule, AnEpochIsFullBatchesAndWhatIsLeftOver) {
 }
 
 TEST(BatchRule, ABatchHoldsNoMoreSamplesThanThereAre) {
-  const BatchRule rule = training_batches(image_recipe(512), 2, 100);
+  const BatchRule rule = training_batches(image_recipe(512, {"train.micro_block=0"}), 2, 100);
   EXPECT_EQ(rule.global_batch, 512);
   EXPECT_EQ(rule.full_batch, 100);
   EXPECT_EQ(rule.last_batch, 100);
   EXPECT_EQ(rule.steps_per_epoch(), 1);
-  EXPECT_EQ(rule.block_samples, 8) << "of the batch in force";
+  EXPECT_EQ(rule.block_samples, 16) << "of the batch in force";
   EXPECT_EQ(full_batch_of(512, 100), full_batch_of(100, 100));
   EXPECT_EQ(full_batch_of(99, 100), 99);
+}
+
+TEST(BatchRule, MicroBlocksOfImagesFillTheLanesByDefault) {
+  const auto block_of = [](int batch, const std::string& layers,
+                           const std::string& precision = "fp32") {
+    const Recipe recipe =
+        image_recipe(batch, {"train.micro_block=0", "train.precision=" + precision,
+                             "network.layers=[" + layers + "{type=\"linear\", features=5}]"});
+    return training_batches(recipe, 2, 10000).block_samples;
+  };
+  const std::string flatten = "{type=\"flatten\"}, ";
+  for (const std::string images :
+       {"{type=\"conv2d\", channels=2, kernel=3}, ", "{type=\"max_pool2d\", size=2}, ",
+        "{type=\"relu\"}, {type=\"batch_norm\"}, ", "{type=\"layer_norm\"}, "}) {
+    EXPECT_EQ(block_of(7, images + flatten), 7) << images;
+    EXPECT_EQ(block_of(16, images + flatten), 16) << images;
+    EXPECT_EQ(block_of(120, images + flatten), 16) << images;
+    EXPECT_EQ(block_of(255, images + flatten), 16) << images;
+    EXPECT_EQ(block_of(256, images + flatten), 32) << images;
+    EXPECT_EQ(block_of(128, images + flatten, "bf16"), 32) << images;
+  }
+  for (const std::string flat : {"", "{type=\"layer_norm\"}, ", "{type=\"batch_norm\"}, "}) {
+    EXPECT_EQ(block_of(7, flatten + flat), 1) << flat;
+    EXPECT_EQ(block_of(16, flatten + flat), 2) << flat;
+    EXPECT_EQ(block_of(120, flatten + flat), 8) << flat;
+    EXPECT_EQ(block_of(1000, flatten + flat), 32) << flat;
+    EXPECT_EQ(block_of(16, flatten + flat, "bf16"), 4) << flat;
+  }
 }
 
 TEST(BatchRule, ABatchPerRankGrowsWithTheRanks) {
@@ -50,7 +78,7 @@ TEST(BatchRule, ABatchPerRankGrowsWithTheRanks) {
 TEST(BatchRule, EvaluationIsCutLikeTrainingAndAlwaysExact) {
   const Recipe recipe = image_recipe(64, {"train.determinism=fast"});
   EXPECT_EQ(training_batches(recipe, 1, 1000).determinism, Determinism::fast);
-  const BatchRule rule = evaluation_batches(recipe.train, 64, 10);
+  const BatchRule rule = evaluation_batches(recipe, 64, 10);
   EXPECT_EQ(rule.full_batch, 10);
   EXPECT_EQ(rule.last_batch, 10);
   EXPECT_EQ(rule.block_samples, 8) << "of the training's batch";

@@ -68,6 +68,11 @@ constexpr const char* kBatchNorm =
     " {type = \"batch_norm\", statistics = \"block\"}, {type = \"relu\"},"
     " {type = \"flatten\"}, {type = \"linear\", features = 19}, {type = \"batch_norm\"},"
     " {type = \"tanh\"}, {type = \"linear\", features = 5}]";
+constexpr const char* kLayerNorm =
+    "network.layers=[{type = \"conv2d\", channels = 9, kernel = 3}, {type = \"layer_norm\"},"
+    " {type = \"relu\"}, {type = \"conv2d\", channels = 4, kernel = 2}, {type = \"layer_norm\"},"
+    " {type = \"flatten\"}, {type = \"linear\", features = 19}, {type = \"layer_norm\"},"
+    " {type = \"gelu\"}, {type = \"linear\", features = 5}]";
 constexpr const char* kImageToImage =
     "network.layers=[{type = \"conv2d\", channels = 1, kernel = 3, padding = 1}]";
 
@@ -76,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(std::vector<std::string>{},
                       std::vector<std::string>{"train.micro_block=3", "optimizer.clip_norm=0.5"},
                       std::vector<std::string>{kImageLayers, "optimizer.type=adamw"},
-                      std::vector<std::string>{kBatchNorm},
+                      std::vector<std::string>{kBatchNorm}, std::vector<std::string>{kLayerNorm},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kAutoEncoder},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kEndsWithRelu},
                       std::vector<std::string>{"loss.type=mse", "data.target=input",

@@ -74,7 +74,7 @@ struct Training {
         model(recipe),
         step(recipe, comm, model, samples),
         evaluator(comm, model, samples,
-                  evaluation_batches(recipe.train, step.full_batch().samples(), samples.count,
+                  evaluation_batches(recipe, step.full_batch().samples(), samples.count,
                                      recipe.parallel.micro_batches)) {}
   SerialCommunicator comm;
   Recipe recipe;

@@ -59,7 +59,7 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
     for (const int batch : {1, 7, 64, 500}) {
       const Recipe recipe = linear_recipe(batch);
       Model model(recipe);
-      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, batch, count));
+      Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, batch, count));
       model.allocate(evaluator.max_rows());
       const Evaluation result = evaluator.run(ExecSpace());
       const Evaluation expected = expected_evaluation(model, samples);
@@ -76,7 +76,7 @@ TEST(Evaluator, LeavesTheParametersAlone) {
   const Samples samples = image_samples(20, kSmall, kClasses);
   const Recipe recipe = linear_recipe(8);
   Model model(recipe);
-  Evaluator evaluator(comm, model, samples, evaluation_batches(recipe.train, 8, samples.count));
+  Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, 8, samples.count));
   model.allocate(evaluator.max_rows());
   const std::vector<float> before = to_vector(model.parameters());
   evaluator.run(ExecSpace());
