@@ -9,7 +9,7 @@ _quern_words() {
     "") echo "train evaluate predict shard checkpoint bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --json --help" ;;
-    "predict") echo "--images --out --help" ;;
+    "predict") echo "--images --data --split --out --help" ;;
     "shard") echo "--images --labels --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;
     "checkpoint") echo "ls show verify hash diff export --help" ;;
     "checkpoint ls") echo "--help" ;;

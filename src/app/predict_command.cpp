@@ -14,6 +14,7 @@
 #include "runtime/ranks.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/predictor.hpp"
+#include "train/samples.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -23,6 +24,8 @@ namespace {
 struct PredictOptions {
   std::string checkpoint;
   std::string images;
+  std::string data;
+  std::string split;
   std::string out;
 };
 
@@ -40,18 +43,34 @@ Samples samples_of(const IdxImages& images) {
   return samples;
 }
 
-void write_csv(const std::string& out, const std::vector<int>& classes) {
+/// `samples` with labels: what they are, and how far off the network is.
+std::string csv_text(const std::vector<Prediction>& predictions, const Samples& samples) {
+  const bool has_labels = samples.labels.size() > 0;
+  const auto labels = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels);
   std::ostringstream csv;
-  csv << "index,class\n";
-  for (std::size_t i = 0; i < classes.size(); ++i) csv << i << ',' << classes[i] << '\n';
-  std::string text = csv.str();
-  if (out.empty()) {
-    text.pop_back();
-    return log::print(text);
+  csv << "index,class" << (has_labels ? ",label,probability,loss" : "");
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const Prediction& one = predictions[i];
+    csv << '\n' << i << ',' << one.best;
+    if (has_labels)
+      csv << ',' << int{labels(i)} << ',' << static_cast<float>(one.probability) << ','
+          << static_cast<float>(one.loss);
   }
+  return csv.str();
+}
+
+void write_csv(const std::string& out, const std::string& text) {
+  if (out.empty()) return log::print(text);
   std::ofstream file(out, std::ios::trunc);
-  file << text << std::flush;
+  file << text << '\n' << std::flush;
   if (!file) throw InputError("cannot write '" + out + "'");
+}
+
+Samples load_samples(Communicator& comm, const PredictOptions& options) {
+  if (options.images.empty() == options.data.empty())
+    throw InputError("predict expects either --images or --data");
+  if (!options.data.empty()) return load_shards(comm, options.data, options.split);
+  return samples_of(read_idx_images(options.images, ""));
 }
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
@@ -66,7 +85,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     throw InputError("'" + options.checkpoint +
                      "' is no classifier: predict expects a network trained with cross_entropy");
   }
-  const Samples samples = samples_of(read_idx_images(options.images, ""));
+  const Samples samples = load_samples(comm, options);
   Model model(recipe);
   model.check_samples(samples);
   constexpr int kBatch = 256;
@@ -77,7 +96,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
                       available_device_memory());
   model.allocate(rows);
   restore(comm, checkpoint.state(), model.network().table(), model.parameters());
-  write_csv(options.out, predict_classes(model, samples, kBatch));
+  write_csv(options.out, csv_text(predict_samples(model, samples, kBatch), samples));
   return ExitCode::done;
 }
 
@@ -85,13 +104,21 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
 
 Command add_predict_command(CommandLine app) {
   const auto options = std::make_shared<PredictOptions>();
-  CommandLine command = app.add_command("predict", "Class of every image of an IDX file, as CSV");
+  CommandLine command =
+      app.add_command("predict", "Class of every image of an IDX file or of shards, as CSV");
   command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
       .required()
       .type_name("FILE|DIR");
   command.add_option("--images", options->images, "IDX file of uint8 images, plain or gzip")
-      .required()
       .type_name("FILE");
+  command
+      .add_option("--data", options->data,
+                  "Folder of HDF5 shards; adds label, probability of the class, and loss")
+      .type_name("DIR");
+  command
+      .add_option("--split", options->split,
+                  "Which split to read, if the folder holds both (default: the one it holds)")
+      .type_name("{train,test}");
   command.add_option("--out", options->out, "CSV file (default: standard output)")
       .type_name("FILE");
   return {command, [options] {

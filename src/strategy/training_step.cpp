@@ -14,15 +14,18 @@ namespace quern {
 
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
+  timer_.enter(StepPhase::data);
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
   for (const BatchPiece& piece : pieces()) enqueue_piece(exec, piece);
   const ReducedGradient gradient = reduce(exec);
 
+  timer_.enter(StepPhase::update);
   update(exec, gradient);
   update_->update_buffers(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec, model_.parameter_block());
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
+  timer_.stop();
 }
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
@@ -47,16 +50,20 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
   };
 
   step.has_packed_weights = has_packed_weights_;
+  timer_.enter(StepPhase::data);
   model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
+  timer_.enter(StepPhase::forward);
   network.forward(exec, step, activations);
   model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
   complete_from(sums_offset());
+  timer_.enter(StepPhase::backward);
   if (updates_in_backward_) {
     check_loss_finite(exec, scalars_, loss_sums());
     layers_update_ = update_->begin_update(exec, scalars_, model_.parameters());
     step.update = layers_update_;
   }
   network.backward(exec, step, activations, complete_from);
+  timer_.enter(StepPhase::reduction);
   has_packed_weights_ = static_cast<bool>(layers_update_);
   if (wants_rank_loss_) {
     add_rank_loss(exec, model_.loss().row_values(), piece.plan, metric_sums_);

@@ -17,6 +17,7 @@
 #include "strategy/block_update.hpp"
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
+#include "strategy/step_timer.hpp"
 
 namespace quern {
 
@@ -80,6 +81,9 @@ class TrainingStep {
   std::int64_t cursor() const { return cursor_; }
   /// The batch that was enqueued last.
   const BatchPlan& batch() const { return is_last_ ? last_ : full_; }
+  /// Where the host's time went in the steps since the last call: this rank's whole time where
+  /// kernels run on the host.
+  StepTimes take_times() { return timer_.take(); }
   /// Learning rate of the step that follows `steps_done` steps.
   double learning_rate(std::int64_t steps_done) const {
     return quern::learning_rate(schedule_, steps_done);
@@ -134,6 +138,7 @@ class TrainingStep {
   std::int64_t steps_ = 0;
   std::int64_t cursor_ = 0;
   bool is_last_ = false;
+  StepTimer timer_;
   StepGraph full_graph_;
   StepGraph last_graph_;
 };

@@ -17,6 +17,11 @@ nlohmann::ordered_json number(double value) {
   return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
 }
 
+// Of a second: more digits would make long lines of many ranks longer, and say nothing.
+double microseconds(double seconds) {
+  return std::round(seconds * 1e6) / 1e6;
+}
+
 std::int64_t integer(const nlohmann::ordered_json& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
@@ -74,6 +79,10 @@ void MetricsLog::write(const MetricsRecord& record) {
   line["samples"] = record.samples;
   line["ranks"] = record.ranks;
   line["time_s"] = number(record.time_s);
+  for (const auto& [name, seconds] : record.rank_times) {
+    auto& all = line["rank_times_s"][name] = nlohmann::ordered_json::array();
+    for (const double value : seconds) all.push_back(microseconds(value));
+  }
   stream_ << line.dump() << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");
 }

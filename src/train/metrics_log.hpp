@@ -7,6 +7,8 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace quern {
 
@@ -21,6 +23,8 @@ struct MetricsRecord {
   std::int64_t samples = 0;  ///< that loss and accuracy are over
   int ranks = 1;
   double time_s = 0;  ///< since the start of this process's training
+  /// epoch: seconds of rank 0, 1, ... by what they went to; left out when empty
+  std::vector<std::pair<std::string, std::vector<double>>> rank_times;
 };
 
 class MetricsLog {

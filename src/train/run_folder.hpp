@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of one run: recipe.toml, metrics.jsonl, checkpoints/, log/, DONE, STOP.
+// The folder of one run: recipe.toml, metrics.jsonl, events.jsonl, checkpoints/, log/, DONE, STOP.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path recipe_file() const { return folder_ / "recipe.toml"; }
   std::filesystem::path metrics_file() const { return folder_ / "metrics.jsonl"; }
+  std::filesystem::path events_file() const { return folder_ / "events.jsonl"; }
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
   std::filesystem::path done_file() const { return folder_ / "DONE"; }
   std::filesystem::path stop_file() const { return folder_ / "STOP"; }

@@ -95,7 +95,11 @@ ExitCode Trainer::train() {
   }
   finish_with_checkpoint();
   bar_->finish();
-  run_on_root(comm_, [&] { folder_.mark_done(hash_of_model()); });
+  run_on_root(comm_, [&] {
+    const std::string hash = hash_of_model();
+    folder_.mark_done(hash);
+    events_->finished(progress_, hash);
+  });
   return ExitCode::done;
 }
 
@@ -105,6 +109,10 @@ void Trainer::open_outputs() {
     folder_.create(to_toml(recipe_));
     metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
     checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
+    events_.emplace(folder_.events_file());
+    std::vector<std::string> hosts;
+    for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
+    events_->started(progress_, total_steps(), hosts, exec_.concurrency());
   });
   since_start_.restart();
   since_log_.restart();
@@ -157,6 +165,7 @@ void Trainer::finish_epoch() {
              progress_.epoch_samples);
   line.learning_rate = step_.learning_rate(progress_.step - 1);
   if (epoch_samples_here_ > 0) line.samples_per_s = rate;
+  if constexpr (kHostExecution) add_rank_times(line, seconds);
   if (comm_.rank() == 0) {
     metrics_->write(line);
     bar_->line(
@@ -175,6 +184,26 @@ void Trainer::finish_epoch() {
   const bool epochs_due = every > 0 && progress_.epoch % every == 0;
   if (epochs_due || is_checkpoint_due()) try_checkpoint();
   since_log_.restart();
+}
+
+// Of the epoch, or of what this process did of it. What is left of the ranks' `seconds` are
+// metrics, checkpoints within the epoch, votes.
+void Trainer::add_rank_times(MetricsRecord& line, double seconds) {
+  struct Times {
+    StepTimes steps;
+    double other;
+  };
+  Times mine{step_.take_times(), 0};
+  mine.other = std::max(0.0, seconds - mine.steps.total());
+  const std::vector<Times> all = all_gather_value(comm_, mine);
+  const auto add = [&](const char* name, auto value) {
+    std::vector<double> values(all.size());
+    std::transform(all.begin(), all.end(), values.begin(), value);
+    line.rank_times.emplace_back(name, std::move(values));
+  };
+  for (std::size_t phase = 0; phase < StepTimes::kNames.size(); ++phase)
+    add(StepTimes::kNames[phase], [phase](const Times& t) { return t.steps.seconds[phase]; });
+  add("other", [](const Times& t) { return t.other; });
 }
 
 Evaluation Trainer::evaluate_test_set() {
@@ -263,7 +292,9 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
                            comm_.size(),     to_toml(recipe_),
                            git_commit(),     version(),
                            train_.data_hash, utc_timestamp()};
-  checkpoints_->write(snapshot.state);
+  const Stopwatch writing;
+  const std::filesystem::path file = checkpoints_->write(snapshot.state);
+  events_->wrote_checkpoint(progress_, file, writing.seconds());
 }
 
 std::string Trainer::hash_of_model() const {
@@ -273,6 +304,7 @@ std::string Trainer::hash_of_model() const {
 ExitCode Trainer::stop_early(const StopRequest& stop) {
   finish_with_checkpoint();
   if (comm_.rank() == 0) {
+    events_->stopped(progress_, stop.reason());
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
                stop.reason() + "); a checkpoint is written, " + stop.condition() +
                "the same command resumes");
@@ -295,6 +327,7 @@ void Trainer::report_divergence(double loss) {
                                ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
                                                  culprit, checkpointed_step_)
                                : bad_weights_;
+  if (events_) events_->failed(progress_, text);
   throw AgreedError(text, ExitCode::do_not_requeue);
 }
 

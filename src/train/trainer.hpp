@@ -10,6 +10,7 @@
 #include "checkpoint/writer.hpp"
 #include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
+#include "train/event_log.hpp"
 #include "train/metrics_log.hpp"
 #include "train/progress.hpp"
 #include "train/run_folder.hpp"
@@ -68,6 +69,7 @@ class Trainer {
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();
+  void add_rank_times(MetricsRecord& line, double seconds);
   MetricsRecord record(const char* kind, std::int64_t epoch, double loss, double correct,
                        std::int64_t samples) const;
 
@@ -96,6 +98,7 @@ class Trainer {
 
   // Rank 0's.
   std::optional<MetricsLog> metrics_;
+  std::optional<EventLog> events_;
   std::optional<CheckpointWriter> checkpoints_;
   std::optional<Progress> bar_;
 };

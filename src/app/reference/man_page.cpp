@@ -84,6 +84,7 @@ A run folder holds
 .I recipe.toml
 (resolved),
 .IR metrics.jsonl ,
+.IR events.jsonl ,
 .IR checkpoints/ckpt\-<step>.h5 ,
 .I DONE
 with the model's hash once the last epoch is trained,

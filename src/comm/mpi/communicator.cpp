@@ -13,6 +13,7 @@
 #include "comm/mpi/message.hpp"
 #include "comm/mpi/node_shared.hpp"
 #include "comm/segments.hpp"
+#include "comm/wait_clock.hpp"
 
 namespace quern {
 
@@ -85,11 +86,13 @@ const std::string& MpiCommunicator::host(int rank) const {
 }
 
 void MpiCommunicator::barrier() {
+  const WaitClock::Scope waiting;
   caller_.check(MPI_Barrier(world_), "MPI_Barrier");
 }
 
 void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   expect(root >= 0 && root < size_, "a root of this communicator");
+  const WaitClock::Scope waiting;
   for_each_chunk(bytes, [&](std::span<std::byte> chunk) {
     caller_.check(MPI_Bcast(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, root, world_),
                   "MPI_Bcast");
@@ -98,6 +101,7 @@ void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
 
 template <class T>
 void MpiCommunicator::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op) {
+  const WaitClock::Scope waiting;
   for_each_chunk(values, [&](std::span<T> chunk) {
     caller_.check(
         MPI_Allreduce(MPI_IN_PLACE, chunk.data(), static_cast<int>(chunk.size()), type, op, world_),
@@ -142,6 +146,7 @@ void MpiCommunicator::gather(std::span<const T> mine, std::span<T> all,
   const std::int64_t total = check_gather(mine.size(), all.size(), counts, rank(), size_);
   // The same decision everywhere, as all ranks have the same counts.
   if (total > kMaxInt) return gather_long(mine, all, counts);
+  const WaitClock::Scope waiting;
   int offset = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     receive_.counts[i] = static_cast<int>(counts[i]);
@@ -173,6 +178,7 @@ void MpiCommunicator::all_to_all_v(std::span<const float> send, std::span<const 
   check_segments(receive_from, receive.size(), size_);
   send_.fill(send_to);
   receive_.fill(receive_from);
+  const WaitClock::Scope waiting;
   caller_.check(MPI_Alltoallv(send.data(), send_.counts.data(), send_.offsets.data(), MPI_FLOAT,
                               receive.data(), receive_.counts.data(), receive_.offsets.data(),
                               MPI_FLOAT, world_),

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "comm/wait_clock.hpp"
 
 namespace quern {
 
@@ -26,6 +27,7 @@ void MpiMessage::start() {
 }
 
 void MpiMessage::wait() {
+  const WaitClock::Scope waiting;
   MPI_Status status;
   caller_.check(MPI_Wait(&request_, &status), "MPI_Wait");
   under_way_ = false;

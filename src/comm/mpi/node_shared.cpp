@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/assert.hpp"
+#include "comm/wait_clock.hpp"
 
 namespace quern {
 
@@ -71,6 +72,7 @@ MpiNodeShared::~MpiNodeShared() {
 }
 
 void MpiNodeShared::publish() {
+  const WaitClock::Scope waiting;
   // The pattern of the MPI standard for load and store access: a memory barrier on either side of
   // the synchronisation.
   caller_.check(MPI_Win_sync(window_), "MPI_Win_sync");

@@ -197,6 +197,9 @@ class BadFilesTest(RefusalTest):
                               ("small", ["[1, 12, 12]", "[1, 7, 7]"])):
             self.refused(["predict", "run", "--images", images], *parts, ranks=[0])
         self.refused(["predict", "run", "--images", "small"], "one rank", ranks=[2])
+        self.refused(["predict", "run", "--data", "absent"], "absent", ranks=[0])
+        for both in ([], ["--data", "test", "--images", "small"]):
+            self.refused(["predict", "run", *both], "either --images or --data", ranks=[0])
 
 
 if __name__ == "__main__":

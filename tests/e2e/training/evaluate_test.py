@@ -75,6 +75,26 @@ class EvaluateTest(training.TrainingTest):
         self.assertEqual(again.code, 0, again)
         self.assertEqual((self.folder / "classes.csv").read_text(), done.out)
 
+    def test_predictions_of_shards(self):
+        self.train("mlp", "run")
+        images, labels = idx.blobs(151, seed=8)
+        logits = self.logits(checkpoint_file(self.folder / "run", 39), images)
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares = exponentials / exponentials.sum(axis=1, keepdims=True)
+        done = self.quern("predict", "run", "--data", "test")
+        self.assertEqual(done.code, 0, done)
+        head, *rows = [line.split(",") for line in done.out.splitlines()]
+        self.assertEqual(head, ["index", "class", "label", "probability", "loss"])
+        found = np.array(rows, dtype=float)
+        np.testing.assert_array_equal(found[:, 0], np.arange(151))
+        np.testing.assert_array_equal(found[:, 1], logits.argmax(axis=1))
+        np.testing.assert_array_equal(found[:, 2], labels)
+        np.testing.assert_allclose(found[:, 3], shares.max(axis=1), rtol=1e-4)
+        np.testing.assert_allclose(found[:, 4], -np.log(shares[np.arange(151), labels]), rtol=1e-4,
+                                   atol=1e-5)
+        np.testing.assert_allclose(found[:, 4].mean(), metrics(self.folder / "run", "eval")[-1]["loss"],
+                                   rtol=1e-4)
+
 
 if __name__ == "__main__":
     training.main()

@@ -61,6 +61,16 @@ TEST(MetricsLog, WritesOneObjectALine) {
   EXPECT_FALSE(lines[1].contains("lr"));
 }
 
+TEST(MetricsLog, TimesOfTheRanksByPhase) {
+  const TempDir dir;
+  MetricsRecord line = record();
+  line.rank_times = {{"data", {0.25, 1.0 / 3}}, {"other", {0, 2}}};
+  MetricsLog(dir / "metrics.jsonl", 0, 0).write(line);
+  const auto lines = read_lines(dir / "metrics.jsonl");
+  EXPECT_EQ(lines.at(0)["rank_times_s"],
+            nlohmann::json::parse(R"({"data": [0.25, 0.333333], "other": [0.0, 2.0]})"));
+}
+
 TEST(MetricsLog, NumbersThatJsonDoesNotKnowBecomeWords) {
   const TempDir dir;
   const double infinity = std::numeric_limits<double>::infinity();

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/event_log.hpp"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/log.hpp"
+#include "base/version.hpp"
+#include "checkpoint/checkpoint_state.hpp"
+
+namespace quern {
+
+struct EventLog::Line {
+  nlohmann::ordered_json json;
+
+  Line(const char* event, const TrainingProgress& at) {
+    json["event"] = event;
+    json["time"] = utc_timestamp();
+    json["step"] = at.step;
+    json["epoch"] = at.epoch;
+  }
+};
+
+namespace {
+
+// The end of a killed process may have torn its last line.
+bool is_torn(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in.seekg(-1, std::ios::end)) return false;
+  return in.get() != '\n';
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+EventLog::EventLog(std::filesystem::path file) : path_(std::move(file)) {
+  const bool torn = is_torn(path_);
+  stream_.open(path_, std::ios::app);
+  if (torn) stream_ << '\n';
+}
+
+void EventLog::started(const TrainingProgress& at, std::int64_t total_steps,
+                       const std::vector<std::string>& hosts, int threads) {
+  Line line("start", at);
+  line.json["total_steps"] = total_steps;
+  line.json["ranks"] = hosts.size();
+  line.json["threads"] = threads;
+  auto& ranks_of = line.json["hosts"] = nlohmann::ordered_json::object();
+  for (const std::string& host : hosts) ranks_of[host] = ranks_of.value(host, 0) + 1;
+  line.json["version"] = version();
+  line.json["git_commit"] = git_commit();
+  const std::string job = environment("SLURM_JOB_ID");
+  if (!job.empty()) {
+    line.json["job"] = job;
+    line.json["restarts"] = environment("SLURM_RESTART_COUNT");
+  }
+  write(line);
+}
+
+void EventLog::wrote_checkpoint(const TrainingProgress& at, const std::filesystem::path& file,
+                                double seconds) {
+  Line line("checkpoint", at);
+  line.json["file"] = file.filename().string();
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  if (!error) line.json["bytes"] = bytes;
+  line.json["seconds"] = seconds;
+  write(line);
+}
+
+void EventLog::stopped(const TrainingProgress& at, const std::string& reason) {
+  Line line("stop", at);
+  line.json["reason"] = reason;
+  write(line);
+}
+
+void EventLog::failed(const TrainingProgress& at, const std::string& text) {
+  Line line("failure", at);
+  line.json["reason"] = text;
+  write(line);
+}
+
+void EventLog::finished(const TrainingProgress& at, const std::string& model_hash) {
+  Line line("done", at);
+  line.json["model"] = model_hash;
+  write(line);
+}
+
+void EventLog::write(const Line& line) {
+  // Texts of the system may be of any encoding.
+  stream_ << line.json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
+          << std::flush;
+  if (stream_ || has_failed_) return;
+  has_failed_ = true;
+  log::warn("cannot write '" + path_.string() + "': events of this run are missing there");
+}
+
+}  // namespace quern

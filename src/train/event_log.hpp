@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// events.jsonl: what happened to a run, one JSON object a line, by rank 0.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "spec/training_progress.hpp"
+
+namespace quern {
+
+/// Appends to the file and never takes a line back: steps that are done again after a kill have
+/// happened twice. A line that cannot be written is reported once, and the run goes on without.
+class EventLog {
+ public:
+  explicit EventLog(std::filesystem::path file);
+
+  /// This process begins to train, on these hosts (of every rank, in rank order), to this last
+  /// step.
+  void started(const TrainingProgress& at, std::int64_t total_steps,
+               const std::vector<std::string>& hosts, int threads);
+  /// `seconds`: of rank 0, until the file was on the disk.
+  void wrote_checkpoint(const TrainingProgress& at, const std::filesystem::path& file,
+                        double seconds);
+  void stopped(const TrainingProgress& at, const std::string& reason);
+  /// A failure of which all ranks know.
+  void failed(const TrainingProgress& at, const std::string& text);
+  void finished(const TrainingProgress& at, const std::string& model_hash);
+
+ private:
+  struct Line;
+  void write(const Line& line);
+
+  std::filesystem::path path_;
+  std::ofstream stream_;
+  bool has_failed_ = false;
+};
+
+}  // namespace quern

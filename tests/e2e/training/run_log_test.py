@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What metrics.jsonl and events.jsonl say about time, ranks, starts and ends."""
+import json
+import signal
+
+import training
+from training import metrics
+
+PHASES = ["data", "forward", "backward", "reduction", "update", "waiting", "other"]
+
+
+class RunLogTest(training.TrainingTest):
+    def events(self, name):
+        return [json.loads(line) for line in (self.folder / name / "events.jsonl").read_text().splitlines()]
+
+    def test_where_the_time_of_each_rank_went(self):
+        for ranks in (1, 3):
+            name = f"on-{ranks}"
+            self.train("conv", name, "checkpoint.every_steps=5", ranks=ranks)
+            clock = 0
+            for line in metrics(self.folder / name, "epoch"):
+                times = line["rank_times_s"]
+                self.assertEqual(list(times), PHASES)
+                self.assertEqual({len(seconds) for seconds in times.values()}, {ranks})
+                sums = [sum(phase[rank] for phase in times.values()) for rank in range(ranks)]
+                # All ranks leave an epoch's last step together, and enter its first one nearly so.
+                self.assertLess(max(sums) - min(sums), 0.5 + 0.5 * max(sums))
+                self.assertLessEqual(sums[0], line["time_s"] - clock + 1e-4)
+                clock = line["time_s"]
+                for phase in ("forward", "backward"):
+                    self.assertGreater(min(times[phase]), 0)
+                if ranks == 1:
+                    self.assertEqual(times["waiting"], [0])
+                else:
+                    self.assertGreater(min(times["waiting"]), 0)
+
+    def test_the_ranks_without_samples_wait(self):
+        # 7 ranks, of which the last batch feeds 3.
+        self.train("mlp", "wide", ranks=7)
+        last = metrics(self.folder / "wide", "epoch")[-1]["rank_times_s"]
+        self.assertEqual({len(seconds) for seconds in last.values()}, {7})
+
+    def test_starts_checkpoints_and_ends(self):
+        settings = ("train.epochs=150", "checkpoint.every_steps=1")
+        for number, end in enumerate((signal.SIGUSR1, None)):
+            file = self.folder / "run" / "metrics.jsonl"
+            run = self.start("conv", "run", *settings, ranks=2)
+            goal = f'"step":{10 * (number + 1)},'
+            self.assertTrue(run.wait_until(lambda: file.exists() and goal in file.read_text()))
+            if end:
+                run.send(end)
+                run.wait()
+            else:
+                run.kill()
+        self.train("conv", "run", *settings, ranks=3)
+
+        events = self.events("run")
+        kinds = [event["event"] for event in events]
+        self.assertEqual([kind for kind in kinds if kind != "checkpoint"],
+                         ["start", "stop", "start", "start", "done"])
+        starts = [event for event in events if event["event"] == "start"]
+        self.assertEqual([start["ranks"] for start in starts], [2, 2, 3])
+        self.assertEqual([sum(start["hosts"].values()) for start in starts], [2, 2, 3])
+        stop = next(event for event in events if event["event"] == "stop")
+        self.assertEqual((stop["reason"], starts[1]["step"]), ("SIGUSR1", stop["step"]))
+        self.assertEqual(self.hash("run").strip(), events[-1]["model"])
+        written = [event for event in events if event["event"] == "checkpoint"]
+        newest = self.folder / "run" / "checkpoints" / written[-1]["file"]
+        self.assertEqual(written[-1]["bytes"], newest.stat().st_size)
+        self.assertGreater(written[-1]["seconds"], 0)
+
+    def test_divergence(self):
+        self.train("mlp", "run", "optimizer.lr=1e30", expected=93)
+        last = self.events("run")[-1]
+        self.assertEqual(last["event"], "failure")
+        self.assertIn("finite", last["reason"])
+
+
+if __name__ == "__main__":
+    training.main()

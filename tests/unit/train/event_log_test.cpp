@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/event_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/temp_dir.hpp"
+
+namespace quern::test {
+
+namespace {
+
+std::vector<nlohmann::json> read_lines(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(file, line);)
+    lines.push_back(nlohmann::json::parse(line, nullptr, false));
+  return lines;
+}
+
+TrainingProgress at(std::int64_t step, std::int64_t epoch) {
+  TrainingProgress progress{};
+  progress.step = step;
+  progress.epoch = epoch;
+  return progress;
+}
+
+}  // namespace
+
+TEST(EventLog, TellsARunFromStartToEnd) {
+  const TempDir dir;
+  std::ofstream(dir / "ckpt.h5") << "12345";
+  {
+    EventLog log(dir / "events.jsonl");
+    log.started(at(0, 0), 40, {"a", "a", "b"}, 4);
+    log.wrote_checkpoint(at(10, 1), dir / "ckpt.h5", 0.5);
+    log.stopped(at(12, 1), "SIGUSR1");
+  }
+  {
+    EventLog log(dir / "events.jsonl");
+    log.started(at(12, 1), 40, {"c"}, 1);
+    log.failed(at(13, 1), "the loss is not finite");
+    log.finished(at(20, 2), "ab12");
+  }
+  const auto lines = read_lines(dir / "events.jsonl");
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0]["event"], "start");
+  EXPECT_EQ(lines[0]["total_steps"], 40);
+  EXPECT_EQ(lines[0]["ranks"], 3);
+  EXPECT_EQ(lines[0]["threads"], 4);
+  EXPECT_EQ(lines[0]["hosts"], nlohmann::json::parse(R"({"a": 2, "b": 1})"));
+  EXPECT_EQ(lines[0]["time"].get<std::string>().back(), 'Z');
+  EXPECT_EQ(lines[1]["event"], "checkpoint");
+  EXPECT_EQ(lines[1]["file"], "ckpt.h5");
+  EXPECT_EQ(lines[1]["bytes"], 5);
+  EXPECT_EQ(lines[1]["seconds"], 0.5);
+  EXPECT_EQ(lines[2]["reason"], "SIGUSR1");
+  EXPECT_EQ(lines[3]["step"], 12);
+  EXPECT_EQ(lines[3]["epoch"], 1);
+  EXPECT_EQ(lines[4]["event"], "failure");
+  EXPECT_EQ(lines[5]["model"], "ab12");
+}
+
+TEST(EventLog, GoesOnAfterATornLine) {
+  const TempDir dir;
+  std::ofstream(dir / "events.jsonl") << "{\"event\":\"start\"}\n{\"eve";
+  EventLog(dir / "events.jsonl").stopped(at(1, 0), "SIGTERM");
+  const auto lines = read_lines(dir / "events.jsonl");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(lines[1].is_discarded());
+  EXPECT_EQ(lines[2]["event"], "stop");
+}
+
+TEST(EventLog, DoesNotEndARunThatItCannotWriteAbout) {
+  const TempDir dir;
+  EventLog log(dir / "no/events.jsonl");
+  ::testing::internal::CaptureStderr();
+  log.stopped(at(1, 0), "SIGTERM");
+  log.stopped(at(1, 0), "SIGTERM");
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("no/events.jsonl"), std::string::npos) << said;
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << "once";
+}
+
+}  // namespace quern::test
