@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     const double accuracy = 100 * run.evaluate().accuracy();
     quern::log::print("accuracy " + std::to_string(accuracy) + " % on " +
                       std::to_string(comm.size()) + " ranks");
-    quern::log::print("checkpoints are in " + run.folder().checkpoints().string());
+    quern::log::print("checkpoints are in " + (run.folder() / "checkpoints").string());
     return code;
   }));
 }

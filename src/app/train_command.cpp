@@ -9,10 +9,13 @@
 #include "base/log.hpp"
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
+#include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
+#include "strategy/training_step.hpp"
 #include "train/load_recipe.hpp"
 #include "train/recipe_check.hpp"
+#include "train/run_folder.hpp"
 #include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
@@ -31,15 +34,15 @@ struct TrainOptions {
 };
 
 PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
-  const TrainingStep& step = run.trainer().training_step();
+  const TrainingStep& step = run.training_step();
   const Samples& samples = run.samples();
   PlanInfo info;
   info.ranks = comm.size();
   info.threads = kHostExecution ? ExecSpace().concurrency() : 1;
   info.device = device_of_this_rank().name;
   info.samples = samples.count;
-  info.parameters = run.model().network().table().num_parameters();
-  info.training_flop = 2.0 * static_cast<double>(run.model().network().training_macs());
+  info.parameters = run.network().table().num_parameters();
+  info.training_flop = 2.0 * static_cast<double>(run.network().training_macs());
   info.epochs = run.recipe().train.epochs;
   info.steps_per_epoch = step.steps_per_epoch();
   info.determinism = run.recipe().train.determinism;
@@ -69,26 +72,26 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
   TrainingRun run(comm, recipe, {.folder = options.run_dir, .resume = options.resume});
   const PlanInfo info = info_of(comm, run);
   if (options.dry_run) {
-    const std::string network = network_text(summarize(recipe.network, run.model().network()));
+    const std::string network = network_text(summarize(recipe.network, run.network()));
     log::print(to_toml(recipe) + "\n" + network + "\n\n" + plan_text(info));
     return ExitCode::done;
   }
   log::info(summary_text(recipe.name, info));
   const ExitCode code = run.train();
-  if (code == ExitCode::done) log::print("done: " + run.folder().path().string());
+  if (code == ExitCode::done) log::print("done: " + run.folder().string());
   return code;
 }
 
 // What can be known before there are data, other ranks and a device.
 ExitCode check_only(const TrainOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.overrides);
-  const RecipeFacts facts = check_recipe(recipe, options.ranks);
+  const RecipeInfo info = check_recipe(recipe, options.ranks);
   if (!options.run_dir.empty()) {
     check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
   }
-  log::print("good: " + recipe.name + ", " + std::to_string(facts.parameters) + " parameters, " +
+  log::print("good: " + recipe.name + ", " + std::to_string(info.parameters) + " parameters, " +
              std::to_string(recipe.train.epochs) + " epochs, " + std::to_string(options.ranks) +
-             " ranks (the data were not looked at)");
+             " ranks (data not checked)");
   return ExitCode::done;
 }
 

@@ -9,15 +9,9 @@
 #include "strategy/batch_rule.hpp"
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
+#include "train/evaluation.hpp"
 
 namespace quern {
-
-struct Evaluation {
-  std::int64_t samples = 0;
-  double loss = 0;           ///< mean over the samples
-  std::int64_t correct = 0;  ///< 0 without labels
-  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
-};
 
 class Evaluator {
  public:

@@ -52,10 +52,10 @@ void check_batch_for_ranks(int batch, int num_ranks) {
                    "take fewer ranks)");
 }
 
-RecipeFacts check_recipe(const Recipe& recipe, int num_ranks) {
+RecipeInfo check_recipe(const Recipe& recipe, int num_ranks) {
   if (recipe.data.source == DataSource::program) {
     throw InputError(
-        "data.source = \"program\" is for C++ programs that hand over samples of their own "
+        "data.source = \"program\" is for C++ programs that bring their own samples "
         "(expected \"shards\" or \"random\")");
   }
   const Network network(recipe.network);

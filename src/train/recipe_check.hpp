@@ -11,13 +11,13 @@
 
 namespace quern {
 
-struct RecipeFacts {
+struct RecipeInfo {
   std::int64_t parameters = 0;
   std::int64_t training_macs = 0;  ///< of one sample
 };
 
 /// All of the below. InputError.
-RecipeFacts check_recipe(const Recipe& recipe, int num_ranks);
+RecipeInfo check_recipe(const Recipe& recipe, int num_ranks);
 
 /// Can the program train it on so many ranks: backend and precision?
 void check_program(const Recipe& recipe, int num_ranks);

@@ -13,6 +13,7 @@
 #include "train/recipe_check.hpp"
 #include "train/samples.hpp"
 #include "train/starting_point.hpp"
+#include "train/trainer.hpp"
 
 namespace quern {
 
@@ -31,7 +32,7 @@ void check_source(const Recipe& recipe, const RunOptions& options) {
   // load_training_samples refuses the opposite: data.source = "program" and nothing handed over.
   if (recipe.data.source == DataSource::program || (!options.train && !options.test)) return;
   throw InputError(
-      "the program hands over samples, but data.source is another (expected data.source = "
+      "the program brings its own samples, but data.source is another (expected data.source = "
       "\"program\")");
 }
 
@@ -57,7 +58,43 @@ std::optional<Samples> test_samples(Communicator& comm, const Recipe& recipe, Ru
 
 }  // namespace
 
-TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions options)
+class TrainingRun::Parts {
+ public:
+  Parts(Communicator& comm, const Recipe& recipe, RunOptions options);
+
+  ExitCode train();
+  Evaluation evaluate();
+
+  const Recipe& recipe() const { return recipe_; }
+  const RunFolder& folder() const { return folder_; }
+  const Model& model() const { return model_; }
+  const Samples& samples() const { return samples_; }
+  const Trainer& trainer() const { return *trainer_; }
+
+ private:
+  void check() const;
+  void find_start();
+  void find_start_again();
+  void check_same_samples() const;
+  void warn_of_large_batch() const;
+  void warn_of_idle_ranks() const;
+  void warn_of_missing_tile_unit() const;
+
+  const Recipe recipe_;
+  Communicator& comm_;
+  RunFolder folder_;
+  const std::string resume_;
+  Model model_;
+  Samples samples_;
+  BatchRule batches_;
+  std::optional<Samples> test_;
+  std::optional<LoadedCheckpoint> start_;  // rank 0's
+  std::string folder_state_;               // rank 0's: what start_ was found in
+  std::unique_ptr<DeviceTransport> transport_;
+  std::optional<Trainer> trainer_;
+};
+
+TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions options)
     : recipe_(recipe),
       comm_(comm),
       folder_(folder_of(recipe, options)),
@@ -79,39 +116,39 @@ TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions op
 }
 
 // Rank 0's. What was written since by a training that had the folder then must not be lost.
-void TrainingRun::find_start_again() {
+void TrainingRun::Parts::find_start_again() {
   if (folder_.state() != folder_state_) find_start();
 }
 
-void TrainingRun::find_start() {
+void TrainingRun::Parts::find_start() {
   folder_state_ = folder_.state();
   start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
 }
 
-void TrainingRun::check() const {
+void TrainingRun::Parts::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
   check_sizes(batches_, comm_.size());
   check_program(recipe_, comm_.size());
 }
 
-void TrainingRun::check_same_samples() const {
+void TrainingRun::Parts::check_same_samples() const {
   const std::string mine = samples_.data_hash + (test_ ? test_->data_hash : "");
   const std::string first = broadcast_string(comm_, mine);
   agree(comm_, [&] {
     if (mine != first)
-      throw InputError("the program hands over other samples than on rank 0, expected the same");
+      throw InputError("the program brings other samples than on rank 0, expected the same");
   });
 }
 
-void TrainingRun::warn_of_large_batch() const {
+void TrainingRun::Parts::warn_of_large_batch() const {
   if (batches_.global_batch == batches_.full_batch) return;
   log::warn("the global batch is " + std::to_string(batches_.global_batch) +
             ", but there are only " + std::to_string(samples_.count) +
             " samples: every step takes all of them");
 }
 
-void TrainingRun::warn_of_idle_ranks() const {
+void TrainingRun::Parts::warn_of_idle_ranks() const {
   const BatchPlan& batch = trainer_->training_step().full_batch();
   int idle = 0;
   for (int rank = 0; rank < comm_.size(); ++rank) idle += batch.partition.num_blocks(rank) == 0;
@@ -123,7 +160,7 @@ void TrainingRun::warn_of_idle_ranks() const {
             " (take fewer ranks, or set a smaller train.micro_block)");
 }
 
-void TrainingRun::warn_of_missing_tile_unit() const {
+void TrainingRun::Parts::warn_of_missing_tile_unit() const {
   if constexpr (kHostExecution) {
     if (recipe_.train.precision != Precision::bf16 || runs_device_kernels()) return;
     if (&host::tile_unit() != &host::vector_tile_unit()) return;
@@ -134,7 +171,7 @@ void TrainingRun::warn_of_missing_tile_unit() const {
   }
 }
 
-ExitCode TrainingRun::train() {
+ExitCode TrainingRun::Parts::train() {
   std::optional<RunLock> lock;
   run_on_root(comm_, [&] {
     lock.emplace(folder_);
@@ -148,9 +185,37 @@ ExitCode TrainingRun::train() {
   return trainer_->run();
 }
 
-Evaluation TrainingRun::evaluate() {
+Evaluation TrainingRun::Parts::evaluate() {
   if (!test_) throw InputError("there are no test samples (data.test, or RunOptions::test)");
   return trainer_->evaluate_test_set();
+}
+
+TrainingRun::TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions options)
+    : parts_(std::make_unique<Parts>(comm, recipe, std::move(options))) {}
+
+TrainingRun::~TrainingRun() = default;
+
+ExitCode TrainingRun::train() {
+  return parts_->train();
+}
+Evaluation TrainingRun::evaluate() {
+  return parts_->evaluate();
+}
+
+const Recipe& TrainingRun::recipe() const {
+  return parts_->recipe();
+}
+const std::filesystem::path& TrainingRun::folder() const {
+  return parts_->folder().path();
+}
+const Network& TrainingRun::network() const {
+  return parts_->model().network();
+}
+const Samples& TrainingRun::samples() const {
+  return parts_->samples();
+}
+const TrainingStep& TrainingRun::training_step() const {
+  return parts_->trainer().training_step();
 }
 
 }  // namespace quern

@@ -13,10 +13,16 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/reader.hpp"
-#include "train/trainer.hpp"
+#include "base/exit_code.hpp"
+#include "comm/communicator.hpp"
+#include "spec/recipe.hpp"
+#include "strategy/samples.hpp"
+#include "train/evaluation.hpp"
 
 namespace quern {
+
+class Network;
+class TrainingStep;
 
 struct RunOptions {
   std::filesystem::path folder = {};  ///< empty: runs/<name of the recipe>
@@ -37,6 +43,7 @@ class TrainingRun {
   TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions options = {});
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
+  ~TrainingRun();
 
   /// Collective. Trains from where the run stands to its last epoch (done), or to a stop that was
   /// asked for (requeue). Writes the run folder; rank 0 prints a line per epoch.
@@ -47,33 +54,17 @@ class TrainingRun {
   /// InputError when there is none.
   Evaluation evaluate();
 
-  const Recipe& recipe() const { return recipe_; }
-  const RunFolder& folder() const { return folder_; }
-  const Model& model() const { return model_; }
-  const Samples& samples() const { return samples_; }
-  const Trainer& trainer() const { return *trainer_; }
+  const Recipe& recipe() const;
+  const std::filesystem::path& folder() const;  ///< docs/formats.md says what it holds
+  const Network& network() const;               ///< network/network.hpp
+  const Samples& samples() const;               ///< that it trains on
+  /// How a step is split and what memory it takes: for the plan that quern train prints. The class
+  /// is not public (strategy/training_step.hpp).
+  const TrainingStep& training_step() const;
 
  private:
-  void check() const;
-  void find_start();
-  void find_start_again();
-  void check_same_samples() const;
-  void warn_of_large_batch() const;
-  void warn_of_idle_ranks() const;
-  void warn_of_missing_tile_unit() const;
-
-  const Recipe recipe_;
-  Communicator& comm_;
-  RunFolder folder_;
-  const std::string resume_;
-  Model model_;
-  Samples samples_;
-  BatchRule batches_;
-  std::optional<Samples> test_;
-  std::optional<LoadedCheckpoint> start_;  // rank 0's
-  std::string folder_state_;               // rank 0's: what start_ was found in
-  std::unique_ptr<DeviceTransport> transport_;
-  std::optional<Trainer> trainer_;
+  class Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace quern

@@ -51,7 +51,7 @@ TEST(TrainingRun, TrainsEvaluatesAndGoesOn) {
     const Evaluation result = run.evaluate();
     EXPECT_EQ(result.samples, 10);
     EXPECT_GT(result.accuracy(), 0.85);
-    EXPECT_TRUE(std::filesystem::exists(run.folder().done_file()));
+    EXPECT_TRUE(std::filesystem::exists(run.folder() / "DONE"));
   }
   // Done already: the weights come from the checkpoint.
   TrainingRun again(comm, recipe(),
@@ -71,7 +71,7 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
   expect_error(
       make(recipe({"data.source=random", "data.samples=9", "data.target=values", "loss.type=mse"}),
            {.folder = folder / "a", .train = signs(64)}),
-      ExitCode::bad_input, {"hands over samples, but data.source is another"});
+      ExitCode::bad_input, {"brings its own samples, but data.source is another"});
   expect_error(make(recipe({"network.input=[3]"}), {.folder = folder / "a", .train = signs(64)}),
                ExitCode::bad_input, {"network.input is [3]"});
   expect_error(make(recipe({"data.target=values", "loss.type=mse"}),
