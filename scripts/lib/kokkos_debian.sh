@@ -152,7 +152,7 @@ install_kokkos_from_unstable() {
   local codename="$1" folder="$2/apt" plan options
   write_private_apt "$folder" "$codename"
   as_root apt-get -c "$folder/apt.conf" -qq update ||
-    fail "the machine's Debian mirror gives no usable package list of 'sid' (apt's reason stands
+    fail "the machine's Debian mirror gives no usable package list of 'sid' (apt's reason is
 above). $(other_ways)"
   options=(-c "$folder/apt.conf" -t "$(target_release "$codename")" --no-install-recommends)
   plan="$(as_root apt-get "${options[@]}" -s install libkokkos-dev)" ||
@@ -165,6 +165,6 @@ above). $(other_ways)"
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
     install libkokkos-dev </dev/null >"$folder/log" 2>&1 || {
     tail -n 30 "$folder/log" >&2
-    fail "apt could not install libkokkos-dev (its last lines stand above). $(other_ways)"
+    fail "apt could not install libkokkos-dev (its last lines are above). $(other_ways)"
   }
 }

@@ -37,7 +37,7 @@ fetch_kokkos_release() {
   fi
   say "downloading $kKokkosReleaseAddress"
   download "$kKokkosReleaseAddress" "$1/kokkos.tar.gz" || {
-    warn "cannot download Kokkos $kKokkosRelease (the reason stands above)"
+    warn "cannot download Kokkos $kKokkosRelease (the reason is above)"
     return 1
   }
   found="$(sha256sum "$1/kokkos.tar.gz" | cut -d' ' -f1)"
@@ -76,7 +76,7 @@ build_kokkos() {
     cmake --build "$scratch/build" --parallel "$(processors)" --target install; } \
     >"$scratch/log" 2>&1; then
     tail -n 30 "$scratch/log" >&2
-    fail "Kokkos did not build (its last lines stand above). $(other_ways)"
+    fail "Kokkos did not build (its last lines are above). $(other_ways)"
   fi
 }
 

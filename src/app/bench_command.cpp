@@ -89,7 +89,7 @@ Command add_allreduce_bench(CommandLine bench) {
   command
       .add_option("--blocks", options->blocks,
                   "Micro-blocks of the batch, for --bytes: decides how many partial sums a rank "
-                  "hands over in rank-invariant mode")
+                  "passes on in rank-invariant mode")
       .in_range(1, 1 << 16)
       .show_default();
   command.add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")

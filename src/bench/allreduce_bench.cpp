@@ -32,7 +32,7 @@ class ReductionProbe {
   ReductionProbe(Communicator& comm, Determinism mode, std::int64_t num_floats,
                  const BatchPartition& partition);
 
-  /// Partials that this rank hands over.
+  /// Partial sums that this rank passes on.
   int num_partial_sums() const { return num_partial_sums_; }
   /// Collective.
   void reduce();

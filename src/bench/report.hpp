@@ -73,7 +73,7 @@ struct AllreduceRow {
   std::string workload;  ///< recipe whose gradient this is, or ""
   std::int64_t bytes = 0;
   int blocks = 0;            ///< micro-blocks of the batch
-  int num_partial_sums = 0;  ///< that rank 0 hands over in rank-invariant mode
+  int num_partial_sums = 0;  ///< that rank 0 passes on in rank-invariant mode
   std::optional<Spread> rank_invariant_s;
   std::optional<Spread> fast_s;
   Spread transport_s;  ///< the communicator's own all-reduce of the same bytes

@@ -121,7 +121,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
                "Zeros added on every side; pools: at most half of `size`, and never a maximum")
       .only_with("type", {"conv2d", "max_pool2d", "avg_pool2d"});
   keys.boolean("bias", &L::bias,
-               "Adds a bias to each output channel; batch normalisation behind it has its own")
+               "Adds a bias to each output channel; batch normalisation after it has its own")
       .only_with("type", {"conv2d"});
   keys.number("p", &L::probability, from_zero_below_one(),
               "Probability that a unit is set to zero while training")

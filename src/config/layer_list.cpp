@@ -38,7 +38,7 @@ class ListReader {
   }
 
  private:
-  static constexpr int kUnknown = -1;  // channels behind layers whose shapes are not known here
+  static constexpr int kUnknown = -1;  // channels after layers whose shapes are not known here
 
   static bool is_block(const toml::table& table) {
     const std::string type = table["type"].value_or(std::string());
@@ -168,13 +168,13 @@ class ListReader {
     if (found == number_.end()) {
       problem += " is no layer " + suggest_name(name, names_before(reader));
     } else if (found->second == reader) {
-      problem += " is this layer itself, expected one that stands before it";
+      problem += " is this layer itself, expected an earlier one";
     } else {
       const std::size_t entry = entry_of_layer_[found->second];
       const int line = context_of(entry).place.line;
-      problem += " stands later, as " + key_of(entry) +
+      problem += " comes later, as " + key_of(entry) +
                  (line > 0 ? " in line " + std::to_string(line) : "") +
-                 ", expected a layer that stands before its reader";
+                 ", expected a layer before its reader";
     }
     const std::size_t entry = entry_of_layer_[reader];
     const toml::table& table = *array_[entry].as_table();

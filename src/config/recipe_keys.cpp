@@ -60,7 +60,7 @@ void add_data(Keys& list) {
       list, "data.augment", [](auto& recipe) -> auto& { return recipe.data.augment; });
   augment.integer("crop", &AugmentSpec::crop, at_least(0),
                   "Training images are windows of their own size, cut at random out of the image "
-                  "with so many pixels of zeros on every side; at most half of the smaller side");
+                  "with this many pixels of zeros on every side; at most half of the smaller side");
   augment.boolean("flip", &AugmentSpec::flip,
                   "Left and right are exchanged in training images, at random in half of them");
 }
@@ -158,9 +158,9 @@ void add_schedule(Keys& list) {
                              {"cosine", ScheduleType::cosine}},
                             "How the learning rate changes");
   keys.integer("warmup_steps", &S::warmup_steps, at_least(0),
-               "The rate rises linearly from 0 to `lr` over so many steps");
+               "The rate rises linearly from 0 to `lr` over this many steps");
   keys.integer("every_epochs", &S::every_epochs, at_least(1),
-               "The rate is multiplied by `gamma` every so many epochs")
+               "Epochs after which the rate is multiplied by `gamma`, again and again")
       .only_with("optimizer.schedule.type", {"step"});
   keys.number("gamma", &S::gamma, above_zero_to_one(), "See `every_epochs`")
       .only_with("optimizer.schedule.type", {"step"});
@@ -182,13 +182,13 @@ void add_train(Keys& list) {
       {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
       "What operands of products are rounded to (linear layers and convolutions); sums stay fp32. "
       "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU, where AMX makes it "
-      "quick");
+      "fast");
   keys.integer(
       "micro_block", &T::micro_block, at_least(0),
       "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch, the "
       "layers and the precision");
   keys.integer("log_every_steps", &T::log_every_steps, at_least(0),
-               "A line in metrics.jsonl every so many steps; 0: only epochs")
+               "Steps between the lines in metrics.jsonl; 0: only epochs")
       .free_to_change();
   keys.boolean("per_rank_loss", &T::per_rank_loss,
                "Print every rank's own sum of batch losses after each epoch")
@@ -214,13 +214,13 @@ void add_parallel(Keys& list) {
       .free_to_change();
   keys.integer(
           "micro_batches", &P::micro_batches, at_least(1),
-          "Each rank works its part of a batch off in up to so many pieces, one after the other, "
+          "Each rank processes its part of a batch in up to this many pieces, one after the other, "
           "which need less memory; the bits stay the same")
       .free_to_change();
   keys.boolean(
           "shard_optimizer", &P::shard_optimizer,
           "Each rank keeps the optimizer's state of its own parameters alone, updates these and "
-          "hands them to the others; the bits stay the same")
+          "sends them to the others; the bits stay the same")
       .free_to_change();
 }
 
@@ -229,7 +229,7 @@ void add_checkpoint(Keys& list) {
   TableKeys keys(
       list, "checkpoint", [](auto& recipe) -> auto& { return recipe.checkpoint; });
   keys.integer("every_epochs", &C::every_epochs, at_least(0),
-               "A checkpoint every so many epochs; 0: none. The last step always writes one")
+               "Epochs between checkpoints; 0: none. The last step always writes one")
       .free_to_change();
   keys.integer("every_steps", &C::every_steps, at_least(0), "The same, in steps").free_to_change();
   keys.number("every_seconds", &C::every_seconds, at_least(0), "The same, in seconds")

@@ -54,7 +54,7 @@ class BatchNorm final : public Layer {
   float momentum_;
   Statistics statistics_;
   bool with_relu_ = false;
-  std::int64_t weight_ = 0;        // offset of scale in the flat block, and of shift behind it
+  std::int64_t weight_ = 0;        // offset of scale in the flat block, and of shift after it
   std::int64_t buffers_ = 0;       // of running mean and variance, from first_buffer_ on
   std::int64_t first_buffer_ = 0;  // offset of the block's buffers
 };

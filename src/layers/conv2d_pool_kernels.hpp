@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, ReLU and pool as one: what the pool reads and what its gradient becomes stays in the
-// cache. Only for layers whose dx nobody wants. Reference: those of the three, one after the other,
+// cache. Only for layers whose dx is not needed. Reference: those of the three, one after another,
 // whose bits these kernels give.
 #pragma once
 

@@ -53,7 +53,7 @@ struct LayerTraits {
   bool is_relu = false;
   /// forward can put out max(f(x), 0). backward is then handed the gradient in front of that ReLU.
   bool applies_relu = false;
-  /// And backward its derivative: it is handed the gradient behind that ReLU.
+  /// And backward its derivative: it is handed the gradient after that ReLU.
   bool applies_relu_backward = false;
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
@@ -78,8 +78,8 @@ struct LayerSetup {
   /// ParameterTable::trained_size(), once all layers have entered their tensors; -1: this is the
   /// last layer with any.
   std::int64_t first_buffer = -1;
-  /// Computes this pool behind that ReLU, too: y is the pool's output, backward is handed its
-  /// gradient, and nobody wants dx.
+  /// Computes this pool after that ReLU, too: y is the pool's output, backward is handed its
+  /// gradient, and dx is not needed.
   std::optional<Pool> pool = {};
   /// What the layer rounds the operands of its own products to, on a device.
   OperandPrecision precision = OperandPrecision::fp32;
@@ -92,7 +92,7 @@ struct LayerArrays {
   Activation x = {};
   Activation y = {};
   Activation dy = {};  ///< backward only, as dx
-  Activation dx = {};  ///< empty: nobody wants it
+  Activation dx = {};  ///< empty: not needed
   /// Layer::own_floats() floats, zero at first, which nobody else touches: what forward leaves
   /// there backward finds.
   FloatView own = {};

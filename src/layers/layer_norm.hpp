@@ -37,7 +37,7 @@ class LayerNorm final : public Layer {
   std::int64_t padded_;  // units in whole groups of lanes
   float eps_;
   bool with_relu_ = false;
-  std::int64_t weight_ = 0;  // offset of weight in the flat block, and of bias behind it
+  std::int64_t weight_ = 0;  // offset of weight in the flat block, and of bias after it
 };
 
 }  // namespace quern

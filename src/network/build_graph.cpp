@@ -85,7 +85,7 @@ class Layers {
     if (found->second < reader) return found->second;
     if (found->second == reader) refuse(at(reader), "reads itself (expected a layer before it)");
     refuse(at(reader), "reads " + describe(at(found->second)) +
-                           ", which stands later (expected a layer before it)");
+                           ", which comes later (expected a layer before it)");
   }
 
   void check_readers() const {

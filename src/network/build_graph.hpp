@@ -10,7 +10,7 @@ namespace quern {
 /// The graph of `spec` in the shapes that have to be computed: where a pool leaves the last rows or
 /// columns of its input unread, the convolution in front of it does without them (LeNet on 28 x 28:
 /// a fifth of all work). Bits do not change by it. InputError with layers and shapes where an input
-/// is unknown or stands later, where shapes do not fit, where nobody reads an output, or where
+/// is unknown or comes later, where shapes do not fit, where no layer reads an output, or where
 /// something is larger than kernels can index. `precision`: of the operands of products.
 Graph build_graph(const NetworkSpec& spec, OperandPrecision precision = OperandPrecision::fp32);
 

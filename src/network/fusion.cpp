@@ -74,7 +74,7 @@ void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fus
   decision.backward_elsewhere = true;
 }
 
-/// Of [convolution, ReLU, pool] where nobody wants the gradient of what comes in: lets the
+/// Of [convolution, ReLU, pool] where the gradient of the input is not needed: lets the
 /// convolution compute all three, and the large image between them is neither written nor read.
 void fuse_pool(const Graph& graph, int first, Fusion& fusion) {
   const auto only_reader = [&](int node) {

@@ -15,9 +15,9 @@ struct NodeFusion {
   int overwritten = -1;
   bool forward_elsewhere = false;   ///< a node before computes it (ReLU, pool)
   bool backward_elsewhere = false;  ///< others do: a ReLU's readers or the loss, a pool's layer
-  bool with_relu = false;           ///< computes the ReLU behind it, too
+  bool with_relu = false;           ///< computes the ReLU after it, too
   bool with_input_relu = false;     ///< applies the derivative of the ReLU in front of it
-  std::optional<Pool> pool;         ///< computes this pool behind that ReLU, too
+  std::optional<Pool> pool;         ///< computes this pool after that ReLU, too
   /// The value that stands where y does: what the last of the nodes puts out that this one
   /// computes; -1: y itself.
   int stands_for = -1;

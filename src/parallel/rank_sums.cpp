@@ -8,7 +8,7 @@ namespace quern {
 
 namespace {
 
-// The sums that every rank needs stand behind a gradient, which is empty but for this.
+// The sums that every rank needs come after a gradient, which is empty but for this.
 constexpr std::int64_t kNoGradient = kLanes;
 
 }  // namespace

@@ -99,7 +99,7 @@ Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Sh
     return load_shards(comm, recipe.data.train, "train");
   if (recipe.data.source == DataSource::program) {
     throw AgreedError(
-        "data.source = \"program\" is for C++ programs that hand over samples of their own "
+        "data.source = \"program\" is for C++ programs that bring their own samples "
         "(expected \"shards\" or \"random\")",
         ExitCode::bad_input);
   }

@@ -28,7 +28,7 @@ void check_progress(const TrainingProgress& progress, std::int64_t num_samples) 
     return;
   }
   throw UnusableError(
-      "the checkpoint stands at step " + std::to_string(progress.step) + ", epoch " +
+      "the checkpoint is at step " + std::to_string(progress.step) + ", epoch " +
       std::to_string(progress.epoch) + ", sample " + std::to_string(progress.cursor) +
       ", expected numbers from 0 on and at most " + std::to_string(num_samples) + " samples");
 }

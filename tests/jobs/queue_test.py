@@ -78,7 +78,7 @@ class QueueTest(SubmitCase):
         self.assertIn("status 93", self.wait("sweep", "RECIPE=mlp.toml", "RUN_DIR=sweep", "GRID=grid", status=93).stdout)
         # What nobody saw at its end stays unknown.
         self.states(["1 N/A RUNNING 0"], [])
-        self.assertIn("forgotten", self.wait("train", "RECIPE=mlp.toml", "RUN_DIR=lost", status=1).stderr)
+        self.assertIn("no longer knows how it ended", self.wait("train", "RECIPE=mlp.toml", "RUN_DIR=lost", status=1).stderr)
 
     def test_watch_while_slurm_does_not_answer(self):
         self.submitted("run", 1)

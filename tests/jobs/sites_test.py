@@ -32,7 +32,7 @@ class SitesTest(SubmitCase):
     def test_cores_for_each_device(self):
         for site in ("truba-kolyoz", "truba-palamut"):
             self.assertEqual(self.of_train(site, "RANKS=2", "CPUS=32")["cpus-per-task"], "32")
-            self.assertIn("wants 16 CPUs for each GPU, or a multiple of that",
+            self.assertIn("expects 16 CPUs for each GPU, or a multiple of that",
                           self.refused(site, "RANKS=2", "CPUS=20"))
         self.assertIn("at least 10 CPUs", self.refused("truba-akya", "CPUS=4"))
         self.assertIn("exactly 72 CPUs", self.refused("roihu-gpu", "CPUS=36"))

@@ -13,7 +13,8 @@ HOSTS = ("deb." + "debian.org", "security." + "debian.org", "snapshot." + "debia
          "registry." + "npmjs.org", "conda." + "anaconda.org", "proxy." + "golang.org")
 MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:work|opt/tv|root|tmp/(?:kk|scr|brief))(?:/|\b)")
 # A document says what is so, with commit and processor; when it was written is git's to know.
-DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+machine|another\s+hour|of\s+ours|for\s+the\s+moment"
+DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+(?:x86-64\s+)?machine|this\s+(?:Zen|Xeon|EPYC)"
+                   r"|another\s+hour|of\s+ours|for\s+the\s+moment"
                    r"|(?:version|build)\s+(?:from\s+)?before|last\s+changes)\b", re.IGNORECASE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -92,7 +92,7 @@ end_run() {
     2 | 126 | 127) say "failed: exit status $status" ;; # wrong input, or no such program
     93)
       say "not requeued: the program says that a restart cannot help (exit status 93)"
-      give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log tells why"
+      give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log says why"
       ;;
     85) go_on "$(reason_not_to_requeue "$run_dir" "$start_step" "$max_restarts")" ;;
     *)
@@ -154,7 +154,7 @@ go_on() {
   if [[ -n $1 ]]; then
     say "not requeued: $1"
   elif [[ $may_requeue == no ]]; then
-    say "not requeued here: the next job of the chain goes on, or submit again"
+    say "not requeued here: the next job of the chain continues, or submit again"
   elif ! requeue_this_job; then
     say "Slurm did not requeue this job; submit again to go on"
   fi

@@ -99,7 +99,7 @@ def stray_words(script):
         elif "=" in word and full_name(name):
             text, fix = "'{}' has no dashes".format(word), "--" + word
         elif before and before.value:
-            text = "'{}' stands alone, behind a blank".format(word)
+            text = "'{}' is a word of its own after a blank".format(word)
             fix = "no blank in the value: --{}={}{}".format(before.name, before.value, word)
         else:
             text, fix = "'{}' is no option".format(word), "leave it out, or write it as --name=value"
@@ -133,7 +133,7 @@ def bad_values(script):
             if value == "=" or "$" in value or "`" in value or typographic_in(value) or NOT_FILLED.search(value):
                 continue
             if value.startswith("="):
-                expected = "no = behind a short option"
+                expected = "no = after a short option"
             elif option.name in FLAGS:
                 expected = "no value" if value else ""
             elif option.name in VALUES and not VALUES[option.name][0](value):

@@ -68,12 +68,12 @@ def _too_much(script, launch):
         return "{} starts {} tasks, and the job has {}".format(launch.launcher, tasks, script.tasks())
     nodes = part.count("--nodes")
     if nodes and script.count("--nodes") and nodes > script.count("--nodes"):
-        return "srun wants {} nodes, and the job has {}".format(nodes, script.count("--nodes"))
+        return "srun asks for {} nodes, and the job has {}".format(nodes, script.count("--nodes"))
     own, cores = part.count("--cpus-per-task"), script.count("--cpus-per-task")
     if own and cores and not script.option("--exclusive") and not free:
         total = script.tasks() * cores
         if own * (tasks or script.tasks()) > total:
-            return "srun wants {} tasks with {} cores, and the job has {} cores".format(
+            return "srun asks for {} tasks with {} cores, and the job has {} cores".format(
                 tasks or script.tasks(), own, total)
     return None
 

@@ -100,7 +100,7 @@ def steps_choose_cores(script):
 
 
 def cores(script):
-    """Ranks with devices want more than a core; pure MPI on processors does not."""
+    """Ranks with devices need more than a core; pure MPI on processors does not."""
     if steps_choose_cores(script):
         return
     for part in script.parts:

@@ -130,7 +130,7 @@ def requeue_for_ever(script):
         why = _always(script, command)
         if why:
             yield Finding(command.line, "requeues-for-ever", why,
-                          "a job that fails at once starts again until somebody looks",
+                          "a job that fails at once is started again for ever",
                           "only after the status that says so: [[ $status == 85 ]] && scontrol requeue ..., and at "
                           "most so often: SLURM_RESTART_COUNT")
 
@@ -187,7 +187,7 @@ def log_folder(script):
         seen.add(folder)
         if not script.has_folder(folder):
             yield Finding(found.line, "no-folder", "there is no folder '{}' for the log here".format(folder),
-                          "Slurm does not make it: the job fails at once, and without a log",
+                          "Slurm does not create it: the job fails at once, without a log",
                           "mkdir -p {} before sbatch (in the script it comes too late)".format(folder))
 
 

@@ -68,7 +68,7 @@ def summary(run):
     if training and training.gave_up and not training.done:
         return " ({})".format(training.gave_up)
     if training and training.stop and not training.done:
-        return " (STOP is there; {}again removes it and goes on)".format(PREFIX)
+        return " (STOP is there; {}again removes it and resumes)".format(PREFIX)
     return ""
 
 

@@ -27,7 +27,7 @@ check_place() {
   for key in AFTER RESERVATION SBATCH; do
     [[ -z ${value[$key]:-} ]] || fail "$key is for Slurm's queue: a job that runs in place has none"
   done
-  [[ -z ${value[MAIL]:-} ]] || warn "MAIL: nobody writes mails about a job that runs in place"
+  [[ -z ${value[MAIL]:-} ]] || warn "MAIL: no mail is sent for a job that runs in place"
   case "$place" in
     here)
       [[ ${value[REQUEUE]:-no} == no ]] || fail "REQUEUE=yes: an allocation cannot be requeued (--here)"

@@ -85,7 +85,7 @@ job() {
       [[ -z $dependency ]] || say "# sbatch --dependency=$dependency"
       say "$text"
       ;;
-    test) [[ $place != slurm ]] || cleanly sbatch --test-only <<<"$text" || fail "Slurm would not take $name (its reason stands above)" ;;
+    test) [[ $place != slurm ]] || cleanly sbatch --test-only <<<"$text" || fail "Slurm would not take $name (the reason is above)" ;;
     submit) if [[ $place == slurm ]]; then queue "$name" "$dependency" "$text"; else
       run_in_place "$name" "$dependency" "$text"
     fi ;;

@@ -31,10 +31,10 @@ ${value[QOS]:+ QOS=${value[QOS]}}"
 check_shares() {
   local -i ranks="$1" cpus="$2" nodes="${value[NODES]:-1}" gpus="${site[GPUS_PER_NODE]}" unit="${site[CPUS_PER_GPU]:-1}"
   case "${site[CPUS_RULE]}" in
-    exact) ((cpus == unit)) || fail "CPUS=$cpus per rank: ${site[NAME]} wants exactly $unit CPUs for each GPU" ;;
+    exact) ((cpus == unit)) || fail "CPUS=$cpus per rank: ${site[NAME]} expects exactly $unit CPUs for each GPU" ;;
     multiple) ((cpus > 0 && cpus % unit == 0)) ||
-      fail "CPUS=$cpus per rank: ${site[NAME]} wants $unit CPUs for each GPU, or a multiple of that" ;;
-    min) ((cpus >= unit)) || fail "CPUS=$cpus per rank: ${site[NAME]} wants at least $unit CPUs for each GPU" ;;
+      fail "CPUS=$cpus per rank: ${site[NAME]} expects $unit CPUs for each GPU, or a multiple of that" ;;
+    min) ((cpus >= unit)) || fail "CPUS=$cpus per rank: ${site[NAME]} expects at least $unit CPUs for each GPU" ;;
   esac
   ((gpus == 0)) || check_range GPU_LIMIT $((nodes * ranks)) "NODES=$nodes x RANKS=$ranks: $((nodes * ranks)) device(s) in a job"
   check_range CPU_LIMIT $((ranks * cpus)) "RANKS=$ranks x CPUS=$cpus: $((ranks * cpus)) CPUs of a node"

@@ -87,7 +87,7 @@ status_of_job() {
       [[ $worst != - ]] && ((code <= worst)) || worst="$code"
     done < <(sacct -n -P -X -j "$id" -o State,ExitCode 2>/dev/null | sed 's/\( by [^|]*\)\{0,1\}|/ /')
     [[ $worst != - ]] || {
-      warn "job $id: Slurm has forgotten how it ended (its log tells)"
+      warn "job $id: Slurm no longer knows how it ended (see its log)"
       worst=1
     }
   fi

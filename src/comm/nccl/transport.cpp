@@ -146,7 +146,7 @@ class NcclTransport final : public DeviceTransport {
             std::string(call) + " took longer than " + std::to_string(deadline_.count() / 1000) +
             " s on rank " + std::to_string(caller_.rank) + " (" + caller_.host +
             "): another rank is missing, or the network between the nodes does not work " +
-            "(NCCL_DEBUG=INFO tells more; QUERN_NCCL_TIMEOUT sets the seconds)");
+            "(NCCL_DEBUG=INFO prints more; QUERN_NCCL_TIMEOUT sets the seconds)");
       }
       if (waited > kPollBusily) std::this_thread::sleep_for(kPollInterval);
     }

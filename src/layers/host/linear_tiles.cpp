@@ -18,7 +18,7 @@ constexpr int pairs_of(int count) {
   return (count + kPair - 1) / kPair;
 }
 
-/// Rows of W^T from input `in` on, of 16 outputs; zero behind W.
+/// Rows of W^T from input `in` on, of 16 outputs; zero after W.
 struct WeightPanels {
   const float* data;
   LinearShape shape;

@@ -19,7 +19,7 @@ void for_each_part(const ExecSpace& exec, const char* label, const OperandTiles&
                        });
 }
 
-/// Where 16 rows of 16 units begin in cn16c; null behind the last panel.
+/// Where 16 rows of 16 units begin in cn16c; null after the last panel.
 struct Panels {
   float* data;
   std::int64_t stride;

@@ -82,7 +82,7 @@ class BadRecipeTest(RefusalTest):
     def test_branches_that_do_not_fit(self):
         for old, new, *parts in (
             ('type = "relu"', 'type = "relu", input = "fc9"', "input", '"fc9" is no layer', "'fc1'"),
-            ('type = "relu"', 'type = "add", inputs = ["fc1", "fc2"]', "inputs[1]", '"fc2" stands later', "line"),
+            ('type = "relu"', 'type = "add", inputs = ["fc1", "fc2"]', "inputs[1]", '"fc2" comes later', "line"),
             ('type = "relu"', 'type = "add", inputs = ["fc1", "input"]', "add1", "recipe line",
              "'fc1' of shape [19]", "'input' of shape [1, 12, 12]", "equal shapes"),
         ):

@@ -63,7 +63,7 @@ class InvarianceTest(training.TrainingTest):
         for ranks in (1, 2, 3):
             self.train("conv", f"sharded{ranks}", "train.epochs=2", "parallel.shard_optimizer=true", ranks=ranks)
             self.assert_same_run(f"sharded{ranks}", "alone")
-        # Goes on with what one rank has, and hands over to one rank.
+        # Continues from one rank, and one rank continues from it.
         self.train("conv", "handed", "train.epochs=1")
         self.train("conv", "handed", "train.epochs=2", "parallel.shard_optimizer=true", ranks=3)
         self.assertEqual(self.hash("handed"), self.hash("alone"))

@@ -149,10 +149,9 @@ TEST(Blocks, BadOnesAreRefusedWithLineAndKey) {
             "stride, repeat, statistics)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"relu2\"}"),
             "r.toml:12: network.layers[2].input: \"relu2\" is no layer (did you mean 'relu1'?)");
-  EXPECT_EQ(
-      error("{type = \"basic_block\", channels = 3, input = \"fc1\"}"),
-      "r.toml:12: network.layers[2].input: \"fc1\" stands later, as network.layers[5] in line "
-      "15, expected a layer that stands before its reader");
+  EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"fc1\"}"),
+            "r.toml:12: network.layers[2].input: \"fc1\" comes later, as network.layers[5] in line "
+            "15, expected a layer before its reader");
   EXPECT_EQ(error("{type = \"flatten\"},\n  {type = \"basic_block\", channels = 3}"),
             "r.toml:13: network.layers[3]: reads 'flatten1', whose channels are not known here, "
             "expected a convolution before the block");

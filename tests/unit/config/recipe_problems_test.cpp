@@ -251,11 +251,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:11: network.layers[1].inputs[1]: \"stem\" is no layer (known: input, "
                  "conv1)"},
         BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", \"flatten1\"]",
-                 "r.toml:11: network.layers[1].inputs[1]: \"flatten1\" stands later, as "
-                 "network.layers[3] in line 13, expected a layer that stands before its reader"},
+                 "r.toml:11: network.layers[1].inputs[1]: \"flatten1\" comes later, as "
+                 "network.layers[3] in line 13, expected a layer before its reader"},
         BadValue{"\"relu\"", "\"relu\", input = \"relu1\"",
-                 "r.toml:11: network.layers[1].input: \"relu1\" is this layer itself, expected one "
-                 "that stands before it"}));
+                 "r.toml:11: network.layers[1].input: \"relu1\" is this layer itself, expected an "
+                 "earlier one"}));
 
 TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
   const std::string mse = small_recipe("\"cross_entropy\"", "\"mse\"");

@@ -26,7 +26,7 @@ TEST(Graph, AnUnknownInput) {
 TEST(Graph, AnInputThatStandsLater) {
   expect_refused(network_of({4}, {linear(4), add({"linear1", "linear2"}), linear(4)}),
                  {"layer 'add1' (add, recipe line 2)",
-                  "layer 'linear2' (linear, recipe line 3), which stands later"});
+                  "layer 'linear2' (linear, recipe line 3), which comes later"});
   expect_refused(network_of({4}, {linear(4), reading(linear(4), {"linear2"})}),
                  {"layer 'linear2' (linear, recipe line 2)", "reads itself"});
 }
