@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
-# read once. Nothing uses it by default: the whole tree was not yet built with it. A source that
-# forgets such an include compiles all the same, so one build is always without.
+# read once. Parts of scripts/test use it. A source that forgets such an include compiles all the same,
+# so the preset release is without.
 option(QUERN_PRECOMPILED_HEADERS "Precompile the headers of Kokkos and GoogleTest" OFF)
 
 # quern_precompile(TARGET KIND): KIND is room (Kokkos), kokkos_test (Kokkos and GoogleTest) or test.

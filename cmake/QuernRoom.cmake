@@ -2,6 +2,8 @@
 # quern_room(NAME [SOURCES ...] [LIBRARIES ...] [HEADERS_ONLY])
 # One room of src/ = one library target quern_NAME (alias quern::NAME). Which rooms it may link is
 # read from src/rooms.txt, so a CMake link is the permission that the style test also checks.
+option(QUERN_UNITY_BUILD "Compile files of a room together: quicker, but none is seen alone"
+       ${QUERN_ENABLE_SANITIZERS})
 file(STRINGS ${PROJECT_SOURCE_DIR}/src/rooms.txt QUERN_ROOM_LINES REGEX "^[a-z]+:")
 
 function(quern_room name)
@@ -41,9 +43,15 @@ function(quern_room name)
     target_include_directories(quern_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_compile_features(quern_${name} PUBLIC cxx_std_20)
     set_target_properties(quern_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    if(QUERN_ENABLE_SANITIZERS)
-      # Kokkos' headers are read once for several files; the other builds see each file alone.
+    if(QUERN_UNITY_BUILD)
+      # Kokkos' headers are read once for several files; the preset release sees each file alone.
       set_target_properties(quern_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+      if(CMAKE_BUILD_TYPE STREQUAL "Release")
+        # tests/kernels reads their object code, as the preset release makes it.
+        set(alone ${ARG_SOURCES})
+        list(FILTER alone INCLUDE REGEX "^host/")
+        set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
     endif()
   else()
     add_library(quern_${name} INTERFACE)

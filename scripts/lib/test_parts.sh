@@ -80,6 +80,14 @@ report() {
   PATH="$test_path" "$(quern_python)" "$lib/test_report.py" --expected "$kRoot/tests/expected_skips.txt" "${results[@]}"
 }
 
+# For parts whose question is none about single files: headers are read once for many of them.
+kQuickBuild=(-DQUERN_UNITY_BUILD=ON -DQUERN_PRECOMPILED_HEADERS=ON)
+
+# Sets kCode to the targets of the program, the examples and the tests labelled unit and mpi.
+kCode=(quern examples/all)
+mapfile -t -O 2 kCode < <(cd "$kRoot" && printf '%s\n' tests/{unit,mpi}/*/CMakeLists.txt)
+kCode=("${kCode[@]/%CMakeLists.txt/all}")
+
 part_release() {
   build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release release
 }
@@ -119,12 +127,12 @@ part_no_mpi() {
 }
 
 part_no_mpi_all() {
-  build no-mpi release -DQUERN_ENABLE_MPI=OFF &&
-    run_tests no-mpi-all no-mpi --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
+  build no-mpi-all release -DQUERN_ENABLE_MPI=OFF "${kQuickBuild[@]}" &&
+    run_tests no-mpi-all no-mpi-all --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
 }
 
 part_debug() {
-  build debug debug && run_tests debug debug --label-regex '^(unit|mpi)$'
+  build debug debug "${kQuickBuild[@]}" -- "${kCode[@]}" && run_tests debug debug --label-regex '^(unit|mpi)$'
 }
 
 part_portable() {
@@ -141,7 +149,8 @@ part_clang() {
   elif ! echo '#include <omp.h>' | clang++ -fopenmp -fsyntax-only -x c++ - 2>/dev/null; then
     skip_part clang "this clang++ has no OpenMP (Debian: libomp-dev)"
   else
-    build clang release -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang &&
+    build clang release -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang "${kQuickBuild[@]}" -- \
+      "${kCode[@]}" &&
       run_tests clang clang --label-regex '^(unit|mpi)$'
   fi
 }
@@ -171,7 +180,7 @@ part_kokkos() {
     must "build Kokkos $version: see $folder.log" build_serial_kokkos "$source" "$folder" || continue
     # The newest given is the last of two -DKokkos_DIR, and so wins over what setup remembers.
     kokkos="-DKokkos_DIR=$(kokkos_dir_below "$folder")"
-    build "kokkos-$version" release "$kokkos" &&
+    build "kokkos-$version" release "$kokkos" "${kQuickBuild[@]}" -- "${kCode[@]}" &&
       run_tests "kokkos-$version" "kokkos-$version" --label-regex '^(unit|mpi)$'
     build "kokkos-$version-tsan" release "$kokkos" "${kThreadSanitizer[@]}" -- \
       unit_comm_node_barrier unit_parallel_thread_ranks &&
@@ -181,7 +190,7 @@ part_kokkos() {
 }
 
 part_tidy() {
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON -- quern &&
     step "clang-tidy on every file (${SECONDS} s)" &&
     must "clang-tidy on every file" "$(quern_python)" -B "$kRoot/tests/style/check_tidy.py" --kernels \
       --build "$kRoot/build/release" "$kRoot"
@@ -197,7 +206,7 @@ part_safetensors() {
   fi
   # The test skips itself without the package, and ends with exit status 0.
   must "Python finds safetensors" env PYTHONPATH="$folder" "$python" -c 'import safetensors.numpy' &&
-    build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+    build release release -DQUERN_ENABLE_BENCHMARKS=ON -- quern &&
     must "an export read by Python's safetensors" env PYTHONPATH="$support:$folder" "$python" -B \
       "$kRoot/tests/e2e/training/export_test.py" "$kRoot/build/release/bin/quern" mpiexec \
       ExportTest.test_by_the_package_of_others
@@ -216,7 +225,7 @@ part_quickstart() {
 # The same test is in the part release, with one restart by the clock and one dead node.
 part_week() {
   local tests="$kRoot/tests" built="$kRoot/build/release"
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON &&
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON -- quern quern_test_preload &&
     step "A week of a training job, in minutes (${SECONDS} s)" &&
     must "a week of a training job" env PATH="$test_path" \
       PYTHONPATH="$tests/slurm/support:$tests/e2e/support" QUERN_TEST_WEEK_RESTARTS=30 QUERN_TEST_WEEK_DEATHS=2 \
