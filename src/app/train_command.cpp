@@ -56,7 +56,7 @@ PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
   info.data_bytes = samples.num_bytes();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
     PlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};
-    for (int rank = 0; rank < comm.size(); ++rank) {
+    for (int rank = 0; rank < batch->partition.num_ranks(); ++rank) {
       shares.samples_of_rank.push_back(batch->partition.num_samples(rank));
     }
     info.batches.push_back(shares);

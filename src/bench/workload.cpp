@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "train/load_recipe.hpp"
 #include "train/samples.hpp"
 
@@ -37,7 +38,8 @@ void reduce_to_classes(std::span<std::uint8_t> labels, int classes) {
 // from files: one copy for all ranks of a node. As many samples as MNIST has (60000), so that, as
 // in training, the next batch is not in a cache; fewer where they would take more than 128 MB, but
 // at least two batches. AgreedError (exit 2) when a node lacks the memory.
-Samples make_bench_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
+Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const Shape& output) {
+  Communicator& comm = grid.world();
   constexpr std::int64_t kSamples = 60000;
   constexpr std::int64_t kMaxBytes = std::int64_t{128} << 20;
   const std::int64_t units = recipe.network.input.units();
@@ -45,7 +47,7 @@ Samples make_bench_samples(Communicator& comm, const Recipe& recipe, const Shape
   const std::int64_t sample_bytes =
       values ? (units + output.units()) * static_cast<std::int64_t>(sizeof(float)) : units;
   const std::int64_t count = std::max(std::min(kSamples, kMaxBytes / sample_bytes),
-                                      2 * std::int64_t{recipe.global_batch(comm.size())});
+                                      2 * std::int64_t{recipe.global_batch(grid.data().size())});
   if (values) {
     return agree(comm, [&] {
       check_memory(count * sample_bytes * comm.node_size(), kName);
@@ -66,10 +68,11 @@ Samples make_bench_samples(Communicator& comm, const Recipe& recipe, const Shape
 BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
                              const std::vector<std::string>& overrides)
     : recipe(load_recipe(comm, file, overrides)),
-      model(agree(comm, [&] { return Model(recipe); })),
-      samples(make_bench_samples(comm, recipe, model.network().output_shape())),
-      transport(connect_devices(comm, recipe.parallel.backend)),
-      step(recipe, comm, model, samples, transport.get()) {}
+      grid(make_grid(comm, recipe)),
+      model(agree(comm, [&] { return Model(recipe, stage_of(grid)); })),
+      samples(make_bench_samples(grid, recipe, model.whole().output_shape())),
+      transport(connect_devices(grid.data(), recipe.parallel.backend)),
+      step(recipe, grid, model, samples, transport.get()) {}
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
   // The short last batch of an epoch is left out: all steps are alike.

@@ -21,6 +21,7 @@ struct BenchWorkload {
   void run_steps(const ExecSpace& exec, int steps);
 
   Recipe recipe;
+  ProcessGrid grid;
   Model model;
   Samples samples;
   std::unique_ptr<DeviceTransport> transport;

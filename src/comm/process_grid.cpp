@@ -51,10 +51,10 @@ std::unique_ptr<Communicator> make_group(Communicator& world, int size, int colo
 }  // namespace
 
 ProcessGrid::Group::Group(Communicator& world, int size, int colour)
-    : own(make_group(world, size, colour)), use(own ? *own : world) {}
+    : own(make_group(world, size, colour)), use(own ? own.get() : &world) {}
 
 ProcessGrid::ProcessGrid(Communicator& world, const GridShape& shape)
-    : world_(world),
+    : world_(&world),
       shape_(shape),
       place_(grid_place(shape, world.rank())),
       data_(world, shape.data, place_.pipeline * shape.tensor + place_.tensor),

@@ -39,27 +39,29 @@ std::string describe(const GridPlace& place, const GridShape& shape);
 /// The communicators of a rank's three groups: each holds the ranks that differ from this one in
 /// that coordinate alone, ordered by it. A group of all ranks is the world, and one of a single
 /// rank is serial: a run that splits nothing pays for no communicator. Only the world's abort()
-/// ends all.
+/// ends all. Copies share the groups.
 class ProcessGrid {
  public:
-  /// Collective over `world`, which outlives this; shape.size() == world.size().
+  /// Collective over `world`, which outlives this and its copies; shape.size() == world.size().
   ProcessGrid(Communicator& world, const GridShape& shape);
+  /// All ranks along the data axis: a network that is not split.
+  ProcessGrid(Communicator& world) : ProcessGrid(world, {world.size(), 1, 1}) {}
 
-  Communicator& world() const { return world_; }
-  Communicator& data() const { return data_.use; }
-  Communicator& pipeline() const { return pipeline_.use; }
-  Communicator& tensor() const { return tensor_.use; }
+  Communicator& world() const { return *world_; }
+  Communicator& data() const { return *data_.use; }
+  Communicator& pipeline() const { return *pipeline_.use; }
+  Communicator& tensor() const { return *tensor_.use; }
   const GridShape& shape() const { return shape_; }
   const GridPlace& place() const { return place_; }
 
  private:
   struct Group {
     Group(Communicator& world, int size, int colour);
-    std::unique_ptr<Communicator> own;  ///< null: it is the world
-    Communicator& use;
+    std::shared_ptr<Communicator> own;  ///< null: it is the world
+    Communicator* use;
   };
 
-  Communicator& world_;
+  Communicator* world_;
   GridShape shape_;
   GridPlace place_;
   Group data_;

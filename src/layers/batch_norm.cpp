@@ -27,6 +27,7 @@ std::int64_t gradients_floats(std::int64_t padded) {
 struct BatchNorm::Memory {
   NormBatch batch;
   float* sets;        // own: NormSets of the last forward pass
+  float* shares;      // own, with statistics of blocks: the shares of each in the batch's
   float* statistics;  // a row for each block; backward: the blocks' gradients
   float* rest;        // another row for each block
   OwnSums own_sums;
@@ -75,7 +76,8 @@ std::int64_t BatchNorm::max_blocks(int max_rows) const {
 }
 
 std::int64_t BatchNorm::own_floats(int max_rows) const {
-  return NormSets::floats(padded_) * (is_per_block() ? max_blocks(max_rows) : 1);
+  return is_per_block() ? max_blocks(max_rows) * (NormSets::floats(padded_) + 2 * padded_)
+                        : NormSets::floats(padded_);
 }
 
 // Two rows for each block, and sums of one rank alone.
@@ -101,6 +103,8 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
   const int block_rows = std::max(1, step.schedule.block_rows);
   return {{ActivationIndex(x), channels_, pixels_, x.rows, block_rows, step.sample_of_row.data()},
           arrays.own.data(),
+          is_per_block() ? arrays.own.data() + step.schedule.num_blocks * NormSets::floats(padded_)
+                         : nullptr,
           memory,
           memory + rows,
           OwnSums(step.schedule,
@@ -165,9 +169,15 @@ void BatchNorm::take_global_statistics(const ExecSpace& exec, const StepContext&
 void BatchNorm::take_block_statistics(const ExecSpace& exec, const StepContext& step,
                                       Memory& memory) const {
   set_blocks(exec, memory.statistics, memory.batch, step.schedule.num_blocks,
-             {channels_, padded_, eps_}, step.scalars, {memory.sets, memory.rest});
-  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.rest, 2 * padded_,
-                 step.gradients, first_buffer_ + buffers_);
+             {channels_, padded_, eps_}, step.scalars, {memory.sets, memory.shares});
+}
+
+void BatchNorm::store_statistics(const ExecSpace& exec, const StepContext& step,
+                                 const LayerArrays& arrays) const {
+  if (!is_per_block()) return;  // forward adds over all samples; no other batch is in flight
+  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule,
+                 memory_of(step, arrays).shares, 2 * padded_, step.gradients,
+                 first_buffer_ + buffers_);
 }
 
 void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,

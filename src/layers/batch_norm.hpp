@@ -30,6 +30,8 @@ class BatchNorm final : public Layer {
   std::vector<std::int64_t> batch_sums() const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;
+  void store_statistics(const ExecSpace& exec, const StepContext& step,
+                        const LayerArrays& arrays) const override;
   void backward(const ExecSpace& exec, const StepContext& step,
                 const LayerArrays& arrays) const override;
 
@@ -41,7 +43,7 @@ class BatchNorm final : public Layer {
   std::int64_t max_blocks(int max_rows) const;
 
   // Of a training step: from the blocks' statistics to `sets` and to the statistics that the
-  // running averages take.
+  // running averages take; of blocks these stay in `shares`.
   void take_global_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
   void take_block_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
   NormGradient input_gradient_sets(const ExecSpace& exec, const StepContext& step,

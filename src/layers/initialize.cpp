@@ -11,7 +11,7 @@ namespace quern {
 
 namespace {
 
-PhiloxBlock draw(std::uint64_t seed, std::size_t tensor, std::int64_t element) {
+PhiloxBlock draw(std::uint64_t seed, int tensor, std::int64_t element) {
   return random_block(seed, RandomUse::weights, static_cast<std::uint32_t>(tensor),
                       static_cast<std::uint64_t>(element / 4));
 }
@@ -62,8 +62,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
   // Not a mirror view, which would be `parameters` itself on a CPU: the gaps start as zeros here.
   Kokkos::View<float*, Kokkos::HostSpace> host("quern::layers::initial_parameters",
                                                parameters.extent(0));
-  for (std::size_t t = 0; t < table.entries().size(); ++t) {
-    const ParameterEntry& entry = table.entries()[t];
+  for (const ParameterEntry& entry : table.entries()) {
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
     if (entry.is_buffer()) {
       for (std::int64_t i = 0; i < entry.count; ++i)
@@ -71,7 +70,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
       continue;
     }
     for (std::int64_t i = 0; i < entry.count; ++i) {
-      host(entry.position(i)) = initial_value(init, entry, draw(seed, t, i), i);
+      host(entry.position(i)) = initial_value(init, entry, draw(seed, entry.number, i), i);
     }
   }
   Kokkos::deep_copy(parameters, host);

@@ -146,6 +146,12 @@ class Layer {
   virtual void forward(const ExecSpace& exec, const StepContext& step,
                        const LayerArrays& arrays) const = 0;
 
+  /// Overwrites what the buffers that are averaged have in step.gradients, if forward has not done
+  /// so: with several batches in flight these sums are not to be touched before the backward pass
+  /// begins.
+  virtual void store_statistics(const ExecSpace& /*exec*/, const StepContext& /*step*/,
+                                const LayerArrays& /*arrays*/) const {}
+
   /// Overwrites dx (skipped when dx is empty) and this layer's part of step.gradients.
   virtual void backward(const ExecSpace& exec, const StepContext& step,
                         const LayerArrays& arrays) const = 0;

@@ -2,6 +2,7 @@
 #include "network/activations.hpp"
 
 #include <string>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -16,8 +17,14 @@ FloatView floats(const std::string& name, std::int64_t count) {
 
 // The memory of a plan, and views of it.
 struct Memory {
-  Memory(const Graph& of, const Fusion& with, int max_rows)
-      : graph(of), fusion(with), plan(plan_buffers(of, with, max_rows)) {
+  // Allocates gradients and workspace unless they are given.
+  Memory(const Graph& of, const Fusion& with, int max_rows, std::vector<FloatView> given_gradients,
+         const FloatView& given_workspace)
+      : graph(of),
+        fusion(with),
+        plan(plan_buffers(of, with, max_rows)),
+        gradients(std::move(given_gradients)),
+        workspace(given_workspace) {
     values.resize(plan.value_floats.size());
     for (std::size_t v = 0; v < plan.buffer_of_value.size(); ++v) {
       const auto buffer = static_cast<std::size_t>(plan.buffer_of_value[v]);
@@ -26,10 +33,10 @@ struct Memory {
       values[buffer] =
           floats(producer < 0 ? "input" : graph.node(producer).name, plan.value_floats[buffer]);
     }
-    for (std::size_t g = 0; g < plan.gradient_floats.size(); ++g) {
+    for (std::size_t g = gradients.size(); g < plan.gradient_floats.size(); ++g) {
       gradients.push_back(floats("gradient_" + std::to_string(g), plan.gradient_floats[g]));
     }
-    workspace = floats("workspace", plan.workspace_floats);
+    if (workspace.extent(0) == 0) workspace = floats("workspace", plan.workspace_floats);
   }
 
   Activation like(int value) const {
@@ -79,14 +86,20 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
 
 }  // namespace
 
-Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows)
+Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows,
+                         const Activations* beside)
     : max_rows_(max_rows), row_multiple_(graph.row_multiple()) {
-  const Memory memory(graph, fusion, max_rows);
+  const Memory memory(graph, fusion, max_rows,
+                      beside ? beside->gradients_ : std::vector<FloatView>{},
+                      beside ? beside->workspace_ : FloatView());
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) nodes_.push_back(make_arrays(memory, n));
   input_ = memory.value(Graph::kBatch);
   input_.shape = graph.value(Graph::kBatch).shape;
   output_ = memory.value(graph.output());
   d_output_ = memory.gradient(graph.output(), memory.plan.d_output);
+  d_input_ = memory.gradient(Graph::kBatch, memory.plan.d_input);
+  gradients_ = memory.gradients;
+  workspace_ = memory.workspace;
 }
 
 void Activations::set_rows(int rows, int block_rows) {
@@ -106,7 +119,7 @@ void Activations::set_rows(int rows, int block_rows) {
     for (NodeArrays::Sum& sum : node.sums)
       for (Activation* array : {&sum.a, &sum.b, &sum.to}) set(*array);
   }
-  for (Activation* end : {&input_, &output_, &d_output_}) set(*end);
+  for (Activation* end : {&input_, &output_, &d_output_, &d_input_}) set(*end);
 }
 
 }  // namespace quern

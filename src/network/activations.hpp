@@ -24,8 +24,11 @@ class Activations {
  public:
   /// None.
   Activations() = default;
-  /// Allocates everything for at most `max_rows` rows.
-  Activations(const Graph& graph, const Fusion& fusion, int max_rows);
+  /// Allocates everything for at most `max_rows` rows. `beside`, of the same graph and rows, may be
+  /// in flight at the same time: gradients and workspace are shared with it, and serve one backward
+  /// pass after the other.
+  Activations(const Graph& graph, const Fusion& fusion, int max_rows,
+              const Activations* beside = nullptr);
 
   /// Rows of the coming batch, at most max_rows, in micro-blocks of `block_rows`, a multiple of
   /// Network::row_multiple(); 0: in one.
@@ -34,6 +37,8 @@ class Activations {
   const Activation& input() const { return input_; }        ///< write the batch here
   const Activation& output() const { return output_; }      ///< prediction, after forward
   const Activation& d_output() const { return d_output_; }  ///< write its gradient here
+  /// The gradient of input(), after backward; empty unless it wants one.
+  const Activation& d_input() const { return d_input_; }
 
   const NodeArrays& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
@@ -44,6 +49,9 @@ class Activations {
   Activation input_;
   Activation output_;
   Activation d_output_;
+  Activation d_input_;
+  std::vector<FloatView> gradients_;
+  FloatView workspace_;
 };
 
 }  // namespace quern

@@ -79,6 +79,7 @@ class Planner {
     for (int n = static_cast<int>(graph_.nodes().size()); n-- > 0;) {
       if (graph_.value(graph_.node(n).output).wants_gradient) place_backward(n);
     }
+    plan_.d_input = gradient_of_value_[Graph::kBatch];
   }
 
   void place_backward(int n) {
@@ -149,12 +150,12 @@ int standing_value(const Graph& graph, const Fusion& fusion, int value) {
   return standing < 0 ? value : standing;
 }
 
-std::int64_t BufferPlan::bytes() const {
-  std::int64_t floats = workspace_floats;
-  for (const auto* sizes : {&value_floats, &gradient_floats, &own_floats}) {
-    floats = std::accumulate(sizes->begin(), sizes->end(), floats);
-  }
-  return floats * std::int64_t{sizeof(float)};
+std::int64_t BufferPlan::bytes(int in_flight) const {
+  const auto sum = [](const std::vector<std::int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  };
+  const std::int64_t each = sum(value_floats) + sum(own_floats);
+  return (in_flight * each + sum(gradient_floats) + workspace_floats) * std::int64_t{sizeof(float)};
 }
 
 BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, int max_rows) {

@@ -36,10 +36,12 @@ struct BufferPlan {
   std::vector<std::int64_t> gradient_floats;
   std::vector<NodeBackward> backward;    ///< of each node
   int d_output = -1;                     ///< buffer of the gradient of the output
+  int d_input = -1;                      ///< of the batch; -1: it wants none
   std::vector<std::int64_t> own_floats;  ///< of each node (Layer::own_floats)
   std::int64_t workspace_floats = 0;     ///< shared by all layers
 
-  std::int64_t bytes() const;
+  /// For `in_flight` batches in flight at once. Gradients and workspace serve one after the other.
+  std::int64_t bytes(int in_flight = 1) const;
 };
 
 /// For at most `max_rows` rows. Nobody computes gradients in front of the first parameters.

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "layers/dropout.hpp"
 #include "network/build_layer.hpp"
+#include "network/layer_list.hpp"
 
 namespace quern {
 
@@ -15,11 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxLayers = DropoutCounter::kMaxLayers;
 constexpr std::int64_t kMaxTensor = std::numeric_limits<int>::max();
-constexpr int kBatch = -1;  // in the place of a layer's number
-
-[[noreturn]] void refuse(const LayerSpec& spec, const std::string& why) {
-  throw InputError("network.layers: " + describe(spec) + " " + why);
-}
+constexpr int kBatch = LayerList::kBatch;
 
 void check_sizes(const NetworkSpec& spec) {
   if (spec.layers.size() > kMaxLayers) {
@@ -46,82 +43,22 @@ void check_tensors(const ParameterTable& table) {
   }
 }
 
-/// The layers of a network, by number, with what they read.
-class Layers {
- public:
-  explicit Layers(const NetworkSpec& spec) : spec_(spec) {
-    for (int i = 0; i < count(); ++i) number_.emplace(at(i).name, i);
-    for (int i = 0; i < count(); ++i) inputs_.push_back(inputs_of(i));
-    check_readers();
-  }
-
-  int count() const { return static_cast<int>(spec_.layers.size()); }
-  const LayerSpec& at(int i) const { return spec_.layers[static_cast<std::size_t>(i)]; }
-  const std::vector<int>& inputs(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
-  const Shape& batch() const { return spec_.input; }
-  std::string name(int i) const { return i == kBatch ? "input" : at(i).name; }
-
- private:
-  std::vector<int> inputs_of(int i) const {
-    const LayerSpec& layer = at(i);
-    const bool adds = layer.type == LayerType::add;
-    if (layer.inputs.empty() && !adds) return {i - 1};
-    if (adds ? layer.inputs.size() < 2 : layer.inputs.size() > 1) {
-      refuse(layer, "reads " + std::to_string(layer.inputs.size()) + " inputs, expected " +
-                        (adds ? "at least two" : "one; an add layer takes several"));
-    }
-    std::vector<int> inputs;
-    for (const std::string& name : layer.inputs) inputs.push_back(find(i, name));
-    return inputs;
-  }
-
-  int find(int reader, const std::string& name) const {
-    const auto found = number_.find(name);
-    if (found == number_.end()) {
-      if (name == "input") return kBatch;
-      refuse(at(reader),
-             "reads '" + name + "', which is no layer (expected 'input' or a layer before it)");
-    }
-    if (found->second < reader) return found->second;
-    if (found->second == reader) refuse(at(reader), "reads itself (expected a layer before it)");
-    refuse(at(reader), "reads " + describe(at(found->second)) +
-                           ", which comes later (expected a layer before it)");
-  }
-
-  void check_readers() const {
-    std::vector<bool> is_read(spec_.layers.size(), false);
-    for (const std::vector<int>& inputs : inputs_)
-      for (const int input : inputs)
-        if (input != kBatch) is_read[static_cast<std::size_t>(input)] = true;
-    for (int i = 0; i + 1 < count(); ++i) {
-      if (is_read[static_cast<std::size_t>(i)]) continue;
-      refuse(at(i),
-             "puts out what no later layer reads (expected a reader; the output of the "
-             "network is that of its last layer)");
-    }
-  }
-
-  const NetworkSpec& spec_;
-  std::map<std::string, int> number_;
-  std::vector<std::vector<int>> inputs_;
-};
-
 /// What a layer comes to, once the shape of its input is known.
 struct Built {
   std::unique_ptr<Layer> layer;  // null for flatten and add
   Shape output;
 };
 
-Built build(const Layers& layers, int i, const std::vector<Shape>& inputs,
+Built build(const LayerList& layers, int i, const std::vector<Shape>& inputs,
             OperandPrecision precision) {
   const LayerSpec& spec = layers.at(i);
   if (spec.type == LayerType::flatten) return {nullptr, Shape{inputs[0].units()}};
   if (spec.type == LayerType::add) {
     for (std::size_t k = 1; k < inputs.size(); ++k) {
       if (inputs[k] == inputs[0]) continue;
-      refuse(spec, "adds '" + layers.name(layers.inputs(i)[0]) + "' of shape " +
-                       to_string(inputs[0]) + " and '" + layers.name(layers.inputs(i)[k]) +
-                       "' of shape " + to_string(inputs[k]) + ", expected equal shapes");
+      refuse_layer(spec, "adds '" + layers.name(layers.inputs(i)[0]) + "' of shape " +
+                             to_string(inputs[0]) + " and '" + layers.name(layers.inputs(i)[k]) +
+                             "' of shape " + to_string(inputs[k]) + ", expected equal shapes");
     }
     return {nullptr, inputs[0]};
   }
@@ -130,7 +67,7 @@ Built build(const Layers& layers, int i, const std::vector<Shape>& inputs,
   return {std::move(layer), output};
 }
 
-std::vector<Built> build_whole(const Layers& layers, OperandPrecision precision) {
+std::vector<Built> build_whole(const LayerList& layers, OperandPrecision precision) {
   std::vector<Built> built;
   for (int i = 0; i < layers.count(); ++i) {
     std::vector<Shape> inputs;
@@ -144,7 +81,7 @@ std::vector<Built> build_whole(const Layers& layers, OperandPrecision precision)
 }
 
 /// The part of each layer's output that is read: what any reader needs.
-std::vector<Shape> parts_read(const Layers& layers, const std::vector<Built>& built) {
+std::vector<Shape> parts_read(const LayerList& layers, const std::vector<Built>& built) {
   std::vector<Shape> read(built.size(), Shape{0, 0, 0});
   if (!read.empty()) read.back() = built.back().output;
   for (int i = layers.count(); i-- > 0;) {
@@ -161,7 +98,7 @@ std::vector<Shape> parts_read(const Layers& layers, const std::vector<Built>& bu
   return read;
 }
 
-int append(Graph& graph, const Layers& layers, int i, const std::vector<int>& values,
+int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>& values,
            const Shape& read, const Built& whole) {
   const LayerSpec& spec = layers.at(i);
   const Shape& input = graph.value(values[0]).shape;
@@ -178,30 +115,74 @@ int append(Graph& graph, const Layers& layers, int i, const std::vector<int>& va
   return graph.add_layer(std::move(layer), values[0], whole.layer->macs());
 }
 
+/// Layers [part.first, part.last) of which all inputs but one are among them.
+class GraphBuilder {
+ public:
+  GraphBuilder(const NetworkSpec& spec, OperandPrecision precision)
+      : layers_(spec), precision_(precision), whole_(build_whole(layers_, precision)) {
+    read_ = parts_read(layers_, whole_);
+  }
+
+  int count() const { return layers_.count(); }
+
+  /// Also counts the tensors and notes the values of the layers' outputs, by number.
+  Graph build(const LayerRange& part, const GraphInput& input) {
+    Graph graph(input, precision_);
+    outputs_.clear();
+    tensors_.clear();
+    for (int i = part.first; i < part.last; ++i) {
+      std::vector<int> values;
+      for (const int read : layers_.inputs(i)) {
+        const int local = read - part.first;
+        expect(read == part.first - 1 || local >= 0, "a part that a single value comes into");
+        values.push_back(local < 0 ? Graph::kBatch : outputs_[static_cast<std::size_t>(local)]);
+      }
+      tensors_.push_back(static_cast<int>(graph.table().entries().size()));
+      const auto number = static_cast<std::size_t>(i);
+      outputs_.push_back(append(graph, layers_, i, values, read_[number], whole_[number]));
+    }
+    graph.set_output(outputs_.back());
+    return graph;
+  }
+
+  /// What comes into layer `first` of `whole`, which build() has just made of all layers.
+  GraphInput input_of(int first, const Graph& whole) const {
+    const auto before = static_cast<std::size_t>(first) - 1;
+    const Value& value = whole.value(outputs_[before]);
+    return {value.shape, value.layout, value.wants_gradient, tensors_[before + 1]};
+  }
+
+ private:
+  LayerList layers_;
+  OperandPrecision precision_;
+  std::vector<Built> whole_;
+  std::vector<Shape> read_;
+  std::vector<int> outputs_;
+  std::vector<int> tensors_;  // in front of each layer
+};
+
 }  // namespace
 
 Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
   check_sizes(spec);
-  const Layers layers(spec);
-  const std::vector<Built> whole = build_whole(layers, precision);
-  const std::vector<Shape> read = parts_read(layers, whole);
-  Graph graph(spec.input, precision);
-  std::vector<int> outputs;
-  for (int i = 0; i < layers.count(); ++i) {
-    std::vector<int> values;
-    for (const int input : layers.inputs(i)) {
-      values.push_back(input == kBatch ? Graph::kBatch : outputs[static_cast<std::size_t>(input)]);
-    }
-    const auto number = static_cast<std::size_t>(i);
-    outputs.push_back(append(graph, layers, i, values, read[number], whole[number]));
-  }
+  GraphBuilder builder(spec, precision);
+  Graph graph = builder.build({0, builder.count()}, {spec.input});
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
   if (std::ranges::none_of(graph.nodes(), computes)) {
     throw InputError("network.layers: no layer that computes anything");
   }
   check_tensors(graph.table());
-  graph.set_output(outputs.back());
   return graph;
+}
+
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part) {
+  GraphBuilder builder(spec, precision);
+  expect(0 <= part.first && part.first < part.last && part.last <= builder.count(),
+         "some layers of the network");
+  const Graph whole = builder.build({0, builder.count()}, {spec.input});
+  const GraphInput input =
+      part.first == 0 ? GraphInput{spec.input} : builder.input_of(part.first, whole);
+  return builder.build(part, input);
 }
 
 }  // namespace quern

@@ -14,4 +14,16 @@ namespace quern {
 /// something is larger than kernels can index. `precision`: of the operands of products.
 Graph build_graph(const NetworkSpec& spec, OperandPrecision precision = OperandPrecision::fp32);
 
+/// Layers [first, last) of a network.
+struct LayerRange {
+  int first = 0;
+  int last = 0;
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+
+/// The graph of these layers alone, in the shapes that they have in the whole, which build_graph()
+/// accepts. A single value comes into them (see cut.hpp): its batch, which wants a gradient if
+/// anything before it is trained.
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part);
+
 }  // namespace quern

@@ -8,8 +8,10 @@
 
 namespace quern {
 
-Graph::Graph(const Shape& input, OperandPrecision precision)
-    : values_{Value{input, flat_layout(), -1, {}, false}}, precision_(precision) {}
+Graph::Graph(const GraphInput& input, OperandPrecision precision)
+    : values_{Value{input.shape, input.layout, -1, {}, input.wants_gradient}},
+      precision_(precision),
+      table_(input.first_tensor) {}
 
 int Graph::append(Node node, Value output) {
   const int number = static_cast<int>(nodes_.size());

@@ -38,13 +38,22 @@ struct Node {
   std::int64_t first_parameter = -1;  ///< where the layer's tensors begin; -1: it has none
 };
 
+/// What comes into a graph.
+struct GraphInput {
+  Shape shape;
+  Layout layout = flat_layout();  ///< unless its first layer wants another
+  /// It comes out of other layers, which learn by its gradient.
+  bool wants_gradient = false;
+  int first_tensor = 0;  ///< tensors of the network that stand before this graph's
+};
+
 /// Grows node by node, each after those that it reads; a network holds it as a constant.
 class Graph {
  public:
   static constexpr int kBatch = 0;  ///< the value that is the batch
 
   /// `precision`: to what its layers round the operands of their products.
-  explicit Graph(const Shape& input, OperandPrecision precision = OperandPrecision::fp32);
+  explicit Graph(const GraphInput& input, OperandPrecision precision = OperandPrecision::fp32);
 
   // Each appends a node that reads the given values, after changes of layout where it needs them,
   // and returns the value that it puts out.

@@ -39,8 +39,8 @@ Network::Network(Graph graph, const NetworkSetup& setup)
   }
 }
 
-std::int64_t Network::memory_bytes(int max_rows) const {
-  return plan_buffers(graph_, fusion_, max_rows).bytes();
+std::int64_t Network::memory_bytes(int max_rows, int in_flight) const {
+  return plan_buffers(graph_, fusion_, max_rows).bytes(in_flight);
 }
 
 void Network::forward(const ExecSpace& exec, const StepContext& step,
@@ -58,6 +58,14 @@ void Network::forward(const ExecSpace& exec, const StepContext& step,
     } else {
       convert_layout(exec, arrays.layer.x, arrays.layer.y);
     }
+  }
+}
+
+void Network::store_statistics(const ExecSpace& exec, const StepContext& step,
+                               const Activations& batch) const {
+  for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+    const Node& node = graph_.node(i);
+    if (node.layer) node.layer->store_statistics(exec, step, batch.node(i).layer);
   }
 }
 

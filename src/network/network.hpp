@@ -62,16 +62,23 @@ class Network {
   }
   Layout output_layout() const { return graph_.value(graph_.output()).layout; }
 
-  /// The arrays of a batch of at most `max_rows` rows.
-  Activations allocate(int max_rows) const { return Activations(graph_, fusion_, max_rows); }
-  /// Bytes that allocate(max_rows) takes: activations, their gradients, what layers keep.
-  std::int64_t memory_bytes(int max_rows) const;
+  /// The arrays of a batch of at most `max_rows` rows; `beside`: see Activations.
+  Activations allocate(int max_rows, const Activations* beside = nullptr) const {
+    return {graph_, fusion_, max_rows, beside};
+  }
+  /// Bytes that `in_flight` batches of allocate(max_rows) take beside each other: activations,
+  /// their gradients, what layers keep.
+  std::int64_t memory_bytes(int max_rows, int in_flight = 1) const;
 
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step, const Activations& batch) const;
-  /// From d_output() to step.gradients. Overwrites the gradients of all parameters, from the end of
-  /// the block to its beginning: complete_from(offset) tells when the floats from `offset` on are
-  /// on `exec`, once for each layer with parameters.
+  /// What of step.gradients forward has found, see Layer::store_statistics. Between forward and
+  /// backward.
+  void store_statistics(const ExecSpace& exec, const StepContext& step,
+                        const Activations& batch) const;
+  /// From d_output() to step.gradients, and to d_input() where that is wanted. Overwrites the
+  /// gradients of all parameters, from the end of the block to its beginning: complete_from(offset)
+  /// tells when the floats from `offset` on are on `exec`, once for each layer with parameters.
   void backward(const ExecSpace& exec, const StepContext& step, const Activations& batch,
                 const std::function<void(std::int64_t offset)>& complete_from = {}) const;
 

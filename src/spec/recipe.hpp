@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "spec/network_spec.hpp"
 #include "spec/training_spec.hpp"
@@ -45,10 +46,15 @@ struct DataSpec {
 
 enum class CommBackend { automatic, serial, mpi, nccl };
 
+/// In which order a stage computes the pieces of a batch (strategy/pipeline_order.hpp).
+enum class PipelineSchedule { one_forward_one_backward, gpipe };
+
 struct ParallelSpec {
   CommBackend backend = CommBackend::automatic;
   int tensor = 1;
-  int pipeline = 1;
+  int pipeline = 1;              ///< stages
+  std::vector<std::string> cut;  ///< where each but the first begins; empty: chosen
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int micro_batches = 1;
   bool shard_optimizer = false;
   friend bool operator==(const ParallelSpec&, const ParallelSpec&) = default;

@@ -9,11 +9,11 @@ namespace quern {
 
 namespace {
 
-/// What of them lies in the trained block.
-std::vector<BlockRange> within(std::vector<BlockRange> ranges, std::int64_t trained_size) {
+/// What of them lies in the first `size` floats of the block.
+std::vector<BlockRange> within(std::vector<BlockRange> ranges, std::int64_t size) {
   for (BlockRange& range : ranges) {
-    range.begin = std::min(range.begin, trained_size);
-    range.end = std::min(range.end, trained_size);
+    range.begin = std::min(range.begin, size);
+    range.end = std::min(range.end, size);
   }
   return ranges;
 }

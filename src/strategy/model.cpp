@@ -3,12 +3,12 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/error.hpp"
 #include "device/tensor_cores.hpp"
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
-#include "linalg/products_choice.hpp"
 #include "tensor/kernel_choice.hpp"
 
 namespace quern {
@@ -23,13 +23,9 @@ OperandPrecision operand_precision(Precision precision) {
   return precision == Precision::tf32 && rounds ? OperandPrecision::tf32 : OperandPrecision::fp32;
 }
 
-Network make_network(const Recipe& recipe, const Loss& loss, Graph graph) {
-  NetworkSetup setup;
-  const bool any_order = recipe.train.determinism == Determinism::fast;
-  setup.products = choose_products(graph.precision(), any_order);
-  setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
-  setup.loss_applies_relu = loss.applies_input_relu();
-  return {std::move(graph), setup};
+Shape output_shape(const NetworkSpec& spec) {
+  const Graph graph = build_graph(spec);
+  return graph.value(graph.output()).shape;
 }
 
 }  // namespace
@@ -44,54 +40,75 @@ void check_target(const Recipe& recipe, const Network& network) {
                    to_string(network.input_shape()) + " has");
 }
 
-Model::Model(const Recipe& recipe)
-    : Model(recipe, build_graph(recipe.network, operand_precision(recipe.train.precision))) {}
+Model::Model(const Recipe& recipe, const StagePlace& place)
+    : Model(recipe, place, make_loss(recipe.loss, output_shape(recipe.network))) {}
 
-Model::Model(const Recipe& recipe, Graph graph)
+Model::Model(const Recipe& recipe, const StagePlace& place, std::unique_ptr<Loss> loss)
     : seed_(recipe.seed),
       init_(recipe.network.init),
       target_type_(recipe.data.target),
-      loss_(make_loss(recipe.loss, graph.value(graph.output()).shape)),
-      network_(make_network(recipe, *loss_, std::move(graph))),
-      has_windows_(recipe.data.augment.is_active()) {
-  if (network_.relu_left_to_loss()) loss_->apply_input_relu();
-  check_target(recipe, network_);
+      place_(place),
+      loss_(std::move(loss)),
+      networks_(build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place)),
+      has_windows_(recipe.data.augment.is_active() && place.is_first()) {
+  if (network().relu_left_to_loss()) loss_->apply_input_relu();
+  check_target(recipe, whole());
 }
 
-void Model::allocate(int max_rows, const AllocateBlock& allocate_block) {
-  activations_ = network_.allocate(max_rows);
-  loss_->allocate(max_rows);
+void Model::allocate(int max_rows, const AllocateBlock& allocate_block, int in_flight) {
+  max_rows_ = max_rows;
+  for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(max_rows));
+  if (place_.is_last()) loss_->allocate(max_rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
-  const auto size = static_cast<std::size_t>(network_.table().block_size());
+  const auto size = static_cast<std::size_t>(network().table().block_size());
   const std::string label = "quern::strategy::parameters";
   parameter_block_ = allocate_block
                          ? allocate_block(label, static_cast<std::int64_t>(size) + kSlack)
                          : SharedBlock{FloatView(label, size + kSlack), nullptr};
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
-  initialize_parameters(network_.table(), init_, seed_, parameters_);
-  sample_of_row_ =
-      View<std::int64_t>("quern::strategy::sample_of_row", static_cast<std::size_t>(max_rows));
-  if (has_windows_)
-    window_of_row_ =
-        View<Window>("quern::strategy::window_of_row", static_cast<std::size_t>(max_rows));
-  if (target_type_ == TargetType::label) return;
+  initialize_parameters(network().table(), init_, seed_, parameters_);
+}
+
+Model::InFlight Model::allocate_batch(int max_rows) const {
+  InFlight batch;
+  batch.activations =
+      network().allocate(max_rows, in_flight_.empty() ? nullptr : &in_flight(0).activations);
+  const auto rows = static_cast<std::size_t>(max_rows);
+  batch.sample_of_row = View<std::int64_t>("quern::strategy::sample_of_row", rows);
+  if (has_windows_) batch.window_of_row = View<Window>("quern::strategy::window_of_row", rows);
+  if (target_type_ == TargetType::label || !place_.is_last()) return batch;
   if (target_is_input()) {
-    target_ = activations_.input();
-    target_.shape = network_.output_shape();
+    batch.target = batch.activations.input();
+    batch.target.shape = network().output_shape();
   } else {
-    target_ = allocate_activation("quern::strategy::target", network_.output_shape(),
-                                  network_.output_layout(), max_rows);
+    batch.target = allocate_activation("quern::strategy::target", network().output_shape(),
+                                       network().output_layout(), max_rows);
   }
+  return batch;
+}
+
+void Model::connect(const ProcessGrid& grid) {
+  expect(grid.place().pipeline == place_.stage && grid.shape().pipeline == place_.stages,
+         "the rank of this stage");
+  if (place_.stages == 1) return;
+  exchange_ = std::make_unique<StageExchange>(
+      grid, crossing_floats(networks_.stages, place_.stage, max_rows_));
+}
+
+std::int64_t Model::activation_bytes(int max_rows, int in_flight) const {
+  return network().memory_bytes(max_rows, in_flight) +
+         crossing_floats(networks_.stages, place_.stage, max_rows).bytes();
 }
 
 bool Model::target_is_input() const {
-  return target_type_ == TargetType::input && network_.input_layout() == network_.output_layout();
+  return target_type_ == TargetType::input && place_.is_first() &&
+         network().input_layout() == network().output_layout();
 }
 
 void Model::check_samples(const Samples& samples) const {
-  if (!(samples.shape == network_.input_shape())) {
-    throw InputError("network.input is " + to_string(network_.input_shape()) +
+  if (!(samples.shape == whole().input_shape())) {
+    throw InputError("network.input is " + to_string(whole().input_shape()) +
                      ", but a sample of the data is " + to_string(samples.shape));
   }
   if (samples.images.extent(0) + samples.values.extent(0) == 0) {
@@ -99,67 +116,115 @@ void Model::check_samples(const Samples& samples) const {
   }
   if (target_type_ == TargetType::values &&
       samples.targets.extent(0) !=
-          static_cast<std::size_t>(samples.count * network_.output_shape().units())) {
-    throw InputError("the network puts out " + to_string(network_.output_shape()) + ", but " +
+          static_cast<std::size_t>(samples.count * whole().output_shape().units())) {
+    throw InputError("the network puts out " + to_string(whole().output_shape()) + ", but " +
                      std::to_string(samples.count) + " samples come with " +
                      std::to_string(samples.targets.extent(0)) +
                      " target values (expected one per output and sample)");
   }
-  if (target_type_ == TargetType::label && samples.classes > network_.output_shape().units()) {
-    throw InputError("the network puts out " + to_string(network_.output_shape()) +
+  if (target_type_ == TargetType::label && samples.classes > whole().output_shape().units()) {
+    throw InputError("the network puts out " + to_string(whole().output_shape()) +
                      ", but the data has " + std::to_string(samples.classes) +
                      " classes (expected at least one output per class)");
   }
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
-                           const GradientSums& gradients) const {
-  return {mode, plan.schedule, scalars, sample_of_row_, parameters_, gradients};
+                           const GradientSums& gradients, int batch) const {
+  return {mode, plan.schedule, scalars, in_flight(batch).sample_of_row, parameters_, gradients};
 }
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
-                       const Sampling& sampling, const StepScalarsView& scalars) {
-  activations_.set_rows(plan.rows(), plan.schedule.block_rows);
-  target_.rows = plan.rows();
-  assign_rows(exec, plan, samples.count, sampling.shuffle, scalars, sample_of_row_);
+                       const Sampling& sampling, const StepScalarsView& scalars, int batch) {
+  InFlight& to = in_flight_[static_cast<std::size_t>(batch)];
+  to.activations.set_rows(plan.rows(), plan.schedule.block_rows);
+  to.target.rows = plan.rows();
+  assign_rows(exec, plan, samples.count, sampling.shuffle, scalars, to.sample_of_row);
   View<const Window> windows;
-  if (sampling.augment.is_active()) {
-    draw_windows(exec, sampling.augment, scalars, sample_of_row_, plan.rows(), window_of_row_);
-    windows = window_of_row_;
+  if (has_windows_ && sampling.augment.is_active()) {
+    draw_windows(exec, sampling.augment, scalars, to.sample_of_row, plan.rows(), to.window_of_row);
+    windows = to.window_of_row;
   }
-  const Activation& input = activations_.input();
-  const auto gather_samples = [&](const Activation& y) {
-    if (samples.images.extent(0) > 0)
-      gather_images(exec, samples.images, sample_of_row_, y, windows);
-    else
-      gather_values(exec, samples.values, sample_of_row_, y, windows);
-  };
-  if (target_type_ == TargetType::input && input.layout == Layout::tiles) {
-    // A rounded input serves as no target. From cn16c it is quicker to round the target.
-    Activation target = target_;
-    target.shape = input.shape;  // the same units, perhaps under another shape
-    gather_samples(target);
-    if (target.layout == Layout::cn16c)
-      convert_layout(exec, target, input);
-    else
-      gather_samples(input);
+  if (place_.is_first())
+    gather_input(exec, samples, windows, to);
+  else
+    exchange_->receive_x(exec, to.activations.input());
+  if (place_.is_last()) gather_target(exec, samples, to);
+}
+
+namespace {
+
+void gather_samples(const ExecSpace& exec, const Samples& samples,
+                    const View<const std::int64_t>& sample_of_row,
+                    const View<const Window>& windows, const Activation& y) {
+  if (samples.images.extent(0) > 0)
+    gather_images(exec, samples.images, sample_of_row, y, windows);
+  else
+    gather_values(exec, samples.values, sample_of_row, y, windows);
+}
+
+/// The same units under the shape of another array.
+Activation shaped(Activation array, const Shape& shape) {
+  array.shape = shape;
+  return array;
+}
+
+}  // namespace
+
+// From a target in cn16c it is quicker to round it than to gather the samples again.
+bool Model::rounds_target() const {
+  return target_type_ == TargetType::input && place_.is_first() && place_.is_last() &&
+         network().input_layout() == Layout::tiles && network().output_layout() == Layout::cn16c;
+}
+
+void Model::gather_input(const ExecSpace& exec, const Samples& samples,
+                         const View<const Window>& windows, const InFlight& batch) const {
+  if (!rounds_target())
+    gather_samples(exec, samples, batch.sample_of_row, windows, batch.activations.input());
+}
+
+void Model::gather_target(const ExecSpace& exec, const Samples& samples,
+                          const InFlight& batch) const {
+  if (target_type_ == TargetType::values) {
+    gather_values(exec, samples.targets, batch.sample_of_row, batch.target);
     return;
   }
-  gather_samples(input);
-  if (target_type_ == TargetType::values) {
-    gather_values(exec, samples.targets, sample_of_row_, target_);
-  } else if (target_type_ == TargetType::input && !target_is_input()) {
-    Activation from = input;
-    from.shape = target_.shape;
-    convert_layout(exec, from, target_);
+  if (target_type_ != TargetType::input || target_is_input()) return;
+  const Activation& input = batch.activations.input();
+  // A rounded input serves as no target, nor does what another stage has made of the samples.
+  if (place_.is_first() && input.layout != Layout::tiles) {
+    convert_layout(exec, shaped(input, batch.target.shape), batch.target);
+    return;
   }
+  const Activation target = shaped(batch.target, samples.shape);
+  gather_samples(exec, samples, batch.sample_of_row, {}, target);
+  if (rounds_target()) convert_layout(exec, target, input);
+}
+
+void Model::forward(const ExecSpace& exec, const StepContext& step, int batch) const {
+  const Activations& activations = in_flight(batch).activations;
+  network().forward(exec, step, activations);
+  if (!place_.is_last()) exchange_->send_y(exec, activations.output());
 }
 
 void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
-                         const GradientSums& sums, std::int64_t offset) const {
-  const Activation d_output = step.mode == Mode::train ? activations_.d_output() : Activation{};
-  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, activations_.output(),
-                 {samples.labels, target_}, d_output, sums, offset);
+                         const GradientSums& sums, std::int64_t offset, int batch) const {
+  if (!place_.is_last()) return;
+  const Activations& activations = in_flight(batch).activations;
+  const Activation d_output = step.mode == Mode::train ? activations.d_output() : Activation{};
+  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, activations.output(),
+                 {samples.labels, in_flight(batch).target}, d_output, sums, offset);
+}
+
+void Model::backward(const ExecSpace& exec, const StepContext& step,
+                     const std::function<void(std::int64_t)>& complete_from, int batch) const {
+  const Activations& activations = in_flight(batch).activations;
+  const auto stage = static_cast<std::size_t>(place_.stage);
+  if (!place_.is_last() && networks_.stages[stage + 1].wants_gradient)
+    exchange_->receive_dy(exec, activations.d_output());
+  network().backward(exec, step, activations, complete_from);
+  if (!place_.is_first() && networks_.stages[stage].wants_gradient)
+    exchange_->send_dx(exec, activations.d_input());
 }
 
 }  // namespace quern

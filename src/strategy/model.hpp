@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network with its parameters, its loss and the batch it is working on.
+// The network, or a stage of it, with its parameters, its loss and the batches it is working on.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,10 @@
 
 #include "layers/window.hpp"
 #include "loss/loss.hpp"
-#include "network/network.hpp"
 #include "parallel/gradient_reducer.hpp"
-#include "spec/recipe.hpp"
 #include "strategy/batch_plan.hpp"
 #include "strategy/samples.hpp"
+#include "strategy/stages.hpp"
 
 namespace quern {
 
@@ -27,18 +26,37 @@ void check_target(const Recipe& recipe, const Network& network);
 
 class Model {
  public:
-  /// InputError when layers, loss and target do not fit together.
-  explicit Model(const Recipe& recipe);
+  /// `place`: the stage of the network that it is to have. InputError when layers, loss and target
+  /// do not fit together, or the network cannot be cut so.
+  explicit Model(const Recipe& recipe, const StagePlace& place = {});
 
   using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
 
-  /// Allocates for batches of at most `max_rows` rows and draws the initial parameters.
-  /// `allocate_block`: where the parameters are to live, if not in memory of this rank alone.
-  void allocate(int max_rows, const AllocateBlock& allocate_block = {});
+  /// Allocates for batches of at most `max_rows` rows, `in_flight` of them at once, and draws the
+  /// initial parameters. `allocate_block`: where the parameters are to live, if not in memory of
+  /// this rank alone.
+  void allocate(int max_rows, const AllocateBlock& allocate_block = {}, int in_flight = 1);
 
-  const Network& network() const { return network_; }
-  /// Of the batch that it is working on.
-  const Activations& activations() const { return activations_; }
+  /// Of several stages, after allocate(): collective over grid.pipeline(), where this rank has this
+  /// model's stage.
+  void connect(const ProcessGrid& grid);
+
+  const Network& network() const { return networks_.own.front(); }
+  /// Of which network() may be a stage. For its tensors and sizes: nothing computes with it.
+  const Network& whole() const {
+    return networks_.whole.empty() ? networks_.own.front() : networks_.whole.front();
+  }
+  const StagePlace& place() const { return place_; }
+  const std::vector<StageInfo>& stages() const { return networks_.stages; }
+  /// Network::row_multiple, of all stages.
+  int row_multiple() const { return networks_.row_multiple; }
+  /// Bytes that allocate() takes for activations, and connect() for messages.
+  std::int64_t activation_bytes(int max_rows, int in_flight = 1) const;
+
+  // In what follows `batch` is one of those in flight.
+
+  const Activations& activations(int batch = 0) const { return in_flight(batch).activations; }
+  /// Of the last stage.
   const Loss& loss() const { return *loss_; }
   /// The flat block; the name table is network().table().
   const FloatView& parameters() const { return parameters_; }
@@ -50,36 +68,59 @@ class Model {
 
   /// The step's surroundings for layers and loss. `gradients` may be empty in evaluation.
   StepContext context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
-                      const GradientSums& gradients) const;
+                      const GradientSums& gradients, int batch = 0) const;
 
-  /// Puts the batch at scalars().cursor into the network's input, and its target aside.
+  /// Puts the batch at scalars().cursor into the network's input, or waits for what the stage
+  /// before has made of it; on the last stage puts its target aside.
   void load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
-                  const Sampling& sampling, const StepScalarsView& scalars);
+                  const Sampling& sampling, const StepScalarsView& scalars, int batch = 0);
+
+  /// Network::forward, and hands the output to the next stage.
+  void forward(const ExecSpace& exec, const StepContext& step, int batch = 0) const;
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
   /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
-  /// when training.
+  /// when training. Nothing but on the last stage.
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
-                    const GradientSums& sums, std::int64_t offset) const;
+                    const GradientSums& sums, std::int64_t offset, int batch = 0) const;
+
+  /// Network::backward; waits for the gradient from the next stage, and hands the stage before its
+  /// own.
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const std::function<void(std::int64_t)>& complete_from, int batch = 0) const;
 
  private:
-  Model(const Recipe& recipe, Graph graph);
+  struct InFlight {
+    Activations activations;
+    View<std::int64_t> sample_of_row;
+    View<Window> window_of_row;  // none unless has_windows_
+    Activation target;           // mse: what the prediction should be, in its layout
+  };
 
+  Model(const Recipe& recipe, const StagePlace& place, std::unique_ptr<Loss> loss);
+
+  const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
+  bool rounds_target() const;
+  InFlight allocate_batch(int max_rows) const;
+  // Of the first stage and of the last.
+  void gather_input(const ExecSpace& exec, const Samples& samples,
+                    const View<const Window>& windows, const InFlight& batch) const;
+  void gather_target(const ExecSpace& exec, const Samples& samples, const InFlight& batch) const;
 
   std::uint64_t seed_;
   InitSpec init_;
   TargetType target_type_;
+  StagePlace place_;
   std::unique_ptr<Loss> loss_;
-  Network network_;
-  Activations activations_;
-  SharedBlock parameter_block_;
-  FloatView parameters_;  // in parameter_block_
-  View<std::int64_t> sample_of_row_;
+  StageNetworks networks_;
   bool has_windows_;
-  View<Window> window_of_row_;  // none unless has_windows_
-  Activation target_;           // mse: what the prediction should be, in its layout
+  int max_rows_ = 0;
+  std::vector<InFlight> in_flight_;
+  SharedBlock parameter_block_;
+  FloatView parameters_;                     // in parameter_block_
+  std::unique_ptr<StageExchange> exchange_;  // none if there is one stage
 };
 
 }  // namespace quern

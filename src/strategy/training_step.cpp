@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 #include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
@@ -17,8 +18,13 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   timer_.enter(StepPhase::data);
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
-  for (const BatchPiece& piece : pieces()) enqueue_piece(exec, piece);
-  const ReducedGradient gradient = reduce(exec);
+  for (const PipelineWork& work : is_last_ ? last_order_ : full_order_) {
+    if (work.is_backward)
+      enqueue_backward(exec, work.piece);
+    else
+      enqueue_forward(exec, work.piece);
+  }
+  const ReducedGradient gradient = stage_sums_.add(exec, reduce(exec));
 
   timer_.enter(StepPhase::update);
   update(exec, gradient);
@@ -38,23 +44,29 @@ void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient
   update_->update_parameters(exec, scalars_, model_.parameters(), gradient.total);
 }
 
-// From samples to gradients of some of this rank's blocks.
-void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece) {
-  StepContext step = context(piece);
-  const Network& network = model_.network();
-  const Activations& activations = model_.activations();
+void TrainingStep::enqueue_forward(const ExecSpace& exec, int piece) {
+  const int batch = piece % in_flight_;
+  const StepContext step = context(piece_at(piece), batch);
+  timer_.enter(StepPhase::data);
+  model_.load_batch(exec, piece_at(piece).plan, samples_, sampling_, scalars_, batch);
+  timer_.enter(StepPhase::forward);
+  model_.forward(exec, step, batch);
+}
+
+// To the gradients of some of this rank's blocks.
+void TrainingStep::enqueue_backward(const ExecSpace& exec, int number) {
+  const int batch = number % in_flight_;
+  const BatchPiece& piece = piece_at(number);
+  StepContext step = context(piece, batch);
   const bool is_whole = pieces().size() == 1;
   // The sums of several pieces are complete when the last one is merged.
   const auto complete_from = [&](std::int64_t offset) {
     if (is_whole) reducer_->complete_from(exec, reduction(), offset);
   };
 
-  step.has_packed_weights = has_packed_weights_;
-  timer_.enter(StepPhase::data);
-  model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
   timer_.enter(StepPhase::forward);
-  network.forward(exec, step, activations);
-  model_.compute_loss(exec, step, samples_, step.gradients, sums_offset());
+  model_.network().store_statistics(exec, step, model_.activations(batch));
+  model_.compute_loss(exec, step, samples_, step.gradients, sums_offset(), batch);
   complete_from(sums_offset());
   timer_.enter(StepPhase::backward);
   if (updates_in_backward_) {
@@ -62,12 +74,12 @@ void TrainingStep::enqueue_piece(const ExecSpace& exec, const BatchPiece& piece)
     layers_update_ = update_->begin_update(exec, scalars_, model_.parameters());
     step.update = layers_update_;
   }
-  network.backward(exec, step, activations, complete_from);
+  model_.backward(exec, step, complete_from, batch);
   timer_.enter(StepPhase::reduction);
   has_packed_weights_ = static_cast<bool>(layers_update_);
-  if (wants_rank_loss_) {
+  if (wants_rank_loss_ && model_.place().is_last()) {
     add_rank_loss(exec, model_.loss().row_values(), piece.plan, metric_sums_);
-    if (&piece == &pieces().back()) end_rank_loss(exec, batch().num_samples, metric_sums_);
+    if (&piece == &pieces().back()) end_rank_loss(exec, this->batch().num_samples, metric_sums_);
   }
   if (!is_whole) {
     merge_sums(exec, reducer_->partial_sums(), reducer_->num_floats(), piece.sums);
@@ -80,9 +92,10 @@ ConstFloatView TrainingStep::loss_sums() const {
                          std::pair(sums_offset(), sums_offset() + Loss::kColumns));
 }
 
-StepContext TrainingStep::context(const BatchPiece& piece) {
+StepContext TrainingStep::context(const BatchPiece& piece, int batch) {
   StepContext step = model_.context(piece.plan, Mode::train, scalars_,
-                                    sums_of_piece(reducer_->partial_sums(), piece.sums));
+                                    sums_of_piece(reducer_->partial_sums(), piece.sums), batch);
+  step.has_packed_weights = has_packed_weights_;
   sums_->begin_batch(reduction());
   step.batch_sums = sums_.get();
   return step;
@@ -102,7 +115,11 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {
-  reducer_->wait(exec);
+  // Ranks of other stages have to hear of a failed exchange, too.
+  if (grid_.shape().pipeline == 1)
+    reducer_->wait(exec);
+  else
+    run_on_all(grid_.world(), [&] { reducer_->wait(exec); });
   const StepScalars scalars = read_scalar(scalars_);
   const MetricSums metric_sums = read_scalar(metric_sums_);
   StepReport report;
@@ -165,71 +182,97 @@ void check_least_samples(const Network& network, const BatchRule& batches) {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const Recipe& recipe, Communicator& comm, Model& model,
+TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model& model,
                            const Samples& samples, DeviceTransport* transport)
-    : model_(model),
+    : grid_(grid),
+      model_(model),
       samples_(samples),
       seed_(recipe.seed),
       sampling_{recipe.data.shuffle, recipe.data.augment},
       wants_rank_loss_(recipe.train.per_rank_loss),
-      reducer_(make_reducer(comm, transport, sums_offset() + Loss::kColumns,
+      reducer_(make_reducer(grid.data(), transport, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
-      sums_(std::make_unique<RankSums>(comm, transport, sums_of_layers(model.network()),
+      sums_(std::make_unique<RankSums>(grid.data(), transport, sums_of_layers(model.network()),
                                        sum_order(recipe.train.determinism))),
+      stage_sums_(grid),
       scalars_("quern::strategy::step_scalars"),
       metric_sums_("quern::strategy::metric_sums"),
       host_flags_("quern::strategy::host_flags") {
-  agree(comm, [&] {
-    batches_ = training_batches(recipe, comm.size(), samples.count);
-    const BatchCut cut = batches_.cut(model.network().row_multiple());
-    check_least_samples(model.network(), batches_);
-    full_ = make_batch_plan(cut, batches_.full_batch, comm.rank(), comm.size());
-    last_ = make_batch_plan(cut, batches_.last_batch, comm.rank(), comm.size());
-    full_pieces_ = make_batch_pieces(cut, batches_.full_batch, comm.rank(), comm.size());
-    last_pieces_ = make_batch_pieces(cut, batches_.last_batch, comm.rank(), comm.size());
+  agree(grid.world(), [&] {
+    const int rank = grid.data().rank();
+    const int num_ranks = grid.data().size();
+    batches_ = training_batches(recipe, num_ranks, samples.count);
+    const BatchCut cut = batches_.cut(model.row_multiple());
+    check_least_samples(model.whole(), batches_);
+    full_ = make_batch_plan(cut, batches_.full_batch, rank, num_ranks);
+    last_ = make_batch_plan(cut, batches_.last_batch, rank, num_ranks);
+    full_pieces_ = make_batch_pieces(cut, batches_.full_batch, rank, num_ranks);
+    last_pieces_ = make_batch_pieces(cut, batches_.last_batch, rank, num_ranks);
     for (const BatchPlan* plan : {&full_, &last_}) {
       reducer_->reserve(most_piece_sums(cut, plan->partition));
     }
   });
+  const PipelineSchedule order = recipe.parallel.schedule;
+  for (const auto* pieces : {&full_pieces_, &last_pieces_}) {
+    const auto count = static_cast<int>(pieces->size());
+    (pieces == &full_pieces_ ? full_order_ : last_order_) =
+        pipeline_order(order, model.place(), count);
+    in_flight_ = std::max(in_flight_, pieces_in_flight(order, model.place(), count));
+  }
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch(), steps_per_epoch() * recipe.train.epochs);
-  allocate(recipe, comm);
+  allocate(recipe);
   set_position({});
 }
 
-void TrainingStep::allocate(const Recipe& recipe, Communicator& comm) {
+void TrainingStep::allocate(const Recipe& recipe) {
+  Communicator& world = grid_.world();
   const ParameterTable& table = model_.network().table();
   full_reduction_ = reducer_->add_plan(full_.partition);
   last_reduction_ = reducer_->add_plan(last_.partition);
   for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
   // Of what the node has once, this rank's share.
-  const std::int64_t sharers = reducer_->shares_blocks() ? comm.size() : 1;
+  const std::int64_t sharers = reducer_->shares_blocks() ? reducer_->num_ranks() : 1;
   optimizer_bytes_ = BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
   const std::int64_t state_bytes =
       (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
       optimizer_bytes_;
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
-                                model_.network().memory_bytes(full_.max_rows()),
+                                model_.activation_bytes(full_.max_rows(), in_flight_),
                                 state_bytes + reducer_->bytes() + sums_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
-  agree(comm, [&] {
-    check_device_memory(needs, available_device_memory());
-    if (!kHostExecution || comm.node_rank() != 0) return;
-    check_memory(memory_bytes_ * comm.node_size(),
-                 "training on " + std::to_string(comm.node_size()) + " ranks of one node");
-  });
+  agree(world, [&] { check_device_memory(needs, available_device_memory()); });
+  check_node_memory();
   reducer_->allocate();
   sums_->allocate();
   update_.emplace(recipe.optimizer, table, *reducer_);
   const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
   left_to_optimizer_ = model_.network().left_to_optimizer();
-  updates_in_backward_ = kHostExecution && comm.size() == 1 && !update_->clips() &&
+  updates_in_backward_ = kHostExecution && world.size() == 1 && !update_->clips() &&
                          is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
                          model_.network().layers_update_parameters();
-  model_.allocate(full_.max_rows(), [this](const std::string& label, std::int64_t count) {
-    return reducer_->allocate_block(label, count);
-  });
+  model_.allocate(
+      full_.max_rows(),
+      [this](const std::string& label, std::int64_t count) {
+        return reducer_->allocate_block(label, count);
+      },
+      in_flight_);
+  model_.connect(grid_);
   publish_state();  // all parameters are drawn
+}
+
+// Of all ranks of a node together; stages differ.
+void TrainingStep::check_node_memory() const {
+  Communicator& world = grid_.world();
+  const std::vector<std::int64_t> bytes_of_rank = all_gather_value(world, memory_bytes_);
+  agree(world, [&] {
+    if (!kHostExecution || world.node_rank() != 0) return;
+    std::int64_t bytes = 0;
+    for (int rank = 0; rank < world.size(); ++rank)
+      if (world.host(rank) == world.host(world.rank()))
+        bytes += bytes_of_rank[static_cast<std::size_t>(rank)];
+    check_memory(bytes, "training on " + std::to_string(world.node_size()) + " ranks of one node");
+  });
 }
 
 void TrainingStep::publish_state() {
@@ -259,9 +302,9 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   const Network& network = model_.network();
   std::vector<std::string> names;
   for (const BatchPiece& piece : pieces()) {
-    const StepContext step = context(piece);
+    const StepContext step = context(piece, 0);
     model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
-    network.forward(exec, step, model_.activations());
+    model_.forward(exec, step);
     exec.fence("quern::strategy::non_finite_layer");
     names.push_back(network.first_non_finite_layer(step, model_.activations()));
   }

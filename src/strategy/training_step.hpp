@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step on this rank's part of a global batch.
+// One training step on this rank's part of a global batch, by its stage of the network.
+//
+// Within a group of grid.data(), the ranks with the same stage and other samples, nothing is known
+// of other stages: each adds the gradients of its stage's parameters and updates them. A network
+// that is not split is a pipeline with one stage. With several, for each piece of the batch:
+//
+//   stage 0        F: gather samples, forward      --y-->                  B: backward
+//   stage 1              F: forward                --y-->        <--dy--   B: backward
+//   stage P - 1               F: forward, then at once           <--dy--   B: loss, backward
+//
+// Messages: StageExchange. Their order: pipeline_order.hpp. After the last piece every stage
+// reduces its gradient over grid.data(), and StageSums tells all stages the loss and the votes.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +21,7 @@
 #include <vector>
 
 #include "comm/device_transport.hpp"
+#include "comm/process_grid.hpp"
 #include "device/step_graph.hpp"
 #include "optim/schedule.hpp"
 #include "parallel/rank_sums.hpp"
@@ -17,6 +30,8 @@
 #include "strategy/block_update.hpp"
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
+#include "strategy/pipeline_order.hpp"
+#include "strategy/stage_sums.hpp"
 #include "strategy/step_timer.hpp"
 
 namespace quern {
@@ -36,10 +51,11 @@ struct StepReport {
 class TrainingStep {
  public:
   /// Plans, buffers, optimizer and reduction for a run over `samples`; draws the parameters.
-  /// `model`, `samples` and `transport` (see make_reducer) must outlive it. Collective; AgreedError
+  /// Gradients are added over grid.data(); `transport` (see make_reducer) is between its ranks.
+  /// `model`, `samples`, `transport` and the grid's world must outlive it. Collective; AgreedError
   /// (exit 2) when the batch has more micro-blocks than the summation tree, or the node or a device
   /// too little memory.
-  TrainingStep(const Recipe& recipe, Communicator& comm, Model& model, const Samples& samples,
+  TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model& model, const Samples& samples,
                DeviceTransport* transport = nullptr);
 
   std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
@@ -94,20 +110,29 @@ class TrainingStep {
   std::string non_finite_layer(const ExecSpace& exec);
 
  private:
-  // After the gradients the block holds the sums of the loss.
-  std::int64_t sums_offset() const { return model_.network().table().block_size(); }
-  void allocate(const Recipe& recipe, Communicator& comm);
+  // After the gradients the block holds the sums of the loss. A stage without parameters has a
+  // gradient of a few zeros.
+  std::int64_t sums_offset() const {
+    return std::max<std::int64_t>(model_.network().table().block_size(), kLanes);
+  }
+  void allocate(const Recipe& recipe);
+  void check_node_memory() const;
   ConstFloatView loss_sums() const;
-  bool is_capturable() const { return reducer_->is_capturable() && sums_->is_capturable(); }
-  /// For the layers, on this batch.
-  void enqueue_piece(const ExecSpace& exec, const BatchPiece& piece);
-  StepContext context(const BatchPiece& piece);
+  bool is_capturable() const {
+    return reducer_->is_capturable() && sums_->is_capturable() && grid_.shape().pipeline == 1;
+  }
+  void enqueue_forward(const ExecSpace& exec, int piece);
+  void enqueue_backward(const ExecSpace& exec, int piece);
+  /// For the layers, on this piece, as one of the batches in flight.
+  StepContext context(const BatchPiece& piece, int batch);
   const std::vector<BatchPiece>& pieces() const { return is_last_ ? last_pieces_ : full_pieces_; }
+  const BatchPiece& piece_at(int i) const { return pieces()[static_cast<std::size_t>(i)]; }
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
   void update(const ExecSpace& exec, const ReducedGradient& gradient);
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
+  ProcessGrid grid_;
   Model& model_;
   const Samples& samples_;
   std::uint64_t seed_;
@@ -116,6 +141,7 @@ class TrainingStep {
   std::unique_ptr<GradientReducer> reducer_;
   std::optional<BlockUpdate> update_;
   std::unique_ptr<RankSums> sums_;
+  StageSums stage_sums_;
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
   HostFlagsView host_flags_;
@@ -129,6 +155,9 @@ class TrainingStep {
   std::vector<std::pair<std::int64_t, std::int64_t>> left_to_optimizer_;
   std::vector<BatchPiece> full_pieces_;
   std::vector<BatchPiece> last_pieces_;
+  std::vector<PipelineWork> full_order_;
+  std::vector<PipelineWork> last_order_;
+  int in_flight_ = 1;  // pieces, whose arrays they take in turn
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   Schedule schedule_;

@@ -33,12 +33,17 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
+void ParameterTable::push_back(ParameterEntry entry) {
+  entry.number = first_number_ + static_cast<int>(entries_.size());
+  entries_.push_back(std::move(entry));
+}
+
 // In front of the buffers, which move.
 std::int64_t ParameterTable::append(ParameterEntry entry, std::int64_t floats) {
   entry.offset = trained_size_;
   for (ParameterEntry& other : entries_)
     if (other.is_buffer()) other.offset += floats;
-  entries_.push_back(std::move(entry));
+  push_back(std::move(entry));
   trained_size_ += floats;
   return entries_.back().offset;
 }
@@ -61,8 +66,8 @@ std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std
                                         const RunningAverage& average) {
   const std::int64_t count = product(shape);
   const std::int64_t offset = buffer_size_;
-  entries_.push_back({name, std::move(shape), trained_size_ + offset, count, 1,
-                      ParameterKind::buffer, 0, average});
+  push_back({name, std::move(shape), trained_size_ + offset, count, 1, ParameterKind::buffer, 0,
+             average});
   buffer_size_ += round_up_to_lanes(count);
   return offset;
 }

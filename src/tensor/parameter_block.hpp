@@ -42,6 +42,7 @@ struct ParameterEntry {
   /// panel is after `out` is a gap.
   std::int64_t transposed_panel = 0;
   RunningAverage average = {};  ///< of a buffer
+  int number = 0;               ///< among the tensors of the whole network; it begins by this
 
   bool is_buffer() const { return kind == ParameterKind::buffer; }
   /// Place in the block of element i in PyTorch's order.
@@ -73,6 +74,9 @@ void write_tensor(const ParameterEntry& entry, std::span<const float> values,
 /// after all that is trained; the entries are in the order of the layers.
 class ParameterTable {
  public:
+  /// `first_number`: of its first tensor, where other tensors of the network stand before it.
+  explicit ParameterTable(int first_number = 0) : first_number_(first_number) {}
+
   /// Appends a tensor and returns its offset.
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in,
                    ParameterKind kind);
@@ -96,7 +100,9 @@ class ParameterTable {
 
  private:
   std::int64_t append(ParameterEntry entry, std::int64_t floats);
+  void push_back(ParameterEntry entry);
 
+  int first_number_;
   std::vector<ParameterEntry> entries_;
   std::int64_t trained_size_ = 0;
   std::int64_t buffer_size_ = 0;

@@ -2,24 +2,29 @@
 #include "train/evaluator.hpp"
 
 #include "base/assert.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 #include "strategy/step_kernels.hpp"
 
 namespace quern {
 
-Evaluator::Evaluator(Communicator& comm, Model& model, const Samples& samples,
+Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples,
                      const BatchRule& batches, DeviceTransport* transport)
-    : model_(model),
+    : grid_(grid),
+      model_(model),
       samples_(samples),
       batches_(batches),
-      reducer_(make_reducer(comm, transport, Loss::kColumns, SumOrder::tree)),
+      reducer_(make_reducer(grid.data(), transport, Loss::kColumns, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
       metric_sums_("quern::train::evaluation_metric_sums") {
   expect(batches.num_samples == samples.count, "batches of these samples");
-  const BatchCut cut = batches.cut(model.network().row_multiple());
-  full_ = make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size());
-  last_ = make_batch_plan(cut, batches.last_batch, comm.rank(), comm.size());
-  full_pieces_ = make_batch_pieces(cut, batches.full_batch, comm.rank(), comm.size());
-  last_pieces_ = make_batch_pieces(cut, batches.last_batch, comm.rank(), comm.size());
+  const int rank = grid.data().rank();
+  const int num_ranks = grid.data().size();
+  const BatchCut cut = batches.cut(model.row_multiple());
+  full_ = make_batch_plan(cut, batches.full_batch, rank, num_ranks);
+  last_ = make_batch_plan(cut, batches.last_batch, rank, num_ranks);
+  full_pieces_ = make_batch_pieces(cut, batches.full_batch, rank, num_ranks);
+  last_pieces_ = make_batch_pieces(cut, batches.last_batch, rank, num_ranks);
   for (const BatchPlan* plan : {&full_, &last_}) {
     reducer_->reserve(most_piece_sums(cut, plan->partition));
   }
@@ -40,7 +45,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
       const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);
       model_.load_batch(exec, piece.plan, samples_, {}, scalars_);
-      model_.network().forward(exec, step, model_.activations());
+      model_.forward(exec, step);
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
     }
@@ -49,8 +54,10 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
     end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);
     done += plan.samples();
   }
-  reducer_->wait(exec);
-  const MetricSums metric_sums = read_scalar(metric_sums_);
+  run_on_all(grid_.world(), [&] { reducer_->wait(exec); });
+  const int last_stage = grid_.shape().pipeline - 1;
+  const MetricSums metric_sums =
+      broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
   return {metric_sums.samples, metric_sums.loss_sum / static_cast<double>(metric_sums.samples),
           metric_sums.correct};
 }

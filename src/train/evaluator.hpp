@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/process_grid.hpp"
 #include "parallel/make_reducer.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/metric_sums.hpp"
@@ -16,9 +17,9 @@ namespace quern {
 class Evaluator {
  public:
   /// `batches`: those of evaluation_batches(); their rows must not be more than what `model` was
-  /// allocated for (see max_rows). `model`, `samples` and `transport` (see make_reducer) must
-  /// outlive it.
-  Evaluator(Communicator& comm, Model& model, const Samples& samples, const BatchRule& batches,
+  /// allocated for (see max_rows). `model`, `samples`, `transport` (see make_reducer; between the
+  /// ranks of grid.data()) and the grid's world must outlive it.
+  Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples, const BatchRule& batches,
             DeviceTransport* transport = nullptr);
 
   /// Rows this rank needs.
@@ -28,6 +29,7 @@ class Evaluator {
   Evaluation run(const ExecSpace& exec);
 
  private:
+  ProcessGrid grid_;
   Model& model_;
   const Samples& samples_;
   BatchRule batches_;

@@ -8,7 +8,9 @@
 #include "config/read_recipe.hpp"
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
+#include "network/cut.hpp"
 #include "strategy/model.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "tensor/types.hpp"
 #include "train/starting_point.hpp"
 
@@ -62,7 +64,10 @@ RecipeInfo check_recipe(const Recipe& recipe, int num_ranks) {
   make_loss(recipe.loss, network.output_shape());
   check_target(recipe, network);
   check_program(recipe, num_ranks);
-  check_batch_for_ranks(recipe.global_batch(num_ranks), num_ranks);
+  if (recipe.parallel.pipeline > 1)
+    cut_network(recipe.network, recipe.parallel.pipeline, recipe.parallel.cut);
+  const int data_ranks = grid_shape_of(recipe, num_ranks).data;
+  check_batch_for_ranks(recipe.global_batch(data_ranks), data_ranks);
   return {network.table().num_parameters(), network.training_macs()};
 }
 
@@ -73,9 +78,9 @@ void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& fol
   if (resume == "never") refuse_earlier_run(folder);
   const std::string where = folder.recipe_file().string();
   const Recipe theirs = parse_recipe(text, where);
-  const int batch = recipe.global_batch(num_ranks);
+  const int batch = recipe.global_batch(grid_shape_of(recipe, num_ranks).data);
   // With a batch for each rank nobody knows here on how many it was started.
-  const int their_batch = theirs.data.batch_per_rank > 0 ? batch : theirs.global_batch(num_ranks);
+  const int their_batch = theirs.data.batch_per_rank > 0 ? batch : theirs.data.global_batch;
   refuse_other_recipe(recipe, batch, theirs, their_batch, where);
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "train/spread_array.hpp"
+#include "train/stage_tensors.hpp"
 
 namespace quern {
 
@@ -130,6 +132,14 @@ std::vector<NamedTensor> Snapshot::copy_tensors(const Entries& entries, const V&
   return tensors;
 }
 
+void Snapshot::collect_stages(const ProcessGrid& grid, const ParameterTable& whole) {
+  if (grid.shape().pipeline == 1) return;
+  collect_tensors(grid.pipeline(), whole.entries(), state.model, values_);
+  const Entries trained = trained_entries(whole);
+  for (OptimizerTensors& array : state.optimizer)
+    collect_tensors(grid.pipeline(), trained, array.tensors, values_);
+}
+
 bool Snapshot::is_finite() const {
   for (const std::vector<float>& tensor : values_) {
     for (const float value : tensor) {
@@ -188,6 +198,49 @@ void restore(Communicator& comm, const CheckpointState* state, const ParameterTa
     else
       whole.put(trained, tensors, array.pieces.front());
   }
+}
+
+namespace {
+
+std::vector<NamedTensor> in_order(const Entries& entries, const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedTensor> ordered;
+  for (const ParameterEntry& entry : entries) ordered.push_back(tensor_of(entry, tensors, ""));
+  return ordered;
+}
+
+// One rank of each stage takes part.
+CheckpointState state_of_stage(Communicator& stages, const CheckpointState* state,
+                               const ParameterTable& whole, const ParameterTable& table,
+                               const std::vector<StateArray>& arrays, TensorStorage& storage) {
+  const auto distribute = [&](const Entries& all, const Entries& own,
+                              const std::vector<NamedTensor>* tensors) {
+    const auto ordered = tensors ? in_order(all, *tensors) : std::vector<NamedTensor>{};
+    return distribute_tensors(stages, all, own, tensors ? &ordered : nullptr, storage);
+  };
+  CheckpointState part;
+  part.model = distribute(whole.entries(), table.entries(), state ? &state->model : nullptr);
+  for (const StateArray& array : arrays) {
+    part.optimizer.push_back(
+        {array.name, distribute(trained_entries(whole), trained_entries(table),
+                                state ? &row_of(*state, array).tensors : nullptr)});
+  }
+  return part;
+}
+
+}  // namespace
+
+void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+             const ParameterTable& table, const TrainState& to) {
+  agree(grid.world(), [&] {
+    if (state) check_state(*state, whole, to.optimizer);
+  });
+  if (grid.shape().pipeline == 1) return restore(grid.data(), state, table, to);
+  TensorStorage storage;
+  std::optional<CheckpointState> part;
+  if (grid.data().rank() == 0) {
+    part = state_of_stage(grid.pipeline(), state, whole, table, to.optimizer, storage);
+  }
+  restore(grid.data(), part ? &*part : nullptr, table, to);
 }
 
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,

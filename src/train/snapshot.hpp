@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
-#include "comm/communicator.hpp"
+#include "comm/process_grid.hpp"
 #include "strategy/train_state.hpp"
 #include "tensor/parameter_block.hpp"
 
@@ -22,6 +22,10 @@ class Snapshot {
   Snapshot(Communicator& comm, const ParameterTable& table, const TrainState& train_state);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
+
+  /// Collective over grid.pipeline(), for ranks whose snapshot of their stage is not empty: on
+  /// stage 0 the tensors of all stages, in the order of the network. `whole`: its table.
+  void collect_stages(const ProcessGrid& grid, const ParameterTable& whole);
 
   /// Progress and origin are the caller's to fill in.
   CheckpointState state;
@@ -43,6 +47,10 @@ class Snapshot {
 /// tensor when the checkpoint is of another network or another optimizer; then nothing has changed.
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
              const TrainState& to);
+/// The same where `table` is that of this rank's stage, and `whole` that of the network: every
+/// stage gets its own. Collective over the grid's world, whose rank 0 has `state`.
+void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+             const ParameterTable& table, const TrainState& to);
 /// The model alone, whatever optimizer trained it.
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
              const FloatView& parameters);

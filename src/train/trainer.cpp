@@ -35,21 +35,23 @@ void check_progress(const TrainingProgress& progress, std::int64_t num_samples) 
 
 }  // namespace
 
-Trainer::Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
-                 const Samples& train, const Samples* test, const TrainerOptions& options)
+Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder& folder,
+                 Model& model, const Samples& train, const Samples* test,
+                 const TrainerOptions& options)
     : recipe_(recipe),
-      comm_(comm),
+      grid_(grid),
+      comm_(grid.world()),
       folder_(folder),
       model_(model),
       train_(train),
       options_(options),
-      step_(recipe, comm, model, train, options.transport),
-      is_spread_(step_.state().place == StatePlace::owners),
+      step_(recipe, grid, model, train, options.transport),
+      all_checkpoint_(grid.shape().pipeline > 1 || step_.state().place == StatePlace::owners),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
-  run_on_root(comm, [&] { check_checkpoint_memory(); });
+  run_on_root(comm_, [&] { check_checkpoint_memory(); });
   if (!test) return;
-  evaluator_.emplace(comm, model, *test,
+  evaluator_.emplace(grid, model, *test,
                      evaluation_batches(recipe, step_.full_batch().samples(), test->count,
                                         recipe.parallel.micro_batches),
                      options.transport);
@@ -60,7 +62,7 @@ void Trainer::check_checkpoint_memory() const {
   if (options_.has_read_checkpoint) return;
   const std::int64_t arrays = 1 + num_state_arrays(recipe_.optimizer);
   check_memory(
-      arrays * model_.network().table().num_parameters() * static_cast<std::int64_t>(sizeof(float)),
+      arrays * model_.whole().table().num_parameters() * static_cast<std::int64_t>(sizeof(float)),
       "the copy of model and optimizer state that checkpoints are written from");
 }
 
@@ -95,8 +97,8 @@ ExitCode Trainer::train() {
   }
   finish_with_checkpoint();
   bar_->finish();
+  const std::string hash = hash_of_model();
   run_on_root(comm_, [&] {
-    const std::string hash = hash_of_model();
     folder_.mark_done(hash);
     events_->finished(progress_, hash);
   });
@@ -235,7 +237,14 @@ MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss,
 }
 
 void Trainer::print_rank_losses() {
-  const std::vector<double> losses = all_gather_value(comm_, rank_loss_);
+  std::vector<double> losses;
+  const std::vector<double> all = all_gather_value(comm_, rank_loss_);
+  // Those that compute a loss: the ranks of the last stage, in the order of their samples.
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    const GridPlace place = grid_place(grid_.shape(), rank);
+    if (place.pipeline + 1 == grid_.shape().pipeline && place.tensor == 0)
+      losses.push_back(all[static_cast<std::size_t>(rank)]);
+  }
   if (comm_.rank() == 0) bar_->line(rank_losses_text(losses));
 }
 
@@ -245,11 +254,11 @@ bool Trainer::is_checkpoint_due() const {
   if (when.every_seconds == 0) return steps_due;
   // The clock is rank 0's. Where the others take part in a checkpoint, they have to know.
   const bool time_due = since_checkpoint_.seconds() >= when.every_seconds;
-  return steps_due || (is_spread_ ? broadcast_value(comm_, time_due) : time_due);
+  return steps_due || (all_checkpoint_ ? broadcast_value(comm_, time_due) : time_due);
 }
 
-// In the middle of a run the other ranks hand over their optimizer state, where it is spread, and
-// take no other part. If rank 0 finds something wrong with the weights, it votes to stop, and they
+// In the middle of a run the other ranks hand over their state, where it is spread, and take no
+// other part. If rank 0 finds something wrong with the weights, it votes to stop, and they
 // learn of it with the next step.
 void Trainer::try_checkpoint() {
   since_checkpoint_.restart();
@@ -274,12 +283,17 @@ void Trainer::finish_with_checkpoint() {
   checkpointed_step_ = progress_.step;
 }
 
+// One rank of each stage has all of its state, or collects it.
+bool Trainer::has_stage_state() const {
+  return grid_.data().rank() == 0;
+}
+
 // Rank 0's; null on the others. Collective where state is spread.
 std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
-  const bool is_root = comm_.rank() == 0;
-  if (!is_root && !is_spread_) return nullptr;
-  auto snapshot = std::make_unique<Snapshot>(comm_, model_.network().table(), step_.state());
-  return is_root ? std::move(snapshot) : nullptr;
+  if (!has_stage_state() && step_.state().place != StatePlace::owners) return nullptr;
+  auto snapshot = std::make_unique<Snapshot>(grid_.data(), model_.network().table(), step_.state());
+  if (has_stage_state()) snapshot->collect_stages(grid_, model_.whole().table());
+  return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
 }
 
 // Rank 0's. UnusableError when the weights are not finite.
@@ -297,8 +311,12 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
   events_->wrote_checkpoint(progress_, file, writing.seconds());
 }
 
+// Rank 0's; "" on the others. Collective where the network is split.
 std::string Trainer::hash_of_model() const {
-  return model_hash(Snapshot(model_.network().table(), model_.parameters()).state.model);
+  if (!has_stage_state()) return "";
+  Snapshot snapshot(model_.network().table(), model_.parameters());
+  snapshot.collect_stages(grid_, model_.whole().table());
+  return comm_.rank() == 0 ? model_hash(snapshot.state.model) : "";
 }
 
 ExitCode Trainer::stop_early(const StopRequest& stop) {
@@ -317,9 +335,9 @@ void Trainer::report_divergence(double loss) {
   // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
   const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer(exec_));
   std::string culprit;
-  for (const Node& node : model_.network().graph().nodes()) {
-    if (std::find(names.begin(), names.end(), node.name) == names.end()) continue;
-    culprit = node.name;
+  for (const LayerSpec& layer : recipe_.network.layers) {
+    if (std::find(names.begin(), names.end(), layer.name) == names.end()) continue;
+    culprit = layer.name;
     break;
   }
   // What rank 0 prints. Weights that are not finite came before the loss of the next step.
@@ -334,7 +352,7 @@ void Trainer::report_divergence(double loss) {
 void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  restore(comm_, state, model_.network().table(), step_.state());
+  restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
   const std::string name = checkpoint_name(progress_.step);
   // What another folder's checkpoint began is written here, too, when nothing is left to train.

@@ -21,7 +21,7 @@ namespace quern {
 
 /// How a run uses the machine; its results do not depend on it.
 struct TrainerOptions {
-  /// Between the ranks' devices; null: between hosts (see make_reducer).
+  /// Between the devices of grid.data(); null: between hosts (see make_reducer).
   DeviceTransport* transport = nullptr;
   /// Steps after which the host looks at the latest at what they led to. It costs nothing where
   /// kernels run on the host; on a device it would wait for the queue to run empty.
@@ -32,8 +32,9 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  /// `test` may be null. All arguments must outlive the trainer. Collective; writes nothing.
-  Trainer(const Recipe& recipe, Communicator& comm, const RunFolder& folder, Model& model,
+  /// `test` may be null. All arguments but `grid` must outlive the trainer, and so must its world.
+  /// Collective; writes nothing.
+  Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder& folder, Model& model,
           const Samples& train, const Samples* test, const TrainerOptions& options = {});
 
   const TrainingStep& training_step() const { return step_; }
@@ -66,6 +67,7 @@ class Trainer {
   std::unique_ptr<Snapshot> take_snapshot() const;
   void write_checkpoint(Snapshot& snapshot);
   std::string hash_of_model() const;
+  bool has_stage_state() const;
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();
@@ -74,13 +76,14 @@ class Trainer {
                        std::int64_t samples) const;
 
   const Recipe& recipe_;
-  Communicator& comm_;
+  ProcessGrid grid_;
+  Communicator& comm_;  // the world
   const RunFolder& folder_;
   Model& model_;
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
-  bool is_spread_;  // the optimizer's state over the ranks: all of them take part in checkpoints
+  bool all_checkpoint_;  // the state is spread over the ranks: all of them take part in checkpoints
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
   bool has_accuracy_;

@@ -9,6 +9,7 @@
 #include "comm/exchange.hpp"
 #include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "tensor/kernel_choice.hpp"
 #include "train/recipe_check.hpp"
 #include "train/samples.hpp"
@@ -41,11 +42,13 @@ RunFolder folder_of(const Recipe& recipe, const RunOptions& options) {
                                           : options.folder);
 }
 
-Samples training_samples(Communicator& comm, const Recipe& recipe, RunOptions& options,
+Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptions& options,
                          const Shape& output) {
+  Communicator& comm = grid.world();
   agree(comm, [&] {
     check_source(recipe, options);
-    recipe.global_batch(comm.size());  // a batch that is too large is refused before any reading
+    // A batch that is too large is refused before any reading.
+    recipe.global_batch(grid.data().size());
   });
   if (options.train) return std::move(*options.train);
   return load_training_samples(comm, recipe, output);
@@ -82,6 +85,7 @@ class TrainingRun::Parts {
 
   const Recipe recipe_;
   Communicator& comm_;
+  ProcessGrid grid_;
   RunFolder folder_;
   const std::string resume_;
   Model model_;
@@ -97,18 +101,20 @@ class TrainingRun::Parts {
 TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions options)
     : recipe_(recipe),
       comm_(comm),
+      grid_(make_grid(comm, recipe)),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
-      model_(agree(comm, [&] { return Model(recipe); })),
-      samples_(training_samples(comm, recipe, options, model_.network().output_shape())),
-      batches_(agree(comm, [&] { return training_batches(recipe, comm.size(), samples_.count); })),
+      model_(agree(comm, [&] { return Model(recipe, stage_of(grid_)); })),
+      samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
+      batches_(agree(
+          comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),
       test_(test_samples(comm, recipe, options)) {
   agree(comm_, [&] { check(); });
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
-  transport_ = connect_devices(comm_, recipe_.parallel.backend);
+  transport_ = connect_devices(grid_.data(), recipe_.parallel.backend);
   trainer_.emplace(
-      recipe_, comm_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+      recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
       TrainerOptions{.transport = transport_.get(), .has_read_checkpoint = start_.has_value()});
   warn_of_large_batch();
   warn_of_idle_ranks();
@@ -128,7 +134,7 @@ void TrainingRun::Parts::find_start() {
 void TrainingRun::Parts::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
-  check_sizes(batches_, comm_.size());
+  check_sizes(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
 }
 
@@ -151,9 +157,10 @@ void TrainingRun::Parts::warn_of_large_batch() const {
 void TrainingRun::Parts::warn_of_idle_ranks() const {
   const BatchPlan& batch = trainer_->training_step().full_batch();
   int idle = 0;
-  for (int rank = 0; rank < comm_.size(); ++rank) idle += batch.partition.num_blocks(rank) == 0;
+  const int num_ranks = batch.partition.num_ranks();
+  for (int rank = 0; rank < num_ranks; ++rank) idle += batch.partition.num_blocks(rank) == 0;
   if (idle == 0) return;
-  log::warn(std::to_string(idle) + " of " + std::to_string(comm_.size()) +
+  log::warn(std::to_string(idle) + " of " + std::to_string(num_ranks) +
             " ranks have nothing to do: a batch of " + std::to_string(batch.samples()) +
             " samples has " + std::to_string(batch.partition.num_blocks()) + " micro-blocks of " +
             std::to_string(batch.partition.block_size()) +
@@ -209,7 +216,7 @@ const std::filesystem::path& TrainingRun::folder() const {
   return parts_->folder().path();
 }
 const Network& TrainingRun::network() const {
-  return parts_->model().network();
+  return parts_->model().whole();
 }
 const Samples& TrainingRun::samples() const {
   return parts_->samples();

@@ -56,7 +56,7 @@ class TrainingRun {
 
   const Recipe& recipe() const;
   const std::filesystem::path& folder() const;  ///< docs/formats.md says what it holds
-  const Network& network() const;               ///< network/network.hpp
+  const Network& network() const;               ///< all of it (network/network.hpp)
   const Samples& samples() const;               ///< that it trains on
   /// How a step is split and what memory it takes: for the plan that quern train prints. The class
   /// is not public (strategy/training_step.hpp).

@@ -135,6 +135,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   batch_sums.begin_batch(sums_plan);
   step.batch_sums = &batch_sums;
   model_.network().forward(exec, step, model_.activations());
+  model_.network().store_statistics(exec, step, model_.activations());
   model_.compute_loss(exec, step, samples_, gradients, sums);
   model_.network().backward(exec, step, model_.activations());
   const ConstFloatView total = reducer.reduce(exec, reduction).total;

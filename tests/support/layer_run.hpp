@@ -76,6 +76,7 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   spread(arrays.x, x);
   spread(arrays.dy, dy);
   layer.forward(ExecSpace(), step, arrays);
+  layer.store_statistics(ExecSpace(), step, arrays);
   layer.backward(ExecSpace(), step, arrays);
 
   LayerRun run{collect(arrays.y), collect(arrays.dx), {}};

@@ -107,6 +107,7 @@ struct Bench {
   Result operator()() {
     const ExecSpace exec;
     layer.forward(exec, step, arrays);
+    layer.store_statistics(exec, step, arrays);
     layer.backward(exec, step, arrays);
     exec.fence("test: read results");
     Result result{test::values_of(arrays.y), test::values_of(arrays.dx), {}};

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/process_grid.hpp"
+#include "spec/recipe.hpp"
+#include "strategy/pipeline_order.hpp"
+
+namespace quern {
+
+/// The shape of a recipe's grid on so many ranks. InputError, with the numbers, when its stages and
+/// parts of layers do not divide them.
+GridShape grid_shape_of(const Recipe& recipe, int num_ranks);
+
+/// This rank's part of the pipeline.
+inline StagePlace stage_of(const ProcessGrid& grid) {
+  return {grid.place().pipeline, grid.shape().pipeline};
+}
+
+/// Collective: the grid of the ranks of `world`. AgreedError (exit 2) as above.
+ProcessGrid make_grid(Communicator& world, const Recipe& recipe);
+
+}  // namespace quern

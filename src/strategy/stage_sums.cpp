@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/stage_sums.hpp"
+
+#include <span>
+#include <utility>
+
+#include "loss/loss.hpp"
+
+namespace quern {
+
+StageSums::StageSums(const ProcessGrid& grid)
+    : grid_(grid), all_("quern::strategy::stage_sums", Loss::kColumns + 1) {}
+
+ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) const {
+  const GridShape& shape = grid_.shape();
+  if (shape.pipeline == 1) return gradient;
+  const bool has_loss = grid_.place().pipeline + 1 == shape.pipeline;
+  const FloatView all = all_;
+  const ConstFloatView sums = gradient.sums;
+  const ConstFloatView votes = gradient.votes;
+  Kokkos::parallel_for(
+      "quern::strategy::stage_sums", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        for (int i = 0; i < Loss::kColumns; ++i) all(i) = has_loss ? sums(i) : 0;
+        all(Loss::kColumns) = votes(0);
+      });
+  const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
+  Kokkos::deep_copy(exec, host, all);
+  exec.fence("quern::strategy::stage_sums");
+  grid_.pipeline().all_reduce_sum(std::span(host.data(), host.extent(0)));
+  Kokkos::deep_copy(exec, all, host);
+  exec.fence("quern::strategy::stage_sums");  // before `host` ends
+  gradient.sums = Kokkos::subview(all, std::pair(0, int{Loss::kColumns}));
+  gradient.votes = Kokkos::subview(all, std::pair(int{Loss::kColumns}, Loss::kColumns + 1));
+  return gradient;
+}
+
+}  // namespace quern

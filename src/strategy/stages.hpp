@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The networks of a pipeline's stages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "loss/loss.hpp"
+#include "network/network.hpp"
+#include "spec/recipe.hpp"
+#include "strategy/pipeline_order.hpp"
+#include "strategy/stage_exchange.hpp"
+
+namespace quern {
+
+/// What every rank knows of a stage.
+struct StageInfo {
+  std::string first_layer;
+  std::string last_layer;
+  std::int64_t parameters = 0;
+  std::int64_t training_macs = 0;  ///< of one sample
+  /// What comes in: the samples, or what the stage before puts out.
+  Shape input;
+  Layout input_layout = Layout::nc;
+  bool wants_gradient = false;  ///< it hands the gradient of that back
+};
+
+struct StageNetworks {
+  std::vector<Network> whole;  ///< one, where there are several stages; nothing computes with it
+  std::vector<Network> own;    ///< one
+  std::vector<StageInfo> stages;
+  int row_multiple = 1;  ///< of all
+};
+
+/// Each stage puts out what the next one takes in, in its layout; `loss` follows the last. All are
+/// built, so that every rank knows where it stands. InputError as cut_network().
+StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, const Loss& loss,
+                           const StagePlace& place);
+
+/// What crosses at the borders of a stage, for pieces of at most `max_rows` rows.
+CrossingFloats crossing_floats(const std::vector<StageInfo>& stages, int stage, int max_rows);
+
+}  // namespace quern
