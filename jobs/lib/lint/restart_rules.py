@@ -132,7 +132,7 @@ def requeue_for_ever(script):
             yield Finding(command.line, "requeues-for-ever", why,
                           "a job that fails at once is started again for ever",
                           "only after the status that says so: [[ $status == 85 ]] && scontrol requeue ..., and at "
-                          "most so often: SLURM_RESTART_COUNT")
+                          "most a few times: SLURM_RESTART_COUNT")
 
 
 def _always(script, command):
