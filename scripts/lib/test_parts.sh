@@ -18,12 +18,18 @@ must() {
 
 skip_part() { results+=(--skipped "$1=$2"); }
 
-# build PART PRESET [cmake options] [-- target ...]
+# build PART PRESET [joined] [cmake options] [-- target ...]
+# joined: headers are read once for many files, in parts whose question is none about single ones. A
+# compiler cache knows single files from other builds, so it gets those.
 build() {
   local part="$1" preset="$2" targets=()
   # The launcher is not what happens to be installed.
   local options=(-DQUERN_ENABLE_TESTS=ON "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   shift 2
+  if [[ ${1:-} == joined ]]; then
+    [[ -n $launcher ]] || options+=(-DQUERN_UNITY_BUILD=ON -DQUERN_PRECOMPILED_HEADERS=ON)
+    shift
+  fi
   while (($# > 0)) && [[ $1 != -- ]]; do
     options+=("$1")
     shift
@@ -80,9 +86,6 @@ report() {
   PATH="$test_path" "$(quern_python)" "$lib/test_report.py" --expected "$kRoot/tests/expected_skips.txt" "${results[@]}"
 }
 
-# For parts whose question is none about single files: headers are read once for many of them.
-kQuickBuild=(-DQUERN_UNITY_BUILD=ON -DQUERN_PRECOMPILED_HEADERS=ON)
-
 # Sets kCode to the targets of the program, the examples and the tests labelled unit and mpi.
 kCode=(quern examples/all)
 mapfile -t -O 2 kCode < <(cd "$kRoot" && printf '%s\n' tests/{unit,mpi}/*/CMakeLists.txt)
@@ -127,12 +130,12 @@ part_no_mpi() {
 }
 
 part_no_mpi_all() {
-  build no-mpi-all release -DQUERN_ENABLE_MPI=OFF "${kQuickBuild[@]}" &&
+  build no-mpi-all release joined -DQUERN_ENABLE_MPI=OFF &&
     run_tests no-mpi-all no-mpi-all --label-exclude '^(style|cuda|hip|analysis|benchmarks)$'
 }
 
 part_debug() {
-  build debug debug "${kQuickBuild[@]}" -- "${kCode[@]}" && run_tests debug debug --label-regex '^(unit|mpi)$'
+  build debug debug joined -- "${kCode[@]}" && run_tests debug debug --label-regex '^(unit|mpi)$'
 }
 
 part_portable() {
@@ -149,7 +152,7 @@ part_clang() {
   elif ! echo '#include <omp.h>' | clang++ -fopenmp -fsyntax-only -x c++ - 2>/dev/null; then
     skip_part clang "this clang++ has no OpenMP (Debian: libomp-dev)"
   else
-    build clang release -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang "${kQuickBuild[@]}" -- \
+    build clang release joined -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -- \
       "${kCode[@]}" &&
       run_tests clang clang --label-regex '^(unit|mpi)$'
   fi
@@ -180,7 +183,7 @@ part_kokkos() {
     must "build Kokkos $version: see $folder.log" build_serial_kokkos "$source" "$folder" || continue
     # The newest given is the last of two -DKokkos_DIR, and so wins over what setup remembers.
     kokkos="-DKokkos_DIR=$(kokkos_dir_below "$folder")"
-    build "kokkos-$version" release "$kokkos" "${kQuickBuild[@]}" -- "${kCode[@]}" &&
+    build "kokkos-$version" release joined "$kokkos" -- "${kCode[@]}" &&
       run_tests "kokkos-$version" "kokkos-$version" --label-regex '^(unit|mpi)$'
     build "kokkos-$version-tsan" release "$kokkos" "${kThreadSanitizer[@]}" -- \
       unit_comm_node_barrier unit_parallel_thread_ranks &&
