@@ -17,9 +17,11 @@
 #include "app/preflight/report.hpp"
 #include "base/log.hpp"
 #include "base/sha256.hpp"
+#include "base/version.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/session.hpp"
+#include "io/h5_file.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
@@ -75,6 +77,8 @@ RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
   info.device_id = device.id;
   info.visible_devices = visible_devices_variable();
   info.clock_offset_s = clock_offset_s;
+  info.mpi = mpi_library_version();
+  info.hdf5 = hdf5_version();
   if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, info);
   return info;
 }
@@ -98,6 +102,8 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   int errors = 0;
   run_on_root(comm, [&] {
     for (const std::string& text : texts) all.ranks.push_back(rank_info_of(text));
+    all.version = version();
+    all.commit = git_commit();
     all.job = job_info(environment, mine.machine_cpus);
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
@@ -132,10 +138,10 @@ ExitCode start(const PreflightOptions& options) {
 
 Command add_preflight_command(CommandLine app) {
   const auto options = std::make_shared<PreflightOptions>();
-  CommandLine command = app.add_command(
-      "preflight",
-      "Check a launch before it wastes an allocation: ranks, devices, cores, network, files. "
-      "Start it with the launcher and options of the training");
+  CommandLine command = app.add_command("preflight",
+                                        "Check a launch before it wastes an allocation: ranks, "
+                                        "devices, cores, libraries, network, files. "
+                                        "Start it with the launcher and options of the training");
   command
       .add_option("recipe", options->recipe,
                   "Recipe file: checks that every node reads it and its data")

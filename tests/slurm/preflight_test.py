@@ -27,6 +27,8 @@ class PreflightTest(cluster.JobTest):
         self.assertTrue(facts["good"])
         self.assertEqual([rank["rank"] for rank in facts["ranks"]], [0, 1, 2, 3])
         self.assertEqual(facts["files"]["checkpoints"], 4)
+        self.assertEqual(set(facts["versions"]), {"quern", "commit", "mpi", "hdf5"})
+        self.assertNotIn("", facts["versions"].values())
         self.assertFalse((self.folder / "run").exists())
         table = self.step(expected=0).stdout
         self.assertRegex(table, r"rank +host +device +threads +cores\n +0 ")

@@ -8,10 +8,20 @@ namespace quern {
 using Json = nlohmann::ordered_json;
 
 std::string to_text(const RankInfo& info) {
-  return Json{info.rank,           info.host,         info.node_rank,
-              info.cpus,           info.machine_cpus, info.threads,
-              info.device,         info.device_id,    info.visible_devices,
-              info.clock_offset_s, info.recipe_hash,  info.data_problem}
+  return Json{info.rank,
+              info.host,
+              info.node_rank,
+              info.cpus,
+              info.machine_cpus,
+              info.threads,
+              info.device,
+              info.device_id,
+              info.visible_devices,
+              info.clock_offset_s,
+              info.recipe_hash,
+              info.data_problem,
+              info.mpi,
+              info.hdf5}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -30,6 +40,8 @@ RankInfo rank_info_of(const std::string& text) {
   info.clock_offset_s = json.at(9);
   info.recipe_hash = json.at(10);
   info.data_problem = json.at(11);
+  info.mpi = json.at(12);
+  info.hdf5 = json.at(13);
   return info;
 }
 

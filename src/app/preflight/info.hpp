@@ -21,6 +21,8 @@ struct RankInfo {
   std::string device_id;        ///< unique among all devices; empty for host back ends
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES; may be empty
   double clock_offset_s = 0;    ///< this node's clock minus rank 0's
+  std::string mpi;              ///< the library that it runs with; empty without MPI
+  std::string hdf5;
   // Of the first rank of each node only:
   std::string recipe_hash;
   std::string data_problem;  ///< why it cannot read the shards
@@ -74,6 +76,8 @@ struct Finding {
 };
 
 struct Preflight {
+  std::string version;  ///< of quern; all ranks run the same executable
+  std::string commit;
   JobInfo job;
   std::vector<RankInfo> ranks;
   NetworkInfo network;  ///< between hosts

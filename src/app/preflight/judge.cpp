@@ -30,6 +30,7 @@ class Judge {
     spread_over_nodes();
     devices();
     processors();
+    versions();
     recipes();
     data();
     network();
@@ -181,6 +182,22 @@ class Judge {
     // Where Slurm itself claims more processors than there are, that is deliberate.
     const bool refuse = info_.job.under_slurm && !info_.job.cpus_overcommitted;
     add(refuse ? Severity::error : Severity::warning, "processors", text, fix);
+  }
+
+  // One executable everywhere may still load other libraries on another node.
+  void versions() {
+    const RankInfo& first = info_.ranks[0];
+    const auto libraries = [](const RankInfo& rank) {
+      return (rank.mpi.empty() ? "" : rank.mpi + " and ") + "HDF5 " + rank.hdf5;
+    };
+    for (const RankInfo& rank : info_.ranks) {
+      if (rank.mpi == first.mpi && rank.hdf5 == first.hdf5) continue;
+      error("versions",
+            fmt::format("{} runs with {}, {} with {}", first.host, libraries(first), rank.host,
+                        libraries(rank)),
+            "the same modules, and the same LD_LIBRARY_PATH, on all nodes");
+      return;
+    }
   }
 
   void recipes() {

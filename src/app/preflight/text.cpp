@@ -101,6 +101,10 @@ std::string preflight_text(const Preflight& info) {
 std::string preflight_json(const Preflight& info) {
   Json json;
   json["good"] = num_errors(info) == 0;
+  json["versions"] = Json{{"quern", info.version},
+                          {"commit", info.commit},
+                          {"mpi", info.ranks[0].mpi},
+                          {"hdf5", info.ranks[0].hdf5}};
   json["ranks"] = Json::array();
   for (const RankInfo& rank : info.ranks) {
     json["ranks"].push_back(Json{{"rank", rank.rank},

@@ -23,6 +23,8 @@ inline Preflight good_launch(int nodes, int per_node) {
     mine.cpus = {mine.node_rank};
     mine.machine_cpus = 4;
     mine.device = "OpenMP";
+    mine.mpi = "Open MPI v4.1.4";
+    mine.hdf5 = "1.10.8";
     info.ranks.push_back(mine);
   }
   info.network.bytes = 1 << 20;

@@ -39,6 +39,17 @@ TEST(PreflightJudge, NothingToSayOfGoodLaunches) {
   EXPECT_TRUE(judge(good_gpu_launch(2, 4)).empty());
 }
 
+TEST(PreflightJudge, OtherLibrariesOnANode) {
+  Preflight info = good_launch(2, 1);
+  info.ranks[1].mpi = "Open MPI v5.0.7";
+  expect_error(info, "node1 runs with Open MPI v4.1.4 and HDF5 1.10.8, node2 with Open MPI v5.0.7",
+               "the same modules");
+  info = good_launch(2, 1);
+  for (RankInfo& rank : info.ranks) rank.mpi.clear();
+  info.ranks[1].hdf5 = "1.14.5";
+  expect_error(info, "node1 runs with HDF5 1.10.8, node2 with HDF5 1.14.5", "the same modules");
+}
+
 TEST(PreflightJudge, OtherRanksThanExpected) {
   Preflight info = good_launch(2, 3);
   info.job.expected_ranks = 8;

@@ -61,6 +61,8 @@ TEST(PreflightText, SizesHaveTheirUnits) {
 
 TEST(PreflightText, JsonHoldsEverything) {
   Preflight info = test::good_launch(2, 1);
+  info.version = "0.1.0";
+  info.commit = "abc";
   info.files = {"/scratch", 10, 4, 1, "", ""};
   info.findings = judge(info);
   const auto json = nlohmann::json::parse(preflight_json(info));
@@ -70,6 +72,9 @@ TEST(PreflightText, JsonHoldsEverything) {
   EXPECT_EQ(json["files"]["checkpoints"], 4);
   EXPECT_EQ(json["findings"][0]["check"], "files");
   EXPECT_FALSE(json["all_reduce"].empty());
+  const nlohmann::json versions = {
+      {"quern", "0.1.0"}, {"commit", "abc"}, {"mpi", "Open MPI v4.1.4"}, {"hdf5", "1.10.8"}};
+  EXPECT_EQ(json["versions"], versions);
 }
 
 TEST(PreflightText, InfoSurvivesTheJourney) {
@@ -81,12 +86,16 @@ TEST(PreflightText, InfoSurvivesTheJourney) {
   info.device_id = "GPU-\xff";  // whatever a driver says
   info.clock_offset_s = -0.25;
   info.data_problem = "none";
+  info.mpi = "Intel MPI";
+  info.hdf5 = "2.0.0";
   const RankInfo there = rank_info_of(to_text(info));
   EXPECT_EQ(there.rank, 5);
   EXPECT_EQ(there.host, info.host);
   EXPECT_EQ(there.cpus, info.cpus);
   EXPECT_EQ(there.clock_offset_s, -0.25);
   EXPECT_EQ(there.data_problem, "none");
+  EXPECT_EQ(there.mpi, "Intel MPI");
+  EXPECT_EQ(there.hdf5, "2.0.0");
 }
 
 }  // namespace
