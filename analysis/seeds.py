@@ -16,8 +16,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from report import form, table
-from runlog import RunError, read_run
+from quern_report.forms import form
+from quern_report.markdown import table
+from quern_report.runlog import RunError, read_run
 
 ROOT = Path(__file__).resolve().parents[1]
 

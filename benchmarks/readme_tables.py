@@ -85,8 +85,8 @@ def seed_numbers(count):
 
 
 def measure_seeds(arguments):
-    sys.path.append(str(ROOT / "analysis"))  # behind this folder: both have a scaling.py
-    import runlog
+    sys.path.append(str(ROOT / "analysis"))
+    from quern_report import runlog
     for workload in arguments.only:
         setting, out = SETTINGS[workload], arguments.out.absolute() / workload
         words = ["analysis/seeds.py", "--recipe", f"recipes/{RECIPES[workload]}.toml",

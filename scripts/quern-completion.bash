@@ -6,10 +6,12 @@
 # The words that may follow each command.
 _quern_words() {
   case "$1" in
-    "") echo "train evaluate predict shard checkpoint bench info preflight --version --help" ;;
+    "") echo "train evaluate predict watch metrics shard checkpoint bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --json --help" ;;
     "predict") echo "--images --data --split --out --help" ;;
+    "watch") echo "--once --every --help" ;;
+    "metrics") echo "--csv --out --tensorboard --help" ;;
     "shard") echo "--images --labels --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;
     "checkpoint") echo "ls show verify hash diff export --help" ;;
     "checkpoint ls") echo "--help" ;;

@@ -9,7 +9,7 @@
 #: SHARDS       count  4 files to cut each part into
 #: CHECKSUMS    file   - their checksums as sha256sum prints them
 #: include train.sbatch
-#: PYTHON       word   - a Python with matplotlib, for the report
+#: PYTHON       word   - Python 3.11, or 3.9 with tomli, for the report
 #: PREPARE_TIME  time   - TIME of prepare-data (default: its own)
 #: PREPARE_GPU   yes/no - prepare the data on a node with a device
 #: EVALUATE_TIME time   - TIME of evaluate (default: its own)

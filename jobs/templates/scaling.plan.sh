@@ -5,7 +5,7 @@
 #: NODE_LIST counts 1,2,4 the node counts
 #: include scaling-point.sbatch
 #: without NODES
-#: PYTHON    word   - a Python with matplotlib, for the report
+#: PYTHON    word   - Python 3.11, or 3.9 with tomli, for the report
 
 plan() {
   local given=() point report nodes study ids="" name="${value[JOB_NAME]}"

@@ -32,7 +32,7 @@ is_root() { [[ $(id -u) -eq 0 ]]; }
 # version_at_least HAVE WANT
 version_at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
 
-# Debian's modules (numpy, h5py, matplotlib) belong to Debian's own interpreter, and the first
+# Debian's modules (numpy, h5py) belong to Debian's own interpreter, and the first
 # python3 on the path may be another.
 quern_python() {
   local python

@@ -20,12 +20,11 @@ libtomlplusplus-dev|train|cmake tomlplusplus|reads recipes
 libcli11-dev|train|cmake CLI11|command line
 dataset-fashion-mnist|run|file /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz|the data of the quick start
 python3|run|command python3|the report
-python3-numpy|run|python numpy|the report
-python3-matplotlib|run|python matplotlib|the plots of the report
+python3-h5py|run|python h5py|the pictures of the report; reads shards and checkpoints in tests
 libgtest-dev|test|cmake GTest|unit tests
 libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
-python3-h5py|test|python h5py|reads shards and checkpoints in tests
+python3-numpy|test|python numpy|reference values of tests
 python3-yaml|test|python yaml|reads the files for Spack in tests
 black|test|command black|style test of the Spack package
 clang-format|test|command clang-format|style test

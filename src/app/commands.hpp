@@ -19,6 +19,10 @@ struct Command {
 Command add_train_command(CommandLine app);
 Command add_evaluate_command(CommandLine app);
 Command add_predict_command(CommandLine app);
+/// A live view of a run folder.
+Command add_watch_command(CommandLine app);
+/// The figures of a run folder as CSV or for TensorBoard.
+Command add_metrics_command(CommandLine app);
 /// IDX files to HDF5 shards.
 Command add_shard_command(CommandLine app);
 /// ls, show, verify, hash, diff, export: inspects checkpoints, never changes one. A run folder

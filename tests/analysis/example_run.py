@@ -24,6 +24,32 @@ lr = 0.2
 STEPS_PER_EPOCH = 20
 
 
+PHASES = ("data", "forward", "backward", "reduction", "update", "waiting", "other")
+
+
+def make_times(ranks, slow=None):
+    """10 s of each rank by phase; `slow`: a rank that works while the others wait."""
+    return {phase: [{"forward": 3.0 if rank == slow else 2.0, "backward": 4.0,
+                     "waiting": 2.0 if rank == slow else 3.0}.get(phase, 0.25) for rank in range(ranks)]
+            for phase in PHASES}
+
+
+EVENTS = [
+    {"event": "start", "time": "2026-01-02T10:00:00Z", "step": 0, "epoch": 0, "total_steps": 60, "ranks": 2,
+     "threads": 1, "hosts": {"node1": 1, "node2": 1}, "version": "0.1.0", "git_commit": "abc", "job": "77",
+     "restarts": "0"},
+    {"event": "checkpoint", "time": "2026-01-02T10:00:20Z", "step": 40, "epoch": 2,
+     "file": "ckpt-0000000040.h5", "bytes": 2048, "seconds": 0.5},
+    {"event": "stop", "time": "2026-01-02T10:00:21Z", "step": 40, "epoch": 2, "reason": "SIGUSR1"},
+    {"event": "start", "time": "2026-01-02T10:05:00Z", "step": 40, "epoch": 2, "total_steps": 60, "ranks": 2,
+     "threads": 1, "hosts": {"node1": 1, "node2": 1}, "version": "0.1.0", "git_commit": "abc", "job": "77",
+     "restarts": "1"},
+    {"event": "checkpoint", "time": "2026-01-02T10:05:30Z", "step": 60, "epoch": 3,
+     "file": "ckpt-0000000060.h5", "bytes": 2048, "seconds": 0.25},
+    {"event": "done", "time": "2026-01-02T10:05:31Z", "step": 60, "epoch": 3, "model": "ab" * 32},
+]
+
+
 def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True):
     """The lines of metrics.jsonl of an uninterrupted run, as dictionaries."""
     records = []
@@ -42,14 +68,17 @@ def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True):
     return records
 
 
-def write_run(folder, records=None, name="example", seed=0, tail="", done=""):
-    """A run folder; `tail` is appended to metrics.jsonl as it is, `done` is the text of DONE."""
+def write_run(folder, records=None, name="example", seed=0, tail="", done="", events=(), extra=""):
+    """A run folder; `tail` is appended to metrics.jsonl as it is, `done` is the text of DONE, `extra`
+    goes to the end of the recipe."""
     folder = Path(folder)
     (folder / "checkpoints").mkdir(parents=True)
-    (folder / "recipe.toml").write_text(RECIPE.format(name=name, seed=seed))
+    (folder / "recipe.toml").write_text(RECIPE.format(name=name, seed=seed) + extra)
     lines = "".join(json.dumps(record) + "\n" for record in
                     (make_records(seed=seed) if records is None else records))
     (folder / "metrics.jsonl").write_text(lines + tail)
+    if events:
+        (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     for step in (40, 60):
         (folder / "checkpoints" / f"ckpt-{step:010}.h5").touch()
     if done:

@@ -1,93 +1,310 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The page and the Markdown of a run: whole, torn, diverged, empty, with and without its program."""
+import html.parser
 import os
+import re
+import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from example_run import ANALYSIS, make_records, write_run
+from example_run import ANALYSIS, EVENTS, make_records, make_times, write_run
 
-import plots
+from quern_report import panels, svg
 
-PNG = b"\x89PNG\r\n\x1a\n"
+CLASSIFIER = '''
+[network]
+input = [1, 2, 2]
+[[network.layers]]
+name = "conv1"
+type = "conv2d"
+[loss]
+type = "cross_entropy"
+'''
+# Answers like the program: predictions of four images of three classes, and two kernels.
+PROGRAM = '''#!{python}
+import json, struct, sys
+words = sys.argv[1:]
+if words[0] == "predict":
+    out = words[words.index("--out") + 1]
+    open(out, "w").write("index,class,label,probability,loss\\n0,0,0,0.9,0.1\\n1,2,1,0.8,4.5\\n"
+                         "2,1,1,0.7,0.3\\n3,2,2,0.6,0.5\\n")
+elif words[:2] == ["checkpoint", "export"]:
+    values = struct.pack("<8f", *range(-4, 4))
+    head = json.dumps({{"conv1.weight": {{"dtype": "F32", "shape": [2, 1, 2, 2],
+                                         "data_offsets": [0, len(values)]}}}}).encode()
+    open(words[words.index("--out") + 1], "wb").write(struct.pack("<Q", len(head)) + head + values)
+else:
+    print("quern: error: what is", words, file=sys.stderr)
+    sys.exit(2)
+'''
 
 
-def run_report(*words, folder=None):
-    environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
-    return subprocess.run([sys.executable, "-B", ANALYSIS / "report.py", *map(str, words)],
-                          capture_output=True, text=True, check=False, env=environment, cwd=folder)
+class Page(html.parser.HTMLParser):
+    """Tags that close, links, pictures and texts of a page."""
+
+    VOID = {"meta", "img", "rect", "circle", "line", "polyline", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.images, self.texts = [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.links += [attributes[key] for key in ("href", "src") if key in attributes]
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.texts.append(data)
 
 
-class ReportTest(unittest.TestCase):
+class ReportCase(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         self.folder = Path(holder.name)
 
+    def report(self, *words, expected=0):
+        """(standard output, standard error), of a machine without a program quern."""
+        environment = {"PATH": "/nowhere", "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run([sys.executable, "-B", ANALYSIS / "report", *map(str, words)],
+                              capture_output=True, text=True, check=False, env=environment, cwd=self.folder)
+        self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
+        if expected:
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        return done.stdout, done.stderr
+
+    def page(self, path):
+        text = path.read_text(encoding="utf-8")
+        page = Page(text)
+        self.assertEqual(page.open, [])
+        for link in page.links:  # nothing from a network
+            self.assertRegex(link, r"^(#[a-z0-9-]+|data:image/png;base64,.*)$")
+        self.assertNotIn("http", re.sub(r"http://www\.w3\.org/2000/svg", "", text))
+        for link in page.links:
+            if link.startswith("#"):
+                self.assertIn(link[1:], page.ids)
+        return " ".join(page.texts)
+
+
+class ReportTest(ReportCase):
+    def timed_records(self, ranks=2, **changes):
+        return [{**record, "rank_times_s": make_times(ranks, **changes)} if record["kind"] == "epoch" else record
+                for record in make_records(ranks=ranks)]
+
     def test_report_of_one_run(self):
-        run = write_run(self.folder / "run", done="ab" * 32)
-        done = run_report(run)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        report = Path(done.stdout.strip())
-        self.assertEqual(report, run / "report" / "report.md")
-        text = report.read_text()
+        run = write_run(self.folder / "run", self.timed_records(), done="ab" * 32, events=EVENTS)
+        page = Path(self.report(run)[0].strip())
+        self.assertEqual(page, run / "report" / "report.html")
+        shown = self.page(page)
+        last = make_records()[-1]
+        for text in ("finished", f"{100 * last['accuracy']:.2f} %", "best epoch 3", "abc", "node1 (1 rank)",
+                     "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
+            self.assertIn(text, shown)
+        text = (page.parent / "report.md").read_text()
         self.assertIn("- steps: 60\n", text)
         self.assertIn("- ranks: 2\n", text)
         self.assertIn("- state: finished\n", text)
-        self.assertIn("2, newest `ckpt-0000000060.h5`", text)
+        self.assertIn("2, newest ckpt-0000000060.h5", text)
         self.assertIn("ab" * 32, text)
-        last = make_records()[-2]
-        self.assertIn(f"| 3 | {last['loss']:.5g} | {100 * last['accuracy']:.2f} |", text)
-        for name in ("loss-per-step", "loss-per-epoch", "test-accuracy", "samples-per-second"):
-            self.assertIn(f"({name}.png)", text)
-            image = (report.parent / f"{name}.png").read_bytes()
-            self.assertTrue(image.startswith(PNG))
+        self.assertIn(f"| 3 | {make_records()[-2]['loss']:.4f} |", text)
+        for name in ("loss", "accuracy", "learning-rate", "throughput", "time-by-rank", "timeline"):
+            self.assertIn(f"({name}.svg)", text)
+            self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
 
-    def test_several_runs_in_one_report(self):
+    def test_a_straggler_is_named(self):
+        run = write_run(self.folder / "run", self.timed_records(ranks=3, slow=1), events=EVENTS)
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("Rank 1 on node2 has 1.15 times the median rank's work: a straggler", shown)
+        run = write_run(self.folder / "even", self.timed_records(ranks=3))
+        self.assertIn("No rank works 5 % longer", self.page(Path(self.report(run)[0].strip())))
+
+    def test_many_ranks_and_epochs_fit_on_the_page(self):
+        records = [{**record, "rank_times_s": make_times(200, slow=123)} if record["kind"] == "epoch" else record
+                   for record in make_records(epochs=60, ranks=200)]
+        run = write_run(self.folder / "run", records)
+        page = Path(self.report(run)[0].strip())
+        self.assertIn("rank 123", self.page(page))
+        self.assertEqual(page.read_text().count('class="pager"'), 2)  # epochs and ranks
+        self.assertEqual((page.parent / "time-by-rank.svg").read_text().count("<title>rank "), 16 * 7)
+
+    def test_several_runs_on_one_page(self):
         runs = [write_run(self.folder / f"seed-{seed}", seed=seed) for seed in range(2)]
-        done = run_report(*runs, "--out", self.folder / "both")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.report(*runs, "--out", "both")
+        shown = self.page(self.folder / "both" / "report.html")
+        self.assertIn("best test accuracy", shown)
         text = (self.folder / "both" / "report.md").read_text()
-        self.assertIn("# Runs seed-0, seed-1\n", text)
-        self.assertIn("| best test accuracy / % |", text)
+        self.assertIn("# seed-0, seed-1\n", text)
         self.assertIn("## seed-1\n", text)
+        for picture in re.findall(r"\((\S+\.svg)\)", text):
+            self.assertTrue((self.folder / "both" / picture).exists(), picture)
 
     def test_no_accuracy_no_accuracy_plot(self):
         run = write_run(self.folder / "run", make_records(with_accuracy=False))
-        done = run_report(run)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertFalse((run / "report" / "test-accuracy.png").exists())
-        self.assertNotIn("test-accuracy.png", (run / "report" / "report.md").read_text())
+        page = Path(self.report(run)[0].strip())
+        self.assertFalse((page.parent / "accuracy.svg").exists())
+        self.assertNotIn("Accuracy", self.page(page))
 
-    def test_a_run_that_has_just_begun(self):
-        run = write_run(self.folder / "run", [], tail='{"kind"')
-        done = run_report(run)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        text = (run / "report" / "report.md").read_text()
-        self.assertIn("No epoch was completed.", text)
-        self.assertIn("not finished", text)
-        self.assertIn("unreadable lines of metrics.jsonl: 1", text)
+    def test_a_run_that_has_not_finished_an_epoch(self):
+        run = write_run(self.folder / "run", make_records()[:5], tail='{"kind": "st')
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("No epoch was completed.", shown)
+        self.assertIn("not finished", shown)
+        self.assertIn("unreadable lines of metrics.jsonl: 6", shown)
 
-    def test_a_folder_that_is_no_run(self):
+    def test_an_empty_log(self):
+        run = write_run(self.folder / "run", [])
+        self.assertIn("No epoch was completed.", self.page(Path(self.report(run)[0].strip())))
+
+    def test_a_run_that_diverged(self):
+        records = make_records()
+        for record in records[30:]:
+            record["loss"] = "nan"
+        run = write_run(self.folder / "quiet", records)
+        self.assertIn("not finite from step 29 on (nan)", self.page(Path(self.report(run)[0].strip())))
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "the loss is nan"}
+        run = write_run(self.folder / "run", records, events=[*EVENTS[:2], failed])
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("diverged", shown)
+        self.assertIn("failed: the loss is nan", shown)
+
+    def test_events_may_be_torn_or_odd(self):
+        run = write_run(self.folder / "run", events=[{"event": "stop"}, {"time": 7}, *EVENTS[:1], {}])
+        with (run / "events.jsonl").open("a") as file:
+            file.write('{"event": "st')
+        self.assertIn("was killed, or runs", self.page(Path(self.report(run)[0].strip())))
+
+    def test_texts_of_users_are_no_markup(self):
+        run = write_run(self.folder / "run", name="<b>&bold|", events=EVENTS)
+        page = Path(self.report(run)[0].strip())
+        self.assertNotIn("<b>", page.read_text())
+        self.assertIn("<b>&bold|", self.page(page))
+
+    def test_what_is_no_run(self):
         good = write_run(self.folder / "run")
-        for words in ([self.folder], [good, self.folder / "nothing"]):
-            done = run_report(*words, "--out", self.folder / "out")
-            self.assertEqual(done.returncode, 2)
-            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        (self.folder / "empty").mkdir()
+        for words, why in (((self.folder,), "no recipe.toml"), ((good, "nothing"), "does not exist"),
+                           (("empty",), "no recipe.toml")):
+            self.assertIn(why, self.report(*words, "--out", "out", expected=2)[1])
             self.assertFalse((self.folder / "out").exists())
+        (good / "metrics.jsonl").unlink()
+        self.assertIn("no metrics.jsonl", self.report(good, expected=2)[1])
 
     def test_usage_errors(self):
-        self.assertEqual(run_report().returncode, 2)
-        (self.folder / "file").touch()
-        done = run_report(write_run(self.folder / "run"), "--out", self.folder / "file")
+        done = subprocess.run([sys.executable, "-B", ANALYSIS / "report"], capture_output=True, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("cannot write the report", done.stderr)
+        (self.folder / "file").touch()
+        run = write_run(self.folder / "run")
+        self.assertIn("cannot write the report", self.report(run, "--out", "file", expected=2)[1])
 
 
-class RunningMeanTest(unittest.TestCase):
-    def test_mean_of_the_last_values(self):
-        self.assertEqual(plots.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
+class ProgramTest(ReportCase):
+    """What is asked from the program."""
+
+    def classifier(self, text=PROGRAM):
+        (self.folder / "test").mkdir()
+        program = self.folder / "quern"
+        program.write_text(text.format(python=sys.executable))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        run = write_run(self.folder / "run", extra=CLASSIFIER)
+        recipe = run / "recipe.toml"
+        recipe.write_text(recipe.read_text().replace("global_batch", 'test = "test"\nglobal_batch'))
+        return run
+
+    def test_predictions_and_filters(self):
+        run = self.classifier()
+        shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+        self.assertIn("3 of 4 test images are classified right, 75.00 %", shown)
+        self.assertIn("1 taken for 2: 1 of 2, 50.0%", shown)
+        self.assertIn("2 units of layer conv1", shown)
+        # The shards are none: then the worst images are a table.
+        self.assertIn("No pictures", shown)
+        self.assertIn("80.0 %", shown)
+
+    def test_predictions_are_kept_until_there_is_a_newer_checkpoint(self):
+        run = self.classifier()
+        self.report(run, "--quern", "./quern")
+        kept = run / "report" / "predictions.csv"
+        kept.write_text(kept.read_text().replace("1,2,1,0.8", "1,1,1,0.8"))
+        self.assertIn("4 of 4", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
+        newest = run / "checkpoints" / "ckpt-0000000060.h5"
+        os.utime(newest, (newest.stat().st_atime, kept.stat().st_mtime + 10))
+        self.assertIn("3 of 4", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
+
+    def test_why_there_are_none(self):
+        run = self.classifier()
+        for program, why in (("absent", "there is no program 'absent'"), ("./quern", "quern predict says: ")):
+            if program == "./quern":
+                (self.folder / "quern").write_text("#!/bin/sh\necho 'quern: error: too bad' >&2\nexit 2\n")
+            shown = self.page(Path(self.report(run, "--quern", program)[0].strip()))
+            self.assertIn(why, shown)
+        self.assertIn("too bad", shown)
+        self.assertFalse(any((run / "report").glob("*.partial")))
+        (run / "report" / "predictions.csv").write_text("index,class\n1,2\n")
+        self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
+        (self.folder / "test").rmdir()
+        self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
+
+
+class DrawingTest(unittest.TestCase):
+    def test_running_mean(self):
+        self.assertEqual(svg.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
+
+    def test_ticks(self):
+        self.assertEqual(svg.ticks(0, 1), [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0])
+        self.assertEqual(svg.ticks(1, 4, integer=True), [1, 2, 3, 4])
+        self.assertEqual(svg.ticks(-3, 3, wanted=3), [-2, 0, 2])
+
+    def test_long_curves_keep_their_extremes(self):
+        x = list(range(10000))
+        y = [0.0] * 10000
+        y[1234], y[8765] = 7.0, -7.0
+        few_x, few_y = svg.thinned(x, y)
+        self.assertLess(len(few_x), 600)
+        self.assertEqual((max(few_y), min(few_y), few_x[0], few_x[-1]), (7.0, -7.0, 0, 9999))
+        self.assertEqual(few_x, sorted(few_x))
+
+    def test_charts_of_hardly_anything(self):
+        self.assertEqual(svg.chart("none", [svg.Series("a", [], [])], "x"), "")
+        for y in ([1.0], [0.0], [-5.0, -5.0], [1e-30, 1e30]):
+            drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", log_y=True)
+            self.assertNotIn("nan", drawn)
+
+    def test_png(self):
+        for rows, colour in (([[0, 255], [128, 1]], 0), ([[(1, 2, 3)]], 2)):
+            image = panels.png(rows)
+            self.assertEqual(image[:8], b"\x89PNG\r\n\x1a\n")
+            width, height, depth, kind = struct.unpack(">IIBB", image[16:26])
+            self.assertEqual((width, height, depth, kind), (len(rows[0]), len(rows), 8, colour))
+
+    def test_colours_have_contrast(self):
+        """WCAG 2.1: 4.5 for texts, 3 for lines, on the paper and on cards, in both sets."""
+        from quern_report import style
+
+        def luminance(colour):
+            channels = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+            return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+        for colours in (style._LIGHT, style._DARK):
+            named = dict(re.findall(r"--([a-z0-9-]+):(#[0-9a-f]{6})", colours))
+            for ground in ("paper", "card"):
+                for name in ("ink", "soft", "good", "bad", *(f"c{i}" for i in range(1, 8))):
+                    a, b = sorted((luminance(named[name]), luminance(named[ground])), reverse=True)
+                    wanted = 4.5 if name in ("ink", "soft", "good", "bad") else 3
+                    self.assertGreater((a + 0.05) / (b + 0.05), wanted, (name, ground))
 
 
 if __name__ == "__main__":

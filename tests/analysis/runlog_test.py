@@ -5,7 +5,7 @@ from pathlib import Path
 
 from example_run import make_records, write_run
 
-from runlog import RunError, read_run
+from quern_report.runlog import RunError, read_run
 
 
 class RunLogTest(unittest.TestCase):

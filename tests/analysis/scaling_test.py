@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PROGRAM = Path(__file__).resolve().parents[2] / "analysis" / "scaling.py"
+PROGRAM = Path(__file__).resolve().parents[2] / "analysis" / "report"
 
 
 def point(nodes, step_us, mode="strong", **changes):
@@ -26,7 +26,7 @@ class ScalingTest(unittest.TestCase):
         for number, content in enumerate(points):
             text = content if isinstance(content, str) else json.dumps(content)
             (self.folder / f"nodes-{number}.json").write_text(text)
-        done = subprocess.run([sys.executable, "-B", PROGRAM, self.folder, *options], capture_output=True,
+        done = subprocess.run([sys.executable, "-B", PROGRAM, "scaling", self.folder, *options], capture_output=True,
                               text=True, check=False)
         self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
         return done.stdout + done.stderr

@@ -36,7 +36,7 @@ class ProgramTest(unittest.TestCase):
         for name in ("submit", "status", "stop", "again", "lint"):
             self.assertRegex(self.must(prefix / f"bin/quern-{name}", "--help"), r"(?i)^usage: ")
         for name in ("share/man/man1/quern.1", "share/bash-completion/completions/quern",
-                     "share/quern/examples/train_lenet.cpp", "share/quern/analysis/report.py",
+                     "share/quern/examples/train_lenet.cpp", "share/quern/analysis/report",
                      "include/quern/train/training_run.hpp"):
             self.assertTrue((prefix / name).is_file(), name)
         for name in ("LICENSE", "NOTICE"):

@@ -124,15 +124,15 @@ class SubmitTest(SubmitCase):
                              ["1", *nodes, "1"])
         self.assert_refused(["generic", "report", *report, "GPU=yes"], "no devices")
 
-    def test_a_python_without_matplotlib(self):
+    def test_a_python_that_cannot_read_recipes(self):
         """...is told before the first job of a plan, not by the last one."""
-        for name, ends in (("plain", 1), ("drawing", 0)):
+        for name, ends in (("plain", 1), ("new", 0)):
             python = self.folder / name
             python.write_text(f"#!/bin/sh\nexit {ends}\n")
             python.chmod(0o755)
             done = self.submit("-n", "generic", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", "IDX_DIR=.", "DATA_DIR=data",
                                f"PYTHON={python}")
-            self.assertEqual("needs a Python with matplotlib" in done.stderr, ends == 1, done.stderr)
+            self.assertEqual("needs Python 3.11" in done.stderr, ends == 1, done.stderr)
 
     def test_a_run_that_is_not_there(self):
         self.assert_refused(["generic", "evaluate", "RUN_DIR=runs/nope", "DATA=."], "runs/nope", "no run")

@@ -45,13 +45,12 @@ driver or is for the nodes' processors; else name another with QUERN=)"
   fi
 }
 
-# A report is the last job of a plan: that its plots cannot be drawn should be known before the first.
+# A report is the last job of a plan: that it cannot be written should be known before the first.
 warn_of_python() {
-  local said
   [[ $pass == check && -n ${key_type[PYTHON]:-} ]] || return 0
   # shellcheck disable=SC2016  # for that shell
-  said="$(cleanly bash -c "${value[SETUP]:-:}
+  cleanly bash -c "${value[SETUP]:-:}
 $(<"$jobs_folder/lib/job/python.sh")"'
-python="$(choose_python "$0")" && "$python" -c "import matplotlib"' "${value[PYTHON]:-}" 2>&1)" ||
-    warn "the report needs a Python with matplotlib, and here is none: $(tail -n 1 <<<"$said"); name one with PYTHON="
+reads_toml "$(choose_python "$0")"' "${value[PYTHON]:-}" >/dev/null 2>&1 ||
+    warn "the report needs Python 3.11, or 3.9 with tomli, and here is none; name one with PYTHON="
 }

@@ -13,7 +13,8 @@ import training
 COMMANDS = (["train"], ["evaluate"], ["predict"], ["shard"], ["checkpoint"], ["checkpoint", "ls"],
             ["checkpoint", "show"], ["checkpoint", "verify"], ["checkpoint", "hash"],
             ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "kernels"],
-            ["bench", "step"], ["bench", "allreduce"], ["bench", "io"], ["info"], ["preflight"])
+            ["bench", "step"], ["bench", "allreduce"], ["bench", "io"], ["info"], ["preflight"],
+            ["watch"], ["metrics"])
 
 
 class InterfaceTest(training.TrainingTest):

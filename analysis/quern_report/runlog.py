@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run folder: recipe.toml, metrics.jsonl, the checkpoints and DONE.
+"""Reads a run folder: recipe.toml, metrics.jsonl, events.jsonl, the checkpoints and DONE.
 
 metrics.jsonl is written while a run trains and is appended to when it resumes. So the last line may
 be cut off, a killed run may leave half a line in the middle, and a step may be there twice: lines
@@ -33,6 +33,7 @@ class Run:
     done: bool = False
     model_hash: str = ""
     bad_lines: list = field(default_factory=list)  # line numbers left out
+    events: list = field(default_factory=list)  # records of events.jsonl, in order
 
     @property
     def name(self):
@@ -48,6 +49,28 @@ class Run:
         """All rank counts the run was trained with, in order of appearance."""
         counts = [r["ranks"] for r in [*self.steps, *self.epochs] if "ranks" in r]
         return list(dict.fromkeys(counts))
+
+    @property
+    def hosts(self):
+        """Host of each rank of the last start, as far as events.jsonl tells."""
+        starts = [event for event in self.events if event.get("event") == "start"]
+        hosts = starts[-1].get("hosts") if starts else None
+        if not isinstance(hosts, dict):
+            return []
+        return [host for host, ranks in hosts.items() for _ in range(int(ranks))]
+
+    def rank_times(self):
+        """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
+        found = []
+        for record in self.epochs:
+            times = record.get("rank_times_s")
+            if isinstance(times, dict) and times and all(
+                    isinstance(seconds, list) and seconds
+                    and all(number({"s": value}, "s") is not None for value in seconds)
+                    for seconds in times.values()):
+                if len({len(seconds) for seconds in times.values()}) == 1:
+                    found.append((record["epoch"], times))
+        return found
 
     def rows(self):
         """One dictionary per epoch: training and test figures; None where there is none."""
@@ -152,10 +175,12 @@ def read_run(folder):
         raise RunError(f"{path} is not a folder" if path.exists() else f"{path} does not exist")
     recipe = read_recipe(path / "recipe.toml")
     records, bad = read_records(path / "metrics.jsonl")
+    events = read_records(path / "events.jsonl")[0] if (path / "events.jsonl").exists() else []
     return Run(path=path, recipe=recipe,
                steps=last_of_each(records, "step", "step"),
                epochs=last_of_each(records, "epoch", "epoch"),
                evals=last_of_each(records, "eval", "epoch"),
                checkpoints=sorted(p.name for p in path.glob("checkpoints/ckpt-*.h5")),
                done=(path / "DONE").exists(),
-               model_hash=find_model_hash(records, path / "DONE"), bad_lines=bad)
+               model_hash=find_model_hash(records, path / "DONE"), bad_lines=bad,
+               events=events)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages about training runs: `analysis/report` is its command. Needs Python alone."""

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages about training runs: HTML that needs nothing else to be read, and the same as Markdown.
+
+  report RUN...           curves, time of the ranks, predictions, checkpoints, provenance
+  report compare RUN...   several runs side by side
+  report sweep RUN...     which settings led to what: a table and a heat map
+  report scaling FOLDER   speed-up and efficiency of a scaling study (jobs/submit SITE scaling)
+  report scaling RUN...   the same of runs on different numbers of ranks
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from . import (answers, balance, compare, differences, forms, history, learning, markdown, page,
+               provenance, scaling, sweep)
+from .blocks import Report, Section
+from .runlog import RunError, read_run
+
+COMMANDS = ("report", "compare", "sweep", "scaling")
+
+
+def run_sections(run, options, out):
+    return [*learning.sections_of(run), balance.section_of(run),
+            *answers.prediction_sections(run, options.quern, out), answers.filter_section(run, options.quern),
+            history.section_of(run), provenance.section_of(run)]
+
+
+def run_subtitle(run):
+    rows, data = run.rows(), run.recipe.get("data", {}).get("train", "")
+    parts = [forms.plural(len(rows), "epoch") if rows else "no complete epoch"]
+    if run.ranks:
+        parts.append(f"on {', then '.join(map(str, run.ranks))} rank{'s' if run.ranks != [1] else ''}")
+    if run.hosts:
+        hosts = list(dict.fromkeys(run.hosts))
+        parts.append(f"of {hosts[0] if len(hosts) == 1 else forms.plural(len(hosts), 'host')}")
+    if data:
+        parts.append(f"on {data}")
+    return " ".join(parts).replace(" on 1 rank ", " on one rank ") + "."
+
+
+def badge_of(run):
+    if learning.failure(run):
+        return ("diverged", "bad")
+    return ("finished", "good") if run.done else ("not finished", "markd")
+
+
+def report_of(runs, options, out):
+    if len(runs) == 1:
+        run = runs[0]
+        return Report(run.name, "Training report", run_subtitle(run), run_sections(run, options, out),
+                      badge_of(run))
+    labels = differences.labels_of(runs)
+    report = Report(", ".join(labels), "Training reports", forms.plural(len(runs), "run") + ".",
+                    compare.sections_of(runs))
+    for run, label in zip(runs, labels):
+        folder = out / label.replace("/", "-")
+        folder.mkdir(parents=True, exist_ok=True)
+        first, *rest = run_sections(run, options, folder)
+        report.sections.append(Section(label, first.blocks))
+        for section in rest:
+            for block in section.blocks:
+                if hasattr(block, "svg"):
+                    block.name = f"{folder.name}-{block.name}"
+            report.sections.append(Section(section.title, section.blocks, level=3))
+    return report
+
+
+def compare_of(runs, _options, _out):
+    if len(runs) < 2:
+        raise RunError("compare expects at least two runs")
+    return Report(", ".join(differences.labels_of(runs)) if len(runs) <= 4 else forms.plural(len(runs), "run"),
+                  "Comparison", "The same figures of each run, and what their recipes differ in.",
+                  compare.sections_of(runs))
+
+
+def sweep_of(runs, options, _out):
+    if len(runs) < 2:
+        raise RunError("sweep expects at least two runs")
+    return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep",
+                  f"{forms.plural(len(runs), 'run')} that differ in "
+                  f"{', '.join(differences.differing_keys(runs)) or 'nothing'}.",
+                  sweep.sections_of(runs, options.by))
+
+
+MAKERS = {"report": report_of, "compare": compare_of, "sweep": sweep_of}
+
+
+def write(report, folder, stem):
+    """Returns the path of the page. Files appear when they are complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{stem}.html"
+    markdown.write(report, folder / f"{stem}.md")
+    partial = folder / f".{stem}.html.{os.getpid()}"
+    try:
+        page.write(report, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def make_scaling(options):
+    folder = options.runs[0]
+    if len(options.runs) > 1 or (folder / "recipe.toml").exists():
+        found = scaling.points_of_runs([read_run(path) for path in options.runs])
+        out, sections = options.out or Path("scaling"), scaling.run_sections(found)
+    else:
+        found, others = scaling.read_study(folder, options.study)
+        expected = [int(count) for count in options.expect.replace(",", " ").split()]
+        out, sections = options.out or folder, scaling.study_sections(
+            found, scaling.remarks(found, others, expected))
+    report = Report(f"Scaling of {found[0]['workload']}", "Scaling study", "", sections)
+    path = write(report, out, "scaling")
+    scaling.write_csv(found, out / "scaling.csv")
+    print(markdown.text_of(report))
+    return path
+
+
+def make_pages(options):
+    if options.command == "scaling":
+        return make_scaling(options)
+    runs = [read_run(folder) for folder in options.runs]
+    out = options.out
+    if out is None:
+        out = options.runs[0] / "report" if options.command == "report" and len(runs) == 1 else Path(
+            options.command)
+    out.mkdir(parents=True, exist_ok=True)
+    return write(MAKERS[options.command](runs, options, out), out, options.command)
+
+
+def parse(words):
+    command, words = (words[0], words[1:]) if words and words[0] in COMMANDS else ("report", words)
+    parser = argparse.ArgumentParser(prog="report" if command == "report" else f"report {command}",
+                                     description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN",
+                        help="run folder of quern train" + (", or one folder of a scaling study"
+                                                            if command == "scaling" else ""))
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="where the page goes (default: RUN/report of one run, else "
+                             f"./{command}" + ("; of a study, its folder)" if command == "scaling" else ")"))
+    if command == "report":
+        parser.add_argument("--quern", default="", metavar="PROGRAM",
+                            help="the program that predictions and filters are asked from (default: "
+                                 "$QUERN, the build's, the one in the path)")
+    if command == "sweep":
+        parser.add_argument("--by", nargs="+", default=[], metavar="KEY",
+                            help="settings that make columns and rows of the map (default: the two that "
+                                 "vary most)")
+    if command == "scaling":
+        parser.add_argument("--study", default="", help="the study whose points count (job/study.txt)")
+        parser.add_argument("--expect", default="", metavar="N,N...", help="node counts that were asked for")
+    options = parser.parse_args(words)
+    options.command = command
+    return options
+
+
+def main(words=None):
+    options = parse(sys.argv[1:] if words is None else words)
+    try:
+        print(make_pages(options))
+    except RunError as error:
+        print(f"report: error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"report: error: cannot write the report: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several runs side by side."""
+
+import statistics
+
+from . import differences, forms, svg
+from .blocks import Cell, Figure, Section, Table, Text
+from .learning import best_row, points
+from .svg import Mark, Series
+
+MOST_CURVES = 7  # told apart by colour; more are a table
+
+
+def outcome(run):
+    """Figures by which runs are compared; None where there is none."""
+    rows = run.rows()
+    best, _ = best_row(rows)
+    last = rows[-1] if rows else {}
+    told = [row["seconds"] for row in rows if row["seconds"] is not None]
+    speeds = points(run.steps or run.epochs, "step", "samples_per_s")[1]
+    return {"epochs": last.get("epoch"), "train_loss": last.get("train_loss"),
+            "test_loss": last.get("test_loss"), "test_accuracy": last.get("test_accuracy"),
+            "best_accuracy": best["test_accuracy"] if best else None,
+            "best_epoch": best["epoch"] if best else None,
+            "best_loss": min((r["test_loss"] for r in rows if r["test_loss"] is not None), default=None),
+            "seconds": sum(told) if told else None,
+            "samples_per_s": statistics.median(speeds) if speeds else None, "done": run.done}
+
+
+COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
+           ("train_loss", "training loss", forms.significant), ("test_loss", "test loss", forms.significant),
+           ("test_accuracy", "test accuracy", forms.percent),
+           ("best_accuracy", "best test accuracy", forms.percent), ("best_epoch", "in epoch", forms.count),
+           ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
+
+
+def ranking(outcomes):
+    """(key, index of the best run): by accuracy, or else by test loss, or training loss."""
+    for key, choose in (("best_accuracy", max), ("best_loss", min), ("train_loss", min)):
+        told = [index for index, one in enumerate(outcomes) if one[key] is not None]
+        if told:
+            return key, choose(told, key=lambda index: outcomes[index][key])
+    return None, None
+
+
+def summary(runs, labels, outcomes):
+    keys = differences.differing_keys(runs)
+    keys = [key for key in keys if key != "network.layers"][:6]
+    columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)]
+    _, best = ranking(outcomes)
+    rows = []
+    for index, (run, label, one) in enumerate(zip(runs, labels, outcomes)):
+        settings = differences.settings_of(run)
+        rows.append([Cell(label, style="mark" if index == best else ""),
+                     *(Cell(differences.shown(settings.get(key)), order=settings.get(key)
+                            if isinstance(settings.get(key), (int, float)) else None) for key in keys),
+                     *(Cell(show(one[key]), order="" if one[key] is None else one[key])
+                       for key, _, show in columns), "yes" if one["done"] else "no"])
+    return Table(["run", *keys, *(name for _, name, _ in columns), "finished"], rows,
+                 caption=f"Bold: the best run, {labels[best]}." if best is not None else "")
+
+
+def by_epoch(runs, key):
+    return [points([{"x": row["epoch"], "y": row[key]} for row in run.rows()], "x", "y") for run in runs]
+
+
+def curves(title, runs, labels, key, **how):
+    drawn = [Series(label, x, y, 1 + index % svg.COLOURS, smooth=False)
+             for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
+    return svg.chart(title, drawn, "epoch", **how)
+
+
+def figures(runs, labels, outcomes):
+    as_percent = {"unit": " %", "factor": 100, "y_high": 1.0,
+                  "y_form": lambda value: f"{100 * value:.4g} %"}
+    speed = [Series(label, *points(run.steps or run.epochs, "step", "samples_per_s"),
+                    1 + index % svg.COLOURS) for index, (run, label) in enumerate(zip(runs, labels))]
+    drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", runs, labels,
+                                                          "test_accuracy", **as_percent)),
+             ("compare-test-loss", "Test loss", curves("Test loss by epoch", runs, labels, "test_loss")),
+             ("compare-training-loss", "Training loss", curves("Training loss by epoch", runs, labels,
+                                                               "train_loss")),
+             ("compare-throughput", "Throughput", svg.chart("Samples per second", speed, "step",
+                                                            from_zero=True))]
+    return [Figure(name, picture, title) for name, title, picture in drawn if picture]
+
+
+def sections_of(runs):
+    labels = differences.labels_of(runs)
+    outcomes = [outcome(run) for run in runs]
+    blocks = [summary(runs, labels, outcomes)]
+    keys = differences.differing_keys(runs)
+    if not keys:
+        blocks.insert(0, Text("The recipes are the same."))
+    shown = list(range(len(runs)))
+    if len(runs) > MOST_CURVES:
+        key, _ = ranking(outcomes)
+        sign = -1 if key == "best_accuracy" else 1
+        shown = sorted((i for i in shown if key and outcomes[i][key] is not None),
+                       key=lambda i: sign * outcomes[i][key])[:MOST_CURVES]
+        blocks.append(Text(f"Curves: the {len(shown)} best of {len(runs)} runs."))
+    return [Section("Summary", blocks),
+            Section("Curves", figures([runs[i] for i in shown], [labels[i] for i in shown],
+                                      [outcomes[i] for i in shown]))]

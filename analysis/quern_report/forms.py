@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as people read them. Each takes None for "there is none"."""
+
+NONE = "\N{EN DASH}"
+
+
+def form(value, pattern="{:.4f}", factor=1):
+    return NONE if value is None else pattern.format(factor * value)
+
+
+def percent(share, digits=2):
+    return form(share, f"{{:.{digits}f}} %", 100)
+
+
+def significant(value, digits=4):
+    """With zeros at the end, so that columns of numbers stand below each other."""
+    return form(value, f"{{:#.{digits}g}}").rstrip(".")
+
+
+def count(value):
+    """With thin spaces between thousands."""
+    return NONE if value is None else f"{round(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def short(value):
+    """For axes: 1.2 k, 3 M; small numbers as they are."""
+    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if abs(value) >= limit:
+            return f"{value / (1e3 if unit == ' k' else limit):.4g}{unit}"
+    return f"{value:.4g}"
+
+
+def seconds(value):
+    if value is None:
+        return NONE
+    if value == 0:
+        return "0 s"
+    if value < 1e-3:
+        return f"{significant(1e6 * value, 3)} µs"
+    if value < 1:
+        return f"{significant(1e3 * value, 3)} ms"
+    if value < 60:
+        return f"{significant(value, 3)} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
+
+
+def size(value):
+    if value is None:
+        return NONE
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return NONE
+
+
+def plural(number, word, words=None):
+    return f"{count(number)} {word if number == 1 else words or word + 's'}"

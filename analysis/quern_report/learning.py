@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run learned: its curves, its key figures, its epochs."""
+
+import statistics
+
+from . import forms, svg
+from .balance import waiting_share
+from .blocks import Cards, Cell, Figure, Section, Table, Text
+from .runlog import number
+from .svg import Mark, Series
+
+
+def points(records, x_key, y_key):
+    """Finite (x, y) of the records, as two lists."""
+    pairs = [(number(r, x_key), number(r, y_key)) for r in records]
+    pairs = [(x, y) for x, y in pairs if x is not None and y is not None]
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def best_row(rows):
+    """(row, key it is best by): the highest test accuracy, or else the lowest test or training loss."""
+    for key, choose in (("test_accuracy", max), ("test_loss", min), ("train_loss", min)):
+        told = [row for row in rows if row[key] is not None]
+        if told:
+            return choose(told, key=lambda row: row[key]), key
+    return None, None
+
+
+def not_finite(run):
+    """The first record whose loss is not a finite number."""
+    for record in sorted([*run.steps, *run.epochs, *run.evals],
+                         key=lambda record: number(record, "step") or 0):
+        if isinstance(record.get("loss"), (str, float)) and number(record, "loss") is None:
+            return record
+    return None
+
+
+def failure(run):
+    return next((event for event in reversed(run.events) if event.get("event") == "failure"), None)
+
+
+def loss_chart(run, rows, best):
+    """By epoch; the steps' losses lie between, where the steps of an epoch are known."""
+    per_epoch = max((row["step"] / row["epoch"] for row in rows if row["step"] and row["epoch"]),
+                    default=0)
+    series = []
+    if per_epoch:
+        x, y = points(run.steps, "step", "loss")
+        series.append(Series("of the batches", [step / per_epoch for step in x], y, 7))
+    else:
+        x, y = points(run.steps, "step", "loss")
+        return svg.chart("Training loss", [Series("of the batches", x, y, 1)], "step")
+    train = points([{"x": r["epoch"], "y": r["train_loss"]} for r in rows], "x", "y")
+    test = points([{"x": r["epoch"], "y": r["test_loss"]} for r in rows], "x", "y")
+    series += [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)]
+    marks = []
+    if best and best["test_loss"] is not None:
+        marks = [Mark(best["epoch"], best["test_loss"], f"best epoch {best['epoch']}", 2)]
+    ys = [value for one in series for value in one.y]
+    return svg.chart("Training and test loss by epoch", series, "epoch", marks=marks,
+                     log_y=min(ys, default=0) > 0 and max(ys, default=1) > 50 * min(ys, default=1))
+
+
+def accuracy_chart(rows, best):
+    train = points([{"x": r["epoch"], "y": r["train_accuracy"]} for r in rows], "x", "y")
+    test = points([{"x": r["epoch"], "y": r["test_accuracy"]} for r in rows], "x", "y")
+    marks = []
+    if best and best["test_accuracy"] is not None:
+        marks = [Mark(best["epoch"], best["test_accuracy"],
+                      f"{100 * best['test_accuracy']:.2f} %, epoch {best['epoch']}", 2, below=True)]
+    return svg.chart("Training and test accuracy by epoch",
+                     [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)],
+                     "epoch", marks=marks, y_high=1.0, unit=" %", factor=100,
+                     y_form=lambda value: f"{100 * value:.4g} %")
+
+
+def figures(run, rows, best):
+    rate = points(run.steps or run.epochs, "step", "lr")
+    speed = points(run.steps or run.epochs, "step", "samples_per_s")
+    ranks = " of all ranks together" if any(count > 1 for count in run.ranks) else ""
+    drawn = [
+        ("loss", loss_chart(run, rows, best), "Loss",
+         "Means over the epoch; faint and grey, the losses of single batches with their running mean."
+         if rows and run.steps else ""),
+        ("accuracy", accuracy_chart(rows, best), "Accuracy", ""),
+        ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3, smooth=False)],
+                                    "step", from_zero=True), "Learning rate", ""),
+        ("throughput", svg.chart("Samples per second by step", [Series("samples / s", *speed, 4)],
+                                 "step", from_zero=True), "Throughput",
+         f"Samples per second{ranks}, without evaluation."),
+    ]
+    return [Figure(name, picture, title, caption) for name, picture, title, caption in drawn if picture]
+
+
+def cards(run, rows, best, key):
+    items = []
+    if best:
+        by = {"test_accuracy": "best test accuracy", "test_loss": "lowest test loss",
+              "train_loss": "lowest training loss"}[key]
+        shown = forms.percent(best[key]) if key == "test_accuracy" else forms.significant(best[key])
+        items.append((by, shown, f"epoch {best['epoch']} of {rows[-1]['epoch']}"))
+        last = rows[-1]
+        items.append(("last training loss", forms.significant(last["train_loss"]),
+                      forms.percent(last["train_accuracy"]) + " correct"
+                      if last["train_accuracy"] is not None else ""))
+    speeds = [value for value in points(run.steps or run.epochs, "step", "samples_per_s")[1]]
+    if speeds:
+        items.append(("samples per second", forms.count(statistics.median(speeds)), "median"))
+    told = [row["seconds"] for row in rows if row["seconds"] is not None]
+    if told:
+        items.append(("training time", forms.seconds(sum(told)),
+                      f"{forms.seconds(statistics.median(told))} an epoch"))
+    items.append(("steps", forms.count(run.last_step), ""))
+    share = waiting_share(run.rank_times())
+    if share is not None and run.ranks and run.ranks[-1] > 1:
+        items.append(("waiting for ranks", forms.percent(share, 1), "of the ranks' time"))
+    return Cards(items)
+
+
+def epoch_table(rows, best):
+    has = {key: any(row[key] is not None for row in rows)
+           for key in ("train_accuracy", "test_loss", "test_accuracy", "seconds", "samples_per_s")}
+    columns = [("train_loss", "training loss", forms.significant),
+               ("train_accuracy", "training accuracy", forms.percent),
+               ("test_loss", "test loss", forms.significant),
+               ("test_accuracy", "test accuracy", forms.percent),
+               ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
+    columns = [column for column in columns if has.get(column[0], True)]
+    lines = []
+    for row in rows:
+        is_best = best is not None and row is best
+        lines.append([Cell(str(row["epoch"]), order=row["epoch"], style="mark" if is_best else ""),
+                      *(Cell(shown(row[key]), order="" if row[key] is None else row[key])
+                        for key, _, shown in columns)])
+    return Table(["epoch", *(name for _, name, _ in columns)], lines, left=0,
+                 caption=f"Bold: the best epoch, {best['epoch']}." if best else "")
+
+
+def sections_of(run):
+    rows = run.rows()
+    best, key = best_row(rows)
+    blocks = [cards(run, rows, best, key)]
+    bad, failed = not_finite(run), failure(run)
+    if failed:
+        blocks.append(Text(f"The run diverged: {failed.get('reason', '')}", True))
+    elif bad:
+        blocks.append(Text(f"The loss is not finite from step {number(bad, 'step')} on "
+                           f"({bad['loss']}); such values are left out of the curves.", True))
+    if run.bad_lines:
+        told = ", ".join(map(str, run.bad_lines[:5])) + (", ..." if len(run.bad_lines) > 5 else "")
+        blocks.append(Text(f"Left out: unreadable lines of metrics.jsonl: {told}.", True))
+    if not rows:
+        blocks.append(Text("No epoch was completed.", True))
+    sections = [Section("", blocks), Section("Learning", figures(run, rows, best))]
+    if not sections[1].blocks:
+        sections.pop()
+    if rows:
+        sections.append(Section("Epochs", [epoch_table(rows, best)]))
+    return sections

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as Markdown; its figures become SVG files beside it."""
+
+from . import svg
+from .blocks import Cards, Cell, Facts, Figure, Gallery, Listing, Table, Text
+
+
+def cell_text(cell):
+    text = cell.text if isinstance(cell, Cell) else str(cell)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def table(header, rows, left=0):
+    lines = ["| " + " | ".join(header) + " |",
+             "|" + "|".join(" --- " if i < left else " ---: " for i in range(len(header))) + "|"]
+    lines += ["| " + " | ".join(cell_text(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def figure(block):
+    picture = f"![{block.title}]({block.name}.svg)"
+    return f"{picture}\n\n{block.caption}" if block.caption else picture
+
+
+def gallery(block):
+    listed = "\n".join(f"- {caption} {hint}".rstrip() for _, caption, hint in block.images)
+    return f"{block.caption}\n\n{listed}" if block.caption else listed
+
+
+def cards(block):
+    return "\n".join(f"- {name}: {figure}{f' ({of})' if of else ''}"
+                     for name, figure, of in block.items)
+
+
+FORMS = {
+    Table: lambda block: table(block.header, block.rows, block.left),
+    Figure: figure,
+    Gallery: gallery,
+    Facts: lambda block: "\n".join(f"- {name}: {text}" for name, text in block.items),
+    Cards: cards,
+    Text: lambda block: block.text,
+    Listing: lambda block: f"{block.summary}:\n\n```\n{block.text.rstrip()}\n```",
+}
+
+
+def text_of(report):
+    parts = [f"# {report.title}", report.subtitle]
+    for section in report.sections:
+        if section.title:
+            parts.append("#" * section.level + " " + section.title)
+        parts += [FORMS[type(block)](block) for block in section.blocks]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def write(report, path):
+    for section in report.sections:
+        for block in section.blocks:
+            if isinstance(block, Figure):
+                (path.parent / f"{block.name}.svg").write_text(svg.as_file(block.svg),
+                                                               encoding="utf-8")
+    path.write_text(text_of(report), encoding="utf-8")

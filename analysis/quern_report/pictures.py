@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of weights and of samples."""
+
+from pathlib import Path
+
+from . import panels
+from .program import ProgramError, first_weights
+
+MOST_FILTERS = 64
+
+
+def first_layer(recipe):
+    """(name, kind) of the first layer with weights that reads the input; names as the program gives
+    them where the recipe gives none."""
+    for layer in recipe.get("network", {}).get("layers", []):
+        if layer.get("type") in ("conv2d", "linear"):
+            return layer.get("name") or ("conv1" if layer["type"] == "conv2d" else "fc1"), layer["type"]
+        if layer.get("type") not in ("flatten",):
+            return None, None
+    return None, None
+
+
+def tiles_of(shape, values, input_shape):
+    """[(rows of -1 to 1, channels in)] of each filter: of a convolution its kernel, of a linear layer
+    on images its weights where they act. Several channels are averaged, three are kept as RGB."""
+    out = shape[0]
+    if len(shape) == 4:
+        channels, height, width = shape[1:]
+    else:
+        channels, height, width = input_shape
+        if channels * height * width != shape[1]:
+            return []
+    area = height * width
+    tiles = []
+    for index in range(min(out, MOST_FILTERS)):
+        base = index * channels * area
+        mean = [sum(values[base + c * area + place] for c in range(channels)) / channels
+                for place in range(area)]
+        largest = max(map(abs, mean)) or 1
+        tiles.append([[mean[row * width + column] / largest for column in range(width)]
+                      for row in range(height)])
+    return tiles
+
+
+def filters(program, run):
+    """[(PNG, caption, hint)] of the first layer's filters, and how many there are."""
+    layer, kind = first_layer(run.recipe)
+    input_shape = run.recipe.get("network", {}).get("input", [])
+    if layer is None or len(input_shape) != 3:
+        raise ProgramError("the network has no first layer on images whose weights could be drawn")
+    shape, values = first_weights(program, run.path, layer)
+    tiles = tiles_of(shape, values, input_shape)
+    if not tiles:
+        raise ProgramError(f"the weights of {layer} do not act on the pixels of an image")
+    images = [(panels.png([[panels.signed_colour(value) for value in row] for row in tile]),
+               "", f"filter {index}") for index, tile in enumerate(tiles)]
+    return layer, kind, shape[0], images
+
+
+def shard_files(folder, split):
+    files = sorted(Path(folder).glob(f"*-{split}-*-of-*.h5"))
+    if not files:
+        raise ProgramError(f"there are no shards of {split} in {folder}")
+    return files
+
+
+def sample_pictures(folder, split, indices):
+    """{index: PNG} of samples of a set of shards."""
+    try:
+        import h5py  # late: most pages need none
+    except ImportError as error:
+        raise ProgramError("this Python has no h5py to read images with (Debian: python3-h5py)") from error
+    found = {}
+    try:
+        for path in shard_files(folder, split):
+            with h5py.File(path, "r") as file:
+                first, count = int(file.attrs["first_index"]), len(file["images"])
+                for index in indices:
+                    if first <= index < first + count:
+                        found[index] = picture_of(file["images"][index - first])
+    except (OSError, KeyError, ValueError) as error:
+        raise ProgramError(f"cannot read the images in {folder}: {error}") from error
+    return found
+
+
+def picture_of(image):
+    """Of uint8 [channels, height, width]; of other types, stretched to their own range."""
+    if str(image.dtype) != "uint8":
+        low, high = float(image.min()), float(image.max())
+        image = ((image.astype("float32") - low) * (255 / ((high - low) or 1))).astype("uint8")
+    if image.ndim != 3:
+        raise ProgramError("the samples are no images")
+    if image.shape[0] == 3:
+        return panels.png(image.transpose(1, 2, 0).tolist())
+    return panels.png(image[0].tolist())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program tells about a run: predictions and weights, by its own commands."""
+
+import csv
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from array import array
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ProgramError(Exception):
+    """Why there is no answer, in one sentence."""
+
+
+def find_program(wanted=""):
+    """`wanted`, or $QUERN, or the one of the build, or the first in the path."""
+    name = wanted or os.environ.get("QUERN", "")
+    if name:
+        found = shutil.which(name)
+        if not found:
+            raise ProgramError(f"there is no program '{name}'")
+        return found
+    # In a clone analysis/ lies beside build/, in an installation share/quern/ beside bin/.
+    for place in (ROOT / "build" / "release" / "bin" / "quern", ROOT.parents[1] / "bin" / "quern"):
+        if os.access(place, os.X_OK):
+            return str(place)
+    found = shutil.which("quern")
+    if not found:
+        raise ProgramError("there is no program quern in the build folder or the path (--quern names one)")
+    return found
+
+
+def call(program, *words):
+    try:
+        done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False,
+                              errors="replace")
+    except OSError as error:
+        raise ProgramError(f"cannot start {program}: {error.strerror}") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise ProgramError(f"quern {words[0]} says: {said[-1] if said else done.returncode}")
+    return done.stdout
+
+
+def predictions_of(program, run_folder, data, out):
+    """[(index, class, label, probability, loss)] of the test split, kept in `out`, a CSV file, until
+    there is a newer checkpoint."""
+    newest = max((file.stat().st_mtime for file in Path(run_folder).glob("checkpoints/ckpt-*.h5")),
+                 default=None)
+    if newest is None:
+        raise ProgramError("there is no checkpoint")
+    if not out.exists() or out.stat().st_mtime < newest:
+        partial = out.with_suffix(".partial")
+        try:
+            call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial)
+            partial.replace(out)
+        finally:
+            partial.unlink(missing_ok=True)
+    try:
+        with out.open(encoding="utf-8", newline="") as file:
+            return [(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
+                     float(row["loss"])) for row in csv.DictReader(file)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ProgramError(f"cannot read {out}: {error!r}") from error
+
+
+def read_safetensors(path, wanted):
+    """(shape, values row-major) of the first float32 tensor whose name `wanted` accepts."""
+    raw = Path(path).read_bytes()
+    length = struct.unpack("<Q", raw[:8])[0]
+    head = json.loads(raw[8:8 + length])
+    for name, entry in head.items():
+        if name != "__metadata__" and entry["dtype"] == "F32" and wanted(name, entry["shape"]):
+            begin, end = entry["data_offsets"]
+            values = array("f")
+            values.frombytes(raw[8 + length + begin:8 + length + end])
+            return entry["shape"], values
+    return None, None
+
+
+def first_weights(program, run_folder, layer):
+    """(shape, values) of the weights of `layer` in the newest checkpoint."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "model.safetensors"
+        call(program, "checkpoint", "export", run_folder, "--out", file)
+        try:
+            shape, values = read_safetensors(file, lambda name, _: name == f"{layer}.weight")
+        except (OSError, ValueError, KeyError, struct.error) as error:
+            raise ProgramError(f"cannot read the exported weights: {error!r}") from error
+    if shape is None:
+        raise ProgramError(f"the checkpoint has no weights of layer {layer}")
+    return shape, values

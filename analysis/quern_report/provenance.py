@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a run's figures come from."""
+
+from . import forms
+from .blocks import Facts, Listing, Section
+
+
+def batch_of(run):
+    data = run.recipe.get("data", {})
+    if data.get("global_batch"):
+        return data["global_batch"]
+    if data.get("batch_per_rank"):
+        return f"{data['batch_per_rank']} per rank"
+    return forms.NONE
+
+
+def checkpoint_text(run):
+    if not run.checkpoints:
+        return "none"
+    return f"{len(run.checkpoints)}, newest {run.checkpoints[-1]}"
+
+
+def unique(values):
+    return ", then ".join(dict.fromkeys(str(value) for value in values if value not in (None, "")))
+
+
+def facts(run):
+    starts = [event for event in run.events if event.get("event") == "start"]
+    optimizer, train = run.recipe.get("optimizer", {}), run.recipe.get("train", {})
+    hosts = [f"{host} ({forms.plural(int(ranks), 'rank')})" for host, ranks in
+             (starts[-1].get("hosts") or {}).items()] if starts else []
+    items = [
+        ("folder", str(run.path)),
+        ("recipe", run.name),
+        ("state", "finished" if run.done else "not finished"),
+        ("model", run.model_hash),
+        ("seed", run.recipe.get("seed", forms.NONE)),
+        ("batch", batch_of(run)),
+        ("optimizer", f"{optimizer.get('type', forms.NONE)}, lr {optimizer.get('lr', forms.NONE)}"
+                      + (f", schedule {optimizer['schedule']}" if optimizer.get("schedule") else "")),
+        ("determinism", train.get("determinism", "")),
+        ("precision", train.get("precision", "")),
+        ("training data", run.recipe.get("data", {}).get("train", "")),
+        ("test data", run.recipe.get("data", {}).get("test", "")),
+        ("ranks", ", then ".join(map(str, run.ranks)) or forms.NONE),
+        ("nodes", ", ".join(hosts)),
+        ("threads a rank", unique(event.get("threads") for event in starts)),
+        ("jobs", unique(event.get("job") for event in starts)),
+        ("version", unique(event.get("version") for event in starts)),
+        ("commit", unique(event.get("git_commit") for event in starts)),
+        ("steps", run.last_step),
+        ("checkpoints", checkpoint_text(run)),
+    ]
+    return Facts([(name, text) for name, text in items if text not in ("", None)])
+
+
+def section_of(run):
+    blocks = [facts(run)]
+    try:
+        blocks.append(Listing("The resolved recipe",
+                              (run.path / "recipe.toml").read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        pass
+    return Section("Provenance", blocks)

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as SVG. Colours are classes, so that a page can be light or dark."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from html import escape
+
+from . import forms
+from .style import SVG_STYLE
+
+COLOURS = 7  # classes c1 to c7; in order, told apart with any colour vision
+MOST_POINTS = 500  # of a curve: more are not told apart on a screen
+SMOOTH_FROM = 60  # points from which on a running mean is drawn over a curve
+
+
+@dataclass
+class Series:
+    label: str
+    x: list
+    y: list
+    colour: int = 1
+    dashed: bool = False
+    smooth: bool = True  # long ones faintly, with their running mean
+
+
+@dataclass
+class Mark:
+    x: float
+    y: float
+    text: str
+    colour: int = 1
+    below: bool = False
+
+
+@dataclass
+class Axes:
+    """Of a chart: the place of the plot in the picture, and what its edges stand for."""
+    x_range: tuple
+    y_range: tuple
+    width: int = 480
+    height: int = 290
+    left: int = 58
+    right: int = 14
+    top: int = 14
+    bottom: int = 44
+    log_y: bool = False
+    parts: list = field(default_factory=list)
+
+    def x(self, value):
+        low, high = self.x_range
+        return self.left + (value - low) / (high - low) * (self.width - self.left - self.right)
+
+    def y(self, value):
+        low, high = self.y_range
+        if self.log_y:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        share = (value - low) / (high - low)
+        return self.height - self.bottom - share * (self.height - self.top - self.bottom)
+
+
+def nice_step(span, wanted):
+    raw = span / wanted
+    unit = 10 ** math.floor(math.log10(raw))
+    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw * 0.999)
+
+
+def ticks(low, high, wanted=5, integer=False):
+    step = nice_step(high - low, wanted)
+    if integer:
+        step = max(1, round(step))
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+def padded(values, from_zero=False, share=0.06):
+    """(low, high) around the values, never of width 0."""
+    low, high = min(values), max(values)
+    if from_zero:
+        low = min(0, low)
+    room = (high - low) * share or abs(high) * 0.1 or 1
+    return (low if from_zero and low == 0 else low - room), high + room
+
+
+def thinned(x, y, most=MOST_POINTS):
+    """At most about so many points: of each stretch its first, lowest and highest value."""
+    if len(x) <= most:
+        return x, y
+    kept = []
+    stretch = math.ceil(3 * len(x) / most)
+    for begin in range(0, len(x), stretch):
+        part = range(begin, min(begin + stretch, len(x)))
+        kept += sorted({begin, min(part, key=lambda i: y[i]), max(part, key=lambda i: y[i])})
+    kept = kept if kept[-1] == len(x) - 1 else [*kept, len(x) - 1]
+    return [x[i] for i in kept], [y[i] for i in kept]
+
+
+def running_mean(values, width):
+    """Mean of the last `width` values at each place (fewer at the start)."""
+    means, total = [], 0.0
+    for index, value in enumerate(values):
+        total += value - (values[index - width] if index >= width else 0.0)
+        means.append(total / min(index + 1, width))
+    return means
+
+
+def number(value):
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def text(x, y, content, style="", anchor="middle", extra=""):
+    kind = f' class="{style}"' if style else ""
+    return (f'<text x="{number(x)}" y="{number(y)}"{kind} text-anchor="{anchor}"{extra}>'
+            f"{escape(content)}</text>")
+
+
+def line(x1, y1, x2, y2, style):
+    return (f'<line x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}" '
+            f'class="{style}"/>')
+
+
+def rectangle(x, y, width, height, style, hint="", fill=""):
+    inside = f"<title>{escape(hint)}</title>" if hint else ""
+    colour = f' style="{fill}"' if fill else ""
+    return (f'<rect x="{number(x)}" y="{number(y)}" width="{width:.2f}" height="{height:.2f}" '
+            f'class="{style}"{colour}>{inside}</rect>')
+
+
+def picture(width, height, parts, label, extra=""):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            f'aria-label="{escape(label)}"{extra}>' + "".join(parts) + "</svg>")
+
+
+def as_file(source):
+    """A picture that stands alone, with the colours of the page."""
+    head, rest = source.split(">", 1)
+    width, height = head.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()
+    return (f'{head} width="{width}" height="{height}"><style>{SVG_STYLE}</style>'
+            f'<rect width="100%" height="100%" class="paper"/>{rest}\n')
+
+
+def draw_axes(axes, x_label, y_form=forms.short, integer_x=True):
+    base = axes.height - axes.bottom
+    if axes.log_y:
+        low, high = (math.log10(value) for value in axes.y_range)
+        marks = [10.0 ** power for power in range(math.ceil(low), math.floor(high) + 1)]
+        if len(marks) < 2:
+            marks = [factor * 10.0 ** power for power in range(math.floor(low), math.ceil(high) + 1)
+                     for factor in (1, 2, 5)]
+            marks = [mark for mark in marks if axes.y_range[0] <= mark <= axes.y_range[1]]
+    else:
+        marks = ticks(*axes.y_range)
+    for value in marks:
+        y = axes.y(value)
+        axes.parts += [line(axes.left, y, axes.width - axes.right, y, "grid"),
+                       text(axes.left - 8, y + 4.5, y_form(value), "tick", "end")]
+    for value in ticks(*axes.x_range, wanted=5, integer=integer_x):
+        x = axes.x(value)
+        axes.parts += [line(x, base, x, base + 4, "axis"),
+                       text(x, base + 19, forms.short(value), "tick")]
+    axes.parts += [line(axes.left, base, axes.width - axes.right, base, "axis"),
+                   text(axes.width - axes.right, axes.height - 5, x_label, "label", "end")]
+
+
+def path(axes, x, y, style):
+    places = " ".join(f"{number(axes.x(a))},{number(axes.y(b))}" for a, b in zip(x, y))
+    return f'<polyline points="{places}" class="{style}"/>'
+
+
+def draw_series(axes, series):
+    x, y = thinned(series.x, series.y)
+    style = f"curve c{series.colour}" + (" dashed" if series.dashed else "")
+    if series.smooth and len(series.x) >= SMOOTH_FROM:
+        axes.parts.append(path(axes, x, y, f"{style} faint"))
+        mean = running_mean(series.y, max(5, len(series.y) // 40))
+        x, y = thinned(series.x, mean, MOST_POINTS // 2)
+    axes.parts.append(path(axes, x, y, style))
+    if len(x) <= 30:
+        axes.parts += [f'<circle cx="{number(axes.x(a))}" cy="{number(axes.y(b))}" r="3" '
+                       f'class="dot c{series.colour}"/>' for a, b in zip(x, y)]
+    return {"label": series.label, "colour": series.colour,
+            "points": [[round(a, 4), float(f"{b:.6g}")] for a, b in zip(x, y)]}
+
+
+def draw_mark(axes, mark):
+    x, y = axes.x(mark.x), axes.y(mark.y)
+    right = x > (axes.left + axes.width) / 2
+    low = mark.below or y < axes.top + 24
+    axes.parts += [f'<circle cx="{number(x)}" cy="{number(y)}" r="6.5" class="ring c{mark.colour}"/>',
+                   text(x + (4 if right else 0), y + (25 if low else -12), mark.text, "mark",
+                        "end" if right else "start")]
+
+
+def legend(entries, left, right, top):
+    """(elements, height) of (label, colour, is dashed), in as many rows as they need."""
+    parts, x, y = [], left, top + 9
+    for label, colour, dashed in entries:
+        width = 30 + 7.3 * len(label)
+        if x > left and x + width > right:
+            x, y = left, y + 21
+        style = f"curve c{colour}" + (" dashed" if dashed else "")
+        parts += [line(x, y - 4, x + 18, y - 4, style), text(x + 24, y, label, "legend", "start")]
+        x += width + 14
+    return parts, y + 13 - top
+
+
+def chart(title, series, x_label, *, marks=(), y_form=forms.short, from_zero=False,
+          log_y=False, y_high=None, x_range=None, lines=(), unit="", factor=1):
+    """A chart of curves, or "" when there is nothing to draw. `lines`: (y, text) across the plot."""
+    series = [one for one in series if one.x]
+    if not series:
+        return ""
+    xs = [x for one in series for x in one.x]
+    ys = [y for one in series for y in one.y] + [y for y, _ in lines]
+    log_y = log_y and min(ys) > 0
+    if log_y:
+        y_range = (min(ys) / 1.15, max(ys) * 1.15)
+    else:
+        low, high = padded(ys, from_zero)
+        y_range = (low, min(high, y_high) if y_high is not None and max(ys) <= y_high else high)
+    span = x_range or ((min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 1, max(xs) + 1))
+    axes = Axes(span, y_range, log_y=log_y)
+    if len(series) > 1:
+        axes.parts, height = legend([(one.label, one.colour, one.dashed) for one in series],
+                                    axes.left, axes.width - axes.right, 6)
+        axes.top += height
+        axes.height += height - 24 if height > 24 else 0
+    draw_axes(axes, x_label, y_form)
+    for y, words in lines:
+        axes.parts += [line(axes.left, axes.y(y), axes.width - axes.right, axes.y(y), "limit"),
+                       text(axes.width - axes.right, axes.y(y) - 6, words, "tick", "end")]
+    data = [draw_series(axes, one) for one in series]
+    for mark in marks:
+        draw_mark(axes, mark)
+    plot = {"left": axes.left, "right": axes.width - axes.right, "top": axes.top,
+            "bottom": axes.height - axes.bottom, "x": span, "xLabel": x_label, "unit": unit,
+            "factor": factor, "series": data}
+    return picture(axes.width, axes.height, axes.parts, title,
+                   f' class="chart" data-plot="{escape(json.dumps(plot, separators=(",", ":")))}"')

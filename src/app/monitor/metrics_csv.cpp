@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/monitor/metrics_csv.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kPhases[] = {"data",   "forward", "backward", "reduction",
+                                   "update", "waiting", "other"};
+
+template <class T>
+std::string cell(const std::optional<T>& value) {
+  return value ? fmt::format(",{}", *value) : ",";
+}
+
+const std::vector<double>* times_of(const MetricsLine& line, const std::string& phase) {
+  for (const auto& [name, seconds] : line.rank_times)
+    if (name == phase) return &seconds;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string metrics_csv(const RunLog& run) {
+  std::string text = "kind,epoch,step,loss,accuracy,lr,samples_per_s,samples,ranks,time_s";
+  for (const char* phase : kPhases) text += fmt::format(",{}_s", phase);
+  text += ",longest_waiting_s";
+  for (const MetricsLine& line : run.metrics) {
+    text += fmt::format("\n{},{},{}", line.kind, line.epoch, line.step);
+    text += cell(line.loss) + cell(line.accuracy) + cell(line.learning_rate) +
+            cell(line.samples_per_s) + cell(line.samples) + cell(line.ranks) + cell(line.time_s);
+    for (const char* phase : kPhases) {
+      const auto* seconds = times_of(line, phase);
+      text += seconds ? fmt::format(",{}", std::accumulate(seconds->begin(), seconds->end(), 0.0) /
+                                               static_cast<double>(seconds->size()))
+                      : ",";
+    }
+    const auto* waiting = times_of(line, "waiting");
+    text += waiting ? fmt::format(",{}", *std::max_element(waiting->begin(), waiting->end())) : ",";
+  }
+  return text;
+}
+
+}  // namespace quern

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/monitor/run_log.hpp"
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "config/read_recipe.hpp"
+
+namespace quern {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// The objects of a file of one JSON object a line, and how many lines are none.
+std::pair<std::vector<Json>, std::int64_t> read_objects(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) throw InputError("cannot read '" + file.string() + "'");
+  std::pair<std::vector<Json>, std::int64_t> found;
+  for (std::string text; std::getline(in, text);) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json json = Json::parse(text, nullptr, false);
+    if (json.is_object()) {
+      found.first.push_back(std::move(json));
+    } else {
+      found.second += 1;
+    }
+  }
+  return found;
+}
+
+std::string text_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::int64_t> integer(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+// Numbers that JSON does not have are words (train/metrics_log.cpp).
+std::optional<double> real(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return std::nullopt;
+  if (found->is_number()) return found->get<double>();
+  const std::string word = text_of(json, key);
+  if (word == "nan") return std::nan("");
+  if (word == "inf") return std::numeric_limits<double>::infinity();
+  if (word == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+MetricsLine metrics_line(const Json& json) {
+  MetricsLine line;
+  line.kind = text_of(json, "kind");
+  line.epoch = integer(json, "epoch").value_or(0);
+  line.step = integer(json, "step").value_or(0);
+  line.loss = real(json, "loss");
+  line.accuracy = real(json, "accuracy");
+  line.learning_rate = real(json, "lr");
+  line.samples_per_s = real(json, "samples_per_s");
+  line.samples = integer(json, "samples");
+  line.ranks = integer(json, "ranks");
+  line.time_s = real(json, "time_s");
+  const auto times = json.find("rank_times_s");
+  if (times == json.end() || !times->is_object()) return line;
+  for (const auto& [phase, seconds] : times->items()) {
+    std::vector<double> values;
+    for (const Json& value : seconds)
+      if (value.is_number()) values.push_back(value.get<double>());
+    if (!values.empty()) line.rank_times.emplace_back(phase, std::move(values));
+  }
+  return line;
+}
+
+std::int64_t seconds_of(const std::string& utc) {
+  std::tm time{};
+  if (!strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%S", &time)) return 0;
+  return timegm(&time);
+}
+
+EventLine event_line(const Json& json) {
+  EventLine line;
+  line.event = text_of(json, "event");
+  line.time = seconds_of(text_of(json, "time"));
+  line.step = integer(json, "step").value_or(0);
+  line.total_steps = integer(json, "total_steps").value_or(0);
+  line.reason = text_of(json, "reason");
+  return line;
+}
+
+std::optional<std::int64_t> changed(const fs::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mtime;
+}
+
+}  // namespace
+
+RunLog read_run_log(const fs::path& folder) {
+  const std::string name = "'" + folder.string() + "'";
+  if (!fs::is_directory(folder))
+    throw InputError(name + (fs::exists(folder) ? " is no folder" : " does not exist") +
+                     " (expected a run folder)");
+  if (!fs::exists(folder / "recipe.toml"))
+    throw InputError(name + " is no run folder: it has no recipe.toml");
+  RunLog run;
+  const Recipe recipe = read_recipe(folder / "recipe.toml");
+  run.name = recipe.name;
+  run.epochs = recipe.train.epochs;
+  if (fs::exists(folder / "metrics.jsonl")) {
+    const auto [objects, unreadable] = read_objects(folder / "metrics.jsonl");
+    run.unreadable_lines = unreadable;
+    for (const Json& json : objects) run.metrics.push_back(metrics_line(json));
+  }
+  if (fs::exists(folder / "events.jsonl")) {
+    for (const Json& json : read_objects(folder / "events.jsonl").first)
+      run.events.push_back(event_line(json));
+  }
+  run.is_done = fs::exists(folder / "DONE");
+  for (const char* file : {"metrics.jsonl", "events.jsonl"}) {
+    const auto time = changed(folder / file);
+    if (time && (!run.last_change || *time > *run.last_change)) run.last_change = time;
+  }
+  return run;
+}
+
+double wall_time(const RunLog& run, const MetricsLine& line) {
+  double begin = 0;
+  for (const EventLine& event : run.events)
+    if (event.event == "start" && event.step <= line.step) begin = static_cast<double>(event.time);
+  return begin == 0 ? 0 : begin + line.time_s.value_or(0);
+}
+
+}  // namespace quern

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as its folder tells it, while it trains or later.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quern {
+
+/// A line of metrics.jsonl; what it does not have is empty. A loss may be NaN or infinite.
+struct MetricsLine {
+  std::string kind;
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+  std::optional<double> loss;
+  std::optional<double> accuracy;
+  std::optional<double> learning_rate;
+  std::optional<double> samples_per_s;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> ranks;
+  std::optional<double> time_s;
+  /// Phase, seconds of every rank.
+  std::vector<std::pair<std::string, std::vector<double>>> rank_times;
+};
+
+/// A line of events.jsonl.
+struct EventLine {
+  std::string event;
+  std::int64_t time = 0;  ///< seconds since 1970, UTC
+  std::int64_t step = 0;
+  std::int64_t total_steps = 0;  ///< start
+  std::string reason;            ///< stop, failure
+};
+
+struct RunLog {
+  std::string name;
+  int epochs = 0;  ///< of the recipe
+  std::vector<MetricsLine> metrics;
+  std::vector<EventLine> events;
+  std::int64_t unreadable_lines = 0;  ///< of metrics.jsonl, which a kill may tear
+  bool is_done = false;
+  std::optional<std::int64_t>
+      last_change;  ///< of metrics.jsonl or events.jsonl, seconds since 1970
+};
+
+/// InputError when the folder is no run folder, or a file in it cannot be read.
+RunLog read_run_log(const std::filesystem::path& folder);
+
+/// When a line was written, in seconds since 1970: its time_s after the start that it belongs to. 0
+/// when there is no such start.
+double wall_time(const RunLog& run, const MetricsLine& line);
+
+}  // namespace quern

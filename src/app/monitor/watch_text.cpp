@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/monitor/watch_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/progress.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr int kRecent = 20;            // records that the speed is taken from
+constexpr std::int64_t kSilent = 120;  // seconds
+constexpr int kMostRanks = 8;
+
+const MetricsLine* last_of(const RunLog& run, const std::string& kind) {
+  const auto found = std::find_if(run.metrics.rbegin(), run.metrics.rend(),
+                                  [&](const MetricsLine& line) { return line.kind == kind; });
+  return found == run.metrics.rend() ? nullptr : &*found;
+}
+
+const EventLine* last_event(const RunLog& run, const std::string& event) {
+  const auto found = std::find_if(run.events.rbegin(), run.events.rend(),
+                                  [&](const EventLine& line) { return line.event == event; });
+  return found == run.events.rend() ? nullptr : &*found;
+}
+
+std::int64_t last_step(const RunLog& run) {
+  const EventLine* start = last_event(run, "start");
+  return std::max(run.metrics.empty() ? 0 : run.metrics.back().step, start ? start->step : 0);
+}
+
+std::int64_t total_steps(const RunLog& run) {
+  const EventLine* start = last_event(run, "start");
+  if (start && start->total_steps > 0) return start->total_steps;
+  const MetricsLine* epoch = last_of(run, "epoch");
+  return epoch && epoch->epoch > 0 ? epoch->step / epoch->epoch * run.epochs : 0;
+}
+
+/// Seconds between the last records that may be awaited: a run is silent after several of them.
+double longest_gap(const RunLog& run) {
+  double gap = 0;
+  for (std::size_t i = 1; i < run.metrics.size(); ++i) {
+    const double step = run.metrics[i].time_s.value_or(0) - run.metrics[i - 1].time_s.value_or(0);
+    if (std::isfinite(step)) gap = std::max(gap, step);
+  }
+  return gap;
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4g}", *value) : "none";
+}
+
+// 12345 -> "12 345"
+std::string thousands(double value) {
+  std::string text = fmt::format("{:.0f}", value);
+  for (int place = static_cast<int>(text.size()) - 3; place > 0; place -= 3)
+    text.insert(static_cast<std::size_t>(place), " ");
+  return text;
+}
+
+std::string state_text(const RunLog& run, std::int64_t now) {
+  switch (run_state(run, now)) {
+    case RunState::begins:
+      return "begins";
+    case RunState::runs:
+      return "runs";
+    case RunState::silent:
+      return "silent for " +
+             duration_text(static_cast<double>(now - run.last_change.value_or(now))) +
+             " (killed, or hangs)";
+    case RunState::stopped:
+      return "stopped: " + last_event(run, "stop")->reason;
+    case RunState::failed:
+      return "failed: " + last_event(run, "failure")->reason;
+    case RunState::finished:
+      return "finished";
+  }
+  return "";
+}
+
+std::string progress_text(const RunLog& run) {
+  const std::int64_t step = last_step(run);
+  const std::int64_t total = total_steps(run);
+  const MetricsLine* epoch = last_of(run, "epoch");
+  std::string text = fmt::format("epoch {} of {}, step {}", epoch ? epoch->epoch : 0, run.epochs,
+                                 thousands(static_cast<double>(step)));
+  if (total > 0) {
+    const double share = static_cast<double>(step) / static_cast<double>(total);
+    text += fmt::format(" of {}  {} {:.0f} %", thousands(static_cast<double>(total)),
+                        text_bar(share, 24), 100 * share);
+  }
+  return text;
+}
+
+/// "loss 0.3 training, 0.4 test; accuracy 91.2 % test"
+std::string figures_text(const RunLog& run) {
+  const MetricsLine* step = last_of(run, "step");
+  const MetricsLine* epoch = last_of(run, "epoch");
+  const MetricsLine* test = last_of(run, "eval");
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "   ") + part; };
+  if (step && (!epoch || step->step > epoch->step)) add("batch " + number(step->loss));
+  if (epoch) add("training " + number(epoch->loss));
+  if (test) add("test " + number(test->loss));
+  if (text.empty()) return text;
+  text = "loss      " + text;
+  if (test && test->accuracy) {
+    double best = 0;
+    for (const MetricsLine& line : run.metrics)
+      if (line.kind == "eval") best = std::max(best, line.accuracy.value_or(0));
+    text +=
+        fmt::format("\naccuracy  test {:.2f} %   best {:.2f} %", 100 * *test->accuracy, 100 * best);
+  }
+  return text;
+}
+
+std::string speed_text(const RunLog& run) {
+  for (auto line = run.metrics.rbegin(); line != run.metrics.rend(); ++line) {
+    if (!line->samples_per_s) continue;
+    std::string text = fmt::format("speed     {} samples/s", thousands(*line->samples_per_s));
+    if (line->ranks)
+      text += fmt::format(" on {} rank{}", *line->ranks, *line->ranks == 1 ? "" : "s");
+    return text;
+  }
+  return "";
+}
+
+/// Of the last epoch: who waits how much; the ranks that wait least are those the others wait for.
+std::string waiting_text(const RunLog& run) {
+  const MetricsLine* epoch = last_of(run, "epoch");
+  if (!epoch) return "";
+  std::vector<double> whole;
+  std::vector<double> waiting;
+  for (const auto& [phase, seconds] : epoch->rank_times) {
+    if (whole.size() < seconds.size()) whole.resize(seconds.size());
+    for (std::size_t rank = 0; rank < seconds.size(); ++rank) whole[rank] += seconds[rank];
+    if (phase == "waiting") waiting = seconds;
+  }
+  if (waiting.size() < 2 || waiting.size() != whole.size()) return "";
+  std::vector<std::size_t> ranks(waiting.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const auto share = [&](std::size_t rank) {
+    return whole[rank] > 0 ? waiting[rank] / whole[rank] : 0;
+  };
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [&](std::size_t a, std::size_t b) { return share(a) < share(b); });
+  const bool all = ranks.size() <= kMostRanks;
+  std::string text = fmt::format("waiting   share of epoch {}, {}", epoch->epoch,
+                                 all ? "least first" : "the ranks that wait least");
+  if (!all) ranks.resize(kMostRanks);
+  for (const std::size_t rank : ranks)
+    text += fmt::format("\n  rank {:<5} {} {:.1f} %", rank, text_bar(share(rank), 24),
+                        100 * share(rank));
+  return text;
+}
+
+std::string events_text(const RunLog& run, std::int64_t now) {
+  const auto starts = std::count_if(run.events.begin(), run.events.end(),
+                                    [](const EventLine& e) { return e.event == "start"; });
+  std::string text;
+  if (const EventLine* checkpoint = last_event(run, "checkpoint")) {
+    text = fmt::format(
+        "kept      checkpoint of step {}, {} ago", thousands(static_cast<double>(checkpoint->step)),
+        duration_text(static_cast<double>(std::max<std::int64_t>(0, now - checkpoint->time))));
+  }
+  if (starts > 1) text += fmt::format("{}{} starts", text.empty() ? "" : "   ", starts);
+  return text;
+}
+
+}  // namespace
+
+RunState run_state(const RunLog& run, std::int64_t now) {
+  if (run.is_done) return RunState::finished;
+  if (!run.events.empty()) {
+    const std::string& event = run.events.back().event;
+    if (event == "stop") return RunState::stopped;
+    if (event == "failure") return RunState::failed;
+  }
+  const double patience = std::max(static_cast<double>(kSilent), 3 * longest_gap(run));
+  if (run.last_change && static_cast<double>(now - *run.last_change) > patience)
+    return RunState::silent;
+  return run.metrics.empty() ? RunState::begins : RunState::runs;
+}
+
+std::optional<double> seconds_left(const RunLog& run) {
+  const std::int64_t total = total_steps(run);
+  if (total == 0 || run.metrics.empty()) return std::nullopt;
+  // Of this process: its clock began anew.
+  std::size_t first = run.metrics.size() - 1;
+  while (first > 0 && run.metrics.size() - first < kRecent &&
+         run.metrics[first - 1].time_s.value_or(0) <= run.metrics[first].time_s.value_or(0))
+    --first;
+  const MetricsLine& begin = run.metrics[first];
+  const MetricsLine& end = run.metrics.back();
+  const auto steps = static_cast<double>(end.step - begin.step);
+  const double seconds = end.time_s.value_or(0) - begin.time_s.value_or(0);
+  if (steps <= 0 || !(seconds > 0)) return std::nullopt;
+  return seconds / steps * static_cast<double>(std::max<std::int64_t>(0, total - end.step));
+}
+
+std::string watch_text(const RunLog& run, std::int64_t now, const TextPlot& size) {
+  std::vector<std::pair<double, double>> losses;
+  const bool has_steps = last_of(run, "step") != nullptr;
+  for (const MetricsLine& line : run.metrics)
+    if (line.kind == (has_steps ? "step" : "epoch") && line.loss)
+      losses.emplace_back(static_cast<double>(line.step), *line.loss);
+  std::string left = speed_text(run);
+  const auto seconds = seconds_left(run);
+  if (seconds && !has_ended(run_state(run, now)))
+    left += fmt::format("{}{} left", left.empty() ? "" : "   ", duration_text(*seconds));
+  std::string text = fmt::format("{}   {}", run.name, state_text(run, now));
+  for (const std::string& part :
+       {progress_text(run), text_plot(losses, size, "step"), figures_text(run), left,
+        waiting_text(run), events_text(run, now)})
+    if (!part.empty()) text += "\n" + part;
+  return text;
+}
+
+}  // namespace quern

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs side by side: what they differ in, which is best, what a sweep answers, how they scale."""
+import tempfile
+import unittest
+from pathlib import Path
+
+from example_run import make_records, write_run
+from report_test import ReportCase
+
+from quern_report import differences, scaling, sweep
+from quern_report.runlog import RunError, read_run
+
+
+def run_of(folder, accuracy, lr=0.2, batch=100, ranks=1, speed=5000.0, seed=0):
+    records = make_records(ranks=ranks)
+    for record in records:
+        if record["kind"] == "eval":
+            record["accuracy"] = accuracy * record["epoch"] / 3
+        if "samples_per_s" in record:
+            record["samples_per_s"] = speed
+    write_run(folder, records, seed=seed)
+    recipe = folder / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("lr = 0.2", f"lr = {lr}").replace("= 100", f"= {batch}"))
+    return folder
+
+
+class CompareTest(ReportCase):
+    def test_what_runs_differ_in_and_which_is_best(self):
+        runs = [run_of(self.folder / name, accuracy, lr) for name, accuracy, lr in
+                (("a", 0.7, 0.1), ("b", 0.9, 0.2), ("c", 0.8, 0.4))]
+        out = self.report("compare", *runs)[0].strip()
+        shown = self.page(self.folder / out)
+        self.assertIn("Bold: the best run, b.", shown)
+        text = (self.folder / "compare" / "compare.md").read_text()
+        self.assertIn("| run | optimizer.lr | epochs |", text)
+        self.assertIn("![Test accuracy](compare-accuracy.svg)", text)
+
+    def test_more_runs_than_colours(self):
+        runs = [run_of(self.folder / f"r{i}", 0.5 + 0.02 * i, 0.1 * (i + 1)) for i in range(12)]
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("Curves: the 7 best of 12 runs.", shown)
+
+    def test_equal_recipes(self):
+        runs = [run_of(self.folder / name, 0.7) for name in "ab"]
+        self.assertIn("The recipes are the same.", self.page(self.folder / self.report("compare", *runs)[0].strip()))
+
+    def test_one_is_too_few(self):
+        run = run_of(self.folder / "a", 0.7)
+        for command in ("compare", "sweep"):
+            self.assertIn("at least two runs", self.report(command, run, expected=2)[1])
+
+
+class SweepTest(ReportCase):
+    def make(self):
+        """Batch k x 100 on k ranks, three learning rates each: the best one grows with k."""
+        best = {1: 0.1, 2: 0.2, 4: 0.4}
+        return [run_of(self.folder / f"k{k}-{lr}", 0.9 - abs(lr - best[k]), lr, 100 * k, k, 5000.0 * k ** 0.5)
+                for k in (1, 2, 4) for lr in (0.1, 0.2, 0.4)]
+
+    def test_the_best_setting_of_each_row(self):
+        shown = self.page(self.folder / self.report("sweep", *self.make())[0].strip())
+        for batch, lr in ((100, 0.1), (200, 0.2), (400, 0.4)):
+            self.assertIn(f"With optimizer.lr = {lr}, data.global_batch = {batch} is best", shown)
+        self.assertIn("2 ranks 1.41 times, 4 ranks 2.00 times as many samples a second", shown)
+
+    def test_axes_can_be_named(self):
+        out = self.report("sweep", *self.make(), "--by", "optimizer.lr", "ranks")[0].strip()
+        shown = self.page(self.folder / out)
+        self.assertIn("With ranks = 4, optimizer.lr = 0.4 is best: best test accuracy 90.00 %", shown)
+        self.assertIn("The best optimizer.lr changes with ranks.", shown)
+        self.assertIn("differ in ranks", self.report("sweep", *self.make_two(), "--by", "ranks", expected=2)[1])
+
+    def make_two(self):
+        return [run_of(self.folder / f"two-{lr}", 0.5, lr) for lr in (0.1, 0.2)]
+
+    def test_runs_without_a_result(self):
+        runs = self.make_two()
+        runs.append(write_run(self.folder / "begun", []))
+        self.assertIn("1 run without a result", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
+        same = [write_run(self.folder / name, []) for name in ("x", "y")]
+        self.assertIn("differ in no setting", self.page(self.folder / self.report("sweep", *same)[0].strip()))
+
+
+class ScalingOfRunsTest(ReportCase):
+    def test_strong(self):
+        runs = [run_of(self.folder / f"r{ranks}", 0.5, ranks=ranks, speed=speed)
+                for ranks, speed in ((1, 1000.0), (2, 1900.0), (4, 2400.0))]
+        text = self.report("scaling", *runs, "--out", "out")[0]
+        self.assertIn("| 2 | 100 | 52631.6 | 1,900 | 1.90 | 95.0% |", text)
+        self.assertIn("Below 75% on 4 ranks; the largest count with at least 75% is 2.", text)
+        self.page(self.folder / "out" / "scaling.html")
+
+    def test_weak(self):
+        runs = [run_of(self.folder / f"r{ranks}", 0.5, batch=100 * ranks, ranks=ranks, speed=speed)
+                for ranks, speed in ((1, 1000.0), (2, 1800.0))]
+        found = scaling.points_of_runs([read_run(run) for run in runs])
+        self.assertEqual([point["mode"] for point in found], ["weak", "weak"])
+        self.assertAlmostEqual(found[1]["efficiency"], 0.9)
+        self.assertAlmostEqual(found[1]["speedup"], 1.8)
+
+    def test_what_makes_no_study(self):
+        def refuse(pattern, *settings):
+            holder = tempfile.TemporaryDirectory()
+            self.addCleanup(holder.cleanup)
+            runs = [run_of(Path(holder.name) / str(i), 0.5, **setting) for i, setting in enumerate(settings)]
+            with self.assertRaisesRegex(RunError, pattern):
+                scaling.points_of_runs([read_run(run) for run in runs])
+        refuse("at least two numbers", {"ranks": 1})
+        refuse("second run on 2 ranks", {"ranks": 2}, {"ranks": 2})
+        refuse("neither the same", {"ranks": 1}, {"ranks": 2, "batch": 300}, {"ranks": 4})
+        with self.assertRaisesRegex(RunError, "has measured its speed"):
+            scaling.points_of_runs([read_run(write_run(self.folder / "none", []))])
+
+
+class DifferencesTest(ReportCase):
+    def test_where_files_lie_is_no_difference(self):
+        runs = [read_run(run_of(self.folder / name, 0.5)) for name in "ab"]
+        runs[0].recipe["data"]["train"] = "elsewhere"
+        runs[0].recipe["checkpoint"] = {"keep": 9}
+        self.assertEqual(differences.differing_keys(runs), [])
+        runs[0].recipe["seed"] = 5
+        self.assertEqual(differences.differing_keys(runs), ["seed"])
+        self.assertEqual(sweep.axes_of(runs), ["seed"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading run folders, whole, torn or none, and the table of their figures.
+#include "app/monitor/run_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "app/monitor/metrics_csv.hpp"
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+#include "unit/app/monitor_files.hpp"
+
+namespace quern::test {
+
+TEST(RunLog, ReadsWhatARunWrote) {
+  const TempDir dir;
+  write_run(dir / "run");
+  const RunLog run = read_run_log(dir / "run");
+  EXPECT_EQ(run.name, "toy");
+  EXPECT_EQ(run.epochs, 4);
+  ASSERT_EQ(run.metrics.size(), 4u);
+  EXPECT_EQ(run.metrics[0].loss, 2.0);
+  EXPECT_EQ(run.metrics[0].learning_rate, 0.1);
+  EXPECT_TRUE(std::isnan(run.metrics[1].loss.value()));
+  EXPECT_FALSE(run.metrics[1].accuracy);
+  EXPECT_EQ(run.metrics[2].rank_times.at(1).second, (std::vector<double>{0.75, 0.25}));
+  ASSERT_EQ(run.events.size(), 1u);
+  EXPECT_EQ(run.events[0].time, 1000);
+  EXPECT_EQ(run.events[0].total_steps, 40);
+  EXPECT_FALSE(run.is_done);
+  EXPECT_EQ(run.unreadable_lines, 0);
+}
+
+TEST(RunLog, TornAndForeignLinesAreLeftOut) {
+  const TempDir dir;
+  write_run(dir / "run", std::string(kMetrics) + "7\n\n{\"kind\":{},\"step\":\"x\"}\n{\"ki");
+  const RunLog run = read_run_log(dir / "run");
+  EXPECT_EQ(run.metrics.size(), 5u);
+  EXPECT_EQ(run.unreadable_lines, 2);
+}
+
+TEST(RunLog, ARunThatHasNotWrittenAnything) {
+  const TempDir dir;
+  write_run(dir / "run", "", "");
+  const RunLog run = read_run_log(dir / "run");
+  EXPECT_TRUE(run.metrics.empty());
+  EXPECT_FALSE(run.last_change);
+}
+
+TEST(RunLog, WhatIsNoRunIsRefused) {
+  const TempDir dir;
+  const auto refuses = [&](const std::filesystem::path& path, const std::string& why) {
+    expect_error([&] { read_run_log(path); }, ExitCode::bad_input, {path.filename().string(), why});
+  };
+  refuses(dir / "absent", "does not exist");
+  std::filesystem::create_directories(dir / "empty");
+  refuses(dir / "empty", "no recipe.toml");
+  write_text(dir / "file", "x");
+  refuses(dir / "file", "is no folder");
+  write_text(dir / "broken/recipe.toml", "name = \n");
+  expect_error([&] { read_run_log(dir / "broken"); }, ExitCode::bad_input, {"recipe.toml"});
+}
+
+// The clock of metrics.jsonl begins anew with each process.
+TEST(RunLog, WallTimeIsThatOfTheLastStartBefore) {
+  RunLog run;
+  run.events = {{"start", 1000, 0, 40, ""}, {"stop", 1010, 10, 0, ""}, {"start", 2000, 10, 40, ""}};
+  MetricsLine line;
+  line.step = 5;
+  line.time_s = 3.5;
+  EXPECT_EQ(wall_time(run, line), 1003.5);
+  line.step = 15;
+  EXPECT_EQ(wall_time(run, line), 2003.5);
+  run.events.clear();
+  EXPECT_EQ(wall_time(run, line), 0);
+}
+
+TEST(MetricsCsv, OneLineARecord) {
+  const TempDir dir;
+  write_run(dir / "run");
+  EXPECT_EQ(metrics_csv(read_run_log(dir / "run")),
+            "kind,epoch,step,loss,accuracy,lr,samples_per_s,samples,ranks,time_s,data_s,forward_s,"
+            "backward_s,reduction_s,update_s,waiting_s,other_s,longest_waiting_s\n"
+            "step,1,5,2,0.25,0.1,100.5,10,2,1,,,,,,,,\n"
+            "step,1,10,nan,,0.1,100,10,2,2,,,,,,,,\n"
+            "epoch,1,10,1.5,0.5,0.1,12345.6,100,2,2,0.5,,,,,0.5,,0.75\n"
+            "eval,1,10,1.25,0.625,,,50,2,2.5,,,,,,,,");
+}
+
+}  // namespace quern::test
