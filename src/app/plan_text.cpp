@@ -54,7 +54,8 @@ std::string plan_text(const PlanInfo& info) {
   if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
   line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
   line("parameters", fmt::format("{}", info.parameters));
-  line("memory", fmt::format("{} per rank, and the data", bytes_text(info.memory_bytes)));
+  line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
+                             info.stages.empty() ? "" : " of stage 0"));
   line("optimizer state", optimizer_text(info));
   line("work",
        fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,
@@ -66,6 +67,21 @@ std::string plan_text(const PlanInfo& info) {
     const PlanInfo::Batch& batch = info.batches[i];
     line(names[i], fmt::format("{} samples in micro-blocks of {}; per rank {}", batch.samples,
                                batch.block_samples, shares_text(batch.samples_of_rank)));
+  }
+  if (!info.stages.empty()) {
+    line("pipeline", fmt::format("{} stages x {} ranks, {}; idle {:.0f} % of the time where all "
+                                 "stages take equally long",
+                                 info.stages.size(), info.batches.front().samples_of_rank.size(),
+                                 info.schedule, 100 * info.bubble));
+  }
+  for (std::size_t i = 0; i < info.stages.size(); ++i) {
+    const PlanInfo::Stage& stage = info.stages[i];
+    line(("  stage " + std::to_string(i)).c_str(),
+         fmt::format("'{}' to '{}': {} parameters, {:.3f} Mflop per sample, {} per rank, sends {} "
+                     "per step",
+                     stage.first_layer, stage.last_layer, stage.parameters,
+                     stage.training_flop * 1e-6, bytes_text(stage.memory_bytes),
+                     bytes_text(stage.sent_bytes)));
   }
   if (info.pieces > 1) {
     line("micro-batches", fmt::format("{} of at most {} samples, one after the other", info.pieces,

@@ -18,6 +18,15 @@ struct PlanInfo {
     int block_samples = 0;
     std::vector<int> samples_of_rank;
   };
+  /// A stage of a network that is split.
+  struct Stage {
+    std::string first_layer;
+    std::string last_layer;
+    std::int64_t parameters = 0;
+    double training_flop = 0;       ///< of one sample
+    std::int64_t memory_bytes = 0;  ///< of a rank
+    std::int64_t sent_bytes = 0;    ///< to its neighbours, by a rank in a step
+  };
   int ranks = 1;
   int threads = 1;     ///< per rank
   std::string device;  ///< what runs the kernels: "OpenMP", "NVIDIA H200"
@@ -34,6 +43,9 @@ struct PlanInfo {
   Determinism determinism = Determinism::rank_invariant;
   std::string reduction;       ///< how the ranks' gradients are added
   bool is_recorded = false;    ///< the step is a graph that is replayed
+  std::vector<Stage> stages;   ///< more than one, or none
+  std::string schedule;        ///< of the stages
+  double bubble = 0;           ///< of a step's time, what a stage waits if all take equally long
   std::vector<Batch> batches;  ///< full, last
   int pieces = 1;              ///< of a full batch's largest share
   int piece_samples = 0;       ///< at most

@@ -7,6 +7,7 @@
 #include "app/network_text.hpp"
 #include "app/plan_text.hpp"
 #include "base/log.hpp"
+#include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
 #include "network/network.hpp"
@@ -33,7 +34,23 @@ struct TrainOptions {
   int ranks = 1;  // that the recipe is checked for
 };
 
-PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
+// Collective: stages differ in what they take.
+void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
+  const std::vector<std::int64_t> memory = all_gather_value(comm, step.memory_bytes());
+  const GridShape& shape = step.grid().shape();
+  if (shape.pipeline == 1) return;
+  for (int i = 0; i < shape.pipeline; ++i) {
+    const StageInfo& stage = step.stages()[static_cast<std::size_t>(i)];
+    // The first rank of the stage (grid_place).
+    const auto rank = static_cast<std::size_t>(i * shape.data * shape.tensor);
+    info.stages.push_back({stage.first_layer, stage.last_layer, stage.parameters,
+                           2.0 * static_cast<double>(stage.training_macs), memory[rank],
+                           step.stage_bytes_sent(i)});
+  }
+  info.bubble = pipeline_bubble(shape.pipeline, info.pieces);
+}
+
+PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   const TrainingStep& step = run.training_step();
   const Samples& samples = run.samples();
   PlanInfo info;
@@ -63,8 +80,10 @@ PlanInfo info_of(const Communicator& comm, const TrainingRun& run) {
   }
   const BatchPlan& full = step.full_batch();
   const int blocks = piece_blocks(full.partition, full.micro_batches);
+  info.schedule = run.recipe().parallel.schedule == PipelineSchedule::gpipe ? "gpipe" : "1f1b";
   info.pieces = (full.partition.max_blocks() - 1) / blocks + 1;
   info.piece_samples = blocks * full.partition.block_size();
+  add_stages(comm, step, info);
   return info;
 }
 
@@ -73,7 +92,7 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
   const PlanInfo info = info_of(comm, run);
   if (options.dry_run) {
     const std::string network = network_text(summarize(recipe.network, run.network()));
-    log::print(to_toml(recipe) + "\n" + network + "\n\n" + plan_text(info));
+    log::print(to_toml(run.recipe()) + "\n" + network + "\n\n" + plan_text(info));
     return ExitCode::done;
   }
   log::info(summary_text(recipe.name, info));

@@ -34,7 +34,7 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   info.global_batch = workload.step.full_batch().samples();
   info.rounds = options.rounds;
   info.step_s = spread_of(seconds);
-  info.flop_per_sample = 2.0 * static_cast<double>(workload.model.network().training_macs());
+  info.flop_per_sample = 2.0 * static_cast<double>(workload.model.whole().training_macs());
   log::print(step_bench_text(meter.info(), info));
   write_json_file(comm, options.json, step_bench_json(meter.info(), info));
   return ExitCode::done;

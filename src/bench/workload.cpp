@@ -67,7 +67,8 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
 
 BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
                              const std::vector<std::string>& overrides)
-    : recipe(load_recipe(comm, file, overrides)),
+    : recipe(agree(comm, [given = load_recipe(comm, file, overrides),
+                          &comm] { return with_strategy(given, comm.size()); })),
       grid(make_grid(comm, recipe)),
       model(agree(comm, [&] { return Model(recipe, stage_of(grid)); })),
       samples(make_bench_samples(grid, recipe, model.whole().output_shape())),

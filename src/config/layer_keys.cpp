@@ -50,15 +50,7 @@ void read_input(const toml::node& node, const ValueContext& context, LayerSpec& 
 }
 
 void read_names(const toml::node& node, const ValueContext& context, LayerSpec& layer) {
-  const toml::array* array = node.as_array();
-  if (array == nullptr) return report_type(node, context, "an array of names of layers");
-  for (std::size_t i = 0; i < array->size(); ++i) {
-    const toml::node& entry = (*array)[i];
-    const std::string key = context.key + "[" + std::to_string(i) + "]";
-    std::string name;
-    if (!read_layer_name(entry, {key, place_of(entry), context.problems}, name)) continue;
-    layer.inputs.push_back(name);
-  }
+  read_layer_names(node, context, layer.inputs);
 }
 
 std::vector<Key<LayerSpec>> make_layer_keys() {
@@ -97,11 +89,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
                "is what the network reads");
   inputs.only_with("type", {"add"}).required();
   inputs.read = read_names;
-  inputs.write = [](const L& layer) {
-    std::vector<std::string> names;
-    for (const std::string& name : layer.inputs) names.push_back(to_toml_text(name));
-    return "[" + join(names, ", ") + "]";
-  };
+  inputs.write = [](const L& layer) { return layer_names_text(layer.inputs); };
   keys.integer("features", &L::features, from_to(1, kMaxFeatures), "Output features")
       .only_with("type", {"linear"})
       .required();
@@ -157,6 +145,25 @@ bool read_layer_name(const toml::node& node, const ValueContext& context, std::s
                "digits, '_' or '-', in parts between dots, at most " +
                std::to_string(kMaxLayerName) + " in all");
   return false;
+}
+
+void read_layer_names(const toml::node& node, const ValueContext& context,
+                      std::vector<std::string>& names) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return report_type(node, context, "an array of names of layers");
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const toml::node& entry = (*array)[i];
+    const std::string key = context.key + "[" + std::to_string(i) + "]";
+    std::string name;
+    if (!read_layer_name(entry, {key, place_of(entry), context.problems}, name)) continue;
+    names.push_back(name);
+  }
+}
+
+std::string layer_names_text(const std::vector<std::string>& names) {
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back(to_toml_text(name));
+  return "[" + join(texts, ", ") + "]";
 }
 
 const std::vector<Key<LayerSpec>>& layer_keys() {

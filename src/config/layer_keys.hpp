@@ -25,4 +25,9 @@ std::string default_layer_name(LayerType type, int number);
 /// Stores a string that could be the name of a layer.
 bool read_layer_name(const toml::node& node, const ValueContext& context, std::string& name);
 
+/// Appends the names of an array, and the way back.
+void read_layer_names(const toml::node& node, const ValueContext& context,
+                      std::vector<std::string>& names);
+std::string layer_names_text(const std::vector<std::string>& names);
+
 }  // namespace quern

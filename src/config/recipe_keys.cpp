@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "config/layer_keys.hpp"
 #include "config/layer_list.hpp"
 #include "config/table_keys.hpp"
 
@@ -207,15 +208,44 @@ void add_parallel(Keys& list) {
                            "How the ranks' gradients travel: `\"mpi\"` through host memory, "
                            "`\"nccl\"` between GPUs; `\"auto\"` takes the fastest available")
       .free_to_change();
-  const std::string only_one = "; only 1 is available in this version";
-  keys.integer("tensor", &P::tensor, at_least(1), "Ranks that share each layer" + only_one)
+  keys.choice<SplitStrategy>("strategy", &P::strategy,
+                             {{"keys", SplitStrategy::by_keys},
+                              {"single", SplitStrategy::single},
+                              {"data", SplitStrategy::data},
+                              {"sharded", SplitStrategy::sharded},
+                              {"pipeline", SplitStrategy::pipeline}},
+                             "How the training is split, in a word: not at all (`\"single\"`), by "
+                             "samples (`\"data\"`), with `shard_optimizer` (`\"sharded\"`), into "
+                             "a stage for each rank (`\"pipeline\"`, where `pipeline` and "
+                             "`micro_batches` do not say otherwise); `\"keys\"`: as the other keys "
+                             "say")
       .free_to_change();
-  keys.integer("pipeline", &P::pipeline, at_least(1), "Stages the network is cut into" + only_one)
+  keys.integer("tensor", &P::tensor, at_least(1),
+               "Ranks that share each layer; only 1 is available in this version")
+      .free_to_change();
+  keys.integer("pipeline", &P::pipeline, at_least(1),
+               "Stages that the network is cut into, each on ranks of its own")
+      .free_to_change();
+  Key<Recipe>& cut = keys.add(
+      "cut", "array of strings",
+      "Where each stage but the first begins: names of layers or of blocks (`\"layer3\"`); "
+      "by default where the multiply-adds of the stages come out most alike");
+  cut.free_to_change();
+  cut.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    recipe.parallel.cut.clear();
+    read_layer_names(node, context, recipe.parallel.cut);
+  };
+  cut.write = [](const Recipe& recipe) { return layer_names_text(recipe.parallel.cut); };
+  keys.choice<PipelineSchedule>("schedule", &P::schedule,
+                                {{"1f1b", PipelineSchedule::one_forward_one_backward},
+                                 {"gpipe", PipelineSchedule::gpipe}},
+                                "Order of a stage's work: `\"1f1b\"` holds few pieces at a time, "
+                                "`\"gpipe\"` all of them")
       .free_to_change();
   keys.integer(
           "micro_batches", &P::micro_batches, at_least(1),
           "Each rank processes its part of a batch in up to this many pieces, one after the other, "
-          "which need less memory; the bits stay the same")
+          "which need less memory and keep the stages of a pipeline busy; the bits stay the same")
       .free_to_change();
   keys.boolean(
           "shard_optimizer", &P::shard_optimizer,

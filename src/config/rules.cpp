@@ -140,9 +140,47 @@ void check_available(const Checker& check) {
     check.report(
         key, check.text_of(key) + " is not available in this version (expected " + expected + ")");
   };
+  if (check.recipe.parallel.tensor != 1) refuse("parallel.tensor", "1");
+}
+
+void check_strategy(const Checker& check) {
+  if (!check.are_sound({"parallel.strategy", "parallel.pipeline", "parallel.tensor",
+                        "parallel.shard_optimizer"}))
+    return;
   const ParallelSpec& parallel = check.recipe.parallel;
-  if (parallel.tensor != 1) refuse("parallel.tensor", "1");
-  if (parallel.pipeline != 1) refuse("parallel.pipeline", "1");
+  const auto contradict = [&](const char* key, const char* expected) {
+    check.report(key, check.text_of(key) + " contradicts parallel.strategy = " +
+                          check.text_of("parallel.strategy") + " (expected " + expected + ")");
+  };
+  const bool keeps_network = parallel.strategy == SplitStrategy::single ||
+                             parallel.strategy == SplitStrategy::data ||
+                             parallel.strategy == SplitStrategy::sharded;
+  if (keeps_network && parallel.pipeline > 1) contradict("parallel.pipeline", "1");
+  if (keeps_network && parallel.tensor > 1) contradict("parallel.tensor", "1");
+  if (parallel.strategy == SplitStrategy::data && parallel.shard_optimizer)
+    contradict("parallel.shard_optimizer", "false, or parallel.strategy = \"sharded\"");
+}
+
+void check_pipeline(const Checker& check) {
+  if (!check.are_sound({"parallel.pipeline", "parallel.cut", "optimizer.clip_norm"})) return;
+  const ParallelSpec& parallel = check.recipe.parallel;
+  const std::size_t cuts = static_cast<std::size_t>(parallel.pipeline) - 1;
+  // With strategy = "pipeline" the number of ranks says how many stages there are.
+  const bool is_known = parallel.strategy != SplitStrategy::pipeline || parallel.pipeline > 1;
+  if (is_known && !parallel.cut.empty() && parallel.cut.size() != cuts) {
+    check.report("parallel.cut",
+                 check.text_of("parallel.cut") + " names " + std::to_string(parallel.cut.size()) +
+                     (parallel.cut.size() == 1 ? " layer" : " layers") + ", expected " +
+                     std::to_string(cuts) + ": the first of each of parallel.pipeline = " +
+                     std::to_string(parallel.pipeline) + " stages but the first");
+  }
+  const bool is_cut = parallel.pipeline > 1 || parallel.strategy == SplitStrategy::pipeline;
+  if (is_cut && check.recipe.optimizer.clip_norm > 0) {
+    check.report("optimizer.clip_norm",
+                 check.text_of("optimizer.clip_norm") +
+                     " needs the gradients of all stages at once, which a pipeline does not bring "
+                     "together (expected 0, or parallel.pipeline = 1)");
+  }
 }
 
 }  // namespace
@@ -155,6 +193,8 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_optimizer(check);
   check_micro_batches(check);
   check_available(check);
+  check_strategy(check);
+  check_pipeline(check);
 }
 
 }  // namespace quern

@@ -67,6 +67,7 @@ void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fus
     decision.backward_elsewhere = fusion.relu_left_to_loss = loss_applies_relu;
     return;
   }
+  if (readers.empty()) return;  // it goes out as operands, to another stage of the network
   for (const int reader : readers)
     if (!traits_of(graph.node(reader)).applies_input_relu) return;
   for (const int reader : readers)

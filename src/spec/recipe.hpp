@@ -46,11 +46,21 @@ struct DataSpec {
 
 enum class CommBackend { automatic, serial, mpi, nccl };
 
+/// How a training is split, in a word that fills in other keys (strategy/recipe_grid.hpp).
+enum class SplitStrategy {
+  by_keys,   ///< as the other keys say
+  single,    ///< not at all
+  data,      ///< by samples
+  sharded,   ///< and the optimizer's state over the ranks
+  pipeline,  ///< the network into as many stages as there are ranks
+};
+
 /// In which order a stage computes the pieces of a batch (strategy/pipeline_order.hpp).
 enum class PipelineSchedule { one_forward_one_backward, gpipe };
 
 struct ParallelSpec {
   CommBackend backend = CommBackend::automatic;
+  SplitStrategy strategy = SplitStrategy::by_keys;
   int tensor = 1;
   int pipeline = 1;              ///< stages
   std::vector<std::string> cut;  ///< where each but the first begins; empty: chosen

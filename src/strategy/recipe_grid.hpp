@@ -7,6 +7,12 @@
 
 namespace quern {
 
+/// What parallel.strategy says in the other keys, for so many ranks. InputError where "single" is
+/// started on several. With "pipeline" there are as many stages as ranks unless parallel.pipeline
+/// is stated, and four pieces for each unless parallel.micro_batches is, or a layer needs the whole
+/// batch at once.
+Recipe with_strategy(Recipe recipe, int num_ranks);
+
 /// The shape of a recipe's grid on so many ranks. InputError, with the numbers, when its stages and
 /// parts of layers do not divide them.
 GridShape grid_shape_of(const Recipe& recipe, int num_ranks);

@@ -19,6 +19,7 @@ FloatView used(const Activation& activation, std::size_t floats) {
 
 StageExchange::StageExchange(const ProcessGrid& grid, const CrossingFloats& floats)
     : grid_(grid),
+      stages_(grid.pipeline().split(0)),
       x_(receives(floats.x, grid.place().pipeline - 1, kForward)),
       y_(sends(floats.y, grid.place().pipeline + 1, kForward)),
       dx_(sends(floats.dx, grid.place().pipeline - 1, kBackward)),
@@ -29,8 +30,7 @@ StageExchange::Ends StageExchange::receives(std::int64_t floats, int from, int t
   if (floats == 0) return ends;
   for (End& end : ends.both) {
     end.buffer = Buffer("quern::strategy::received", static_cast<std::size_t>(floats));
-    end.message =
-        grid_.pipeline().make_receive({end.buffer.data(), end.buffer.extent(0)}, from, tag);
+    end.message = stages_->make_receive({end.buffer.data(), end.buffer.extent(0)}, from, tag);
     end.message->start();
   }
   return ends;
@@ -41,7 +41,7 @@ StageExchange::Ends StageExchange::sends(std::int64_t floats, int to, int tag) {
   if (floats == 0) return ends;
   for (End& end : ends.both) {
     end.buffer = Buffer("quern::strategy::sent", static_cast<std::size_t>(floats));
-    end.message = grid_.pipeline().make_send({end.buffer.data(), end.buffer.extent(0)}, to, tag);
+    end.message = stages_->make_send({end.buffer.data(), end.buffer.extent(0)}, to, tag);
   }
   return ends;
 }

@@ -31,8 +31,8 @@ struct CrossingFloats {
 
 class StageExchange {
  public:
-  /// Begins to receive. The neighbours in grid.pipeline() have the same floats on their sides, and
-  /// call in the same order.
+  /// Collective over grid.pipeline(); begins to receive. The neighbours there have the same floats
+  /// on their sides, and call in the same order.
   StageExchange(const ProcessGrid& grid, const CrossingFloats& floats);
 
   // The host waits for what has to arrive, and on a device for `exec`. Messages have the size of
@@ -61,7 +61,9 @@ class StageExchange {
   static void receive(const ExecSpace& exec, Ends& ends, const Activation& to);
   static void send(const ExecSpace& exec, Ends& ends, const Activation& from);
 
-  ProcessGrid grid_;  // its groups end after the messages
+  ProcessGrid grid_;
+  std::unique_ptr<Communicator>
+      stages_;  // apart from all others that send; ends after the messages
   Ends x_;
   Ends y_;
   Ends dx_;

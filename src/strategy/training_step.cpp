@@ -275,6 +275,12 @@ void TrainingStep::check_node_memory() const {
   });
 }
 
+std::int64_t TrainingStep::stage_bytes_sent(int stage) const {
+  const CrossingFloats floats = crossing_floats(stages(), stage, full_.max_rows());
+  return static_cast<std::int64_t>(full_pieces_.size()) * (floats.y + floats.dx) *
+         std::int64_t{sizeof(float)};
+}
+
 void TrainingStep::publish_state() {
   reducer_->publish_update(ExecSpace(), model_.parameter_block());
   has_packed_weights_ = false;

@@ -68,6 +68,11 @@ class TrainingStep {
   std::int64_t optimizer_bytes() const { return optimizer_bytes_; }
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
+  /// Of a network that is split; one where it is not.
+  const std::vector<StageInfo>& stages() const { return model_.stages(); }
+  const ProcessGrid& grid() const { return grid_; }
+  /// Bytes that a rank of this stage sends to its neighbours in a full batch.
+  std::int64_t stage_bytes_sent(int stage) const;
   /// Is the step recorded once and replayed?
   bool is_recorded() const { return StepGraph::is_wanted() && is_capturable(); }
 

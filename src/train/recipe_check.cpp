@@ -54,7 +54,8 @@ void check_batch_for_ranks(int batch, int num_ranks) {
                    "take fewer ranks)");
 }
 
-RecipeInfo check_recipe(const Recipe& recipe, int num_ranks) {
+RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
+  const Recipe recipe = with_strategy(given, num_ranks);
   if (recipe.data.source == DataSource::program) {
     throw InputError(
         "data.source = \"program\" is for C++ programs that bring their own samples "

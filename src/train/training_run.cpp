@@ -99,12 +99,12 @@ class TrainingRun::Parts {
 };
 
 TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions options)
-    : recipe_(recipe),
+    : recipe_(agree(comm, [&] { return with_strategy(recipe, comm.size()); })),
       comm_(comm),
-      grid_(make_grid(comm, recipe)),
+      grid_(make_grid(comm, recipe_)),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
-      model_(agree(comm, [&] { return Model(recipe, stage_of(grid_)); })),
+      model_(agree(comm, [&] { return Model(recipe_, stage_of(grid_)); })),
       samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
       batches_(agree(
           comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),

@@ -305,10 +305,37 @@ TEST(Availability, WhatThisVersionCannotDoIsRefused) {
   EXPECT_EQ(error_of(kSmallRecipe + R"([parallel]
 backend = "nccl"
 tensor = 2
-pipeline = 3
 )"),
-            "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)\n"
-            "r.toml:26: parallel.pipeline: 3 is not available in this version (expected 1)");
+            "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)");
+}
+
+TEST(Pipeline, CutsAndClippingHaveToFit) {
+  const auto with = [](const std::string& keys) {
+    return error_of(kSmallRecipe + "[parallel]\n" + keys);
+  };
+  EXPECT_EQ(with("pipeline = 3\ncut = [\"fc1\"]\n"),
+            "r.toml:25: parallel.cut: [\"fc1\"] names 1 layer, expected 2: the first of each of "
+            "parallel.pipeline = 3 stages but the first");
+  EXPECT_EQ(with("cut = [\"fc1\", \"fc2\"]\n"),
+            "r.toml:24: parallel.cut: [\"fc1\", \"fc2\"] names 2 layers, expected 0: the first of "
+            "each of parallel.pipeline = 1 stages but the first");
+  EXPECT_EQ(with("cut = [\"fc 1\"]\npipeline = 2\n").substr(0, 24), "r.toml:24: parallel.cut[");
+  const std::vector<std::string> sets = {"optimizer.clip_norm=1", "parallel.pipeline=2"};
+  try {
+    parse_recipe(kSmallRecipe, "r.toml", sets);
+    FAIL() << "a pipeline that clips";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("optimizer.clip_norm"), std::string::npos);
+  }
+}
+
+TEST(Strategy, ContradictsKeysThatSplitOtherwise) {
+  EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\nstrategy = \"data\"\nshard_optimizer = true\n"),
+            "r.toml:25: parallel.shard_optimizer: true contradicts parallel.strategy = \"data\" "
+            "(expected false, or parallel.strategy = \"sharded\")");
+  EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\nstrategy = \"single\"\npipeline = 2\n"),
+            "r.toml:25: parallel.pipeline: 2 contradicts parallel.strategy = \"single\" "
+            "(expected 1)");
 }
 
 TEST(Problems, AreListedInTheOrderOfTheFile) {

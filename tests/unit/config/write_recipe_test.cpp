@@ -71,8 +71,11 @@ per_rank_loss = false
 
 [parallel]
 backend = "auto"
+strategy = "keys"
 tensor = 1
 pipeline = 1
+cut = []
+schedule = "1f1b"
 micro_batches = 1
 shard_optimizer = false
 

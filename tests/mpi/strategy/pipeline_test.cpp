@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks cut into stages: what one rank computes, bit for bit, and what a checkpoint holds.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "comm/exchange.hpp"
+#include "comm/serial/communicator.hpp"
+#include "runtime/host_staged_transport.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "strategy/training_step.hpp"
+#include "support/train_samples.hpp"
+#include "support/world.hpp"
+#include "train/evaluator.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern::test {
+
+namespace {
+
+using quern::testing::world;
+
+struct Layers {
+  const char* name;
+  std::vector<std::string> sets;
+};
+
+const Layers kMlp{
+    "multi-layer perceptron",
+    {"network.layers=[{type=\"flatten\"}, {type=\"linear\", features=40}, {type=\"relu\"}, "
+     "{type=\"linear\", features=33}, {type=\"relu\"}, {type=\"dropout\", p=0.2}, "
+     "{type=\"linear\", features=20}, {type=\"tanh\"}, {type=\"linear\", features=5}]",
+     "optimizer={type=\"sgd\", lr=0.05, momentum=0.9}"}};
+
+const Layers kLenet{
+    "LeNet",
+    {"network.layers=[{type=\"conv2d\", channels=3, kernel=3}, {type=\"relu\"}, "
+     "{type=\"conv2d\", channels=5, kernel=2}, {type=\"relu\"}, {type=\"max_pool2d\", size=2}, "
+     "{type=\"flatten\"}, {type=\"linear\", features=9}, {type=\"relu\"}, "
+     "{type=\"linear\", features=5}]",
+     "data.augment={crop=1, flip=true}"}};
+
+const Layers kResnet{
+    "residual network",
+    {"network.layers=[{type=\"conv2d\", channels=4, kernel=3, padding=1}, "
+     "{type=\"batch_norm\", statistics=\"block\"}, {type=\"relu\"}, "
+     "{type=\"basic_block\", name=\"layer1\", channels=4, statistics=\"block\"}, "
+     "{type=\"basic_block\", name=\"layer2\", channels=6, stride=2, statistics=\"block\"}, "
+     "{type=\"basic_block\", name=\"layer3\", channels=6, statistics=\"block\"}, "
+     "{type=\"global_avg_pool\"}, {type=\"linear\", name=\"fc\", features=5}]"}};
+
+Recipe recipe_of(const Layers& network, int pipeline, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> sets = network.sets;
+  sets.push_back("train.micro_block=2");
+  sets.push_back("parallel.pipeline=" + std::to_string(pipeline));
+  sets.insert(sets.end(), more.begin(), more.end());
+  return image_recipe(18, sets);
+}
+
+using Tensors = std::vector<std::vector<float>>;
+
+/// A training on a grid; the whole network on one rank where there is one.
+struct Trained {
+  Trained(Communicator& comm, const Recipe& recipe, const Samples& samples,
+          DeviceTransport* transport = nullptr)
+      : grid(make_grid(comm, recipe)),
+        model(recipe, stage_of(grid)),
+        step(recipe, grid, model, samples, transport),
+        evaluator(grid, model, samples,
+                  evaluation_batches(recipe, step.full_batch().samples(), samples.count,
+                                     recipe.parallel.micro_batches),
+                  transport),
+        count(samples.count) {}
+
+  void train(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      if (step.cursor() >= count) step.set_position({.step = step.steps(), .epoch = 1});
+      losses.push_back(step.run(ExecSpace(), false).loss);
+    }
+  }
+
+  std::unique_ptr<Snapshot> snapshot() {
+    auto own = std::make_unique<Snapshot>(grid.data(), model.network().table(), step.state());
+    if (grid.data().rank() == 0) own->collect_stages(grid, model.whole().table());
+    return own;
+  }
+
+  // Everything that a checkpoint holds, on rank 0.
+  Tensors tensors() {
+    const auto all = snapshot();
+    Tensors tensors;
+    for (const NamedTensor& tensor : all->state.model)
+      tensors.emplace_back(tensor.values.begin(), tensor.values.end());
+    for (const OptimizerTensors& array : all->state.optimizer)
+      for (const NamedTensor& tensor : array.tensors)
+        tensors.emplace_back(tensor.values.begin(), tensor.values.end());
+    return tensors;
+  }
+
+  ProcessGrid grid;
+  Model model;
+  TrainingStep step;
+  Evaluator evaluator;
+  std::int64_t count;
+  std::vector<double> losses;
+};
+
+/// What one rank comes to.
+struct Expected {
+  Expected(const Layers& network, const Samples& samples, int steps,
+           const std::vector<std::string>& more = {}) {
+    SerialCommunicator alone;
+    Trained trained(alone, recipe_of(network, 1, more), samples);
+    trained.train(steps);
+    losses = trained.losses;
+    tensors = trained.tensors();
+    const Evaluation evaluation = trained.evaluator.run(ExecSpace());
+    loss = evaluation.loss;
+    correct = evaluation.correct;
+  }
+
+  std::vector<double> losses;
+  Tensors tensors;
+  double loss;
+  std::int64_t correct;
+};
+
+void expect_same(Trained& split, const Expected& expected) {
+  EXPECT_EQ(split.losses, expected.losses);
+  const Tensors tensors = split.tensors();
+  if (world().rank() == 0) {
+    EXPECT_EQ(tensors, expected.tensors);
+  }
+  const Evaluation evaluation = split.evaluator.run(ExecSpace());
+  EXPECT_EQ(evaluation.loss, expected.loss);
+  EXPECT_EQ(evaluation.correct, expected.correct);
+}
+
+void for_each_split(const std::function<void(int pipeline)>& run) {
+  for (int pipeline = 1; pipeline <= world().size(); ++pipeline) {
+    if (world().size() % pipeline != 0) continue;
+    SCOPED_TRACE(std::to_string(pipeline) + " stages");
+    run(pipeline);
+  }
+}
+
+}  // namespace
+
+TEST(Pipeline, HasTheBitsOfOneRankForAnyStagesPiecesAndOrder) {
+  const Samples samples = image_samples(30, kImage, 5);  // a full batch and a short one
+  for (const Layers& network : {kMlp, kLenet, kResnet}) {
+    SCOPED_TRACE(network.name);
+    const Expected expected(network, samples, 3);
+    for_each_split([&](int pipeline) {
+      for (const char* pieces : {"1", "2", "3", "9"}) {
+        for (const char* order : {"1f1b", "gpipe"}) {
+          SCOPED_TRACE(std::string(pieces) + " pieces, " + order);
+          Trained split(world(),
+                        recipe_of(network, pipeline,
+                                  {std::string("parallel.micro_batches=") + pieces,
+                                   std::string("parallel.schedule=") + order}),
+                        samples);
+          split.train(3);
+          expect_same(split, expected);
+        }
+      }
+    });
+  }
+}
+
+TEST(Pipeline, HasTheBitsOfOneRankThroughATransportAndWithSpreadState) {
+  const Samples samples = image_samples(30, kImage, 5);
+  const Expected expected(kResnet, samples, 3);
+  for_each_split([&](int pipeline) {
+    const Recipe recipe =
+        recipe_of(kResnet, pipeline, {"parallel.micro_batches=3", "parallel.shard_optimizer=true"});
+    const ProcessGrid grid = make_grid(world(), recipe);
+    HostStagedTransport transport(grid.data());
+    Trained split(world(), recipe, samples, &transport);
+    split.train(3);
+    expect_same(split, expected);
+  });
+}
+
+TEST(Pipeline, StagesWithoutParametersHaveNothingToAddAndPassOnWhatTheyGet) {
+  const Samples samples = image_samples(30, kImage, 5);
+  // For two, three and four stages.
+  const std::vector<std::string> none_in_front = {"[\"fc1\"]", "[\"fc1\", \"relu1\"]",
+                                                  "[\"fc1\", \"relu1\", \"fc2\"]"};
+  const std::vector<std::string> none_between = {"[\"relu1\"]", "[\"relu1\", \"conv2\"]",
+                                                 "[\"relu1\", \"conv2\", \"flatten1\"]"};
+  const auto check = [&](const Layers& network, const std::vector<std::string>& cuts) {
+    SCOPED_TRACE(network.name);
+    const Expected expected(network, samples, 3);
+    for_each_split([&](int pipeline) {
+      if (pipeline == 1) return;
+      const std::string& cut = cuts.at(static_cast<std::size_t>(pipeline) - 2);
+      Trained split(
+          world(),
+          recipe_of(network, pipeline, {"parallel.cut=" + cut, "parallel.micro_batches=3"}),
+          samples);
+      split.train(3);
+      expect_same(split, expected);
+    });
+  };
+  check(kMlp, none_in_front);
+  check(kLenet, none_between);
+}
+
+TEST(Pipeline, RoundsTheSameOperandsInBf16) {
+  const Samples samples = image_samples(30, kImage, 5);
+  const std::vector<std::string> bf16 = {"train.precision=bf16", "parallel.micro_batches=2"};
+  const Expected expected(kMlp, samples, 3, bf16);
+  for_each_split([&](int pipeline) {
+    Trained split(world(), recipe_of(kMlp, pipeline, bf16), samples);
+    split.train(3);
+    expect_same(split, expected);
+  });
+}
+
+TEST(Pipeline, TrainsOnTheTargetsOfAnAutoEncoder) {
+  const Layers encoder{
+      "auto-encoder",
+      {"network.layers=[{type=\"flatten\"}, {type=\"linear\", features=20}, {type=\"sigmoid\"}, "
+       "{type=\"linear\", features=12}, {type=\"relu\"}, {type=\"linear\", features=36}]",
+       "loss.type=mse", "data.target=input"}};
+  const Samples samples = image_samples(30, kImage, 5);
+  const Expected expected(encoder, samples, 3);
+  for_each_split([&](int pipeline) {
+    Trained split(world(), recipe_of(encoder, pipeline, {"parallel.micro_batches=2"}), samples);
+    split.train(3);
+    expect_same(split, expected);
+  });
+}
+
+TEST(Pipeline, GoesOnFromTheStateOfAnotherGrid) {
+  const Samples samples = image_samples(18, kImage, 5);
+  const Expected expected(kResnet, samples, 4);
+  for_each_split([&](int before) {
+    Trained first(world(), recipe_of(kResnet, before), samples);
+    first.train(2);
+    const auto snapshot = first.snapshot();
+    for_each_split([&](int after) {
+      Trained second(world(), recipe_of(kResnet, after, {"parallel.micro_batches=3"}), samples);
+      second.train(1);
+      restore(second.grid, world().rank() == 0 ? &snapshot->state : nullptr,
+              second.model.whole().table(), second.model.network().table(), second.step.state());
+      second.step.publish_state();
+      second.step.set_position({.step = 2, .epoch = 1});
+      second.losses = {expected.losses[0], expected.losses[1]};
+      second.train(2);
+      expect_same(second, expected);
+    });
+  });
+}
+
+TEST(Pipeline, EveryRankHearsOfALossThatIsNotFinite) {
+  const Samples samples = image_samples(18, kImage, 5);
+  for_each_split([&](int pipeline) {
+    Trained split(world(), recipe_of(kMlp, pipeline, {"optimizer.lr=1e30"}), samples);
+    StepReport report;
+    for (int i = 0; i < 4 && !report.diverged; ++i) {
+      if (i > 0) split.step.set_position({.step = i});
+      report = split.step.run(ExecSpace(), false);
+    }
+    EXPECT_TRUE(report.diverged);
+    const auto names = all_gather_strings(world(), split.step.non_finite_layer(ExecSpace()));
+    EXPECT_NE(names, std::vector<std::string>(names.size()));
+  });
+}
+
+TEST(Pipeline, EveryRankHearsOfAVote) {
+  const Samples samples = image_samples(18, kImage, 5);
+  for_each_split([&](int pipeline) {
+    for (int voter = 0; voter < world().size(); ++voter) {
+      Trained split(world(), recipe_of(kMlp, pipeline), samples);
+      EXPECT_TRUE(split.step.run(ExecSpace(), voter == world().rank()).stop);
+    }
+  });
+}
+
+}  // namespace quern::test
