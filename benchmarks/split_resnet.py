@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ResNet-50 whole on one rank, and cut into two stages on two ranks, without and with pieces.
+
+Times training steps at the same global batch: the whole network on one rank; two stages, cut in front of the third
+group of blocks, with the batch in one piece (one rank computes, the other waits); and with the batch in several
+pieces, which both compute at the same time. The same pieces are timed for the cut that quern chooses by itself. Every
+repeat runs all of them, in changing order. Prints mean and standard deviation, and draws a bar chart.
+
+Batch normalisation takes its statistics from each micro-block, because those of the whole batch would need all of it
+in one piece.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from contender import run_quern
+from words import positive
+from workloads import ProblemError
+
+ROOT = Path(__file__).resolve().parents[1]
+CUT = "layer3"
+CHOSEN = "chosen"
+BLOCK = 15  # samples of a micro-block at most: with 16 lanes, one stays empty
+QUICK = ("network.input=[3, 32, 32]", "data.samples=64")
+
+
+def with_block_statistics(text):
+    """The recipe with statistics = "block" in all of its batch normalisations."""
+    return re.sub(r'(type = "(?:batch_norm|bottleneck|basic_block)")', r'\1, statistics = "block"', text)
+
+
+class Way:
+    """A way to compute the step, timed once for each repeat."""
+
+    def __init__(self, arguments, recipe, stages, pieces, cut):
+        self.stages, self.pieces, self.cut = stages, pieces, cut
+        self.times = []
+        block = min(BLOCK, -(-arguments.batch // pieces))
+        settings = [f"data.global_batch={arguments.batch}", f"train.micro_block={block}",
+                    f"parallel.pipeline={stages}", f"parallel.micro_batches={pieces}",
+                    *(QUICK if arguments.quick else ())]
+        if cut == CUT:
+            settings.append(f'parallel.cut=["{CUT}"]')
+        launch = shlex.split(arguments.launcher.format(ranks=stages))
+        self.command = [*launch, arguments.quern, "bench", "step", str(recipe), "--rounds", "1",
+                        "--warmup", "1", "--steps", str(arguments.steps)]
+        for setting in settings:
+            self.command += ["--set", setting]
+
+    @property
+    def name(self):
+        if self.stages == 1:
+            return "whole, one rank"
+        where = f"cut at {CUT}" if self.cut == CUT else "cut chosen"
+        return f"{where}, {self.pieces} piece{'s' if self.pieces > 1 else ''}"
+
+    def run(self):
+        figures = run_quern(self.command)
+        try:
+            ranks, time = figures["machine"]["ranks"], float(figures["step_us"]) * 1e-6
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProblemError(f"no usable figures from '{' '.join(self.command)}': {error!r}") from error
+        if ranks != self.stages:
+            raise ProblemError(f"'{' '.join(self.command)}' ran on {ranks} rank(s), expected {self.stages}: "
+                               "see --launcher")
+        self.times.append(time)
+
+
+def ways(arguments, recipe):
+    found = [Way(arguments, recipe, 1, 1, ""), Way(arguments, recipe, 2, 1, CUT)]
+    for cut in (CUT, CHOSEN):
+        found += [Way(arguments, recipe, 2, pieces, cut) for pieces in arguments.pieces]
+    return found
+
+
+def summary(way, whole):
+    """Speed-up: of the means, and that of each repeat."""
+    each = [one / time for one, time in zip(whole.times, way.times)]
+    spread = statistics.stdev(way.times) if len(way.times) > 1 else 0.0
+    return {"name": way.name, "stages": way.stages, "pieces": way.pieces, "cut": way.cut,
+            "mean_s": statistics.mean(way.times), "deviation_s": spread, "times_s": way.times,
+            "speedup": statistics.mean(whole.times) / statistics.mean(way.times),
+            "speedup_min": min(each), "speedup_max": max(each)}
+
+
+def print_rows(rows):
+    print(f"{'':28}{'mean / s':>10}{'deviation':>11}{'speed-up (range)':>26}")
+    for row in rows:
+        print(f"{row['name']:28}{row['mean_s']:>10.3f}{row['deviation_s']:>11.3f}{row['speedup']:>10.2f} "
+              f"({row['speedup_min']:.2f} to {row['speedup_max']:.2f})")
+
+
+def draw(rows, batch, path):
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ProblemError("--png needs matplotlib (Debian: python3-matplotlib)") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(9, 4.5))
+    colours = ["tab:gray" if row["stages"] == 1 else "tab:blue" if row["cut"] == CUT else "tab:green"
+               for row in rows]
+    axes.bar(range(len(rows)), [row["mean_s"] for row in rows], yerr=[row["deviation_s"] for row in rows],
+             capsize=4, color=colours)
+    axes.set_xticks(range(len(rows)), [row["name"].replace(", ", ",\n") for row in rows], fontsize=8)
+    axes.set_ylabel("seconds of a training step")
+    axes.set_title(f"ResNet-50, batch {batch}: whole, and cut into two stages")
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def numbers(text):
+    try:
+        return [positive(word) for word in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
+
+
+def parse_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=positive, default=120, help="samples of a step (default: 120)")
+    parser.add_argument("--pieces", type=numbers, default=[2, 4, 8, 16], metavar="M,...",
+                        help="into how many the batch is cut (default: 2,4,8,16)")
+    parser.add_argument("--repeats", type=positive, default=10, help="(default: 10)")
+    parser.add_argument("--steps", type=positive, default=1, help="timed steps of a repeat (default: 1)")
+    parser.add_argument("--quick", action="store_true",
+                        help="small images and a batch of 32, twice: only to see that it works")
+    parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
+                        help="starts {ranks} ranks, each on a core (default: %(default)s)")
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
+                        help="the program (default: %(default)s)")
+    parser.add_argument("--recipe", type=Path, default=ROOT / "recipes/resnet50.toml",
+                        help="(default: %(default)s)")
+    parser.add_argument("--png", type=Path, metavar="OUT", help="draw a bar chart into this file")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    arguments = parser.parse_args(words)
+    if arguments.quick:
+        arguments.batch, arguments.repeats, arguments.pieces = 32, 2, [2]
+    return arguments
+
+
+def main(words=None):
+    arguments = parse_arguments(words)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_PROC_BIND", "false")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            recipe = Path(folder) / "resnet50.toml"
+            recipe.write_text(with_block_statistics(arguments.recipe.read_text()))
+            contenders = ways(arguments, recipe)
+            for number in range(arguments.repeats):
+                first = number % len(contenders)
+                for way in contenders[first:] + contenders[:first]:
+                    way.run()
+        rows = [summary(way, contenders[0]) for way in contenders]
+        print(f"Training step of ResNet-50, batch {arguments.batch}, {arguments.repeats} repeats")
+        print_rows(rows)
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"batch": arguments.batch, "repeats": arguments.repeats,
+                                                  "launcher": arguments.launcher, "results": rows}, indent=2) + "\n")
+        if arguments.png:
+            draw(rows, arguments.batch, arguments.png)
+    except (ProblemError, OSError) as error:
+        print(f"split_resnet: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+import importlib.util
+import json
+import unittest
+
+from fakes import FakesCase
+
+import split_resnet
+
+# mpirun -n R: passes the number on. Quern: 12 s on one rank, and a pipeline without costs on two.
+LAUNCHER = """
+import os, subprocess, sys
+sys.exit(subprocess.run(sys.argv[2:], env={**os.environ, "FAKE_RANKS": sys.argv[1]}).returncode)
+"""
+QUERN = """
+import json, os, sys
+words = sys.argv[1:]
+settings = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--set")
+recipe = open(words[2]).read()
+assert recipe.count('statistics = "block"') == 5, recipe
+ranks, pieces = int(os.environ["FAKE_RANKS"]), int(settings["parallel.micro_batches"])
+with open(sys.argv[0] + ".log", "a") as log:
+    log.write(json.dumps(settings) + "\\n")
+time = 12e6 if ranks == 1 else 12e6 / 2 * (pieces + 1) / pieces
+json.dump({"machine": {"ranks": ranks}, "step_us": time}, open(words[words.index("--json") + 1], "w"))
+"""
+
+
+class SplitResnetTest(FakesCase):
+    main = staticmethod(split_resnet.main)
+
+    def setUp(self):
+        super().setUp()
+        self.quern = self.program("quern", QUERN)
+        self.launcher = f"{self.program('launch', LAUNCHER)} {{ranks}}"
+        self.out = self.folder / "out.json"
+
+    def split(self, *words, launcher=None):
+        return self.run_main("--quern", self.quern, "--launcher", launcher or self.launcher, "--json", self.out, *words)
+
+    def test_means_deviations_and_speedups(self):
+        status, text, errors = self.split("--repeats", 3, "--pieces", "2,8")
+        self.assertEqual((status, errors), (0, ""))
+        rows = json.loads(self.out.read_text())["results"]
+        self.assertEqual([(row["stages"], row["pieces"], row["cut"]) for row in rows],
+                         [(1, 1, ""), (2, 1, "layer3"), (2, 2, "layer3"), (2, 8, "layer3"), (2, 2, "chosen"), (2, 8, "chosen")])
+        self.assertEqual([round(row["speedup"], 3) for row in rows], [1, 1, 1.333, 1.778, 1.333, 1.778])
+        self.assertEqual([row["deviation_s"] for row in rows], [0] * 6)
+        self.assertRegex(text, r"(?m)^cut at layer3, 8 pieces +6\.750 +0\.000 +1\.78 \(1\.78 to 1\.78\)$")
+        starts = [json.loads(line) for line in (self.folder / "quern.log").read_text().splitlines()]
+        self.assertEqual(len(starts), 18)
+        self.assertEqual({start["data.global_batch"] for start in starts}, {"120"})
+
+    def test_draws_a_chart(self):
+        png = self.folder / "out.png"
+        status, _, errors = self.split("--quick", "--png", png)
+        if importlib.util.find_spec("matplotlib"):
+            self.assertEqual((status, errors), (0, ""))
+            self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
+        else:
+            self.assertEqual(status, 2)
+            self.assertIn("--png needs matplotlib", errors)
+
+    def test_ranks_that_do_not_meet(self):
+        status, _, errors = self.split("--quick", launcher=f"{self.program('one', LAUNCHER)} 1 {{ranks}}")
+        self.assertEqual(status, 2)
+        self.assertIn("split_resnet: ", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
