@@ -12,11 +12,11 @@ if(BUILD_SHARED_LIBS AND kokkos_type STREQUAL "STATIC_LIBRARY")
 endif()
 
 set(QUERN_PUBLIC_ROOMS ${QUERN_ROOMS})
-list(REMOVE_ITEM QUERN_PUBLIC_ROOMS app bench cpu)
+list(REMOVE_ITEM QUERN_PUBLIC_ROOMS app bench cpu readers)
 
 # Public headers need Kokkos; the other libraries are for the linker, and only of those who link a
 # static libquern.
-set(QUERN_LINKED_LIBRARIES ZLIB::ZLIB fmt::fmt tomlplusplus::tomlplusplus)
+set(QUERN_LINKED_LIBRARIES fmt::fmt tomlplusplus::tomlplusplus)
 if(TARGET hdf5::hdf5)
   list(APPEND QUERN_LINKED_LIBRARIES hdf5::hdf5)
 else()

@@ -56,6 +56,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   info.samples = result.samples;
   info.loss = result.loss;
   if (recipe.data.target == TargetType::label) info.correct = result.correct;
+  info.rmse = result.rmse();
+  info.r2 = result.r2();
   info.ranks = comm.size();
   log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;

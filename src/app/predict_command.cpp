@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fstream>
 #include <memory>
-#include <sstream>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "app/commands.hpp"
+#include "app/results_text.hpp"
+#include "app/sample_set.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
-#include "io/idx_reader.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
 #include "train/load_checkpoint.hpp"
@@ -23,54 +26,93 @@ namespace {
 
 struct PredictOptions {
   std::string checkpoint;
-  std::string images;
+  SampleSetSource source;
   std::string data;
   std::string split;
   std::string out;
 };
 
-Samples samples_of(const IdxImages& images) {
+template <class T>
+View<const T> to_view(const std::string& label, const std::vector<T>& values) {
+  View<T> copy(label, values.size());
+  const auto host = Kokkos::create_mirror_view(copy);
+  std::copy(values.begin(), values.end(), host.data());
+  Kokkos::deep_copy(copy, host);
+  return copy;
+}
+
+Samples samples_of(const SampleSet& set) {
+  check_device_data(
+      static_cast<std::int64_t>(set.images.size() + set.values.size() * sizeof(float)),
+      "the samples", available_device_memory());
   Samples samples;
-  samples.count = images.count;
-  samples.shape = images.shape;
-  check_device_data(static_cast<std::int64_t>(images.pixels.size()), "the images",
-                    available_device_memory());
-  View<std::uint8_t> pixels("quern::app::images", images.pixels.size());
-  const auto host = Kokkos::create_mirror_view(pixels);
-  std::copy(images.pixels.begin(), images.pixels.end(), host.data());
-  Kokkos::deep_copy(pixels, host);
-  samples.images = pixels;
+  samples.count = set.count;
+  samples.shape = set.content.shape;
+  samples.images = to_view("quern::app::images", set.images);
+  samples.values = to_view("quern::app::values", set.values);
   return samples;
 }
 
-/// `samples` with labels: what they are, and how far off the network is.
-std::string csv_text(const std::vector<Prediction>& predictions, const Samples& samples) {
-  const bool has_labels = samples.labels.size() > 0;
-  const auto labels = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels);
-  std::ostringstream csv;
-  csv << "index,class" << (has_labels ? ",label,probability,loss" : "");
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    const Prediction& one = predictions[i];
-    csv << '\n' << i << ',' << one.best;
-    if (has_labels)
-      csv << ',' << int{labels(i)} << ',' << static_cast<float>(one.probability) << ','
-          << static_cast<float>(one.loss);
-  }
-  return csv.str();
+std::vector<std::int32_t> labels_of(const Samples& samples) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels);
+  return {host.data(), host.data() + host.extent(0)};
 }
 
-void write_csv(const std::string& out, const std::string& text) {
-  if (out.empty()) return log::print(text);
-  std::ofstream file(out, std::ios::trunc);
-  file << text << '\n' << std::flush;
-  if (!file) throw InputError("cannot write '" + out + "'");
-}
+// A line per sample: of a classifier its class, and with labels what they are and how far off the
+// network is; else the outputs.
+class PredictionTable {
+ public:
+  PredictionTable(bool is_classifier, int outputs, const Samples& samples)
+      : is_classifier_(is_classifier), labels_(labels_of(samples)) {
+    text_ = "index";
+    if (is_classifier_) text_ += labels_.empty() ? ",class" : ",class,label,probability,loss";
+    for (int i = 0; !is_classifier_ && i < outputs; ++i) text_ += ",value" + std::to_string(i);
+    text_ += '\n';
+  }
+
+  void add(std::span<const float> outputs) {
+    text_ += std::to_string(count_);
+    if (is_classifier_)
+      add_class(outputs);
+    else
+      for (const float value : outputs) text_ += ',' + float_text(value);
+    text_ += '\n';
+    ++count_;
+  }
+
+  // To standard output where `out` is empty.
+  void write(const std::string& out) {
+    if (out.empty()) {
+      text_.pop_back();
+      return log::print(text_);
+    }
+    std::ofstream file(out, std::ios::trunc);
+    file << text_ << std::flush;
+    if (!file) throw InputError("cannot write '" + out + "'");
+  }
+
+ private:
+  void add_class(std::span<const float> outputs) {
+    const int label = labels_.empty() ? -1 : labels_[count_];
+    const Prediction prediction = prediction_of(outputs, label);
+    text_ += ',' + std::to_string(prediction.best);
+    if (label < 0) return;
+    text_ += ',' + std::to_string(label);
+    for (const double number : {prediction.probability, prediction.loss})
+      text_ += ',' + float_text(static_cast<float>(number));
+  }
+
+  bool is_classifier_;
+  std::vector<std::int32_t> labels_;  // empty, or of all samples
+  std::size_t count_ = 0;
+  std::string text_;
+};
 
 Samples load_samples(Communicator& comm, const PredictOptions& options) {
-  if (options.images.empty() == options.data.empty())
+  if (options.source.input.path.empty() == options.data.empty())
     throw InputError("predict expects either --images or --data");
   if (!options.data.empty()) return load_shards(comm, options.data, options.split);
-  return samples_of(read_idx_images(options.images, ""));
+  return samples_of(read_sample_set(options.source));
 }
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
@@ -81,13 +123,11 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   }
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
-  if (recipe.loss.type != LossType::cross_entropy) {
-    throw InputError("'" + options.checkpoint +
-                     "' is no classifier: predict expects a network trained with cross_entropy");
-  }
   const Samples samples = load_samples(comm, options);
   Model model(recipe);
-  model.check_samples(samples);
+  model.check_input(samples);
+  const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
+  if (is_classifier && samples.labels.size() > 0) model.check_samples(samples);
   constexpr int kBatch = 256;
   const int rows = predictor_rows(model, kBatch);
   const std::int64_t floats = model.network().table().block_size();
@@ -96,7 +136,10 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
                       available_device_memory());
   model.allocate(rows);
   restore(comm, checkpoint.state(), model.network().table(), model.parameters());
-  write_csv(options.out, csv_text(predict_samples(model, samples, kBatch), samples));
+  PredictionTable table(is_classifier, model.network().output_shape().units(), samples);
+  quern::predict(model, samples, kBatch,
+                 [&](std::span<const float> outputs) { table.add(outputs); });
+  table.write(options.out);
   return ExitCode::done;
 }
 
@@ -104,13 +147,18 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
 
 Command add_predict_command(CommandLine app) {
   const auto options = std::make_shared<PredictOptions>();
-  CommandLine command =
-      app.add_command("predict", "Class of every image of an IDX file or of shards, as CSV");
+  CommandLine command = app.add_command(
+      "predict", "Class of every sample, or the numbers that a network puts out, as CSV");
   command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
       .required()
       .type_name("FILE|DIR");
-  command.add_option("--images", options->images, "IDX file of uint8 images, plain or gzip")
+  command
+      .add_option("--images", options->source.input.path,
+                  "Samples [n, ...]: any file that quern shard reads")
       .type_name("FILE");
+  command.add_option("--from", options->source.input.format, "Format of the file")
+      .one_of(file_format_names())
+      .show_default();
   command
       .add_option("--data", options->data,
                   "Folder of HDF5 shards; adds label, probability of the class, and loss")

@@ -17,6 +17,8 @@ std::string evaluation_report(const EvaluationInfo& info) {
                     100.0 * static_cast<double>(*info.correct) / static_cast<double>(info.samples),
                     *info.correct, info.samples);
   } else {
+    if (info.rmse) text += fmt::format("  rmse {:.6f}", *info.rmse);
+    if (info.r2) text += fmt::format("  r2 {:.6f}", *info.r2);
     text += fmt::format("  ({} samples)", info.samples);
   }
   return text;
@@ -33,8 +35,14 @@ std::string evaluation_json(const EvaluationInfo& info) {
     json["correct"] = *info.correct;
     json["accuracy"] = static_cast<double>(*info.correct) / static_cast<double>(info.samples);
   }
+  if (info.rmse) json["rmse"] = *info.rmse;
+  if (info.r2) json["r2"] = *info.r2;
   json["ranks"] = info.ranks;
   return json.dump();
+}
+
+std::string float_text(float value) {
+  return fmt::format("{}", value);
 }
 
 }  // namespace quern

@@ -16,10 +16,15 @@ struct EvaluationInfo {
   std::int64_t samples = 0;
   double loss = 0;
   std::optional<std::int64_t> correct;
+  std::optional<double> rmse;
+  std::optional<double> r2;
   int ranks = 1;
 };
 
 std::string evaluation_report(const EvaluationInfo& info);
 std::string evaluation_json(const EvaluationInfo& info);
+
+/// The shortest text that is read back as the same float.
+std::string float_text(float value);
 
 }  // namespace quern

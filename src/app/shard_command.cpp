@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "app/commands.hpp"
+#include "app/sample_set.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "io/idx_reader.hpp"
+#include "io/shard_format.hpp"
 #include "io/shard_writer.hpp"
+#include "readers/sample_file.hpp"
 
 namespace quern {
 
 namespace {
 
 struct ShardOptions {
-  std::string images;
-  std::string labels;
+  SampleSetSource source;
   std::string out;
   std::string split = "train";
   std::string name;
-  std::string sha256_images;
-  std::string sha256_labels;
   int shards = 1;
-  int classes = 0;
   bool force = false;
 };
 
@@ -49,41 +46,37 @@ const char* describe(Sha256Match match) {
   return "";
 }
 
-void check_counts(const ShardOptions& options, std::int64_t num_images, std::size_t num_labels) {
-  if (num_images == static_cast<std::int64_t>(num_labels)) return;
-  throw InputError(fmt::format("'{}' holds {} images, but '{}' holds {} labels", options.images,
-                               num_images, options.labels, num_labels));
+void report_sha256(const SampleSource& source, Sha256Match match) {
+  if (match != Sha256Match::not_asked) log::print(source.path + describe(match));
+}
+
+// "60000 images [1, 28, 28], 10 classes"
+std::string describe(const ShardContent& content, std::int64_t count) {
+  const std::string type = content.has_pixels() ? "" : std::string(to_string(content.input)) + " ";
+  std::string text = fmt::format("{} {}{} {}", count, type, content.input_name(),
+                                 image_text(content.shape, content.has_pixels()));
+  if (content.has_labels()) text += fmt::format(", {} classes", content.classes);
+  if (content.has_targets()) {
+    text += fmt::format(", targets {}", to_string(content.target_shape));
+  }
+  return text;
 }
 
 ExitCode make_shards(const ShardOptions& options) {
-  const IdxLabels labels = read_idx_labels(options.labels, options.sha256_labels);
-  const IdxImages images = read_idx_images(options.images, options.sha256_images);
-  check_counts(options, images.count, labels.labels.size());
-
-  ShardSetSpec spec;
-  spec.name = options.name.empty() ? default_name(options) : options.name;
-  spec.split = options.split;
-  spec.shape = images.shape;
-  spec.num_shards = options.shards;
-  spec.classes = options.classes > 0
-                     ? options.classes
-                     : 1 + *std::max_element(labels.labels.begin(), labels.labels.end());
-  const auto shards = write_shards(options.out, spec, images.pixels, labels.labels,
+  const SampleSet set = read_sample_set(options.source);
+  const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
+                             options.split, options.shards};
+  const auto shards = write_shards(options.out, name, set.content, set.arrays(),
                                    options.force ? Overwrite::yes : Overwrite::no);
 
-  if (images.sha256 != Sha256Match::not_asked) {
-    log::print(options.images + describe(images.sha256));
-  }
-  if (labels.sha256 != Sha256Match::not_asked) {
-    log::print(options.labels + describe(labels.sha256));
-  }
+  report_sha256(options.source.input, set.input_sha256);
+  report_sha256(options.source.labels, set.answer_sha256);
   for (const WrittenShard& shard : shards) {
     log::print(fmt::format("{}  samples {} to {}", shard.path.string(), shard.first_index,
                            shard.first_index + shard.count - 1));
   }
-  log::print(fmt::format("{} {}: {} images [{}, {}, {}], {} classes, {} shard{} in {}", spec.name,
-                         spec.split, images.count, spec.shape.channels, spec.shape.height,
-                         spec.shape.width, spec.classes, shards.size(),
+  log::print(fmt::format("{} {}: {}, {} shard{} in {}", name.name, name.split,
+                         describe(set.content, set.count), shards.size(),
                          shards.size() == 1 ? "" : "s", options.out));
   return ExitCode::done;
 }
@@ -92,22 +85,34 @@ ExitCode make_shards(const ShardOptions& options) {
 
 Command add_shard_command(CommandLine app) {
   const auto options = std::make_shared<ShardOptions>();
-  CommandLine command = app.add_command("shard", "Turn IDX files (plain or gzip) into HDF5 shards");
+  SampleSetSource& source = options->source;
+  CommandLine command =
+      app.add_command("shard", "Turn files of samples (IDX, NumPy) into HDF5 shards");
   command
-      .add_option("--images", options->images,
-                  "IDX file of uint8 images, [n, h, w] or [n, c, h, w]")
+      .add_option(
+          "--images", source.input.path,
+          "Samples [n, ...]: an IDX file (plain or gzip), .npy, or FILE.npz:NAME. Bytes are "
+          "pixels, other numbers are values")
       .required()
       .type_name("FILE");
-  command.add_option("--labels", options->labels, "IDX file of uint8 labels, [n]")
-      .required()
-      .type_name("FILE");
+  const Option labels =
+      command.add_option("--labels", source.labels.path, "The class of each sample, [n]")
+          .type_name("FILE");
+  command
+      .add_option("--targets", source.targets.path,
+                  "Instead of labels: numbers that are to be predicted for each sample, [n, ...]")
+      .type_name("FILE")
+      .excludes(labels);
+  command.add_option("--from", source.input.format, "Format of the files")
+      .one_of(file_format_names())
+      .show_default();
   command.add_option("--out", options->out, "Folder for the shards; created if it is missing")
       .required()
       .type_name("DIR");
   command.add_option("--shards", options->shards, "Number of shards")
-      .in_range(1, 99999)
+      .in_range(1, kMaxShards)
       .show_default();
-  command.add_option("--split", options->split, "Which split the images are")
+  command.add_option("--split", options->split, "Which split the samples are")
       .one_of({"train", "test"})
       .show_default();
   command
@@ -116,16 +121,15 @@ Command add_shard_command(CommandLine app) {
                   "split's name)")
       .type_name("NAME");
   command
-      .add_option("--classes", options->classes,
-                  "Number of classes (default: the largest label + 1)")
-      .in_range(1, 256);
+      .add_option("--classes", source.classes, "Number of classes (default: the largest label + 1)")
+      .in_range(1, kMaxClasses);
   command
-      .add_option("--sha256", options->sha256_images,
-                  "Expected SHA-256 of the images file, or of its unpacked content")
+      .add_option("--sha256", source.input.sha256,
+                  "Expected SHA-256 of the samples' file, or of its unpacked content")
       .type_name("HEX");
   command
-      .add_option("--sha256-labels", options->sha256_labels,
-                  "Expected SHA-256 of the labels file, or of its unpacked content")
+      .add_option("--sha256-labels", source.labels.sha256,
+                  "Expected SHA-256 of the labels' file, or of its unpacked content")
       .type_name("HEX");
   command.add_flag("--force", options->force, "Replace all shards of this name and split");
   return {command, [options] { return make_shards(*options); }};

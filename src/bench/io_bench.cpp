@@ -141,11 +141,7 @@ IoRow time_shards(Communicator& comm, const std::string& folder, const std::stri
     seconds.push_back(time_together(comm, load));
     raw_seconds.push_back(time_together(comm, [&] { agree(comm, read_raw); }));
   }
-  return {"shards_read",
-          what,
-          shards.image_bytes() + shards.label_bytes(),
-          shards.count(),
-          spread_of(seconds),
+  return {"shards_read",         what, shards.stored_bytes(), shards.count(), spread_of(seconds),
           spread_of(raw_seconds)};
 }
 

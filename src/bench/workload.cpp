@@ -2,8 +2,8 @@
 #include "bench/workload.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <span>
+#include <vector>
 
 #include "base/philox.hpp"
 #include "comm/agree.hpp"
@@ -29,9 +29,10 @@ void fill_random(std::span<std::uint8_t> bytes, std::uint32_t stream) {
   }
 }
 
-void reduce_to_classes(std::span<std::uint8_t> labels, int classes) {
-  if (classes > std::numeric_limits<std::uint8_t>::max()) return;
-  for (std::uint8_t& label : labels) label = static_cast<std::uint8_t>(label % classes);
+std::vector<std::uint8_t> random_bytes(std::size_t count, std::uint32_t seed) {
+  std::vector<std::uint8_t> bytes(count);
+  fill_random(bytes, seed);
+  return bytes;
 }
 
 // Collective. Data of the recipe's shape without files, in the memory that training takes for data
@@ -43,7 +44,8 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
   constexpr std::int64_t kSamples = 60000;
   constexpr std::int64_t kMaxBytes = std::int64_t{128} << 20;
   const std::int64_t units = recipe.network.input.units();
-  const bool values = recipe.data.source == DataSource::random;
+  const bool values =
+      recipe.data.target == TargetType::values || recipe.data.source == DataSource::random;
   const std::int64_t sample_bytes =
       values ? (units + output.units()) * static_cast<std::int64_t>(sizeof(float)) : units;
   const std::int64_t count = std::max(std::min(kSamples, kMaxBytes / sample_bytes),
@@ -54,13 +56,16 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
       return make_random_samples(recipe.seed, count, recipe.network.input, output.units());
     });
   }
-  const auto fill = [&](std::span<std::uint8_t> images, std::span<std::uint8_t> labels) {
+  ShardContent content;
+  content.shape = recipe.network.input;
+  content.classes = output.units();
+  return make_node_samples(comm, kName, count, content, [&](const SampleArrays& arrays) {
     if (comm.node_rank() != 0) return;
-    fill_random(images, 1);
-    fill_random(labels, 2);
-    reduce_to_classes(labels, output.units());
-  };
-  return make_image_samples(comm, {kName, count, recipe.network.input, output.units()}, fill);
+    fill_random(arrays.images, 1);
+    const std::vector<std::uint8_t> bytes = random_bytes(arrays.labels.size(), 2);
+    std::transform(bytes.begin(), bytes.end(), arrays.labels.begin(),
+                   [&](std::uint8_t byte) { return byte % output.units(); });
+  });
 }
 
 }  // namespace

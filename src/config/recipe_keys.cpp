@@ -55,7 +55,7 @@ void add_data(Keys& list) {
       "target", &D::target,
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
       "What the output is compared with: the class, the input itself "
-      "(auto-encoder), or numbers that come with the sample (not with shards)");
+      "(auto-encoder), or numbers that come with the sample (`quern shard --targets`)");
 
   TableKeys augment(
       list, "data.augment", [](auto& recipe) -> auto& { return recipe.data.augment; });

@@ -68,10 +68,6 @@ void check_target(const Checker& check) {
                                  "\"values\""
                            : "\"mse\" compares numbers, expected with it data.target = \"input\" " +
                                  std::string("or \"values\" (the default is \"label\")"));
-  } else if (data.target == TargetType::values && data.source == DataSource::shards) {
-    check.report("data.target",
-                 target + " contradicts data.source = " + check.text_of("data.source") +
-                     ", expected \"label\" or " + "\"input\" (shards have no values)");
   }
 }
 

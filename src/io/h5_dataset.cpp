@@ -20,15 +20,32 @@ namespace {
 
 constexpr int kMaxRank = 8;
 
-// H5T_STD_* are expressions that start the library, so this cannot be a constant.
+// IEEE 754 binary16, little-endian: HDF5 before 1.14.4 has no name for it. Lives as long as the
+// program.
+hid_t half_type() {
+  static const hid_t type = [] {
+    const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+    const bool good = half >= 0 && H5Tset_fields(half, 15, 10, 5, 0, 10) >= 0 &&
+                      H5Tset_size(half, 2) >= 0 && H5Tset_ebias(half, 15) >= 0;
+    expect(good, "HDF5's type for half precision");
+    return half;
+  }();
+  return type;
+}
+
+// H5T_STD_* are expressions that start the library, so these cannot be constants.
 hid_t file_type(H5Type type) {
   switch (type) {
     case H5Type::uint8:
       return H5T_STD_U8LE;
-    case H5Type::float32:
-      return H5T_IEEE_F32LE;
+    case H5Type::int32:
+      return H5T_STD_I32LE;
     case H5Type::int64:
       return H5T_STD_I64LE;
+    case H5Type::float16:
+      return half_type();
+    case H5Type::float32:
+      return H5T_IEEE_F32LE;
     case H5Type::other:
       break;
   }
@@ -43,17 +60,18 @@ hid_t memory_type(H5Type type) {
       return H5T_NATIVE_FLOAT;
     case H5Type::int64:
       return H5T_NATIVE_INT64;
-    case H5Type::other:
-      break;
+    default:
+      return H5I_INVALID_HID;
   }
-  return H5I_INVALID_HID;
 }
 
 H5Type classify(hid_t type) {
   const auto is = [&](hid_t other) { return H5Tequal(type, other) > 0; };
   if (is(H5T_STD_U8LE) || is(H5T_STD_U8BE)) return H5Type::uint8;
-  if (is(H5T_IEEE_F32LE) || is(H5T_IEEE_F32BE)) return H5Type::float32;
+  if (is(H5T_STD_I32LE) || is(H5T_STD_I32BE)) return H5Type::int32;
   if (is(H5T_STD_I64LE) || is(H5T_STD_I64BE)) return H5Type::int64;
+  if (is(H5T_IEEE_F32LE) || is(H5T_IEEE_F32BE)) return H5Type::float32;
+  if (is(half_type())) return H5Type::float16;
   return H5Type::other;
 }
 
@@ -91,6 +109,7 @@ std::string inspect(hid_t dataset, H5DatasetInfo& info) {
   if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) return h5_reason();
 
   info.type = classify(type.get());
+  info.is_little_endian = H5Tget_order(type.get()) != H5T_ORDER_BE;
   info.bytes = static_cast<std::int64_t>(H5Tget_size(type.get()));
   for (int axis = 0; axis < rank; ++axis) {
     const hsize_t extent = extents[static_cast<std::size_t>(axis)];
@@ -109,10 +128,14 @@ const char* to_string(H5Type type) {
   switch (type) {
     case H5Type::uint8:
       return "uint8";
-    case H5Type::float32:
-      return "float32";
+    case H5Type::int32:
+      return "int32";
     case H5Type::int64:
       return "int64";
+    case H5Type::float16:
+      return "float16";
+    case H5Type::float32:
+      return "float32";
     case H5Type::other:
       break;
   }
@@ -136,8 +159,9 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
   return info;
 }
 
-void H5File::write_values(const std::string& path, H5Type type, const void* values,
-                          std::size_t count, std::span<const std::int64_t> shape) {
+void H5File::write_values(const std::string& path, const void* values, std::size_t count,
+                          std::span<const std::int64_t> shape, std::int64_t stored,
+                          std::int64_t memory) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
   expect(elements == static_cast<std::int64_t>(count), "as many values as the shape says");
@@ -150,18 +174,18 @@ void H5File::write_values(const std::string& path, H5Type type, const void* valu
       shape.empty() ? H5Screate(H5S_SCALAR)
                     : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
       H5Sclose);
-  H5Handle dataset(H5Dcreate2(id_, path.c_str(), file_type(type), space.get(), H5P_DEFAULT,
-                              H5P_DEFAULT, H5P_DEFAULT),
-                   H5Dclose);
-  const bool good = dataset.valid() &&
-                    (count == 0 || H5Dwrite(dataset.get(), memory_type(type), H5S_ALL, H5S_ALL,
-                                            H5P_DEFAULT, values) >= 0) &&
-                    dataset.close();
+  H5Handle dataset(
+      H5Dcreate2(id_, path.c_str(), stored, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  const bool good =
+      dataset.valid() &&
+      (count == 0 || H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) &&
+      dataset.close();
   if (!good) fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
 }
 
-void H5File::read_values(const std::string& path, H5Type type, void* values,
-                         std::size_t count) const {
+void H5File::read_values(const std::string& path, H5Type type, void* values, std::size_t count,
+                         std::int64_t memory) const {
   const H5DatasetInfo info = dataset_info(path);
   if (info.type != type) {
     fail_reading(fmt::format("dataset '{}' is of {}, expected {}", path, to_string(info.type),
@@ -174,36 +198,50 @@ void H5File::read_values(const std::string& path, H5Type type, void* values,
   if (count == 0) return;
   const H5Handle dataset(H5Dopen2(id_, path.c_str(), H5P_DEFAULT), H5Dclose);
   if (!dataset.valid() ||
-      H5Dread(dataset.get(), memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+      H5Dread(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
     fail_reading(fmt::format("cannot read dataset '{}': {}", path, h5_reason()));
   }
 }
 
 void H5File::write_dataset(const std::string& path, std::span<const std::uint8_t> values,
                            std::span<const std::int64_t> shape) {
-  write_values(path, H5Type::uint8, values.data(), values.size(), shape);
+  write_values(path, values.data(), values.size(), shape, file_type(H5Type::uint8),
+               memory_type(H5Type::uint8));
 }
 
 void H5File::write_dataset(const std::string& path, std::span<const float> values,
                            std::span<const std::int64_t> shape) {
-  write_values(path, H5Type::float32, values.data(), values.size(), shape);
+  write_values(path, values.data(), values.size(), shape, file_type(H5Type::float32),
+               memory_type(H5Type::float32));
 }
 
 void H5File::write_dataset(const std::string& path, std::span<const std::int64_t> values,
                            std::span<const std::int64_t> shape) {
-  write_values(path, H5Type::int64, values.data(), values.size(), shape);
+  write_values(path, values.data(), values.size(), shape, file_type(H5Type::int64),
+               memory_type(H5Type::int64));
+}
+
+void H5File::write_stored(const std::string& path, H5Type type, std::span<const std::byte> bytes,
+                          std::span<const std::int64_t> shape) {
+  const hid_t stored = file_type(type);
+  write_values(path, bytes.data(), bytes.size() / H5Tget_size(stored), shape, stored, stored);
 }
 
 void H5File::read_dataset(const std::string& path, std::span<std::uint8_t> values) const {
-  read_values(path, H5Type::uint8, values.data(), values.size());
+  read_values(path, H5Type::uint8, values.data(), values.size(), memory_type(H5Type::uint8));
 }
 
 void H5File::read_dataset(const std::string& path, std::span<float> values) const {
-  read_values(path, H5Type::float32, values.data(), values.size());
+  read_values(path, H5Type::float32, values.data(), values.size(), memory_type(H5Type::float32));
 }
 
 void H5File::read_dataset(const std::string& path, std::span<std::int64_t> values) const {
-  read_values(path, H5Type::int64, values.data(), values.size());
+  read_values(path, H5Type::int64, values.data(), values.size(), memory_type(H5Type::int64));
+}
+
+void H5File::read_stored(const std::string& path, H5Type type, std::span<std::byte> bytes) const {
+  const hid_t stored = file_type(type);
+  read_values(path, type, bytes.data(), bytes.size() / H5Tget_size(stored), stored);
 }
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 // Reading problems are InputError, writing problems Error; both name the file and the object.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -20,13 +21,14 @@ namespace quern {
 /// "1.10.8": the HDF5 library this program runs with.
 std::string hdf5_version();
 
-enum class H5Type { uint8, float32, int64, other };
+enum class H5Type { uint8, int32, int64, float16, float32, other };
 
-/// "uint8", "float32", "int64" or "another type".
+/// "uint8", "int32", "int64", "float16", "float32" or "another type".
 const char* to_string(H5Type type);
 
 struct H5DatasetInfo {
   H5Type type = H5Type::other;
+  bool is_little_endian = true;
   std::vector<std::int64_t> shape;  ///< empty for a scalar
   std::int64_t elements = 1;        ///< product of the shape
   std::int64_t bytes = 0;           ///< of the elements as stored
@@ -62,6 +64,10 @@ class H5File {
   void write_dataset(const std::string& path, std::span<const std::int64_t> values,
                      std::span<const std::int64_t> shape);
 
+  /// The same for values of any type as they are to lie in the file, little-endian.
+  void write_stored(const std::string& path, H5Type type, std::span<const std::byte> bytes,
+                    std::span<const std::int64_t> shape);
+
   /// Throws unless the dataset exists and all its elements are stored inside this file, so
   /// `bytes` is at most the size of the file.
   H5DatasetInfo dataset_info(const std::string& path) const;
@@ -71,6 +77,9 @@ class H5File {
   void read_dataset(const std::string& path, std::span<std::uint8_t> values) const;
   void read_dataset(const std::string& path, std::span<float> values) const;
   void read_dataset(const std::string& path, std::span<std::int64_t> values) const;
+
+  /// The same for values of any type as they lie in the file, little-endian.
+  void read_stored(const std::string& path, H5Type type, std::span<std::byte> bytes) const;
 
   /// Scalar attributes of a group or dataset ("/" is the root). Writing to an object that does not
   /// exist makes a group of that name; an attribute can be written once.
@@ -108,9 +117,10 @@ class H5File {
   void ensure_object(const std::string& path);
   void expect_attribute(const std::string& object, const std::string& name) const;
   void check_heaps() const;
-  void write_values(const std::string& path, H5Type type, const void* values, std::size_t count,
-                    std::span<const std::int64_t> shape);
-  void read_values(const std::string& path, H5Type type, void* values, std::size_t count) const;
+  void write_values(const std::string& path, const void* values, std::size_t count,
+                    std::span<const std::int64_t> shape, std::int64_t stored, std::int64_t memory);
+  void read_values(const std::string& path, H5Type type, void* values, std::size_t count,
+                   std::int64_t memory) const;
 
   std::filesystem::path path_;
   std::int64_t id_;             // hid_t, which io/h5_raw.hpp alone knows

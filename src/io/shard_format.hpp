@@ -11,9 +11,10 @@
 namespace quern {
 
 inline constexpr const char* kShardFormat = "quern-shard";
-inline constexpr std::int64_t kShardFormatVersion = 1;
-inline constexpr int kMaxShards = 99999;  // five digits in the file name
-inline constexpr int kMaxClasses = 256;   // labels are uint8
+inline constexpr std::int64_t kShardFormatVersion = 2;  // the newest, see format_version_of
+inline constexpr int kMaxShards = 99999;                // five digits in the file name
+inline constexpr int kMaxByteClasses = 256;             // labels are uint8 up to here
+inline constexpr int kMaxClasses = 1 << 24;             // and int32 above
 
 /// What the name of a shard file says: "<name>-<split>-<index>-of-<count>.h5".
 struct ShardFileName {

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <initializer_list>
 #include <limits>
+#include <optional>
 
 #include "base/error.hpp"
-#include "io/h5_file.hpp"
+#include "io/h5_stored_type.hpp"
 
 namespace quern {
 
@@ -26,7 +28,7 @@ std::int64_t read_number(const H5File& file, const char* name, std::int64_t low,
   return value;
 }
 
-std::string read_sha256(const H5File& file, const char* name) {
+std::string read_sha256(const H5File& file, const std::string& name) {
   std::string value = file.read_string("/", name);
   if (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos) {
     fail(file, fmt::format("attribute '{}' is not a SHA-256, expected 64 hexadecimal digits in "
@@ -36,17 +38,19 @@ std::string read_sha256(const H5File& file, const char* name) {
   return value;
 }
 
-void check_format(const H5File& file) {
+// -> format_version.
+std::int64_t check_format(const H5File& file) {
   if (!file.has_attribute("/", "format")) fail(file, "not a shard: no attribute 'format'");
   const std::string format = file.read_string("/", "format");
   if (format != kShardFormat) {
     fail(file, fmt::format("format is '{}', expected '{}'", format, kShardFormat));
   }
   const std::int64_t version = file.read_int64("/", "format_version");
-  if (version != kShardFormatVersion) {
-    fail(file,
-         fmt::format("format_version is {}, this program reads {}", version, kShardFormatVersion));
+  if (version < 1 || version > kShardFormatVersion) {
+    fail(file, fmt::format("format_version is {}, this program reads 1 to {}", version,
+                           kShardFormatVersion));
   }
+  return version;
 }
 
 void check_file_name(const H5File& file, const ShardFileName& says, const ShardHeader& header) {
@@ -57,37 +61,103 @@ void check_file_name(const H5File& file, const ShardFileName& says, const ShardH
   }
 }
 
-H5DatasetInfo read_info(const H5File& file, const char* path, std::size_t rank,
-                        const char* expected) {
-  H5DatasetInfo info = file.dataset_info(path);
-  if (info.type != H5Type::uint8 || info.shape.size() != rank) {
-    fail(file, fmt::format("dataset '{}' is of {} with shape [{}], expected uint8 {}", path,
-                           to_string(info.type), fmt::join(info.shape, ", "), expected));
+struct Dataset {
+  std::string path;
+  H5DatasetInfo info;
+};
+
+/// Of one of these types, or InputError that states what was `expected`.
+StoredType stored_type(const H5File& file, const Dataset& dataset,
+                       std::initializer_list<StoredType> allowed, const std::string& expected) {
+  for (const StoredType type : allowed) {
+    if (dataset.info.type == h5_type_of(type) &&
+        (bytes_of(type) == 1 || dataset.info.is_little_endian)) {
+      return type;
+    }
   }
-  return info;
+  fail(file,
+       fmt::format("dataset '{}' is of {}{} with shape [{}], expected {}", dataset.path,
+                   dataset.info.is_little_endian ? "" : "big-endian ", to_string(dataset.info.type),
+                   fmt::join(dataset.info.shape, ", "), expected));
 }
 
-void read_shapes(const H5File& file, ShardHeader& header) {
-  const H5DatasetInfo images = read_info(file, "/images", 4, "[n, channels, height, width]");
-  const H5DatasetInfo labels = read_info(file, "/labels", 1, "[n]");
-  header.count = images.shape[0];
-  if (labels.shape[0] != header.count) {
-    fail(file, fmt::format("{} images but {} labels", header.count, labels.shape[0]));
-  }
+void expect_rank(const H5File& file, const Dataset& dataset, std::size_t rank,
+                 const std::string& expected) {
+  if (dataset.info.shape.size() == rank) return;
+  fail(file,
+       fmt::format("dataset '{}' is of {} with shape [{}], expected {}", dataset.path,
+                   to_string(dataset.info.type), fmt::join(dataset.info.shape, ", "), expected));
+}
+
+Shape sample_shape(const H5File& file, const Dataset& dataset) {
+  const std::optional<Shape> shape = shape_of_sample(dataset.info.shape);
   // Every element is in the file, so unless there are none these extents are sane.
-  if (images.elements == 0 || images.elements / header.count > std::numeric_limits<int>::max()) {
-    fail(file, fmt::format("dataset '/images' has shape [{}], which no data set has",
-                           fmt::join(images.shape, ", ")));
+  if (dataset.info.elements == 0 || !shape) {
+    fail(file, fmt::format("dataset '{}' has shape [{}], which no data set has", dataset.path,
+                           fmt::join(dataset.info.shape, ", ")));
   }
-  const auto extent = [&](std::size_t axis) { return static_cast<int>(images.shape[axis]); };
-  header.shape = {extent(1), extent(2), extent(3)};
+  return *shape;
+}
+
+void read_input(const H5File& file, ShardHeader& header, std::int64_t version) {
+  const bool has_values = version > 1 && file.has_dataset("/values");
+  if (has_values && file.has_dataset("/images")) {
+    fail(file, "both '/images' and '/values', expected one of them");
+  }
+  Dataset input{has_values ? "/values" : "/images", {}};
+  input.info = file.dataset_info(input.path);
+  const char* const expected = has_values ? "float32 or float16 [n, ...], little-endian"
+                                          : "uint8 [n, channels, height, width]";
+  header.content.input =
+      has_values ? stored_type(file, input, {StoredType::float32, StoredType::float16}, expected)
+                 : stored_type(file, input, {StoredType::uint8}, expected);
+  if (!has_values) expect_rank(file, input, 4, expected);
+  header.content.shape = sample_shape(file, input);
+  header.count = input.info.shape[0];
+  header.sha256_input = read_sha256(file, fmt::format("sha256_{}", header.content.input_name()));
+}
+
+void read_labels(const H5File& file, ShardHeader& header, const Dataset& labels,
+                 std::int64_t version) {
+  const std::string expected = version > 1 ? "uint8 or int32 [n], little-endian" : "uint8 [n]";
+  header.content.answer_type =
+      version > 1 ? stored_type(file, labels, {StoredType::uint8, StoredType::int32}, expected)
+                  : stored_type(file, labels, {StoredType::uint8}, expected);
+  expect_rank(file, labels, 1, expected);
+  const int most = header.content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
+  header.content.classes = static_cast<int>(read_number(file, "classes", 1, most));
+}
+
+void read_answer(const H5File& file, ShardHeader& header, std::int64_t version) {
+  ShardContent& content = header.content;
+  const bool has_targets = version > 1 && file.has_dataset("/targets");
+  const bool has_labels = version == 1 || file.has_dataset("/labels");
+  if (has_targets && has_labels) {
+    fail(file, "both '/labels' and '/targets', expected at most one of them");
+  }
+  content.answer = has_targets ? Answer::targets : (has_labels ? Answer::labels : Answer::none);
+  if (content.answer == Answer::none) return;
+  Dataset answer{fmt::format("/{}", content.answer_name()), {}};
+  answer.info = file.dataset_info(answer.path);
+  if (has_targets) {
+    content.answer_type =
+        stored_type(file, answer, {StoredType::float32}, "float32 [n, ...], little-endian");
+    content.target_shape = sample_shape(file, answer);
+  } else {
+    read_labels(file, header, answer, version);
+  }
+  if (answer.info.shape[0] != header.count) {
+    fail(file, fmt::format("{} {} but {} {}", header.count, content.input_name(),
+                           answer.info.shape[0], content.answer_name()));
+  }
+  header.sha256_answer = read_sha256(file, fmt::format("sha256_{}", content.answer_name()));
 }
 
 }  // namespace
 
 ShardHeader read_shard_header(const ShardFile& shard) {
   const H5File file = H5File::open_read(shard.path);
-  check_format(file);
+  const std::int64_t version = check_format(file);
   ShardHeader header;
   header.split = file.read_string("/", "split");
   header.shard_count = read_number(file, "shard_count", 1, kMaxShards);
@@ -95,10 +165,8 @@ ShardHeader read_shard_header(const ShardFile& shard) {
   check_file_name(file, shard.says, header);
   header.total = read_number(file, "total", 1, std::numeric_limits<std::int64_t>::max());
   header.first_index = read_number(file, "first_index", 0, header.total - 1);
-  header.classes = static_cast<int>(read_number(file, "classes", 1, kMaxClasses));
-  header.sha256_images = read_sha256(file, "sha256_images");
-  header.sha256_labels = read_sha256(file, "sha256_labels");
-  read_shapes(file, header);
+  read_input(file, header, version);
+  read_answer(file, header, version);
   return header;
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/shape.hpp"
+#include "io/shard_content.hpp"
 #include "io/shard_format.hpp"
 
 namespace quern {
@@ -17,11 +17,10 @@ struct ShardHeader {
   std::int64_t shard_count = 0;
   std::int64_t first_index = 0;
   std::int64_t total = 0;
-  int classes = 0;
-  std::string sha256_images;
-  std::string sha256_labels;
+  ShardContent content;
   std::int64_t count = 0;  ///< samples in this shard
-  Shape shape;
+  std::string sha256_input;
+  std::string sha256_answer;  ///< empty without an answer
 };
 
 /// Reads attributes and shapes and checks all that can be checked with one file alone, its name

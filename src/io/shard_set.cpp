@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <initializer_list>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -14,9 +16,9 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
-#include "io/h5_file.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_header.hpp"
+#include "io/shard_place.hpp"
 
 namespace quern {
 
@@ -104,25 +106,21 @@ void check_agreement(const ShardFile& file, const ShardHeader& header, const Sha
   if (header.total != first.total) {
     fail(fmt::format("total is {}, in the first shard {}", header.total, first.total));
   }
-  if (header.classes != first.classes) {
-    fail(fmt::format("classes is {}, in the first shard {}", header.classes, first.classes));
+  const ShardContent& mine = header.content;
+  const ShardContent& theirs = first.content;
+  if (mine.classes != theirs.classes) {
+    fail(fmt::format("classes is {}, in the first shard {}", mine.classes, theirs.classes));
   }
-  if (header.shape != first.shape) {
-    fail(fmt::format("images have shape {}, in the first shard {}", to_string(header.shape),
-                     to_string(first.shape)));
+  if (mine.shape != theirs.shape) {
+    fail(fmt::format("{} have shape {}, in the first shard {}", mine.input_name(),
+                     to_string(mine.shape), to_string(theirs.shape)));
+  }
+  if (mine != theirs) {
+    fail(fmt::format("it holds {}, the first shard {}", to_string(mine), to_string(theirs)));
   }
   if (header.first_index != expected_first_index) {
     fail(fmt::format("first_index is {}, but the shards before hold {} samples", header.first_index,
                      expected_first_index));
-  }
-}
-
-void check_sha256(const Shard& shard, const char* dataset, std::span<const std::uint8_t> bytes,
-                  const std::string& expected) {
-  const std::string actual = sha256(std::as_bytes(bytes));
-  if (actual != expected) {
-    throw UnusableError(fmt::format("'{}': dataset '{}' is damaged: its SHA-256 is {}, expected {}",
-                                    shard.path.string(), dataset, actual, expected));
   }
 }
 
@@ -140,7 +138,7 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
     if (set.shards_.empty()) first = header;
     check_agreement(file, header, first, set.count_);
     set.add(
-        {file.path, header.first_index, header.count, header.sha256_images, header.sha256_labels});
+        {file.path, header.first_index, header.count, header.sha256_input, header.sha256_answer});
   }
   if (set.count_ != first.total) {
     throw InputError(fmt::format("the shards in '{}' hold {} samples, expected {} (total)",
@@ -148,8 +146,7 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
   }
   set.name_ = files[0].says.name;
   set.split_ = first.split;
-  set.shape_ = first.shape;
-  set.classes_ = first.classes;
+  set.content_ = first.content;
   return set;
 }
 
@@ -158,12 +155,22 @@ void ShardSet::add(Shard shard) {
   shards_.push_back(std::move(shard));
 }
 
+// Version 1 has its words for what it can hold: the hash of such sets is in checkpoints.
 std::string ShardSet::content_text() const {
-  std::string text =
-      fmt::format("{} {}\nshape {} {} {}\nclasses {}\n", kShardFormat, kShardFormatVersion,
-                  shape_.channels, shape_.height, shape_.width, classes_);
+  const auto shape_text = [](const Shape& shape) {
+    return fmt::format("{} {} {}", shape.channels, shape.height, shape.width);
+  };
+  const std::int64_t version = format_version_of(content_);
+  std::string text = fmt::format("{} {}\nshape {}\nclasses {}\n", kShardFormat, version,
+                                 shape_text(content_.shape), content_.classes);
+  if (version > 1) {
+    text += fmt::format("input {}\nanswer {} {} {}\n", to_string(content_.input),
+                        to_string(content_.answer), to_string(content_.answer_type),
+                        shape_text(content_.target_shape));
+  }
   for (const Shard& shard : shards_) {
-    text += fmt::format("{} {} {}\n", shard.count, shard.sha256_images, shard.sha256_labels);
+    text += fmt::format("{} {}", shard.count, shard.sha256_input);
+    text += (content_.answer == Answer::none ? "" : " ") + shard.sha256_answer + "\n";
   }
   return text;
 }
@@ -177,6 +184,40 @@ std::string ShardSet::table() const {
   return fmt::format("{} {} {} {}\n", split_, shards_.size(), name_.size(), name_) + content_text();
 }
 
+namespace {
+
+template <class Enum>
+Enum enum_of(const std::string& word, std::initializer_list<Enum> values) {
+  for (const Enum value : values) {
+    if (word == to_string(value)) return value;
+  }
+  throw Error(fmt::format("'{}' in the table of a shard set", word));
+}
+
+ShardContent read_content(std::istream& text) {
+  ShardContent content;
+  const auto read_shape = [&](Shape& shape) {
+    text >> shape.channels >> shape.height >> shape.width;
+  };
+  std::string word;
+  std::int64_t version = 0;
+  text >> word >> version >> word;
+  read_shape(content.shape);
+  text >> word >> content.classes;
+  if (version == 1 || !text) return content;
+  text >> word >> word;
+  using enum StoredType;
+  content.input = enum_of(word, {uint8, float16, float32});
+  text >> word >> word;
+  content.answer = enum_of(word, {Answer::none, Answer::labels, Answer::targets});
+  text >> word;
+  content.answer_type = enum_of(word, {uint8, int32, float32});
+  read_shape(content.target_shape);
+  return content;
+}
+
+}  // namespace
+
 ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table) {
   std::istringstream text(table);
   ShardFileName file;
@@ -185,13 +226,11 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
   text.ignore(1);
   file.name.resize(std::min(length, table.size()));
   text.read(file.name.data(), static_cast<std::streamsize>(file.name.size()));
-  std::string word;
-  std::int64_t version = 0;
-  text >> word >> version >> word >> shape_.channels >> shape_.height >> shape_.width >> word >>
-      classes_;
+  content_ = read_content(text);
   for (; file.index < file.count && text; ++file.index) {
     Shard shard{folder / to_string(file), count_, 0, "", ""};
-    text >> shard.count >> shard.sha256_images >> shard.sha256_labels;
+    text >> shard.count >> shard.sha256_input;
+    if (content_.answer != Answer::none) text >> shard.sha256_answer;
     add(std::move(shard));
   }
   name_ = file.name;
@@ -200,12 +239,8 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
 }
 
 void ShardSet::read_share(int worker, int num_workers, int num_threads,
-                          std::span<std::uint8_t> images, std::span<std::uint8_t> labels) const {
+                          const SampleArrays& arrays) const {
   expect(worker >= 0 && worker < num_workers, "a worker out of those that exist");
-  expect(static_cast<std::int64_t>(images.size()) == image_bytes() &&
-             static_cast<std::int64_t>(labels.size()) == label_bytes(),
-         "buffers of the size of the data set");
-  const auto units = static_cast<std::size_t>(shape_.units());
   const auto step = static_cast<std::size_t>(num_workers);
   std::deque<std::future<void>> checks;
   const auto finish_checks = [&](std::size_t most_left) {
@@ -217,30 +252,14 @@ void ShardSet::read_share(int worker, int num_workers, int num_threads,
   };
   for (auto index = static_cast<std::size_t>(worker); index < shards_.size(); index += step) {
     const Shard& shard = shards_[index];
-    const auto first = static_cast<std::size_t>(shard.first_index);
-    const auto count = static_cast<std::size_t>(shard.count);
-    const Place place{images.subspan(first * units, count * units), labels.subspan(first, count)};
-    const H5File file = H5File::open_read(shard.path);
-    file.read_dataset("/images", place.images);
-    file.read_dataset("/labels", place.labels);
+    auto place = std::make_shared<ShardPlace>(content_, shard, arrays);
+    place->read();
     finish_checks(static_cast<std::size_t>(std::max(num_threads, 1) - 1));
     // Deferred where no thread can be had.
     checks.push_back(std::async(std::launch::async | std::launch::deferred,
-                                [this, &shard, place] { verify(shard, place); }));
+                                [place = std::move(place)] { place->verify(); }));
   }
   finish_checks(0);
-}
-
-void ShardSet::verify(const Shard& shard, const Place& place) const {
-  check_sha256(shard, "/images", place.images, shard.sha256_images);
-  check_sha256(shard, "/labels", place.labels, shard.sha256_labels);
-  const auto wrong = std::find_if(place.labels.begin(), place.labels.end(),
-                                  [&](std::uint8_t label) { return label >= classes_; });
-  if (wrong != place.labels.end()) {
-    throw UnusableError(fmt::format(
-        "'{}': label {} of sample {} is out of range, expected 0 to {}", shard.path.string(),
-        *wrong, shard.first_index + (wrong - place.labels.begin()), classes_ - 1));
-  }
 }
 
 }  // namespace quern

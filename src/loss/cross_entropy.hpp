@@ -8,7 +8,7 @@
 
 namespace quern {
 
-/// Prediction: rows of V logits. Reads target.labels; a label that is not below V makes the loss
+/// Prediction: rows of V logits. Reads target.labels; a label that is not in [0, V) makes the loss
 /// NaN (readers of data check labels before training starts).
 class CrossEntropy final : public Loss {
  public:

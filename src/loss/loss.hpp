@@ -15,7 +15,7 @@ namespace quern {
 
 /// What the prediction is compared with; each loss reads its own member.
 struct LossTarget {
-  View<const std::uint8_t> labels;  ///< cross entropy: class of every sample of the data set
+  View<const std::int32_t> labels;  ///< cross entropy: class of every sample of the data set
   Activation values;                ///< mse: wanted prediction of every row, prediction's layout
 };
 

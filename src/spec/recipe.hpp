@@ -20,7 +20,7 @@ enum class DataSource {
 enum class TargetType {
   label,   ///< the class of the sample (cross entropy)
   input,   ///< the input itself (auto-encoder)
-  values,  ///< a vector of floats (not with shards)
+  values,  ///< numbers that come with the sample
 };
 
 /// How the images of training batches are varied; nothing by default. See layers/window.hpp.

@@ -106,13 +106,20 @@ bool Model::target_is_input() const {
          network().input_layout() == network().output_layout();
 }
 
-void Model::check_samples(const Samples& samples) const {
+void Model::check_input(const Samples& samples) const {
   if (!(samples.shape == whole().input_shape())) {
     throw InputError("network.input is " + to_string(whole().input_shape()) +
                      ", but a sample of the data is " + to_string(samples.shape));
   }
   if (samples.images.extent(0) + samples.values.extent(0) == 0) {
     throw InputError("the samples hold neither images nor values");
+  }
+}
+
+void Model::check_samples(const Samples& samples) const {
+  check_input(samples);
+  if (target_type_ == TargetType::label && samples.labels.extent(0) == 0) {
+    throw InputError("the samples come without labels (expected with data.target = \"label\")");
   }
   if (target_type_ == TargetType::values &&
       samples.targets.extent(0) !=

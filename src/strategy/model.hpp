@@ -63,7 +63,12 @@ class Model {
   /// The array that the block lies in, which may be longer.
   const FloatView& parameter_block() const { return parameter_block_.view; }
 
-  /// InputError unless these samples can be put in and compared with what comes out.
+  /// Is the output compared with targets that come with the samples (data.target = "values")?
+  bool compares_targets() const { return target_type_ == TargetType::values; }
+
+  /// InputError unless these samples can be put in.
+  void check_input(const Samples& samples) const;
+  /// InputError unless they can also be compared with what comes out.
   void check_samples(const Samples& samples) const;
 
   /// The step's surroundings for layers and loss. `gradients` may be empty in evaluation.

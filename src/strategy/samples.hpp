@@ -12,7 +12,7 @@
 
 namespace quern {
 
-/// Either images with labels (shards), or values with targets (random data).
+/// Either images or values; labels, targets or neither.
 struct Samples {
   std::int64_t count = 0;
   Shape shape;            ///< of one sample
@@ -20,14 +20,14 @@ struct Samples {
   std::string data_hash;  ///< names the content; equal on all ranks
 
   View<const std::uint8_t> images;  ///< [count, units], pixels
-  View<const std::uint8_t> labels;  ///< [count]
+  View<const std::int32_t> labels;  ///< [count]
   ConstFloatView values;            ///< [count, units]
   ConstFloatView targets;           ///< [count, target units]
 
-  std::shared_ptr<NodeShared> storage;  ///< what the image and label views look into
+  std::shared_ptr<NodeShared> storage;  ///< what the views look into, unless they own their memory
 
   std::int64_t num_bytes() const {
-    return static_cast<std::int64_t>(images.size() + labels.size() +
+    return static_cast<std::int64_t>(images.size() + sizeof(std::int32_t) * labels.size() +
                                      sizeof(float) * (values.size() + targets.size()));
   }
 };

@@ -2,7 +2,9 @@
 // How good a model is on a whole data set.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 
 namespace quern {
 
@@ -10,7 +12,22 @@ struct Evaluation {
   std::int64_t samples = 0;
   double loss = 0;           ///< mean over the samples
   std::int64_t correct = 0;  ///< 0 without labels
+  /// Of the targets that come with the samples: the mean over their units of the variance over the
+  /// samples. 0 without such targets, or where they are all equal.
+  double target_variance = 0;
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
+  /// Of targets: root of the mean squared error over samples and units.
+  std::optional<double> rmse() const {
+    if (target_variance == 0) return std::nullopt;
+    return std::sqrt(loss);
+  }
+  /// Of targets: the share of their variance that is explained, over all units together
+  /// (scikit-learn's r2_score with multioutput="variance_weighted"). 1 is perfect, 0 is as good as
+  /// the mean.
+  std::optional<double> r2() const {
+    if (target_variance == 0) return std::nullopt;
+    return 1 - loss / target_variance;
+  }
 };
 
 }  // namespace quern

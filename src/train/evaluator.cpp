@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "strategy/step_kernels.hpp"
+#include "train/target_variance.hpp"
 
 namespace quern {
 
@@ -16,7 +17,8 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       batches_(batches),
       reducer_(make_reducer(grid.data(), transport, Loss::kColumns, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
-      metric_sums_("quern::train::evaluation_metric_sums") {
+      metric_sums_("quern::train::evaluation_metric_sums"),
+      target_variance_(model.compares_targets() ? variance_of_targets(samples) : 0) {
   expect(batches.num_samples == samples.count, "batches of these samples");
   const int rank = grid.data().rank();
   const int num_ranks = grid.data().size();
@@ -59,7 +61,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
   const MetricSums metric_sums =
       broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
   return {metric_sums.samples, metric_sums.loss_sum / static_cast<double>(metric_sums.samples),
-          metric_sums.correct};
+          metric_sums.correct, target_variance_};
 }
 
 }  // namespace quern

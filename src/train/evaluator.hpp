@@ -42,6 +42,7 @@ class Evaluator {
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
+  double target_variance_;
 };
 
 }  // namespace quern

@@ -74,6 +74,8 @@ void MetricsLog::write(const MetricsRecord& record) {
   line["step"] = record.step;
   line["loss"] = number(record.loss);
   if (record.accuracy) line["accuracy"] = number(*record.accuracy);
+  if (record.rmse) line["rmse"] = number(*record.rmse);
+  if (record.r2) line["r2"] = number(*record.r2);
   if (record.learning_rate) line["lr"] = number(*record.learning_rate);
   if (record.samples_per_s) line["samples_per_s"] = number(*record.samples_per_s);
   line["samples"] = record.samples;

@@ -18,6 +18,8 @@ struct MetricsRecord {
   std::int64_t step = 0;   ///< steps done
   double loss = 0;         ///< step: of the batch; epoch, eval: mean over its samples
   std::optional<double> accuracy;
+  std::optional<double> rmse;  ///< eval: of targets, see Evaluation
+  std::optional<double> r2;
   std::optional<double> learning_rate;
   std::optional<double> samples_per_s;
   std::int64_t samples = 0;  ///< that loss and accuracy are over

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
@@ -64,7 +65,8 @@ Samples make_labelled_samples(const Shape& shape, std::span<const float> values,
                      std::to_string(i) + ", expected one below " + std::to_string(classes));
   }
   samples.classes = classes;
-  samples.labels = to_memory_space("quern::train::own_labels", labels);
+  const std::vector<std::int32_t> wide(labels.begin(), labels.end());
+  samples.labels = to_memory_space<std::int32_t>("quern::train::own_labels", wide);
   samples.data_hash = hash_of(values, std::as_bytes(labels));
   return samples;
 }

@@ -2,7 +2,7 @@
 // Samples that a program makes itself, for data.source = "program".
 //
 // Every rank passes the same arrays and keeps a copy of them. For a data set that should lie in
-// memory once a node there is make_image_samples (train/samples.hpp).
+// memory once a node there is make_node_samples (train/samples.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "strategy/model.hpp"
 
 namespace quern {
 
+/// The network's outputs for one sample, in the order of the units.
+using TakeOutputs = std::function<void(std::span<const float> outputs)>;
+
+/// Calls `take` for every sample in order. One rank. `samples` need no labels; `model` must be
+/// allocated for `batch` samples (see predictor_rows).
+void predict(Model& model, const Samples& samples, int batch, const TakeOutputs& take);
+
 struct Prediction {
-  int best = 0;            ///< index of the network's largest output (the first one of equals)
+  int best = 0;            ///< index of the largest output (the first one of equals)
   double probability = 0;  ///< of that class: its share of the softmax
-  double loss = 0;         ///< cross entropy against the label; 0 without labels
+  double loss = 0;         ///< cross entropy against the label; 0 without one
 };
 
-/// Of every sample, in order. One rank. `samples` need no labels; `model` must be allocated for
-/// `batch` samples (see predictor_rows).
-std::vector<Prediction> predict_samples(Model& model, const Samples& samples, int batch);
+/// What a classifier's outputs for one sample say. `label` < 0: there is none.
+Prediction prediction_of(std::span<const float> outputs, int label);
 
-/// Rows that predict_samples() needs for batches of this many samples.
+/// Rows that predict() needs for batches of this many samples.
 int predictor_rows(const Model& model, int batch);
 
 }  // namespace quern

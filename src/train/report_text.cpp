@@ -27,9 +27,12 @@ std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
                      accuracy_text(accuracy), seconds, samples_per_s);
 }
 
-std::string evaluation_text(double loss, std::optional<double> accuracy, std::int64_t samples) {
-  return fmt::format("           test loss {:.4f}{}  ({} samples)", loss, accuracy_text(accuracy),
-                     samples);
+std::string evaluation_text(const MetricsRecord& record) {
+  std::string text =
+      fmt::format("           test loss {:.4f}{}", record.loss, accuracy_text(record.accuracy));
+  if (record.rmse) text += fmt::format("  rmse {:.4f}", *record.rmse);
+  if (record.r2) text += fmt::format("  r2 {:.4f}", *record.r2);
+  return text + fmt::format("  ({} samples)", record.samples);
 }
 
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {

@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "train/metrics_log.hpp"
+
 namespace quern {
 
 /// "epoch 2/10  loss 0.3971  accuracy 85.32 %  3.2 s  18750 samples/s"
 std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
                        std::optional<double> accuracy, double seconds, double samples_per_s);
 
-/// "           test loss 0.4410  accuracy 84.10 %  (10000 samples)"
-std::string evaluation_text(double loss, std::optional<double> accuracy, std::int64_t samples);
+/// "           test loss 0.4410  accuracy 84.10 %  (10000 samples)"; of targets
+/// "           test loss 0.0102  rmse 0.1010  r2 0.9898  (1000 samples)"
+std::string evaluation_text(const MetricsRecord& record);
 
 /// "epoch 2/10  loss 0.3971"
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);

@@ -24,51 +24,86 @@ ShardSet open_once(Communicator& comm, const std::string& folder, const std::str
   return ShardSet(folder, broadcast_string(comm, table));
 }
 
-View<const std::uint8_t> to_memory_space(std::span<const std::uint8_t> bytes) {
+template <class T>
+View<const T> to_memory_space(std::span<const T> values) {
   if constexpr (kHostExecution) {
-    return View<const std::uint8_t>(bytes.data(), bytes.size());
+    return View<const T>(values.data(), values.size());
   } else {
-    View<std::uint8_t> copy("quern::train::samples", bytes.size());
+    View<T> copy("quern::train::samples", values.size());
     Kokkos::deep_copy(
-        copy, Kokkos::View<const std::uint8_t*, Kokkos::HostSpace,
-                           Kokkos::MemoryTraits<Kokkos::Unmanaged>>(bytes.data(), bytes.size()));
+        copy, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                  values.data(), values.size()));
     return copy;
   }
 }
 
+// One array after the other, each on a cache line of its own.
+class Divider {
+ public:
+  template <class T>
+  std::span<T> take(std::int64_t count, std::span<std::byte> from = {}) {
+    const auto begin = static_cast<std::size_t>(bytes_);
+    const auto size = static_cast<std::size_t>(count) * sizeof(T);
+    constexpr std::int64_t kCacheLine = 64;
+    bytes_ += (static_cast<std::int64_t>(size) + kCacheLine - 1) / kCacheLine * kCacheLine;
+    if (from.empty()) return {};
+    return {reinterpret_cast<T*>(from.data() + begin), static_cast<std::size_t>(count)};
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+// `from`: empty to learn how much is needed. -> the arrays in it.
+SampleArrays divide(Divider& divider, const ShardContent& content, std::int64_t count,
+                    std::span<std::byte> from) {
+  SampleArrays arrays;
+  const std::int64_t units = count * content.shape.units();
+  if (content.has_pixels())
+    arrays.images = divider.take<std::uint8_t>(units, from);
+  else
+    arrays.values = divider.take<float>(units, from);
+  if (content.has_labels()) arrays.labels = divider.take<std::int32_t>(count, from);
+  if (content.has_targets())
+    arrays.targets = divider.take<float>(count * content.target_shape.units(), from);
+  return arrays;
+}
+
 }  // namespace
 
-Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
-                           const FillImages& fill) {
-  const std::int64_t image_bytes = shape.count * shape.image.units();
-  const std::int64_t total = image_bytes + shape.count;
+Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
+                          const ShardContent& content, const FillSamples& fill) {
+  Divider needed;
+  divide(needed, content, count, {});
   agree(comm, [&] {
-    if (comm.node_rank() == 0) check_memory(total, shape.name);
-    check_device_data(total, shape.name, available_device_memory());
+    if (comm.node_rank() == 0) check_memory(needed.bytes(), name);
+    check_device_data(needed.bytes(), name, available_device_memory());
   });
   Samples samples;
-  samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(total));
-  auto* bytes = reinterpret_cast<std::uint8_t*>(samples.storage->bytes().data());
-  const std::span<std::uint8_t> images(bytes, static_cast<std::size_t>(image_bytes));
-  const std::span<std::uint8_t> labels(bytes + image_bytes, static_cast<std::size_t>(shape.count));
-  agree(comm, [&] { fill(images, labels); });
+  samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(needed.bytes()));
+  Divider divider;
+  const SampleArrays arrays = divide(divider, content, count, samples.storage->bytes());
+  agree(comm, [&] { fill(arrays); });
   samples.storage->publish();
-  samples.count = shape.count;
-  samples.shape = shape.image;
-  samples.classes = shape.classes;
-  samples.images = to_memory_space(images);
-  samples.labels = to_memory_space(labels);
+  samples.count = count;
+  samples.shape = content.shape;
+  samples.classes = content.classes;
+  samples.images = to_memory_space<std::uint8_t>(arrays.images);
+  samples.values = to_memory_space<float>(arrays.values);
+  samples.labels = to_memory_space<std::int32_t>(arrays.labels);
+  samples.targets = to_memory_space<float>(arrays.targets);
   return samples;
 }
 
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
   const ShardSet shards = open_once(comm, folder, split);
-  Samples samples = make_image_samples(
-      comm, {"the data set '" + folder + "'", shards.count(), shards.shape(), shards.classes()},
-      [&](std::span<std::uint8_t> images, std::span<std::uint8_t> labels) {
-        const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
-        shards.read_share(comm.node_rank(), comm.node_size(), threads, images, labels);
-      });
+  Samples samples =
+      make_node_samples(comm, "the data set '" + folder + "'", shards.count(), shards.content(),
+                        [&](const SampleArrays& arrays) {
+                          const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
+                          shards.read_share(comm.node_rank(), comm.node_size(), threads, arrays);
+                        });
   samples.data_hash = shards.content_hash();
   return samples;
 }

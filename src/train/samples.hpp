@@ -3,33 +3,25 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 
 #include "base/shape.hpp"
 #include "comm/communicator.hpp"
+#include "io/shard_content.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
 
 namespace quern {
 
-struct ImageSamplesShape {
-  std::string name;  ///< for the message when memory is short
-  std::int64_t count = 0;
-  Shape image;
-  int classes = 0;
-};
+/// Overwrites this rank's share of the arrays, which have room for all samples; together the ranks
+/// of a node overwrite everything.
+using FillSamples = std::function<void(const SampleArrays& arrays)>;
 
-/// Overwrites this rank's share of `images` [count, units] and `labels` [count]; together the ranks
-/// of a node overwrite all.
-using FillImages =
-    std::function<void(std::span<std::uint8_t> images, std::span<std::uint8_t> labels)>;
-
-/// Collective. Images and labels in one copy for all ranks of a node, filled by `fill`; data_hash
-/// is left empty. AgreedError on all ranks: exit 2 when a node or a device lacks the memory, or
-/// what `fill` throws.
-Samples make_image_samples(Communicator& comm, const ImageSamplesShape& shape,
-                           const FillImages& fill);
+/// Collective. `count` samples in one copy for all ranks of a node, filled by `fill`; data_hash is
+/// left empty. `name`: for the message when memory is short. AgreedError on all ranks: exit 2 when
+/// a node or a device lacks the memory, or what `fill` throws.
+Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
+                          const ShardContent& content, const FillSamples& fill);
 
 /// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 opens
 /// all of them to check the set, the ranks of every node share the reading and open what they read.

@@ -216,10 +216,12 @@ Evaluation Trainer::evaluate_test_set() {
 void Trainer::evaluate() {
   const Evaluation result = evaluate_test_set();
   if (comm_.rank() != 0) return;
-  const MetricsRecord line = record("eval", progress_.epoch, result.loss,
-                                    static_cast<double>(result.correct), result.samples);
+  MetricsRecord line = record("eval", progress_.epoch, result.loss,
+                              static_cast<double>(result.correct), result.samples);
+  line.rmse = result.rmse();
+  line.r2 = result.r2();
   metrics_->write(line);
-  bar_->line(evaluation_text(result.loss, line.accuracy, result.samples));
+  bar_->line(evaluation_text(line));
 }
 
 MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
-#include "io/idx_reader.hpp"
 #include "parallel/rank_sums.hpp"
 #include "parallel/tree_reducer.hpp"
+#include "readers/idx_reader.hpp"
 #include "strategy/step_kernels.hpp"
 #include "support/views.hpp"
 
@@ -36,7 +36,7 @@ Samples ordered_images(const std::vector<std::int64_t>& order) {
   const IdxLabels labels = read_idx_labels(folder / "train-labels-idx1-ubyte.gz");
   const std::ptrdiff_t units = images.shape.units();
   std::vector<std::uint8_t> pixels;
-  std::vector<std::uint8_t> classes;
+  std::vector<std::int32_t> classes;
   for (const std::int64_t sample : order) {
     const auto first = images.pixels.begin() + sample * units;
     pixels.insert(pixels.end(), first, first + units);
@@ -61,7 +61,7 @@ Samples stored_batch(const Golden& golden, const Shape& shape) {
     samples.targets = to_view(golden.target_values.values);
     return samples;
   }
-  const std::vector<std::uint8_t> labels(golden.target_labels.begin(), golden.target_labels.end());
+  const std::vector<std::int32_t> labels(golden.target_labels.begin(), golden.target_labels.end());
   samples.labels = to_view(labels);
   samples.classes = 1 + *std::max_element(labels.begin(), labels.end());
   return samples;

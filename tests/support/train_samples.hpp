@@ -18,10 +18,10 @@ inline Samples image_samples(std::int64_t count, const Shape& shape, int classes
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     pixels[i] = static_cast<std::uint8_t>(random_block(5, RandomUse::samples, 0, i).word[0]);
   }
-  std::vector<std::uint8_t> labels(static_cast<std::size_t>(count));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::uint32_t word = random_block(5, RandomUse::samples, 1, i).word[0];
-    labels[i] = static_cast<std::uint8_t>(word % static_cast<std::uint32_t>(classes));
+    labels[i] = static_cast<std::int32_t>(word % static_cast<std::uint32_t>(classes));
   }
   Samples samples;
   samples.count = count;

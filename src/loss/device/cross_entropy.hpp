@@ -20,7 +20,7 @@ struct CrossEntropyTeam {
   float* d_logits;      ///< the same shape, or null
   float* values;        ///< [rows, Loss::kColumns]
   const std::int64_t* sample_of_row;
-  const std::uint8_t* labels;
+  const std::int32_t* labels;
   const StepScalars* scalars;
   int classes;
   int row_stride;
@@ -29,8 +29,8 @@ struct CrossEntropyTeam {
     const int thread = team.team_rank();
     const std::int64_t row = team.league_rank();
     const std::int64_t sample = sample_of_row[row];
-    const int label = sample >= 0 ? labels[sample] : 0;
-    const bool valid = sample >= 0 && label < classes;
+    const int label = sample >= 0 ? labels[sample] : -1;
+    const bool valid = label >= 0 && label < classes;
     const float* x = logits + row * row_stride;
     float* dx = d_logits ? d_logits + row * row_stride : nullptr;
     if (dx)

@@ -21,7 +21,7 @@ struct CrossEntropyGroup {
   float* d_logits;      ///< laid out alike, or null
   float* values;        ///< [num_rows, Loss::kColumns]
   const std::int64_t* sample_of_row;
-  const std::uint8_t* labels;
+  const std::int32_t* labels;
   const StepScalars* scalars;
   ActivationIndex at;
   int num_rows;
@@ -50,7 +50,8 @@ struct CrossEntropyGroup {
   void find_labels(std::int64_t first, int* label) const {
     for (int l = 0; l < kLanes; ++l) {
       const std::int64_t sample = l < rows_of(first) ? sample_of_row[first + l] : -1;
-      label[l] = sample >= 0 && labels[sample] < classes() ? labels[sample] : kNoLabel;
+      const std::int32_t wanted = sample >= 0 ? labels[sample] : kNoLabel;
+      label[l] = wanted >= 0 && wanted < classes() ? wanted : kNoLabel;
     }
   }
 

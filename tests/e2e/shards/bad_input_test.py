@@ -21,7 +21,8 @@ class BadInputTest(shard_files.ShardTest):
 
     def test_wrong_magic(self):
         self.images.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
-        self.refused("wrong IDX magic number 89504e47")
+        self.refused("wrong IDX magic number 89504e47", "--from", "idx")
+        self.refused("of no format that is known here (its first bytes are 89504e47")
 
     def test_swapped_files(self):
         self.images, self.labels = self.labels, self.images

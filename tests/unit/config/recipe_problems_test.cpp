@@ -257,14 +257,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:11: network.layers[1].input: \"relu1\" is this layer itself, expected an "
                  "earlier one"}));
 
-TEST(Contradictions, MseWithAStatedLabelAndValuesOfShards) {
+TEST(Contradictions, MseWithAStatedLabel) {
   const std::string mse = small_recipe("\"cross_entropy\"", "\"mse\"");
   EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"label\"\n")),
             "r.toml:4: data.target: \"label\" contradicts loss.type = \"mse\", expected \"input\" "
             "or \"values\"");
-  EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"values\"\n")),
-            "r.toml:4: data.target: \"values\" contradicts data.source = \"shards\", expected "
-            "\"label\" or \"input\" (shards have no values)");
 }
 
 TEST(Contradictions, WhatCannotBeAugmented) {

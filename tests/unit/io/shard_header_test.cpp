@@ -70,8 +70,8 @@ TEST_F(ShardHeaderTest, TheShardMadeByHandIsGood) {
   make();
   const ShardHeader header = read_shard_header({path_, {"toy", "train", 0, 1}});
   EXPECT_EQ(header.count, 4);
-  EXPECT_EQ(header.shape, (Shape{1, 2, 3}));
-  EXPECT_EQ(header.classes, 3);
+  EXPECT_EQ(header.content.shape, (Shape{1, 2, 3}));
+  EXPECT_EQ(header.content.classes, 3);
 }
 
 TEST_F(ShardHeaderTest, EveryPartIsNeeded) {
@@ -86,8 +86,8 @@ TEST_F(ShardHeaderTest, EveryPartIsNeeded) {
 TEST_F(ShardHeaderTest, WrongFormat) {
   make("format", [](H5File& f) { f.write_string("/", "format", "quern-checkpoint"); });
   expect_refused({"'quern-checkpoint'", "expected 'quern-shard'"});
-  make("format_version", [](H5File& f) { f.write_int64("/", "format_version", 2); });
-  expect_refused({"format_version is 2", "reads 1"});
+  make("format_version", [](H5File& f) { f.write_int64("/", "format_version", 3); });
+  expect_refused({"format_version is 3", "reads 1 to 2"});
 }
 
 TEST_F(ShardHeaderTest, AttributesOfWrongTypes) {
@@ -137,8 +137,9 @@ TEST_F(ShardHeaderTest, LabelsOutOfRangeAreFoundOnReading) {
   make("classes", [](H5File& f) { f.write_int64("/", "classes", 2); });
   const ShardSet set = ShardSet::open(folder_.path(), "train");
   Bytes images(24);
-  Bytes labels(4);
-  test::expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::do_not_requeue,
+  std::vector<std::int32_t> labels(4);
+  const SampleArrays arrays = {.images = images, .labels = labels};
+  test::expect_error([&] { set.read_share(0, 1, 1, arrays); }, ExitCode::do_not_requeue,
                      {"label 2 of sample 2", "0 to 1"});
 }
 

@@ -39,6 +39,14 @@ class ShardSetTest : public testing::Test {
     expect_error([&] { ShardSet::open(folder_.path(), split); }, ExitCode::bad_input, parts);
   }
 
+  // Room for a set of eleven samples.
+  struct Read {
+    Bytes images = Bytes(66, 255);
+    std::vector<std::int32_t> labels = std::vector<std::int32_t>(kSamples, -1);
+    SampleArrays arrays() { return {.images = images, .labels = labels}; }
+    Bytes byte_labels() const { return {labels.begin(), labels.end()}; }
+  };
+
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -77,14 +85,12 @@ TEST_F(ShardSetTest, RoundTripForAnyNumberOfShards) {
     EXPECT_EQ(set.count(), 11);
     EXPECT_EQ(set.shape(), (Shape{1, 3, 2}));
     EXPECT_EQ(set.classes(), 10);
-    EXPECT_EQ(set.image_bytes(), 66);
-    EXPECT_EQ(set.label_bytes(), 11);
+    EXPECT_EQ(set.stored_bytes(), 77);
     ASSERT_EQ(set.shards().size(), static_cast<std::size_t>(num_shards));
-    Bytes images(66);
-    Bytes labels(11);
-    set.read_share(0, 1, 1, images, labels);
-    EXPECT_EQ(images, images_);
-    EXPECT_EQ(labels, labels_);
+    Read read;
+    set.read_share(0, 1, 1, read.arrays());
+    EXPECT_EQ(read.images, images_);
+    EXPECT_EQ(read.byte_labels(), labels_);
     for (const Shard& part : set.shards()) {
       EXPECT_GE(part.count, 11 / num_shards);
       EXPECT_LE(part.count, 11 / num_shards + 1);
@@ -98,13 +104,12 @@ TEST_F(ShardSetTest, WorkersFillOneCopyTogether) {
   const ShardSet set = ShardSet::open(folder_.path(), "");
   for (const int num_workers : {1, 2, 3, 7}) {
     for (const int num_threads : {1, 2, 9}) {
-      Bytes images(66, 255);
-      Bytes labels(11, 255);
+      Read read;
       for (int worker = 0; worker < num_workers; ++worker) {
-        set.read_share(worker, num_workers, num_threads, images, labels);
+        set.read_share(worker, num_workers, num_threads, read.arrays());
       }
-      EXPECT_EQ(images, images_);
-      EXPECT_EQ(labels, labels_);
+      EXPECT_EQ(read.images, images_);
+      EXPECT_EQ(read.byte_labels(), labels_);
     }
   }
 }
@@ -142,18 +147,17 @@ TEST_F(ShardSetTest, DataThatChangedIsRefused) {
   const ShardSet set = ShardSet::open(folder_.path(), "train");
   images_[3] ^= 1;
   write(4, "train", Overwrite::yes);
-  Bytes images(66);
-  Bytes labels(11);
+  Read read;
   for (const int num_threads : {1, 4}) {
-    expect_error([&] { set.read_share(0, 1, num_threads, images, labels); },
+    expect_error([&] { set.read_share(0, 1, num_threads, read.arrays()); },
                  ExitCode::do_not_requeue, {"00000-of-00004.h5", "/images", "damaged"});
-    set.read_share(1, 2, num_threads, images, labels);  // the others are as they were
+    set.read_share(1, 2, num_threads, read.arrays());  // the others are as they were
   }
   images_.push_back(0);
   images_.resize(images_.size() + 5);
   labels_.push_back(0);
   write(4, "train", Overwrite::yes);
-  expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::bad_input,
+  expect_error([&] { set.read_share(0, 1, 1, read.arrays()); }, ExitCode::bad_input,
                {"'/images' has 18 elements", "expected 12"});
 }
 
@@ -286,9 +290,8 @@ TEST_F(ShardSetTest, FlippedBytesAreFound) {
   test::write_file(shard(0, 1), file);
 
   const ShardSet set = ShardSet::open(folder_.path(), "train");
-  Bytes images(66);
-  Bytes labels(11);
-  expect_error([&] { set.read_share(0, 1, 1, images, labels); }, ExitCode::do_not_requeue,
+  Read read;
+  expect_error([&] { set.read_share(0, 1, 1, read.arrays()); }, ExitCode::do_not_requeue,
                {"00000-of-00001.h5", "/images", "damaged"});
 }
 

@@ -17,15 +17,15 @@ namespace {
 
 using test::LossMode;
 
-LossTarget labels(const std::vector<std::uint8_t>& values) {
+LossTarget labels(const std::vector<std::int32_t>& values) {
   LossTarget target;
   target.labels = test::to_view(values);
   return target;
 }
 
-std::vector<std::uint8_t> some_labels(int samples, int classes) {
-  std::vector<std::uint8_t> values;
-  for (int i = 0; i < samples; ++i) values.push_back(static_cast<std::uint8_t>(i * 7 % classes));
+std::vector<std::int32_t> some_labels(int samples, int classes) {
+  std::vector<std::int32_t> values;
+  for (int i = 0; i < samples; ++i) values.push_back(i * 7 % classes);
   return values;
 }
 
@@ -34,7 +34,7 @@ void expect_matches_reference(const test::TestBatch& batch, int classes) {
   CrossEntropy loss({classes});
   const std::vector<float> logits =
       test::random_values(static_cast<std::size_t>(batch.rows() * classes), 1, -5, 5);
-  const std::vector<std::uint8_t> wanted = some_labels(batch.samples, classes);
+  const std::vector<std::int32_t> wanted = some_labels(batch.samples, classes);
   const Activation x = test::make_activation({classes}, flat_layout(), batch.rows(), logits, 900);
   const test::LossResult result = test::run_loss(loss, batch, x, labels(wanted));
 
@@ -97,6 +97,10 @@ TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], gradients[i], 1e-7);
 }
 
+TEST(CrossEntropy, MoreClassesThanAByteCounts) {
+  expect_matches_reference({5, 2, 16}, 700);
+}
+
 TEST(CrossEntropy, OfEqualMaximaTheFirstCounts) {
   CrossEntropy loss({3});
   const Activation x = test::make_activation({3}, flat_layout(), 2, {3, 3, 1, 3, 3, 1});
@@ -119,12 +123,14 @@ TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
 }
 
 TEST(CrossEntropy, ALabelBeyondTheClassesMakesTheLossNan) {
-  CrossEntropy loss({3});
-  const Activation x = test::make_activation({3}, flat_layout(), 1, {1, 2, 3});
-  const test::LossResult result = test::run_loss(loss, {1, 1, 1}, x, labels({255}));
-  EXPECT_TRUE(std::isnan(result.row_values[0]));
-  EXPECT_EQ(result.row_values[1], 0);
-  EXPECT_EQ(result.d_prediction, std::vector<float>(3, 0.0f));
+  for (const int label : {3, 255, 70000, -1}) {
+    CrossEntropy loss({3});
+    const Activation x = test::make_activation({3}, flat_layout(), 1, {1, 2, 3});
+    const test::LossResult result = test::run_loss(loss, {1, 1, 1}, x, labels({label}));
+    EXPECT_TRUE(std::isnan(result.row_values[0])) << label;
+    EXPECT_EQ(result.row_values[1], 0);
+    EXPECT_EQ(result.d_prediction, std::vector<float>(3, 0.0f));
+  }
 }
 
 TEST(CrossEntropy, ALogitThatIsNotANumberMakesTheLossNan) {
@@ -142,7 +148,7 @@ TEST(CrossEntropy, ARowAloneGivesTheSameBits) {
     const int rows = 21;
     const std::vector<float> logits =
         test::random_values(static_cast<std::size_t>(rows * classes), 3, -9, 9);
-    const std::vector<std::uint8_t> wanted = some_labels(rows, classes);
+    const std::vector<std::int32_t> wanted = some_labels(rows, classes);
     CrossEntropy loss({classes});
     const Activation x = test::make_activation({classes}, flat_layout(), rows, logits);
     const test::LossResult all = test::run_loss(loss, {rows, rows, rows}, x, labels(wanted));

@@ -26,7 +26,7 @@ Evaluation expected_evaluation(const Model& model, const Samples& samples) {
   const std::vector<float> block = to_vector(model.parameters());
   const auto& entries = model.network().table().entries();
   const std::vector<std::uint8_t> pixels = to_vector(samples.images);
-  const std::vector<std::uint8_t> labels = to_vector(samples.labels);
+  const std::vector<std::int32_t> labels = to_vector(samples.labels);
   const int units = samples.shape.units();
   Evaluation result;
   result.samples = samples.count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/byte_source.hpp"
+#include "readers/byte_source.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/idx_reader.hpp"
+#include "readers/idx_reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "readers/checked_source.hpp"
 
 namespace quern {
-
-/// What of the file had the SHA-256 that was asked for.
-enum class Sha256Match {
-  not_asked,
-  file,     ///< the bytes on the disk
-  content,  ///< the bytes after unpacking
-};
 
 struct IdxImages {
   std::int64_t count = 0;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/idx_reader.hpp"
+#include "readers/idx_reader.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 
 #include "base/error.hpp"
-#include "io/byte_source.hpp"
+#include "readers/byte_source.hpp"
 
 namespace quern {
 
@@ -88,27 +87,6 @@ std::vector<std::uint8_t> read_values(ByteSource& source, std::uint64_t size) {
   return values;
 }
 
-Sha256Match check_sha256(ByteSource& source, std::string expected) {
-  if (expected.empty()) return Sha256Match::not_asked;
-  std::transform(expected.begin(), expected.end(), expected.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::string of_file = source.file_sha256();
-  if (of_file == expected) return Sha256Match::file;
-  const std::string of_content = source.content_sha256();
-  if (of_content == expected) return Sha256Match::content;
-  fail(source, source.is_gzip() ? fmt::format("SHA-256 is {} (unpacked {}), expected {}", of_file,
-                                              of_content, expected)
-                                : fmt::format("SHA-256 is {}, expected {}", of_file, expected));
-}
-
-void check_is_sha256(const std::string& text) {
-  const bool hexadecimal =
-      std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
-  if (!text.empty() && (text.size() != 64 || !hexadecimal)) {
-    throw InputError(fmt::format("'{}' is not a SHA-256, expected 64 hexadecimal digits", text));
-  }
-}
-
 IdxArray read_idx(const std::filesystem::path& path, Content content,
                   const std::string& expected_sha256) {
   check_is_sha256(expected_sha256);
@@ -116,7 +94,7 @@ IdxArray read_idx(const std::filesystem::path& path, Content content,
   IdxArray array;
   array.extents = read_extents(source, content);
   array.values = read_values(source, checked_size(source, array.extents));
-  array.sha256 = check_sha256(source, expected_sha256);
+  array.sha256 = match_sha256(source, expected_sha256);
   return array;
 }
 

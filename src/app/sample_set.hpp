@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples out of files, as shards and networks take them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/shard_content.hpp"
+#include "readers/sample_file.hpp"
+
+namespace quern {
+
+/// What a user names on the command line. Labels and targets may be empty, and one of them is.
+struct SampleSetSource {
+  SampleSource input;
+  SampleSource labels;
+  SampleSource targets;
+  int classes = 0;  ///< 0: the largest label + 1
+};
+
+struct SampleSet {
+  std::int64_t count = 0;
+  ShardContent content;
+  std::vector<std::uint8_t> images;
+  std::vector<float> values;
+  std::vector<std::int32_t> labels;
+  std::vector<float> targets;
+  Sha256Match input_sha256 = Sha256Match::not_asked;
+  Sha256Match answer_sha256 = Sha256Match::not_asked;
+
+  ConstSampleArrays arrays() const { return {images, values, labels, targets}; }
+};
+
+/// Bytes become images, other numbers values; what is not float16 becomes float32. All files are of
+/// source.input.format. InputError.
+SampleSet read_sample_set(const SampleSetSource& source);
+
+/// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".
+std::string image_text(const Shape& shape, bool has_pixels);
+
+}  // namespace quern

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/shard_place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+#include "base/float16.hpp"
+#include "base/sha256.hpp"
+#include "io/h5_stored_type.hpp"
+
+namespace quern {
+
+namespace {
+
+template <class T>
+std::span<T> part(std::span<T> all, const Shard& shard, int units, bool is_there) {
+  if (!is_there) return {};
+  const auto first = static_cast<std::size_t>(shard.first_index * units);
+  const auto count = static_cast<std::size_t>(shard.count * units);
+  expect(first + count <= all.size(), "arrays with room for the whole set");
+  return all.subspan(first, count);
+}
+
+}  // namespace
+
+ShardPlace::ShardPlace(const ShardContent& content, const Shard& shard, const SampleArrays& arrays)
+    : content_(content),
+      shard_(shard),
+      arrays_{part(arrays.images, shard, content.shape.units(), content.has_pixels()),
+              part(arrays.values, shard, content.shape.units(), !content.has_pixels()),
+              part(arrays.labels, shard, 1, content.has_labels()),
+              part(arrays.targets, shard, content.target_shape.units(), content.has_targets())} {}
+
+void ShardPlace::read() {
+  const H5File file = H5File::open_read(shard_.path);
+  const auto read = [&](const char* name, StoredType type, std::span<std::byte> bytes) {
+    file.read_stored(std::string("/") + name, h5_type_of(type), bytes);
+  };
+  const auto read_aside = [&](const char* name, StoredType type, std::size_t count,
+                              std::vector<std::byte>& bytes) {
+    bytes.resize(count * static_cast<std::size_t>(bytes_of(type)));
+    read(name, type, bytes);
+  };
+  if (content_.input == StoredType::float16) {
+    read_aside("values", content_.input, arrays_.values.size(), half_values_);
+  } else if (content_.has_pixels()) {
+    read("images", content_.input, std::as_writable_bytes(arrays_.images));
+  } else {
+    read("values", content_.input, std::as_writable_bytes(arrays_.values));
+  }
+  if (content_.has_targets()) {
+    read("targets", content_.answer_type, std::as_writable_bytes(arrays_.targets));
+  } else if (content_.has_labels() && content_.answer_type == StoredType::uint8) {
+    read_aside("labels", content_.answer_type, arrays_.labels.size(), byte_labels_);
+  } else if (content_.has_labels()) {
+    read("labels", content_.answer_type, std::as_writable_bytes(arrays_.labels));
+  }
+}
+
+void ShardPlace::verify() {
+  if (content_.input == StoredType::float16) {
+    check_sha256("values", half_values_, shard_.sha256_input);
+    for (std::size_t i = 0; i < arrays_.values.size(); ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, half_values_.data() + i * sizeof(half), sizeof(half));
+      arrays_.values[i] = float_of_half(half);
+    }
+    half_values_ = {};
+  } else if (content_.has_pixels()) {
+    check_sha256("images", std::as_bytes(arrays_.images), shard_.sha256_input);
+  } else {
+    check_sha256("values", std::as_bytes(arrays_.values), shard_.sha256_input);
+  }
+  check_finite("values", arrays_.values, content_.shape.units());
+
+  if (!byte_labels_.empty()) {
+    check_sha256("labels", byte_labels_, shard_.sha256_answer);
+    std::transform(byte_labels_.begin(), byte_labels_.end(), arrays_.labels.begin(),
+                   [](std::byte label) { return std::to_integer<std::int32_t>(label); });
+    byte_labels_ = {};
+  } else if (content_.has_labels()) {
+    check_sha256("labels", std::as_bytes(arrays_.labels), shard_.sha256_answer);
+  } else if (content_.has_targets()) {
+    check_sha256("targets", std::as_bytes(arrays_.targets), shard_.sha256_answer);
+  }
+  check_labels();
+  check_finite("targets", arrays_.targets, content_.target_shape.units());
+}
+
+void ShardPlace::check_sha256(const char* name, std::span<const std::byte> bytes,
+                              const std::string& expected) const {
+  const std::string actual = sha256(bytes);
+  if (actual == expected) return;
+  throw UnusableError(fmt::format("'{}': dataset '/{}' is damaged: its SHA-256 is {}, expected {}",
+                                  shard_.path.string(), name, actual, expected));
+}
+
+void ShardPlace::check_finite(const char* name, std::span<const float> values,
+                              std::int64_t units) const {
+  const auto wrong =
+      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  if (wrong == values.end()) return;
+  throw UnusableError(fmt::format("'{}': the {} of sample {} hold {}, expected finite numbers",
+                                  shard_.path.string(), name,
+                                  shard_.first_index + (wrong - values.begin()) / units, *wrong));
+}
+
+void ShardPlace::check_labels() const {
+  const auto wrong =
+      std::find_if(arrays_.labels.begin(), arrays_.labels.end(),
+                   [&](std::int32_t label) { return label < 0 || label >= content_.classes; });
+  if (wrong == arrays_.labels.end()) return;
+  throw UnusableError(fmt::format(
+      "'{}': label {} of sample {} is out of range, expected 0 to {}", shard_.path.string(), *wrong,
+      shard_.first_index + (wrong - arrays_.labels.begin()), content_.classes - 1));
+}
+
+}  // namespace quern

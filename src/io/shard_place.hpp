@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to io/: one shard on its way into memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "io/shard_content.hpp"
+#include "io/shard_set.hpp"
+
+namespace quern {
+
+class ShardPlace {
+ public:
+  /// `arrays`: of the whole set. All arguments must outlive it.
+  ShardPlace(const ShardContent& content, const Shard& shard, const SampleArrays& arrays);
+
+  /// Reads the shard as it is stored. InputError. HDF5 is not for several threads at once.
+  void read();
+
+  /// Puts what read() has read in its place, after a check of its SHA-256, labels and values:
+  /// UnusableError. On any thread.
+  void verify();
+
+ private:
+  void check_sha256(const char* name, std::span<const std::byte> bytes,
+                    const std::string& expected) const;
+  void check_finite(const char* name, std::span<const float> values, std::int64_t units) const;
+  void check_labels() const;
+
+  const ShardContent& content_;
+  const Shard& shard_;
+  SampleArrays arrays_;  // this shard's part
+  // What is not stored as it lies in memory; the others are read where they belong.
+  std::vector<std::byte> half_values_;
+  std::vector<std::byte> byte_labels_;
+};
+
+}  // namespace quern

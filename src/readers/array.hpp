@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array of numbers as a file holds it, in memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace quern {
+
+/// What an array's numbers were in the file.
+enum class NumberType {
+  uint8,
+  integer,  ///< of any other width
+  float16,
+  floating,  ///< float32 or float64
+};
+
+struct Array {
+  std::string name;                 ///< for messages: the file, and what in it
+  std::vector<std::int64_t> shape;  ///< the first axis counts samples
+  NumberType type = NumberType::uint8;
+  /// Row-major: uint8 as bytes, integers as int64, floats as float (those of float64 rounded).
+  std::variant<std::vector<std::uint8_t>, std::vector<std::int64_t>, std::vector<float>> values;
+
+  std::int64_t count() const { return shape.empty() ? 0 : shape[0]; }
+  bool is_float() const { return values.index() == 2; }
+};
+
+/// "float32 [60000, 28, 28]"
+std::string description(const Array& array);
+
+/// As floats; integers are converted. Takes the array's memory.
+std::vector<float> to_floats(Array&& array);
+
+/// As labels: whole numbers from 0 on, of shape [n] or [n, 1]. InputError.
+std::vector<std::int32_t> to_labels(const Array& array);
+
+}  // namespace quern

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/byte_stream.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+void ByteStream::fail(const std::string& what) const {
+  throw InputError(fmt::format("{}: {}", name, what));
+}
+
+void ByteStream::read_all(std::span<std::uint8_t> bytes, const std::string& what) const {
+  const std::size_t got = read(bytes);
+  if (got < bytes.size()) {
+    fail(fmt::format("truncated: it ends within its {}", what));
+  }
+}
+
+void ByteStream::expect_end() const {
+  std::array<std::uint8_t, 1> beyond{};
+  if (read(beyond) != 0) fail("trailing bytes after its values");
+}
+
+}  // namespace quern

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers from numbers: .npy files to shards, training, evaluation and prediction."""
+import csv
+import io
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import program
+import training
+from training import metrics
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class RegressionTest(training.TrainingTest):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / "recipes/regression-toy.toml", self.folder)
+        subprocess.run([sys.executable, ROOT / "data/make_samples.py", "friedman", "--out",
+                        self.folder / "data/regression-toy", "--quern", program.PROGRAM],
+                       check=True, stdout=subprocess.DEVNULL, env=os.environ)
+        self.data = self.folder / "data/regression-toy"
+
+    def predicted(self, run, file):
+        done = self.quern("predict", run, "--images", file)
+        self.assertEqual((done.code, done.err), (0, ""), done)
+        rows = list(csv.reader(io.StringIO(done.out)))
+        self.assertEqual([int(row[0]) for row in rows[1:]], list(range(len(rows) - 1)))
+        return rows[0], np.array([[float(value) for value in row[1:]] for row in rows[1:]])
+
+    def test_trains_evaluates_and_predicts(self):
+        self.train("regression-toy", "alone")
+        self.train("regression-toy", "two", ranks=2)
+        self.assert_same_run("two", "alone")
+        last = metrics(self.folder / "alone", "eval")[-1]
+        self.assertGreater(last["r2"], 0.945)
+        self.assertLess(last["rmse"], 1.15)
+        self.assertNotIn("accuracy", last)
+
+        head, outputs = self.predicted("alone", self.data / "test-inputs.npy")
+        self.assertEqual(head, ["index", "value0"])
+        targets = np.load(self.data / "test-targets.npy").astype(float)
+        error = np.mean((outputs - targets) ** 2)
+        self.assertAlmostEqual(last["loss"], error, delta=1e-5 * error)
+        self.assertAlmostEqual(last["rmse"], math.sqrt(error), places=5)
+        self.assertAlmostEqual(last["r2"], 1 - error / np.var(targets), places=6)
+
+        found = []
+        for ranks in (1, 2, 3):
+            done = self.quern("evaluate", "alone", "--data", self.data / "test", "--json",
+                              ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            found.append({key: value for key, value in json.loads(done.out).items()
+                          if key != "ranks"})
+            for key in ("loss", "r2", "rmse"):
+                self.assertEqual(found[-1][key], last[key])
+        self.assertEqual(found[1:], found[:1] * 2)
+        done = self.quern("evaluate", "alone", "--data", self.data / "test")
+        self.assertRegex(done.out, r"loss \d+\.\d{6}  rmse 1\.\d{6}  r2 0\.9\d{5}  \(2000 samples\)\n")
+
+    def test_stops_and_goes_on(self):
+        flat = "optimizer.schedule.type=constant"
+        self.train("regression-toy", "whole", "train.epochs=2", flat)
+        self.train("regression-toy", "parts", "train.epochs=1", flat, ranks=2)
+        self.train("regression-toy", "parts", "train.epochs=2", flat, ranks=3)
+        self.assert_same_run("parts", "whole")
+
+    def refused(self, message, *arguments, code=2):
+        done = self.quern(*arguments)
+        self.assertEqual(done.code, code, done)
+        self.assertIn(message, done.err)
+        self.assertEqual(done.err.count("error:"), 1, done)
+        self.assertEqual(done.out, "")
+
+    def train_refused(self, message, *sets):
+        self.refused(message, *self.train_arguments("regression-toy", "refused", sets))
+        self.assertFalse((self.folder / "refused").exists())
+
+    def test_what_does_not_fit_together(self):
+        self.train_refused("the samples come without labels", "data.target=label", "loss.type=cross_entropy")
+        self.train_refused("network.input is [11], but a sample of the data is [10]", "network.input=[11]")
+        self.train_refused("as many values as its input [10] has", "data.target=input")
+        blobs = f"data.train={self.folder / 'train'}"
+        self.train_refused("a sample of the data is [1, 12, 12]", blobs)
+        self.train("regression-toy", "run", "train.epochs=1")
+        self.refused("a sample of the data is [1, 12, 12]", "evaluate", "run", "--data", "test")
+        np.save(self.folder / "wide.npy", np.zeros((3, 12), np.float32))
+        self.refused("a sample of the data is [12]", "predict", "run", "--images", "wide.npy")
+
+    def test_bad_arrays(self):
+        def shard(*options):
+            return ("shard", "--out", "new", *options)
+        good = self.data / "test-inputs.npy"
+        np.save(self.folder / "nan.npy", np.array([[1, 2], [3, np.nan]], np.float32))
+        self.refused("the values of sample 1 hold nan", *shard("--images", "nan.npy"))
+        self.refused("holds 2000 values, but 'nan.npy' holds 2 targets",
+                     *shard("--images", good, "--targets", "nan.npy"))
+        self.refused("floats [2000, 10] are no labels", *shard("--images", good, "--labels", good))
+        np.save(self.folder / "big.npy", np.array([1e39, 2]))
+        self.refused("the values of sample 0 hold inf", *shard("--images", "big.npy"))
+        np.save(self.folder / "object.npy", np.array([{}], object))
+        self.refused("an array of '|O'", *shard("--images", "object.npy"))
+        self.refused("--labels",
+                     *shard("--images", good, "--labels", good, "--targets", good))
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_integers_halves_archives_and_many_classes(self):
+        random = np.random.default_rng(3)
+        labels = random.integers(0, 400, 900)
+        labels[0] = 399
+        halves = random.standard_normal((900, 5)).astype(np.float16)
+        np.savez_compressed(self.folder / "set.npz", x=halves, y=labels)
+        done = self.quern("shard", "--images", "set.npz:x", "--labels", "set.npz:y", "--out", "wide/train",
+                          "--shards", 3)
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("wide train: 900 float16 values [5], 400 classes, 3 shards", done.out)
+        text = (self.folder / "regression-toy.toml").read_text()
+        for old, new in (("data/regression-toy/train", "wide/train"), ("data/regression-toy/test", ""),
+                         ('"values"', '"label"'), ("input = [10]", "input = [5]"), ('"mse"', '"cross_entropy"'),
+                         ("features = 1}", "features = 400}")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        (self.folder / "wide.toml").write_text(text)
+        self.train("wide", "one", "train.epochs=2")
+        self.train("wide", "three", "train.epochs=2", ranks=3)
+        self.assert_same_run("three", "one")
+
+
+if __name__ == "__main__":
+    training.main()

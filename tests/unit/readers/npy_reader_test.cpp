@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/npy_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/float16.hpp"
+#include "readers/checked_source.hpp"
+#include "support/expect_error.hpp"
+#include "support/npy_files.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+using test::Bytes;
+using test::bytes_of;
+using test::npy;
+using testing::ElementsAre;
+
+class NpyReaderTest : public testing::Test {
+ protected:
+  Array read(const Bytes& file) const {
+    test::write_file(folder_ / "a.npy", file);
+    ByteSource source(folder_ / "a.npy");
+    return read_npy(stream_of(source));
+  }
+  void expect_bad(const Bytes& file, std::initializer_list<std::string> parts) const {
+    test::expect_error([&] { read(file); }, ExitCode::bad_input, parts);
+  }
+
+  test::TempDir folder_;
+};
+
+std::vector<std::int64_t> integers(const Array& array) {
+  return std::get<std::vector<std::int64_t>>(array.values);
+}
+std::vector<float> floats(const Array& array) {
+  return std::get<std::vector<float>>(array.values);
+}
+
+template <class T>
+Bytes swapped(const std::vector<T>& values) {
+  Bytes bytes = bytes_of(values);
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof(T)) {
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(i + sizeof(T)));
+  }
+  return bytes;
+}
+
+TEST_F(NpyReaderTest, EveryTypeInBothByteOrders) {
+  EXPECT_EQ(floats(read(npy("<f4", "(2,)", bytes_of<float>({1.5f, -2})))),
+            (std::vector<float>{1.5f, -2}));
+  EXPECT_EQ(floats(read(npy(">f4", "(2,)", swapped<float>({1.5f, -2})))),
+            (std::vector<float>{1.5f, -2}));
+  EXPECT_EQ(floats(read(npy("<f8", "(2,)", bytes_of<double>({0.1, -2})))),
+            (std::vector<float>{0.1f, -2}));
+  EXPECT_EQ(floats(read(npy(">f8", "(1,)", swapped<double>({0.1})))), (std::vector<float>{0.1f}));
+  EXPECT_EQ(floats(read(npy("<f2", "(2,)", bytes_of<std::uint16_t>({0x3c00, 0xc100})))),
+            (std::vector<float>{1, -2.5f}));
+  EXPECT_THAT(integers(read(npy("<i2", "(2,)", bytes_of<std::int16_t>({-3, 300})))),
+              ElementsAre(-3, 300));
+  EXPECT_THAT(integers(read(npy(">u2", "(1,)", swapped<std::uint16_t>({65535})))),
+              ElementsAre(65535));
+  EXPECT_THAT(integers(read(npy("|i1", "(1,)", {0xff}))), ElementsAre(-1));
+  EXPECT_THAT(integers(read(npy("<i4", "(1,)", bytes_of<std::int32_t>({-70000})))),
+              ElementsAre(-70000));
+  EXPECT_THAT(integers(read(npy("<u4", "(1,)", bytes_of<std::uint32_t>({4000000000u})))),
+              ElementsAre(4000000000));
+  EXPECT_THAT(integers(read(npy("<i8", "(1,)", bytes_of<std::int64_t>({-5})))), ElementsAre(-5));
+  const Array bools = read(npy("|b1", "(3,)", {1, 0, 1}));
+  EXPECT_EQ(bools.type, NumberType::uint8);
+  EXPECT_EQ(std::get<Bytes>(bools.values), (Bytes{1, 0, 1}));
+  EXPECT_EQ(read(npy("<f2", "(1,)", {0, 0})).type, NumberType::float16);
+}
+
+TEST_F(NpyReaderTest, FortranOrderIsTurned) {
+  const Array array = read(npy("|u1", "(2, 3, 2)", test::counting(12), true));
+  EXPECT_THAT(array.shape, ElementsAre(2, 3, 2));
+  // numpy.arange(12, dtype="u1").reshape((2, 3, 2), order="F").ravel()
+  EXPECT_EQ(std::get<Bytes>(array.values), (Bytes{0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11}));
+}
+
+TEST_F(NpyReaderTest, VersionsAndPackedFiles) {
+  const Bytes values = test::counting(6);
+  for (const int major : {1, 2, 3}) {
+    EXPECT_THAT(read(npy("|u1", "(2, 3)", values, false, major)).shape, ElementsAre(2, 3));
+  }
+  EXPECT_EQ(std::get<Bytes>(read(test::gzip(npy("|u1", "(2, 3)", values))).values), values);
+  expect_bad(npy("|u1", "(2, 3)", values, false, 4), {"version 4.0", "1.0, 2.0 or 3.0"});
+}
+
+TEST_F(NpyReaderTest, WhatIsNoArrayOfNumbers) {
+  const Bytes eight(8, 0);
+  for (const char* descr : {"<c8", "|O", "<U2", "|S8", "|V8", "<f16", "<M8[s]", "<i3", "|i2", ""}) {
+    expect_bad(npy(descr, "(1,)", eight), {"'" + std::string(descr) + "'", "expected"});
+  }
+  expect_bad(npy("<f4", "()", Bytes(4, 0)), {"a single number"});
+  expect_bad(npy("<f4", "(0, 3)", {}), {"empty", "[0, 3]"});
+  expect_bad(npy("<u8", "(1,)", Bytes(8, 0xff)), {"2^63"});
+  Bytes text = {'h', 'e', 'l', 'l', 'o', ' ', 'w', 'o', 'r', 'l', 'd'};
+  expect_bad(text, {"no .npy file"});
+}
+
+TEST_F(NpyReaderTest, SizesThatAreNotTrue) {
+  expect_bad(npy("<f4", "(4, 3)", Bytes(47, 0)), {"truncated"});
+  expect_bad(npy("<f4", "(4, 3)", Bytes(20, 0)), {"truncated"});
+  expect_bad(npy("<f4", "(4, 3)", Bytes(49, 0)), {"trailing bytes"});
+  expect_bad(npy("<f4", "(4000000000, 4000000000, 4000000000)", {}), {"truncated"});
+  expect_bad(npy("<f4", "(99999999999999999999,)", {}), {"bad header"});
+  expect_bad(npy("<f4", "(-1,)", {}), {"bad header"});
+  // A header that a gzip file of this size could just hold, but does not.
+  expect_bad(test::gzip(npy("|u1", "(60000,)", Bytes(4, 0))), {"truncated"});
+}
+
+TEST_F(NpyReaderTest, HeadersThatAreNoDictionaries) {
+  const auto with_header = [](std::string header) {
+    Bytes file = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    test::append_number(file, header.size(), 2);
+    file.insert(file.end(), header.begin(), header.end());
+    file.insert(file.end(), 4, 0);
+    return file;
+  };
+  EXPECT_EQ(read(with_header("{\"shape\":(1),'fortran_order':True,'descr':'<f4'}  \n")).count(), 1);
+  for (const char* header :
+       {"", "{", "{}", "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f4, 'fortran_order': False, 'shape': (1,)}"}) {
+    expect_bad(with_header(header), {"bad header"});
+  }
+}
+
+TEST(Float16, EveryHalfIsReadBackAsItself) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float value = float_of_half(half);
+    if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff) != 0) {
+      EXPECT_TRUE(std::isnan(value));
+      EXPECT_TRUE(std::isnan(float_of_half(half_of_float(value))));
+    } else {
+      EXPECT_EQ(half_of_float(value), half);
+    }
+  }
+}
+
+TEST(Float16, TiesGoToEven) {
+  EXPECT_EQ(half_of_float(2049), half_of_float(2048));
+  EXPECT_EQ(half_of_float(2051), half_of_float(2052));
+  EXPECT_EQ(half_of_float(65519), 0x7bff);
+  EXPECT_EQ(half_of_float(65520), 0x7c00);
+  EXPECT_EQ(half_of_float(0x1p-25f), 0);
+  EXPECT_EQ(half_of_float(0x1.8p-25f), 1);
+  EXPECT_EQ(half_of_float(-std::numeric_limits<float>::infinity()), 0xfc00);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/sample_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/sha256.hpp"
+#include "support/expect_error.hpp"
+#include "support/npy_files.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+using test::Bytes;
+using test::npy;
+using testing::ElementsAre;
+
+class SampleFileTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const Bytes& bytes) const {
+    test::write_file(folder_ / name, bytes);
+    return (folder_ / name).string();
+  }
+  static Array read(const std::string& path, ArrayRole role = ArrayRole::input) {
+    return read_sample_file({path}, role).array;
+  }
+  static void expect_bad(const SampleSource& source, std::initializer_list<std::string> parts) {
+    test::expect_error([&] { read_sample_file(source, ArrayRole::input); }, ExitCode::bad_input,
+                       parts);
+  }
+
+  test::TempDir folder_;
+  const Bytes two_by_three_ = npy("|u1", "(2, 3)", test::counting(6));
+  const Bytes one_ = npy("<i8", "(1,)", Bytes(8, 1));
+};
+
+TEST_F(SampleFileTest, FormatsAreKnownByTheirContent) {
+  EXPECT_THAT(read(write("a", two_by_three_)).shape, ElementsAre(2, 3));
+  EXPECT_THAT(read(write("b", test::gzip(two_by_three_))).shape, ElementsAre(2, 3));
+  EXPECT_THAT(read(write("c", test::zip({{"x.npy", one_}}, true))).shape, ElementsAre(1));
+  EXPECT_THAT(read(write("d", test::idx({2, 3, 1}, test::counting(6)))).shape,
+              ElementsAre(2, 1, 3, 1));
+  EXPECT_THAT(read(write("e", test::idx({6}, test::counting(6))), ArrayRole::labels).shape,
+              ElementsAre(6));
+  expect_bad({write("f", {'{', '}', 1, 2})}, {"7b7d0102", "idx, npy, npz"});
+  expect_bad({write("f", {})}, {"of no format"});
+  expect_bad({(folder_ / "none").string()}, {"no file"});
+  expect_bad({write("a", two_by_three_), "idx"}, {"wrong IDX magic number"});
+}
+
+TEST_F(SampleFileTest, PartsOfArchives) {
+  const std::string path =
+      write("two:arrays.npz", test::zip({{"x.npy", two_by_three_}, {"y.npy", one_}}, false));
+  EXPECT_THAT(read(path + ":x").shape, ElementsAre(2, 3));
+  EXPECT_THAT(read(path + ":y").shape, ElementsAre(1));
+  EXPECT_EQ(read(path + ":y").name, "'" + path + ":y'");
+  expect_bad({path}, {"2 arrays", "(x, y)"});
+  expect_bad({path + ":z"}, {"no array 'z'", "(x, y)"});
+  expect_bad({write("none.npz", test::zip({{"x.txt", one_}}, false))}, {"no arrays"});
+  expect_bad({write("a.npy", one_) + ":x"}, {"':x' names a part"});
+}
+
+TEST_F(SampleFileTest, DamagedArchives) {
+  Bytes file = test::zip({{"x.npy", two_by_three_}}, false);
+  file[30 + 5 + two_by_three_.size() - 1] ^= 1;
+  expect_bad({write("a.npz", file)}, {"'x.npy' is damaged", "CRC-32"});
+  file = test::zip({{"x.npy", two_by_three_}}, true);
+  expect_bad({write("a.npz", {file.begin(), file.end() - 1})}, {"no directory at its end"});
+}
+
+TEST_F(SampleFileTest, ChecksumsOfFileAndContent) {
+  const Bytes packed = test::gzip(two_by_three_);
+  const std::string path = write("a", packed);
+  const auto match = [&](const Bytes& of) {
+    return read_sample_file({path, "auto", sha256(std::as_bytes(std::span(of)))}, ArrayRole::input)
+        .sha256;
+  };
+  EXPECT_EQ(match(packed), Sha256Match::file);
+  EXPECT_EQ(match(two_by_three_), Sha256Match::content);
+  EXPECT_EQ(read_sample_file({path}, ArrayRole::input).sha256, Sha256Match::not_asked);
+  expect_bad({path, "auto", std::string(64, '0')}, {"expected " + std::string(64, '0')});
+  expect_bad({path, "auto", "xyz"}, {"'xyz' is not a SHA-256"});
+  const Bytes archive = test::zip({{"x.npy", one_}}, false);
+  expect_bad({write("b", archive), "auto", std::string(64, '0')}, {"SHA-256 is"});
+}
+
+TEST(Labels, WholeNumbersInOneColumn) {
+  Array array{"'f'", {3}, NumberType::integer, std::vector<std::int64_t>{0, 999, 2}};
+  EXPECT_THAT(to_labels(array), ElementsAre(0, 999, 2));
+  array.shape = {3, 1};
+  EXPECT_THAT(to_labels(array), ElementsAre(0, 999, 2));
+  array.values = std::vector<std::int64_t>{0, -1, 2};
+  test::expect_error([&] { to_labels(array); }, ExitCode::bad_input, {"'f'", "-1 of sample 1"});
+  array.shape = {1, 3};
+  test::expect_error([&] { to_labels(array); }, ExitCode::bad_input, {"no labels", "[1, 3]"});
+  array = {"'f'", {2}, NumberType::floating, std::vector<float>{0, 1}};
+  test::expect_error([&] { to_labels(array); }, ExitCode::bad_input, {"floats [2] are no labels"});
+}
+
+}  // namespace
+}  // namespace quern
