@@ -83,6 +83,7 @@ struct StepRow {
 constexpr StepRow kStepRows[] = {
     {"quern::layers::gather_images", {0, 0, 1 + kFloat, 0, 1}},  // uint8, float
     {"quern::layers::gather_values", {0, 0, 2 * kFloat, 0, kFloat}},
+    {"quern::layers::normalize", {0, 0, 2 * kFloat}},
     {"quern::loss::cross_entropy", {0, 2, 0}},  // prediction, its gradient
     {"quern::loss::mse", {0, 3, 0}},            // and the target
     {"quern::loss::mse_flat", {0, 3, 0}},

@@ -13,6 +13,10 @@ bool Range::contains(double value) const {
   return above && below;
 }
 
+Range any_number() {
+  return {.low = -std::numeric_limits<double>::infinity(), .words = "of any sign"};
+}
+
 Range at_least(int low) {
   return {.low = static_cast<double>(low), .words = ">= " + std::to_string(low)};
 }

@@ -18,6 +18,7 @@ struct Range {
   bool contains(double value) const;
 };
 
+Range any_number();
 Range at_least(int low);
 Range above_zero();
 Range from_to(int low, int high);  ///< both ends belong to it

@@ -57,6 +57,25 @@ void add_data(Keys& list) {
       "What the output is compared with: the class, the input itself "
       "(auto-encoder), or numbers that come with the sample (`quern shard --targets`)");
 
+  using N = NormalizeSpec;
+  TableKeys normalize(
+      list, "data.normalize", [](auto& recipe) -> auto& { return recipe.data.normalize; });
+  normalize.choice<NormalizeType>(
+      "type", &N::type,
+      {{"none", NormalizeType::none},
+       {"dataset", NormalizeType::dataset},
+       {"given", NormalizeType::given}},
+      "Inputs become (x - mean) / std, channel by channel (pixels are 0 to 1 "
+      "before): by mean and deviation of the training data, or by given "
+      "ones. Checkpoints keep the numbers");
+  normalize
+      .numbers("mean", &N::mean, any_number(), "One for each channel of the input, or one for all")
+      .only_with("data.normalize.type", {"given"})
+      .required();
+  normalize.numbers("std", &N::std, above_zero(), "Likewise")
+      .only_with("data.normalize.type", {"given"})
+      .required();
+
   TableKeys augment(
       list, "data.augment", [](auto& recipe) -> auto& { return recipe.data.augment; });
   augment.integer("crop", &AugmentSpec::crop, at_least(0),

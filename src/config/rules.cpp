@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "config/recipe_keys.hpp"
 
@@ -68,6 +69,22 @@ void check_target(const Checker& check) {
                                  "\"values\""
                            : "\"mse\" compares numbers, expected with it data.target = \"input\" " +
                                  std::string("or \"values\" (the default is \"label\")"));
+  }
+}
+
+void check_normalize(const Checker& check) {
+  const NormalizeSpec& normalize = check.recipe.data.normalize;
+  if (normalize.type != NormalizeType::given || !check.are_sound({"network.input"})) return;
+  const auto channels = static_cast<std::size_t>(check.recipe.network.input.channels);
+  for (const auto& [key, values] : {std::pair("data.normalize.mean", &normalize.mean),
+                                    std::pair("data.normalize.std", &normalize.std)}) {
+    if (!check.are_sound({key}) || !check.is_stated(key) || values->size() == 1 ||
+        values->size() == channels) {
+      continue;
+    }
+    check.report(key, std::to_string(values->size()) + " numbers for the " +
+                          std::to_string(channels) + " channels of network.input, expected one " +
+                          "for each, or one for all");
   }
 }
 
@@ -185,6 +202,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   const Checker check{recipe, reader, problems};
   check_batch(check);
   check_target(check);
+  check_normalize(check);
   check_augment(check);
   check_optimizer(check);
   check_micro_batches(check);

@@ -112,6 +112,23 @@ class TableKeys {
     return key;
   }
 
+  /// An array of one or more numbers.
+  Key<Target>& numbers(const std::string& name, std::vector<double> Table::*member,
+                       const Range& range, const std::string& meaning) {
+    Key<Target>& key = add(name, "array of numbers " + range.words, meaning);
+    key.read = [member, range, get = get_](const toml::node& node, const ValueContext& context,
+                                           Target& target) {
+      std::vector<double> values;
+      if (read_numbers(node, context, range, values)) get(target).*member = values;
+    };
+    key.write = [member, get = get_](const Target& target) {
+      std::vector<std::string> texts;
+      for (const double value : get(target).*member) texts.push_back(to_toml_text(value));
+      return "[" + join(texts, ", ") + "]";
+    };
+    return key;
+  }
+
   /// A key whose `read` and `write` the caller fills in.
   Key<Target>& add(const std::string& name, const std::string& expected,
                    const std::string& meaning) {

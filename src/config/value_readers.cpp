@@ -118,6 +118,21 @@ bool read_number_pair(const toml::node& node, const ValueContext& context, const
   return true;
 }
 
+bool read_numbers(const toml::node& node, const ValueContext& context, const Range& range,
+                  std::vector<double>& values) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->empty()) {
+    context.fail("found " + describe_size(node) + ", expected an array of numbers " + range.words);
+    return false;
+  }
+  bool is_good = true;
+  values.resize(array->size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    is_good = read_number((*array)[i], entry_of(context, i), range, values[i]) && is_good;
+  }
+  return is_good;
+}
+
 bool read_shape(const toml::node& node, const ValueContext& context, Shape& shape) {
   const toml::array* array = node.as_array();
   if (array == nullptr || (array->size() != 1 && array->size() != 3)) {

@@ -37,6 +37,10 @@ bool read_choice(const toml::node& node, const ValueContext& context,
 bool read_number_pair(const toml::node& node, const ValueContext& context, const Range& range,
                       double& first, double& second);
 
+/// An array of numbers, at least one.
+bool read_numbers(const toml::node& node, const ValueContext& context, const Range& range,
+                  std::vector<double>& values);
+
 /// [C, H, W] or [F]; the units of a sample must fit into an int.
 bool read_shape(const toml::node& node, const ValueContext& context, Shape& shape);
 

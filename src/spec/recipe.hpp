@@ -31,6 +31,20 @@ struct AugmentSpec {
   friend bool operator==(const AugmentSpec&, const AugmentSpec&) = default;
 };
 
+enum class NormalizeType {
+  none,
+  dataset,  ///< by mean and deviation of the training data; `given` once they are known
+  given,
+};
+
+/// (x - mean) / std of every input channel: one number for each of them, or one for all.
+struct NormalizeSpec {
+  NormalizeType type = NormalizeType::none;
+  std::vector<double> mean;  ///< given
+  std::vector<double> std;   ///< given
+  friend bool operator==(const NormalizeSpec&, const NormalizeSpec&) = default;
+};
+
 struct DataSpec {
   DataSource source = DataSource::shards;
   std::string train;
@@ -39,6 +53,7 @@ struct DataSpec {
   int batch_per_rank = 0;  ///< or this, times the number of ranks; exactly one of the two is set
   bool shuffle = true;
   TargetType target = TargetType::label;
+  NormalizeSpec normalize;
   AugmentSpec augment;
   std::int64_t samples = 0;  ///< random: how many
   friend bool operator==(const DataSpec&, const DataSpec&) = default;

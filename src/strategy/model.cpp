@@ -50,7 +50,8 @@ Model::Model(const Recipe& recipe, const StagePlace& place, std::unique_ptr<Loss
       place_(place),
       loss_(std::move(loss)),
       networks_(build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place)),
-      has_windows_(recipe.data.augment.is_active() && place.is_first()) {
+      has_windows_(recipe.data.augment.is_active() && place.is_first()),
+      normalize_(recipe.data.normalize) {
   if (network().relu_left_to_loss()) loss_->apply_input_relu();
   check_target(recipe, whole());
 }
@@ -59,6 +60,7 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block, int in_f
   max_rows_ = max_rows;
   for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(max_rows));
   if (place_.is_last()) loss_->allocate(max_rows);
+  allocate_normalization(max_rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network().table().block_size());
@@ -68,6 +70,14 @@ void Model::allocate(int max_rows, const AllocateBlock& allocate_block, int in_f
                          : SharedBlock{FloatView(label, size + kSlack), nullptr};
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
   initialize_parameters(network().table(), init_, seed_, parameters_);
+}
+
+void Model::allocate_normalization(int max_rows) {
+  if (normalize_.type != NormalizeType::given) return;
+  normalization_ = make_normalization(whole().input_shape(), normalize_.mean, normalize_.std);
+  if (!place_.is_first() || network().input_layout() != Layout::tiles) return;
+  unrounded_ = allocate_activation("quern::strategy::unrounded_input", whole().input_shape(),
+                                   flat_layout(), max_rows);
 }
 
 Model::InFlight Model::allocate_batch(int max_rows) const {
@@ -161,15 +171,6 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
 
 namespace {
 
-void gather_samples(const ExecSpace& exec, const Samples& samples,
-                    const View<const std::int64_t>& sample_of_row,
-                    const View<const Window>& windows, const Activation& y) {
-  if (samples.images.extent(0) > 0)
-    gather_images(exec, samples.images, sample_of_row, y, windows);
-  else
-    gather_values(exec, samples.values, sample_of_row, y, windows);
-}
-
 /// The same units under the shape of another array.
 Activation shaped(Activation array, const Shape& shape) {
   array.shape = shape;
@@ -177,6 +178,23 @@ Activation shaped(Activation array, const Shape& shape) {
 }
 
 }  // namespace
+
+void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
+                           const View<const std::int64_t>& sample_of_row,
+                           const View<const Window>& windows, const Activation& y) const {
+  if (normalization_.is_active() && y.layout == Layout::tiles) {
+    Activation unrounded = unrounded_;
+    unrounded.rows = y.rows;
+    gather_samples(exec, samples, sample_of_row, windows, unrounded);
+    convert_layout(exec, unrounded, y);
+    return;
+  }
+  if (samples.images.extent(0) > 0)
+    gather_images(exec, samples.images, sample_of_row, y, windows);
+  else
+    gather_values(exec, samples.values, sample_of_row, y, windows);
+  if (normalization_.is_active()) normalize(exec, normalization_, sample_of_row, y);
+}
 
 // From a target in cn16c it is quicker to round it than to gather the samples again.
 bool Model::rounds_target() const {

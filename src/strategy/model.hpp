@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "layers/normalize.hpp"
 #include "layers/window.hpp"
 #include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
@@ -31,6 +32,9 @@ class Model {
   explicit Model(const Recipe& recipe, const StagePlace& place = {});
 
   using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
+
+  /// What data.normalize = "dataset" comes to, once the data are known. Before allocate().
+  void set_normalization(const NormalizeSpec& spec) { normalize_ = spec; }
 
   /// Allocates for batches of at most `max_rows` rows, `in_flight` of them at once, and draws the
   /// initial parameters. `allocate_block`: where the parameters are to live, if not in memory of
@@ -108,6 +112,10 @@ class Model {
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
   bool rounds_target() const;
+  void allocate_normalization(int max_rows);
+  void gather_samples(const ExecSpace& exec, const Samples& samples,
+                      const View<const std::int64_t>& sample_of_row,
+                      const View<const Window>& windows, const Activation& y) const;
   InFlight allocate_batch(int max_rows) const;
   // Of the first stage and of the last.
   void gather_input(const ExecSpace& exec, const Samples& samples,
@@ -121,6 +129,9 @@ class Model {
   std::unique_ptr<Loss> loss_;
   StageNetworks networks_;
   bool has_windows_;
+  NormalizeSpec normalize_;
+  Normalization normalization_;  // inactive unless the recipe has one
+  Activation unrounded_;         // the input in front of its rounding to tiles, to be normalized
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
   SharedBlock parameter_block_;

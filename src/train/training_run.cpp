@@ -11,6 +11,7 @@
 #include "runtime/devices.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/kernel_choice.hpp"
+#include "train/normalization.hpp"
 #include "train/recipe_check.hpp"
 #include "train/samples.hpp"
 #include "train/starting_point.hpp"
@@ -76,6 +77,7 @@ class TrainingRun::Parts {
 
  private:
   void check() const;
+  void resolve_normalization();
   void find_start();
   void find_start_again();
   void check_same_samples() const;
@@ -83,7 +85,7 @@ class TrainingRun::Parts {
   void warn_of_idle_ranks() const;
   void warn_of_missing_tile_unit() const;
 
-  const Recipe recipe_;
+  Recipe recipe_;
   Communicator& comm_;
   ProcessGrid grid_;
   RunFolder folder_;
@@ -110,6 +112,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
           comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),
       test_(test_samples(comm, recipe, options)) {
   agree(comm_, [&] { check(); });
+  resolve_normalization();
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   transport_ = connect_devices(grid_.data(), recipe_.parallel.backend);
@@ -119,6 +122,13 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   warn_of_large_batch();
   warn_of_idle_ranks();
   warn_of_missing_tile_unit();
+}
+
+void TrainingRun::Parts::resolve_normalization() {
+  NormalizeSpec& normalize = recipe_.data.normalize;
+  if (normalize.type != NormalizeType::dataset) return;
+  normalize = statistics_of(comm_, samples_);
+  model_.set_normalization(normalize);
 }
 
 // Rank 0's. What was written since by a training that had the folder then must not be lost.

@@ -54,6 +54,7 @@ class TrainingRun {
   /// InputError when there is none.
   Evaluation evaluate();
 
+  /// With the mean and deviation of the data where data.normalize = "dataset" asks for them.
   const Recipe& recipe() const;
   const std::filesystem::path& folder() const;  ///< docs/formats.md says what it holds
   const Network& network() const;               ///< all of it (network/network.hpp)

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// data.normalize = "dataset": what the data say.
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "spec/recipe.hpp"
+#include "strategy/samples.hpp"
+
+namespace quern {
+
+/// Collective. Mean and standard deviation of every channel over all samples (pixels as 0 to 1),
+/// the deviation of a constant channel being 1. The same bits on any number of ranks; each goes
+/// through its share of the samples.
+NormalizeSpec statistics_of(Communicator& comm, const Samples& samples);
+
+}  // namespace quern

@@ -1,0 +1,104 @@
+#SPDX - License - Identifier : Apache - 2.0
+"""data.normalize: by the data or by given numbers, the same on any number of ranks, kept in checkpoints."""
+import json
+import re
+
+import idx
+import numpy as np
+import training
+
+DATASET = "data.normalize=dataset"
+
+
+class NormalizeTest(training.TrainingTest):
+    def resolved(self, run):
+        """(mean, deviation) in the recipe of a run folder."""
+        text = (self.folder / run / "recipe.toml").read_text()
+        table = text[text.index("[data.normalize]"):]
+        self.assertIn('type = "given"', table)
+        return [[float(value) for value in re.search(rf"\n{key} = \[(.*)\]", table)[1].split(",")]
+                for key in ("mean", "std")]
+
+    def evaluated(self, run, data="test"):
+        done = self.quern("evaluate", run, "--data", data, "--json")
+        self.assertEqual(done.code, 0, done)
+        return json.loads(done.out)
+
+    def test_pixels_by_the_data(self):
+        for recipe in ("conv", "mlp"):
+            self.train(recipe, f"{recipe}-1", DATASET)
+            for ranks in (2, 3):
+                self.train(recipe, f"{recipe}-{ranks}", DATASET, ranks=ranks)
+                self.assert_same_run(f"{recipe}-{ranks}", f"{recipe}-1")
+            pixels = idx.blobs(600)[0] / 255
+            mean, std = self.resolved(f"{recipe}-1")
+            np.testing.assert_allclose([mean, std], [[pixels.mean()], [pixels.std()]], rtol=1e-12)
+            given = [f"data.normalize={{type = 'given', mean = {mean}, std = {std}}}"]
+            self.train(recipe, f"{recipe}-given", *given, ranks=2)
+            self.assert_same_run(f"{recipe}-given", f"{recipe}-1")
+            self.train(recipe, f"{recipe}-plain")
+            self.assertNotEqual(self.hash(f"{recipe}-plain"), self.hash(f"{recipe}-1"))
+
+    def test_checkpoints_need_nothing_else(self):
+        self.train("mlp", "run", DATASET)
+        last = training.metrics(self.folder / "run", "eval")[-1]
+        found = self.evaluated("run")
+        self.assertEqual((found["loss"], found["accuracy"]), (last["loss"], last["accuracy"]))
+        (self.folder / "images").write_bytes(idx.to_bytes(idx.blobs(151, seed=8)[0]))
+        done = self.quern("predict", "run", "--images", "images")
+        classes = [int(line.split(",")[1]) for line in done.out.splitlines()[1:]]
+        accuracy = np.mean(np.array(classes) == idx.blobs(151, seed=8)[1])
+        self.assertAlmostEqual(accuracy, last["accuracy"], places=12)
+
+    def test_stops_and_goes_on(self):
+        self.train("mlp", "whole", DATASET)
+        self.train("mlp", "parts", DATASET, "train.epochs=1", ranks=2)
+        done = self.quern("train", "mlp.toml", "--run-dir", "parts", "--set", DATASET, "--check-recipe")
+        self.assertEqual(done.code, 0, done)
+        self.train("mlp", "parts", DATASET, ranks=3)
+        self.assert_same_run("parts", "whole")
+        for sets, message in (((), 'data.normalize.type is "given" there, and "none" now'),
+                              (("data.normalize={type = 'given', mean = [0.5], std = [0.5]}",),
+                               "data.normalize.mean is ")):
+            done = self.train("mlp", "parts", *sets, expected=2)
+            self.assertIn(message, done.err)
+
+    def test_features_of_their_own(self):
+        random = np.random.default_rng(1)
+        values = random.standard_normal((300, 4)) * [1, 100, 0, 1e-3] + [0, 5000, 3, 1]
+        np.save(self.folder / "x.npy", values.astype(np.float32))
+        np.save(self.folder / "y.npy", (values[:, :2] / [1, 100]).astype(np.float32))
+        done = self.quern("shard", "--images", "x.npy", "--targets", "y.npy", "--out", "set/train", "--shards", 2)
+        self.assertEqual(done.code, 0, done)
+        text = training.RECIPE.replace('train = "train"', 'train = "set/train"')
+        text = text.replace('test = "test"', 'test = ""\ntarget = "values"\nnormalize = "dataset"')
+        text = text.replace("[1, 12, 12]", "[4]").replace("cross_entropy", "mse")
+        layers = '[{type = "linear", features = 16}, {type = "relu"}, {type = "linear", features = 2}]'
+        self.write_recipe("four", text, layers)
+        self.train("four", "one")
+        self.train("four", "three", ranks=3)
+        self.assert_same_run("three", "one")
+        mean, std = self.resolved("one")
+        stored = values.astype(np.float32).astype(float)
+        np.testing.assert_allclose(mean, stored.mean(0), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(std, np.where(stored.std(0) > 1e-9, stored.std(0), 1), rtol=1e-9)
+#In bf16 what is rounded is the normalized value.
+        self.train("four", "bf16", "train.precision=bf16")
+        losses = [training.metrics(self.folder / run, "epoch")[-1]["loss"] for run in ("one", "bf16")]
+        self.assertAlmostEqual(losses[0], losses[1], delta=0.1 * losses[0])
+
+    def test_numbers_that_do_not_fit(self):
+        for value, message in (("{type = 'given', mean = [0.5]}", "data.normalize.std: missing"),
+                               ("{type = 'given', mean = [1, 2], std = [1]}",
+                                "2 numbers for the 1 channels of network.input"),
+                               ("{type = 'given', mean = [], std = [1]}", "an array of 0 entries"),
+                               ("{type = 'given', mean = [0], std = [0]}", "0 is out of range"),
+                               ("{mean = [0], std = [1]}", "data.normalize.mean"),
+                               ("'data'", '"data" is unknown')):
+            done = self.train("mlp", "bad", f"data.normalize={value}", expected=2)
+            self.assertIn(message, done.err, value)
+            self.assertFalse((self.folder / "bad").exists())
+
+
+if __name__ == "__main__":
+    training.main()
