@@ -5,6 +5,10 @@
 friedman: ten inputs, uniform in [0, 1); the target is 10 sin(pi x0 x1) + 20 (x2 - 1/2)^2 + 10 x3
           + 5 x4 and normal noise of variance 1 (J. H. Friedman, "Multivariate adaptive regression
           splines", Annals of Statistics 19, 1991). For recipes/regression-toy.toml.
+darcy:    flow through a porous square, a common test of surrogates. Input: the logarithm of the
+          permeability k on 16 x 16 cells, a smooth random field. Target: the pressure u of
+          -div(k grad u) = 1 with u = 0 on the border, times 10, by finite volumes of second order.
+          For recipes/darcy-surrogate.toml.
 """
 import argparse
 import subprocess
@@ -21,8 +25,46 @@ def friedman(count, random):
     return x, y[:, None]
 
 
-KINDS = {"friedman": friedman}
-COUNTS = {"train": 8000, "test": 2000}
+def smooth_fields(count, size, random):
+    """Normal random fields whose waves of length 1 / f have an amplitude of about (f^2 + 9)^-1."""
+    frequencies = np.fft.fftfreq(size, 1 / size)
+    square = frequencies[:, None] ** 2 + frequencies[None, :] ** 2
+    noise = np.fft.fft2(random.standard_normal((count, size, size)))
+    fields = np.fft.ifft2(noise / (square + 9)).real
+    return fields / fields.std()
+
+
+def solve_darcy(permeability):
+    """The pressure for each field [n, size, size]."""
+    count, size, _ = permeability.shape
+    cell = np.arange(size * size).reshape(size, size)
+    matrix = np.zeros((count, size * size, size * size))
+    for axis in (1, 2):
+        k = np.moveaxis(permeability, axis, 1)
+        at = np.moveaxis(cell, axis - 1, 0)
+        # Between neighbours the harmonic mean; the border is half a cell away.
+        inside = 2 * k[:, 1:] * k[:, :-1] / (k[:, 1:] + k[:, :-1])
+        low, high = at[:-1].ravel(), at[1:].ravel()
+        flow = inside.reshape(count, -1)
+        np.add.at(matrix, (slice(None), low, low), flow)
+        np.add.at(matrix, (slice(None), high, high), flow)
+        matrix[:, low, high] -= flow
+        matrix[:, high, low] -= flow
+        for border in (0, -1):
+            matrix[:, at[border], at[border]] += 2 * k[:, border]
+    source = np.full((count, size * size, 1), 1.0 / size**2)
+    return np.linalg.solve(matrix, source).reshape(count, size, size)
+
+
+def darcy(count, random, size=16):
+    logarithm = smooth_fields(count, size, random)
+    pieces = np.array_split(np.exp(logarithm), max(1, count // 100))
+    pressure = np.concatenate([solve_darcy(piece) for piece in pieces])
+    return logarithm, 10 * pressure.reshape(count, -1)
+
+
+KINDS = {"friedman": friedman, "darcy": darcy}
+COUNTS = {"friedman": {"train": 8000, "test": 2000}, "darcy": {"train": 4000, "test": 1000}}
 
 
 def make(kind, out, split, count, quern):
@@ -43,7 +85,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder; gets train/ and test/")
     parser.add_argument("--quern", default="quern", help="the program (default: quern of PATH)")
     options = parser.parse_args()
-    for split, count in COUNTS.items():
+    for split, count in COUNTS[options.kind].items():
         try:
             make(options.kind, options.out, split, count, options.quern)
         except (OSError, subprocess.CalledProcessError) as error:

@@ -6,13 +6,15 @@
 # The words that may follow each command.
 _quern_words() {
   case "$1" in
-    "") echo "train evaluate predict watch metrics shard checkpoint bench info preflight --version --help" ;;
+    "") echo "train evaluate predict watch metrics shard data checkpoint bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
-    "evaluate") echo "--data --split --json --help" ;;
-    "predict") echo "--images --data --split --out --help" ;;
+    "evaluate") echo "--data --split --metrics --json --help" ;;
+    "predict") echo "--images --from --data --split --out --help" ;;
     "watch") echo "--once --every --help" ;;
     "metrics") echo "--csv --out --tensorboard --help" ;;
-    "shard") echo "--images --labels --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;
+    "shard") echo "--images --labels --targets --from --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;
+    "data") echo "show --help" ;;
+    "data show") echo "--split --contact-sheet --json --help" ;;
     "checkpoint") echo "ls show verify hash diff export --help" ;;
     "checkpoint ls") echo "--help" ;;
     "checkpoint show") echo "--json --recipe --help" ;;
@@ -42,6 +44,9 @@ data.global_batch=
 data.batch_per_rank=
 data.shuffle=
 data.target=
+data.normalize.type=
+data.normalize.mean=
+data.normalize.std=
 data.augment.crop=
 data.augment.flip=
 network.input=

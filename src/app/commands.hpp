@@ -23,13 +23,15 @@ Command add_predict_command(CommandLine app);
 Command add_watch_command(CommandLine app);
 /// The figures of a run folder as CSV or for TensorBoard.
 Command add_metrics_command(CommandLine app);
-/// IDX files to HDF5 shards.
+/// Samples of other formats to HDF5 shards.
 Command add_shard_command(CommandLine app);
 /// ls, show, verify, hash, diff, export: inspects checkpoints, never changes one. A run folder
 /// stands for its newest checkpoint, for `ls` and `verify` for all of them.
 Command add_checkpoint_command(CommandLine app);
 /// kernels, step, allreduce, io: the room bench.
 Command add_bench_command(CommandLine app);
+/// show: what is in a set of shards.
+Command add_data_command(CommandLine app);
 Command add_info_command(CommandLine app);
 Command add_preflight_command(CommandLine app);
 

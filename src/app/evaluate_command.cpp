@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "app/commands.hpp"
 #include "app/results_text.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
+#include "train/class_metrics.hpp"
 #include "train/evaluator.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/samples.hpp"
@@ -24,10 +29,52 @@ struct EvaluateOptions {
   std::string checkpoint;
   std::string data;
   std::string split;
+  std::string metrics;
   bool json = false;
 };
 
+/// What --metrics asks for.
+struct MetricsChoice {
+  bool top5 = false;
+  bool per_class = false;
+  bool confusion = false;
+
+  bool any() const { return top5 || per_class || confusion; }
+};
+
+MetricsChoice parse_metrics(const std::string& text) {
+  MetricsChoice choice;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "top5")
+      choice.top5 = true;
+    else if (word == "per_class")
+      choice.per_class = true;
+    else if (word == "confusion")
+      choice.confusion = true;
+    else
+      throw InputError("--metrics: '" + word +
+                       "' is unknown, expected top5, per_class or confusion");
+  }
+  return choice;
+}
+
+void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, EvaluationInfo& info) {
+  if (choice.top5) info.top5 = metrics.correct_in_top();
+  for (int label = 0; label < metrics.outputs(); ++label) {
+    if (choice.per_class) {
+      info.class_samples.push_back(metrics.samples_of(label));
+      info.class_correct.push_back(metrics.count(label, label));
+    }
+    if (!choice.confusion) continue;
+    std::vector<std::int64_t>& row = info.confusion.emplace_back();
+    for (int predicted = 0; predicted < metrics.outputs(); ++predicted)
+      row.push_back(metrics.count(label, predicted));
+  }
+}
+
 ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
+  const MetricsChoice choice = agree(comm, [&] { return parse_metrics(options.metrics); });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
   Model model = agree(comm, [&] { return Model(recipe); });
@@ -47,7 +94,19 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   });
   model.allocate(evaluator.max_rows());
   restore(comm, checkpoint.state(), model.network().table(), model.parameters());
-  const Evaluation result = evaluator.run(ExecSpace());
+  std::optional<ClassMetrics> metrics;
+  if (choice.any()) {
+    agree(comm, [&] {
+      if (recipe.data.target != TargetType::label)
+        throw InputError("--metrics are of classifiers, expected data.target = \"label\"");
+      metrics.emplace(model, samples);
+    });
+  }
+  const ExecSpace exec;
+  const Evaluation result = evaluator.run(exec, [&](const BatchPlan& plan) {
+    if (metrics) metrics->add(exec, plan);
+  });
+  if (metrics) metrics->sum(comm);
 
   EvaluationInfo info;
   info.checkpoint = checkpoint.loaded ? checkpoint.loaded->path().string() : "";
@@ -58,6 +117,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   if (recipe.data.target == TargetType::label) info.correct = result.correct;
   info.rmse = result.rmse();
   info.r2 = result.r2();
+  if (metrics) add_metrics(choice, *metrics, info);
   info.ranks = comm.size();
   log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;
@@ -79,6 +139,12 @@ Command add_evaluate_command(CommandLine app) {
       .add_option("--split", options->split,
                   "Which split to read, if the folder holds both (default: the one it holds)")
       .type_name("{train,test}");
+  command
+      .add_option("--metrics", options->metrics,
+                  "More about a classifier, separated by commas: top5 (accuracy among the five "
+                  "largest outputs), per_class (accuracy of each class), confusion (a row for each "
+                  "label, a column for each predicted class)")
+      .type_name("NAMES");
   command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });

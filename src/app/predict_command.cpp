@@ -109,7 +109,7 @@ class PredictionTable {
 };
 
 Samples load_samples(Communicator& comm, const PredictOptions& options) {
-  if (options.source.input.path.empty() == options.data.empty())
+  if (options.source.inputs.empty() == options.data.empty())
     throw InputError("predict expects either --images or --data");
   if (!options.data.empty()) return load_shards(comm, options.data, options.split);
   return samples_of(read_sample_set(options.source));
@@ -153,10 +153,10 @@ Command add_predict_command(CommandLine app) {
       .required()
       .type_name("FILE|DIR");
   command
-      .add_option("--images", options->source.input.path,
+      .add_option("--images", options->source.inputs,
                   "Samples [n, ...]: any file that quern shard reads")
-      .type_name("FILE");
-  command.add_option("--from", options->source.input.format, "Format of the file")
+      .type_name("FILE...");
+  command.add_option("--from", options->source.format, "Format of the file")
       .one_of(file_format_names())
       .show_default();
   command

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace quern {
 
@@ -16,6 +17,10 @@ struct EvaluationInfo {
   std::int64_t samples = 0;
   double loss = 0;
   std::optional<std::int64_t> correct;
+  std::optional<std::int64_t> top5;         ///< correct answers among the five largest outputs
+  std::vector<std::int64_t> class_samples;  ///< of each class, if asked for
+  std::vector<std::int64_t> class_correct;  ///< likewise
+  std::vector<std::vector<std::int64_t>> confusion;  ///< [label][predicted class], if asked for
   std::optional<double> rmse;
   std::optional<double> r2;
   int ranks = 1;

@@ -2,9 +2,11 @@
 #include "app/sample_set.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -35,8 +37,8 @@ void set_input(Array array, SampleSet& set) {
   set.values = to_floats(std::move(array));
 }
 
-void set_labels(const Array& array, int classes, SampleSet& set) {
-  set.labels = to_labels(array);
+void set_labels(std::vector<std::int32_t> labels, int classes, SampleSet& set) {
+  set.labels = std::move(labels);
   if (classes == 0) classes = 1 + *std::max_element(set.labels.begin(), set.labels.end());
   set.content.answer = Answer::labels;
   set.content.classes = classes;
@@ -50,11 +52,51 @@ void set_targets(Array array, SampleSet& set) {
   set.targets = to_floats(std::move(array));
 }
 
+void append(SampleFile more, const std::string& first_path, SampleFile& all) {
+  const auto sample_shape = [](const Array& array) {
+    return std::vector<std::int64_t>(array.shape.begin() + 1, array.shape.end());
+  };
+  if (more.array.type != all.array.type || sample_shape(more.array) != sample_shape(all.array) ||
+      more.class_names != all.class_names || more.classes != all.classes) {
+    throw InputError(fmt::format("{} holds {}{}, expected samples like those of '{}': {}",
+                                 more.array.name, description(more.array),
+                                 more.class_names == all.class_names ? "" : " of other classes",
+                                 first_path, description(all.array)));
+  }
+  std::visit(
+      [&](auto& values) {
+        const auto& added = std::get<std::decay_t<decltype(values)>>(more.array.values);
+        values.insert(values.end(), added.begin(), added.end());
+      },
+      all.array.values);
+  all.array.shape[0] += more.array.shape[0];
+  all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
+}
+
+SampleFile read_inputs(const SampleSetSource& source) {
+  if (source.inputs.size() != 1 && !source.sha256.empty()) {
+    throw InputError("--sha256 is of one file, but there are several");
+  }
+  SampleFile all;
+  for (const std::string& path : source.inputs) {
+    SampleFile file = read_sample_file({path, source.format, source.sha256}, ArrayRole::input);
+    if (file.array.shape.empty()) {
+      throw InputError(fmt::format("{}: a single number", file.array.name));
+    }
+    if (&path == &source.inputs.front())
+      all = std::move(file);
+    else
+      append(std::move(file), source.inputs.front(), all);
+  }
+  return all;
+}
+
 void check_counts(const SampleSet& set, const SampleSetSource& source, const Array& answer,
                   const std::string& path) {
   if (answer.count() == set.count) return;
-  throw InputError(fmt::format("'{}' holds {} {}, but '{}' holds {} {}", source.input.path,
-                               set.count, set.content.input_name(), path, answer.count(),
+  throw InputError(fmt::format("'{}' holds {} {}, but '{}' holds {} {}",
+                               fmt::join(source.inputs, "', '"), set.count,
+                               set.content.input_name(), path, answer.count(),
                                source.targets.path.empty() ? "labels" : "targets"));
 }
 
@@ -68,10 +110,14 @@ SampleSet read_sample_set(const SampleSetSource& source) {
   const SampleSource& answer_source = has_labels ? source.labels : source.targets;
   SampleFile answer;
   if (!answer_source.path.empty()) {
-    answer = read_sample_file({answer_source.path, source.input.format, answer_source.sha256},
+    answer = read_sample_file({answer_source.path, source.format, answer_source.sha256},
                               has_labels ? ArrayRole::labels : ArrayRole::targets);
   }
-  SampleFile input = read_sample_file(source.input, ArrayRole::input);
+  SampleFile input = read_inputs(source);
+  if (!input.labels.empty() && has_labels) {
+    throw InputError(
+        fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));
+  }
 
   SampleSet set;
   set.input_sha256 = input.sha256;
@@ -79,12 +125,16 @@ SampleSet read_sample_set(const SampleSetSource& source) {
   set_input(std::move(input.array), set);
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
-  if (answer_source.path.empty()) return set;
-  check_counts(set, source, answer.array, answer_source.path);
-  if (has_labels)
-    set_labels(answer.array, source.classes, set);
-  else
-    set_targets(std::move(answer.array), set);
+  if (!answer_source.path.empty()) {
+    check_counts(set, source, answer.array, answer_source.path);
+    if (has_labels)
+      set_labels(to_labels(answer.array), source.classes, set);
+    else
+      set_targets(std::move(answer.array), set);
+  } else if (!input.labels.empty()) {
+    set_labels(std::move(input.labels), std::max(source.classes, input.classes), set);
+    set.content.class_names = std::move(input.class_names);
+  }
   return set;
 }
 

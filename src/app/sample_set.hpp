@@ -13,10 +13,12 @@ namespace quern {
 
 /// What a user names on the command line. Labels and targets may be empty, and one of them is.
 struct SampleSetSource {
-  SampleSource input;
+  std::vector<std::string> inputs;  ///< files of alike samples, one after the other
   SampleSource labels;
   SampleSource targets;
-  int classes = 0;  ///< 0: the largest label + 1
+  std::string format = "auto";  ///< of all files
+  std::string sha256;           ///< expected of the one file of inputs
+  int classes = 0;              ///< 0: as many as the format has, or the largest label + 1
 };
 
 struct SampleSet {
@@ -32,8 +34,7 @@ struct SampleSet {
   ConstSampleArrays arrays() const { return {images, values, labels, targets}; }
 };
 
-/// Bytes become images, other numbers values; what is not float16 becomes float32. All files are of
-/// source.input.format. InputError.
+/// Bytes become images, other numbers values; what is not float16 becomes float32. InputError.
 SampleSet read_sample_set(const SampleSetSource& source);
 
 /// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".

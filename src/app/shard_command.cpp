@@ -46,8 +46,8 @@ const char* describe(Sha256Match match) {
   return "";
 }
 
-void report_sha256(const SampleSource& source, Sha256Match match) {
-  if (match != Sha256Match::not_asked) log::print(source.path + describe(match));
+void report_sha256(const std::string& path, Sha256Match match) {
+  if (match != Sha256Match::not_asked) log::print(path + describe(match));
 }
 
 // "60000 images [1, 28, 28], 10 classes"
@@ -69,8 +69,8 @@ ExitCode make_shards(const ShardOptions& options) {
   const auto shards = write_shards(options.out, name, set.content, set.arrays(),
                                    options.force ? Overwrite::yes : Overwrite::no);
 
-  report_sha256(options.source.input, set.input_sha256);
-  report_sha256(options.source.labels, set.answer_sha256);
+  report_sha256(options.source.inputs.front(), set.input_sha256);
+  report_sha256(options.source.labels.path, set.answer_sha256);
   for (const WrittenShard& shard : shards) {
     log::print(fmt::format("{}  samples {} to {}", shard.path.string(), shard.first_index,
                            shard.first_index + shard.count - 1));
@@ -86,15 +86,16 @@ ExitCode make_shards(const ShardOptions& options) {
 Command add_shard_command(CommandLine app) {
   const auto options = std::make_shared<ShardOptions>();
   SampleSetSource& source = options->source;
-  CommandLine command =
-      app.add_command("shard", "Turn files of samples (IDX, NumPy) into HDF5 shards");
+  CommandLine command = app.add_command(
+      "shard", "Turn samples (IDX, NumPy, HDF5, CSV, CIFAR, folders of pictures) into HDF5 shards");
   command
-      .add_option(
-          "--images", source.input.path,
-          "Samples [n, ...]: an IDX file (plain or gzip), .npy, or FILE.npz:NAME. Bytes are "
-          "pixels, other numbers are values")
+      .add_option("--images", source.inputs,
+                  "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
+                  "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or a folder with a folder of "
+                  "pictures for each class. Several files follow one another. Bytes are pixels, "
+                  "other numbers are values")
       .required()
-      .type_name("FILE");
+      .type_name("FILE...");
   const Option labels =
       command.add_option("--labels", source.labels.path, "The class of each sample, [n]")
           .type_name("FILE");
@@ -103,7 +104,7 @@ Command add_shard_command(CommandLine app) {
                   "Instead of labels: numbers that are to be predicted for each sample, [n, ...]")
       .type_name("FILE")
       .excludes(labels);
-  command.add_option("--from", source.input.format, "Format of the files")
+  command.add_option("--from", source.format, "Format of the files")
       .one_of(file_format_names())
       .show_default();
   command.add_option("--out", options->out, "Folder for the shards; created if it is missing")
@@ -124,7 +125,7 @@ Command add_shard_command(CommandLine app) {
       .add_option("--classes", source.classes, "Number of classes (default: the largest label + 1)")
       .in_range(1, kMaxClasses);
   command
-      .add_option("--sha256", source.input.sha256,
+      .add_option("--sha256", source.sha256,
                   "Expected SHA-256 of the samples' file, or of its unpacked content")
       .type_name("HEX");
   command

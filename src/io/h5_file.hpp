@@ -47,6 +47,7 @@ class H5File {
   ~H5File();
 
   const std::filesystem::path& path() const { return path_; }
+  std::int64_t id() const { return id_; }  ///< for io/ alone: hid_t
 
   bool has_group(const std::string& path) const;
   bool has_dataset(const std::string& path) const;

@@ -19,23 +19,28 @@ namespace quern {
 namespace {
 
 template <class T>
-std::span<T> part(std::span<T> all, const Shard& shard, int units, bool is_there) {
+std::span<T> part(std::span<T> all, std::int64_t begin, std::int64_t samples, int units,
+                  bool is_there) {
   if (!is_there) return {};
-  const auto first = static_cast<std::size_t>(shard.first_index * units);
-  const auto count = static_cast<std::size_t>(shard.count * units);
+  const auto first = static_cast<std::size_t>(begin * units);
+  const auto count = static_cast<std::size_t>(samples * units);
   expect(first + count <= all.size(), "arrays with room for the whole set");
   return all.subspan(first, count);
 }
 
 }  // namespace
 
-ShardPlace::ShardPlace(const ShardContent& content, const Shard& shard, const SampleArrays& arrays)
-    : content_(content),
-      shard_(shard),
-      arrays_{part(arrays.images, shard, content.shape.units(), content.has_pixels()),
-              part(arrays.values, shard, content.shape.units(), !content.has_pixels()),
-              part(arrays.labels, shard, 1, content.has_labels()),
-              part(arrays.targets, shard, content.target_shape.units(), content.has_targets())} {}
+ShardPlace::ShardPlace(const ShardContent& content, const Shard& shard, std::int64_t begin,
+                       const SampleArrays& arrays)
+    : content_(content), shard_(shard) {
+  const auto own = [&](auto all, int units, bool is_there) {
+    return part(all, begin, shard.count, units, is_there);
+  };
+  arrays_ = {own(arrays.images, content.shape.units(), content.has_pixels()),
+             own(arrays.values, content.shape.units(), !content.has_pixels()),
+             own(arrays.labels, 1, content.has_labels()),
+             own(arrays.targets, content.target_shape.units(), content.has_targets())};
+}
 
 void ShardPlace::read() {
   const H5File file = H5File::open_read(shard_.path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace quern {
 
 class ShardPlace {
  public:
-  /// `arrays`: of the whole set. All arguments must outlive it.
-  ShardPlace(const ShardContent& content, const Shard& shard, const SampleArrays& arrays);
+  /// The shard's samples go to `arrays` from the one numbered `begin` on. All arguments must
+  /// outlive it.
+  ShardPlace(const ShardContent& content, const Shard& shard, std::int64_t begin,
+             const SampleArrays& arrays);
 
   /// Reads the shard as it is stored. InputError. HDF5 is not for several threads at once.
   void read();

@@ -181,7 +181,10 @@ std::string ShardSet::content_hash() const {
 
 // A name may hold anything, so its length comes first.
 std::string ShardSet::table() const {
-  return fmt::format("{} {} {} {}\n", split_, shards_.size(), name_.size(), name_) + content_text();
+  const std::string names = fmt::format("{}", fmt::join(content_.class_names, "\n"));
+  return fmt::format("{} {} {} {}\n{} {}\n", split_, shards_.size(), name_.size(), name_,
+                     names.size(), names) +
+         content_text();
 }
 
 namespace {
@@ -222,11 +225,18 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
   std::istringstream text(table);
   ShardFileName file;
   std::size_t length = 0;
-  text >> file.split >> file.count >> length;
-  text.ignore(1);
-  file.name.resize(std::min(length, table.size()));
-  text.read(file.name.data(), static_cast<std::streamsize>(file.name.size()));
+  const auto read_text = [&] {
+    text >> length;
+    text.ignore(1);
+    std::string words(std::min(length, table.size()), '\0');
+    text.read(words.data(), static_cast<std::streamsize>(words.size()));
+    return words;
+  };
+  text >> file.split >> file.count;
+  file.name = read_text();
+  std::istringstream names(read_text());
   content_ = read_content(text);
+  for (std::string name; std::getline(names, name);) content_.class_names.push_back(name);
   for (; file.index < file.count && text; ++file.index) {
     Shard shard{folder / to_string(file), count_, 0, "", ""};
     text >> shard.count >> shard.sha256_input;
@@ -252,7 +262,7 @@ void ShardSet::read_share(int worker, int num_workers, int num_threads,
   };
   for (auto index = static_cast<std::size_t>(worker); index < shards_.size(); index += step) {
     const Shard& shard = shards_[index];
-    auto place = std::make_shared<ShardPlace>(content_, shard, arrays);
+    auto place = std::make_shared<ShardPlace>(content_, shard, shard.first_index, arrays);
     place->read();
     finish_checks(static_cast<std::size_t>(std::max(num_threads, 1) - 1));
     // Deferred where no thread can be had.
@@ -260,6 +270,12 @@ void ShardSet::read_share(int worker, int num_workers, int num_threads,
                                 [place = std::move(place)] { place->verify(); }));
   }
   finish_checks(0);
+}
+
+void ShardSet::read_shard(const Shard& shard, const SampleArrays& arrays) const {
+  ShardPlace place(content_, shard, 0, arrays);
+  place.read();
+  place.verify();
 }
 
 }  // namespace quern

@@ -56,6 +56,9 @@ class ShardSet {
   /// out of range or a value is not finite, InputError when one cannot be read.
   void read_share(int worker, int num_workers, int num_threads, const SampleArrays& arrays) const;
 
+  /// Reads and verifies one shard of the set into the beginning of `arrays`; errors as above.
+  void read_shard(const Shard& shard, const SampleArrays& arrays) const;
+
  private:
   ShardSet() = default;
   std::string content_text() const;

@@ -2,6 +2,7 @@
 #include "io/shard_writer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -74,6 +75,18 @@ void check_labels(std::span<const std::int32_t> labels, const ShardContent& cont
                                wrong - labels.begin(), content.classes - 1));
 }
 
+void check_class_names(const ShardContent& content) {
+  if (!content.class_names.empty() &&
+      content.class_names.size() != static_cast<std::size_t>(content.classes)) {
+    throw InputError(
+        fmt::format("{} names for {} classes", content.class_names.size(), content.classes));
+  }
+  for (const std::string& name : content.class_names) {
+    if (!name.empty() && name.find_first_of(std::string("\n\0", 2)) == std::string::npos) continue;
+    throw InputError(fmt::format("'{}' is no name for a class, expected one line of text", name));
+  }
+}
+
 void check_finite(std::span<const float> values, const char* name, const Shape& shape,
                   StoredType stored) {
   constexpr float kTooLargeForHalf = 65520;  // rounds to infinity
@@ -94,6 +107,7 @@ void check_samples(const ShardSetName& set, const ShardContent& content, std::in
     throw InputError(fmt::format("{} samples cannot fill {} shards", count, set.num_shards));
   }
   if (content.has_labels()) check_labels(samples.labels, content);
+  check_class_names(content);
   check_finite(samples.values, "values", content.shape, content.input);
   check_finite(samples.targets, "targets", content.target_shape, content.answer_type);
 }
@@ -198,6 +212,9 @@ void write_shard(const std::filesystem::path& path, const ShardSetName& set,
   file.write_int64("/", "first_index", shard.first_index);
   file.write_int64("/", "total", total);
   if (content.has_labels()) file.write_int64("/", "classes", content.classes);
+  if (!content.class_names.empty()) {
+    file.write_string("/", "class_names", fmt::format("{}", fmt::join(content.class_names, "\n")));
+  }
   const auto write_sha256 = [&](const char* array, const std::string& value) {
     file.write_string("/", fmt::format("sha256_{}", array), value);
   };

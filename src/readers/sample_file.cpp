@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "io/h5_numbers.hpp"
+#include "readers/cifar_reader.hpp"
+#include "readers/csv_reader.hpp"
 #include "readers/idx_reader.hpp"
+#include "readers/image_folder.hpp"
 #include "readers/npy_reader.hpp"
 #include "readers/npz_reader.hpp"
 
@@ -21,8 +26,15 @@ namespace quern {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, FileFormat>, 3> kFormats = {
-    {{"idx", FileFormat::idx}, {"npy", FileFormat::npy}, {"npz", FileFormat::npz}}};
+constexpr std::array<std::pair<const char*, FileFormat>, 8> kFormats = {
+    {{"idx", FileFormat::idx},
+     {"npy", FileFormat::npy},
+     {"npz", FileFormat::npz},
+     {"hdf5", FileFormat::hdf5},
+     {"csv", FileFormat::csv},
+     {"cifar10", FileFormat::cifar10},
+     {"cifar100", FileFormat::cifar100},
+     {"folder", FileFormat::folder}}};
 
 /// A path and the part of the file that is meant, perhaps none.
 struct Location {
@@ -40,13 +52,36 @@ Location locate(const std::string& text) {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
+bool has_extension(const std::filesystem::path& path,
+                   std::initializer_list<const char*> extensions) {
+  std::filesystem::path name = path;
+  if (name.extension() == ".gz") name = name.stem();
+  return std::any_of(extensions.begin(), extensions.end(),
+                     [&](const char* extension) { return name.extension() == extension; });
+}
+
+// CIFAR's files have no first bytes of their own, but a size.
+std::optional<FileFormat> detect_cifar(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error || size == 0 || path.extension() != ".bin") return std::nullopt;
+  if (size % record_bytes(Cifar::ten) == 0) return FileFormat::cifar10;
+  if (size % record_bytes(Cifar::hundred) == 0) return FileFormat::cifar100;
+  return std::nullopt;
+}
+
 FileFormat detect_format(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return FileFormat::folder;
   ByteSource source(path);
   std::array<std::uint8_t, 8> bytes{};
   const std::size_t count = source.read(bytes);
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()), count);
   if (start.starts_with("\x93NUMPY")) return FileFormat::npy;
   if (start.starts_with("PK\x03\x04") && !source.is_gzip()) return FileFormat::npz;
+  if (start == "\x89HDF\r\n\x1a\n" && !source.is_gzip()) return FileFormat::hdf5;
+  if (const auto cifar = detect_cifar(path)) return *cifar;
+  if (has_extension(path, {".csv", ".tsv", ".txt"})) return FileFormat::csv;
   if (count >= 4 && bytes[0] == 0 && bytes[1] == 0) return FileFormat::idx;
   std::vector<std::string> names;
   for (const auto& [name, format] : kFormats) names.emplace_back(name);
@@ -80,6 +115,75 @@ SampleFile read_idx(const std::filesystem::path& path, const SampleSource& sourc
   return file;
 }
 
+SampleFile read_npy_file(const std::filesystem::path& path, const std::string& sha256) {
+  ByteSource bytes(path);
+  SampleFile file;
+  file.array = read_npy(stream_of(bytes));
+  file.sha256 = match_sha256(bytes, sha256);
+  return file;
+}
+
+SampleFile read_npz_file(const Location& place, const std::string& sha256) {
+  SampleFile file;
+  file.sha256 = match_sha256(place.path, sha256);
+  file.array = read_npz(place.path, place.part);
+  return file;
+}
+
+SampleFile read_csv_file(const Location& place, const std::string& sha256, ArrayRole role) {
+  ByteSource bytes(place.path);
+  SampleFile file;
+  file.array = read_csv(stream_of(bytes), place.part, role == ArrayRole::labels);
+  file.sha256 = match_sha256(bytes, sha256);
+  return file;
+}
+
+SampleFile read_cifar_file(const std::filesystem::path& path, const std::string& sha256,
+                           Cifar kind) {
+  ByteSource bytes(path);
+  CifarFile cifar = read_cifar(stream_of(bytes), kind);
+  SampleFile file;
+  file.array = std::move(cifar.images);
+  file.labels = std::move(cifar.labels);
+  file.classes = kind == Cifar::ten ? 10 : 100;
+  file.sha256 = match_sha256(bytes, sha256);
+  return file;
+}
+
+SampleFile read_hdf5_file(const Location& place, const std::string& sha256) {
+  if (place.part.empty()) {
+    throw InputError(fmt::format("'{0}': expected {0}:/NAME with one of its datasets ({1})",
+                                 place.path.string(),
+                                 fmt::join(list_h5_datasets(place.path), ", ")));
+  }
+  SampleFile file;
+  file.sha256 = match_sha256(place.path, sha256);
+  H5Numbers numbers = read_h5_numbers(place.path, place.part);
+  file.array.name = fmt::format("'{}:{}'", place.path.string(), place.part);
+  file.array.shape = std::move(numbers.shape);
+  constexpr NumberType kTypes[] = {NumberType::uint8, NumberType::integer, NumberType::floating};
+  file.array.type = numbers.is_float16 ? NumberType::float16 : kTypes[numbers.values.index()];
+  file.array.values = std::move(numbers.values);
+  return file;
+}
+
+SampleFile read_folder(const std::filesystem::path& path, const std::string& sha256) {
+  if (!sha256.empty()) {
+    throw InputError(fmt::format("'{}' is a folder, which has no SHA-256", path.string()));
+  }
+  ImageFolder folder = read_image_folder(path);
+  SampleFile file;
+  file.array = std::move(folder.images);
+  file.labels = std::move(folder.labels);
+  file.classes = static_cast<int>(folder.class_names.size());
+  file.class_names = std::move(folder.class_names);
+  return file;
+}
+
+bool has_parts(FileFormat format) {
+  return format == FileFormat::npz || format == FileFormat::hdf5 || format == FileFormat::csv;
+}
+
 }  // namespace
 
 std::vector<std::string> file_format_names() {
@@ -92,23 +196,30 @@ SampleFile read_sample_file(const SampleSource& source, ArrayRole role) {
   check_is_sha256(source.sha256);
   const Location place = locate(source.path);
   const FileFormat format = format_of(source, place.path);
-  if (!place.part.empty() && format != FileFormat::npz) {
-    throw InputError(fmt::format("'{}': ':{}' names a part, which only .npz archives have",
-                                 source.path, place.part));
+  if (!place.part.empty() && !has_parts(format)) {
+    throw InputError(
+        fmt::format("'{}': ':{}' names a part, which only .npz, HDF5 and CSV files have",
+                    source.path, place.part));
   }
   switch (format) {
     case FileFormat::idx:
       return read_idx(place.path, source, role);
-    case FileFormat::npy: {
-      ByteSource bytes(place.path);
-      Array array = read_npy(stream_of(bytes));
-      return {std::move(array), match_sha256(bytes, source.sha256)};
-    }
+    case FileFormat::npy:
+      return read_npy_file(place.path, source.sha256);
     case FileFormat::npz:
+      return read_npz_file(place, source.sha256);
+    case FileFormat::hdf5:
+      return read_hdf5_file(place, source.sha256);
+    case FileFormat::csv:
+      return read_csv_file(place, source.sha256, role);
+    case FileFormat::cifar10:
+      return read_cifar_file(place.path, source.sha256, Cifar::ten);
+    case FileFormat::cifar100:
+      return read_cifar_file(place.path, source.sha256, Cifar::hundred);
+    case FileFormat::folder:
       break;
   }
-  const Sha256Match match = match_sha256(place.path, source.sha256);
-  return {read_npz(place.path, place.part), match};
+  return read_folder(place.path, source.sha256);
 }
 
 }  // namespace quern

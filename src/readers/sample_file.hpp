@@ -2,6 +2,7 @@
 // Samples, labels or targets out of a file of any format that `quern shard` reads.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace quern {
 
-enum class FileFormat { idx, npy, npz };
+enum class FileFormat { idx, npy, npz, hdf5, csv, cifar10, cifar100, folder };
 
 /// The names that --from takes, "idx" and so on; and "auto".
 std::vector<std::string> file_format_names();
@@ -20,7 +21,8 @@ enum class ArrayRole { input, labels, targets };
 
 struct SampleSource {
   /// A path. Behind a colon the part of it that is meant, where the format has parts: an array of
-  /// an .npz archive.
+  /// an .npz archive, a dataset of an HDF5 file ("FILE.h5:/group/x"), columns of a table
+  /// ("FILE.csv:2-5", or by their names).
   std::string path = {};
   std::string format = "auto";  ///< of file_format_names(); "auto": by the file's content
   std::string sha256 = {};      ///< expected, may be empty
@@ -28,6 +30,10 @@ struct SampleSource {
 
 struct SampleFile {
   Array array;
+  /// The class of each sample where the format has it (CIFAR, folders); else empty.
+  std::vector<std::int32_t> labels = {};
+  int classes = 0;                            ///< that there are, 0 without labels
+  std::vector<std::string> class_names = {};  ///< of folders
   Sha256Match sha256 = Sha256Match::not_asked;
 };
 

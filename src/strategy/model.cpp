@@ -211,7 +211,9 @@ void Model::gather_input(const ExecSpace& exec, const Samples& samples,
 void Model::gather_target(const ExecSpace& exec, const Samples& samples,
                           const InFlight& batch) const {
   if (target_type_ == TargetType::values) {
-    gather_values(exec, samples.targets, batch.sample_of_row, batch.target);
+    // Samples that are only to be predicted come without.
+    if (samples.targets.extent(0) > 0)
+      gather_values(exec, samples.targets, batch.sample_of_row, batch.target);
     return;
   }
   if (target_type_ != TargetType::input || target_is_input()) return;

@@ -70,6 +70,11 @@ class Model {
   /// Is the output compared with targets that come with the samples (data.target = "values")?
   bool compares_targets() const { return target_type_ == TargetType::values; }
 
+  /// Of the batch that it is working on: which sample each row has, -1 for none.
+  View<const std::int64_t> sample_of_row(int batch = 0) const {
+    return in_flight(batch).sample_of_row;
+  }
+
   /// InputError unless these samples can be put in.
   void check_input(const Samples& samples) const;
   /// InputError unless they can also be compared with what comes out.

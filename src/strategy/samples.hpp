@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/shape.hpp"
 #include "comm/node_shared.hpp"
@@ -15,9 +16,10 @@ namespace quern {
 /// Either images or values; labels, targets or neither.
 struct Samples {
   std::int64_t count = 0;
-  Shape shape;            ///< of one sample
-  int classes = 0;        ///< 0 without labels
-  std::string data_hash;  ///< names the content; equal on all ranks
+  Shape shape;                           ///< of one sample
+  int classes = 0;                       ///< 0 without labels
+  std::vector<std::string> class_names;  ///< where the classes have names
+  std::string data_hash;                 ///< names the content; equal on all ranks
 
   View<const std::uint8_t> images;  ///< [count, units], pixels
   View<const std::int32_t> labels;  ///< [count]

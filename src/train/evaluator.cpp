@@ -35,7 +35,8 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
   reducer_->allocate();
 }
 
-Evaluation Evaluator::run(const ExecSpace& exec) {
+Evaluation Evaluator::run(const ExecSpace& exec,
+                          const std::function<void(const BatchPlan&)>& after_piece) {
   set_position(scalars_, 0, 0, 0, 0);
   reset_metric_sums(exec, metric_sums_);
   std::int64_t done = 0;
@@ -49,6 +50,7 @@ Evaluation Evaluator::run(const ExecSpace& exec) {
       model_.load_batch(exec, piece.plan, samples_, {}, scalars_);
       model_.forward(exec, step);
       model_.compute_loss(exec, step, samples_, sums, 0);
+      if (after_piece) after_piece(piece.plan);
       if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
     }
     const ReducedGradient sums =

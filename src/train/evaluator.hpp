@@ -2,6 +2,7 @@
 // Loss and accuracy over a whole data set: every sample exactly once, whatever the number of ranks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,7 +27,9 @@ class Evaluator {
   int max_rows() const { return full_.max_rows(); }
 
   /// Collective; equal on all ranks, and for any number of ranks.
-  Evaluation run(const ExecSpace& exec);
+  /// `after_piece`: called with each piece of this rank's part of a batch, after forward.
+  Evaluation run(const ExecSpace& exec,
+                 const std::function<void(const BatchPlan&)>& after_piece = {});
 
  private:
   ProcessGrid grid_;

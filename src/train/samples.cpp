@@ -89,6 +89,7 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   samples.count = count;
   samples.shape = content.shape;
   samples.classes = content.classes;
+  samples.class_names = content.class_names;
   samples.images = to_memory_space<std::uint8_t>(arrays.images);
   samples.values = to_memory_space<float>(arrays.values);
   samples.labels = to_memory_space<std::int32_t>(arrays.labels);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_run.hpp"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -28,6 +30,21 @@ void check_sizes(const BatchRule& batches, int num_ranks) {
                      " training samples: expected at least one sample per rank");
   }
   check_batch_for_ranks(batches.full_batch, num_ranks);
+}
+
+std::string quoted_name(const std::vector<std::string>& names, std::size_t label) {
+  return label < names.size() ? "'" + names[label] + "'" : "none";
+}
+
+// Both splits have to mean the same by a label.
+void check_class_names(const Samples& train, const Samples& test) {
+  if (train.class_names.empty() || test.class_names.empty()) return;
+  if (train.class_names == test.class_names) return;
+  std::size_t label = 0;
+  while (quoted_name(train.class_names, label) == quoted_name(test.class_names, label)) ++label;
+  throw InputError("the classes of the two splits differ: class " + std::to_string(label) + " is " +
+                   quoted_name(train.class_names, label) + " in the training data and " +
+                   quoted_name(test.class_names, label) + " in the test data");
 }
 
 void check_source(const Recipe& recipe, const RunOptions& options) {
@@ -144,6 +161,7 @@ void TrainingRun::Parts::find_start() {
 void TrainingRun::Parts::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
+  if (test_) check_class_names(samples_, *test_);
   check_sizes(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
 }

@@ -20,6 +20,8 @@ VENDOR_HEADERS = {
     "hdf5.h": re.compile(r"^(hdf5(_hl)?|H5\w*)\.h$"),
     "toml++": re.compile(r"^toml(\+\+/|plusplus|\.h)"),
     "zlib.h": re.compile(r"^z(lib|conf)\.h$"),
+    "png.h": re.compile(r"^png\.h$"),
+    "jpeglib.h": re.compile(r"^j(peglib|config|morecfg)\.h$"),
     "CLI": re.compile(r"^CLI/"),
 }
 # What code for one vendor's devices is known by, anywhere in a file but in comments.

@@ -45,6 +45,18 @@ class BadFilesTest(RefusalTest):
         self.shard().write_bytes(content)
         self.refused(TRAIN, self.shard().name, "SHA-256", code=93)
 
+    def test_classes_of_other_names_in_the_two_splits(self):
+        self.own_data()
+        for split, names in (("train", "abcdefghij"), ("test", "abcedfghij")):
+            for path in (self.folder / split).iterdir():
+                with h5py.File(path, "r+") as file:
+                    file.attrs["class_names"] = "\n".join(names)
+        self.refused(TRAIN, "the classes of the two splits differ: class 3 is 'd' in the training data and 'e' in the "
+                     "test data")
+        with h5py.File(self.shard(), "r+") as file:
+            file.attrs["class_names"] = "a\nb"
+        self.refused(TRAIN, self.shard().name, "2 lines, expected one for each of 10 classes")
+
     def test_no_shard_at_all(self):
         self.own_data()
         self.shard().write_text("not HDF5")
@@ -68,11 +80,11 @@ class BadFilesTest(RefusalTest):
     def test_data_that_does_not_fit_into_memory(self):
         # More than the machine has: shared memory of the node and all that it may swap.
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        samples = max(1 << 40, 4 * memory) // 145
+        samples = max(1 << 40, 4 * memory) // 145 // 16 * 16
         with tempfile.TemporaryDirectory() as folder:
             self.make_huge_shard(folder, samples)
             self.refused([*TRAIN, "--set", f"data.train={folder}"], f"the data set '{folder}'",
-                         f"({samples * 145} bytes) of memory", "are available")
+                         f"({samples * (144 + 4)} bytes) of memory", "are available")
         data = 'data={source="random", samples=1000000000000, global_batch=49, target="values"}'
         self.refused([*TRAIN, "--set", data, "--set", 'loss.type="mse"'], "data.samples", "bytes) of memory",
                      "are available")
@@ -193,7 +205,7 @@ class BadFilesTest(RefusalTest):
         (self.folder / "garbage").write_bytes(b"\x1f\x8b" + bytes(99))
         (self.folder / "small").write_bytes(idx.to_bytes(idx.blobs(20, size=7)[0]))
         for images, parts in (("garbage", ["garbage"]), ("absent", ["absent"]),
-                              ("mlp.toml", ["mlp.toml", "IDX"]),
+                              ("mlp.toml", ["mlp.toml", "of no format that is known here", "idx"]),
                               ("small", ["[1, 12, 12]", "[1, 7, 7]"])):
             self.refused(["predict", "run", "--images", images], *parts, ranks=[0])
         self.refused(["predict", "run", "--images", "small"], "one rank", ranks=[2])

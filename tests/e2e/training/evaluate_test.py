@@ -75,6 +75,31 @@ class EvaluateTest(training.TrainingTest):
         self.assertEqual(again.code, 0, again)
         self.assertEqual((self.folder / "classes.csv").read_text(), done.out)
 
+    def test_metrics_of_classes(self):
+        self.train("mlp", "run", "train.epochs=1")
+        images, labels = idx.blobs(151, seed=8)
+        logits = self.logits(checkpoint_file(self.folder / "run", 13), images)
+        confusion = np.zeros((10, 10), int)
+        np.add.at(confusion, (labels, logits.argmax(axis=1)), 1)
+        top = np.argsort(-logits, axis=1, kind="stable")[:, :5]
+        words = []
+        for ranks in (1, 2, 3):
+            done = self.quern("evaluate", "run", "--data", "test", "--json", "--metrics",
+                              "top5,per_class,confusion", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            found = json.loads(done.out)
+            np.testing.assert_array_equal(found["confusion"], confusion)
+            self.assertEqual(found["class_samples"], confusion.sum(axis=1).tolist())
+            self.assertEqual(found["class_correct"], confusion.diagonal().tolist())
+            self.assertAlmostEqual(found["top5_accuracy"], (top == labels[:, None]).any(axis=1).mean(), places=12)
+            self.assertEqual(found["correct"], confusion.diagonal().sum())
+        done = self.quern("evaluate", "run", "--data", "test", "--metrics", "confusion,per_class,top5")
+        self.assertRegex(done.out, r"top-5 \d+\.\d\d %\nclass    0  accuracy ")
+        self.assertRegex(done.out, r"\n  label     0 .*\n      0 ")
+        done = self.quern("evaluate", "run", "--data", "test", "--metrics", "top5,f1")
+        self.assertEqual((done.code, done.out), (2, ""), done)
+        self.assertIn("'f1' is unknown, expected top5, per_class or confusion", done.err)
+
     def test_predictions_of_shards(self):
         self.train("mlp", "run")
         images, labels = idx.blobs(151, seed=8)

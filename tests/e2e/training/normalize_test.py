@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 """data.normalize: by the data or by given numbers, the same on any number of ranks, kept in checkpoints."""
 import json
 import re
@@ -82,7 +82,7 @@ class NormalizeTest(training.TrainingTest):
         stored = values.astype(np.float32).astype(float)
         np.testing.assert_allclose(mean, stored.mean(0), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(std, np.where(stored.std(0) > 1e-9, stored.std(0), 1), rtol=1e-9)
-#In bf16 what is rounded is the normalized value.
+        # In bf16 what is rounded is the normalized value.
         self.train("four", "bf16", "train.precision=bf16")
         losses = [training.metrics(self.folder / run, "epoch")[-1]["loss"] for run in ("one", "bf16")]
         self.assertAlmostEqual(losses[0], losses[1], delta=0.1 * losses[0])

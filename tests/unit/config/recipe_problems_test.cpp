@@ -28,7 +28,7 @@ TEST(UnknownKeys, GetLineAndNearestName) {
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
-            "global_batch, batch_per_rank, shuffle, target, augment)");
+            "global_batch, batch_per_rank, shuffle, target, normalize, augment)");
 }
 
 TEST(UnknownKeys, AreLookedForInOtherTables) {
@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
                  "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
                  "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "
-                 "target, augment)\n"
+                 "target, normalize, augment)\n"
                  "r.toml:20: loss.type: \"cross_entropy\" needs labels, which data.source = "
                  "\"random\" has not, expected \"mse\" with data.target = \"values\" or "
                  "\"input\""},

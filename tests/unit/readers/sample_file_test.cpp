@@ -43,7 +43,7 @@ TEST_F(SampleFileTest, FormatsAreKnownByTheirContent) {
               ElementsAre(2, 1, 3, 1));
   EXPECT_THAT(read(write("e", test::idx({6}, test::counting(6))), ArrayRole::labels).shape,
               ElementsAre(6));
-  expect_bad({write("f", {'{', '}', 1, 2})}, {"7b7d0102", "idx, npy, npz"});
+  expect_bad({write("f", {'{', '}', 1, 2})}, {"7b7d0102", "idx, npy, npz, hdf5"});
   expect_bad({write("f", {})}, {"of no format"});
   expect_bad({(folder_ / "none").string()}, {"no file"});
   expect_bad({write("a", two_by_three_), "idx"}, {"wrong IDX magic number"});

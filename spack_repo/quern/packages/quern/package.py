@@ -66,6 +66,8 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("hdf5@1.10:")
     depends_on("hdf5~mpi", when="~mpi")
     depends_on("zlib-api")
+    depends_on("libpng")
+    depends_on("jpeg")
     depends_on("fmt@9:")
     depends_on("nlohmann-json@3.11:")
     depends_on("tomlplusplus@3.3:")

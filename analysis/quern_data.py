@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shards for Quern from NumPy arrays or a PyTorch Dataset (docs/formats.md describes the format).
+
+    import quern_data
+    quern_data.write_shards("data/fluxes/train", inputs=fields, targets=fluxes, split="train", shards=8)
+    quern_data.write_dataset("data/cifar10/train", torchvision.datasets.CIFAR10(...), split="train")
+
+Needs numpy and h5py. The checks are those of `quern shard`: what does not fit together, labels out of
+range and numbers that are not finite raise ValueError before anything is written, and all files get
+their names only when all are complete.
+"""
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+MAX_SHARDS = 99999
+MAX_BYTE_CLASSES = 256
+MAX_CLASSES = 1 << 24
+MAX_UNITS = 1 << 30
+
+
+def write_shards(folder, inputs, labels=None, targets=None, *, split="train", name=None, shards=1,
+                 classes=None, class_names=None, overwrite=False):
+    """Writes arrays [n, ...] as `shards` files into `folder`; -> their paths.
+
+    inputs: uint8 are pixels (value / 255 in the network); float16 is kept, all other numbers become
+    float32 values. labels: whole numbers from 0 on. targets: numbers to be predicted. classes: how many
+    there are (default: the largest label + 1).
+    """
+    inputs = _stored_inputs(inputs, "inputs")
+    answer = _stored_answer(labels, targets, len(inputs), classes)
+    total = len(inputs)
+
+    def part(first, last):
+        return inputs[first:last], None if answer is None else answer[first:last]
+
+    classes = _count_classes(labels, classes)
+    return _write(folder, total, part, split, name, shards, classes, class_names, overwrite)
+
+
+def write_dataset(folder, dataset, *, split="train", name=None, shards=1, classes=None,
+                  class_names=None, overwrite=False):
+    """The same from a PyTorch Dataset, or whatever has len() and gives pairs (sample, answer) by index.
+
+    One shard at a time is in memory. A sample is a tensor, an array or a PIL image; a tensor or an
+    array of floats is taken as it is, so leave ToTensor out where bytes are to stay bytes. A PIL image of
+    several channels becomes [channels, height, width]. An answer is a whole number (a label) or an array
+    of floats (targets). `classes` defaults to dataset.classes, or else must be given with labels;
+    class_names to dataset.classes where these are texts.
+    """
+    names = getattr(dataset, "classes", None)
+    if class_names is None and names is not None and all(isinstance(one, str) for one in names):
+        class_names = list(names)
+    if classes is None and names is not None:
+        classes = len(names)
+    total = len(dataset)
+
+    def part(first, last):
+        samples, answers = zip(*(dataset[i] for i in range(first, last)))
+        inputs = _stored_inputs(np.stack([_sample(one) for one in samples]), "inputs")
+        answers = np.stack([np.asarray(one) for one in answers])
+        is_label = np.issubdtype(answers.dtype, np.integer) and answers.ndim == 1
+        if is_label and classes is None:
+            raise ValueError("labels without the number of classes: give classes")
+        labels, targets = (answers, None) if is_label else (None, answers)
+        return inputs, _stored_answer(labels, targets, len(inputs), classes)
+
+    return _write(folder, total, part, split, name, shards, classes, class_names, overwrite)
+
+
+def _sample(sample):
+    """A PIL image has channels last, and a grey one none."""
+    array = np.asarray(sample)
+    is_picture = hasattr(sample, "getbands")
+    return np.moveaxis(array, -1, 0) if is_picture and array.ndim == 3 else array
+
+
+def _stored_inputs(array, what):
+    array = np.asarray(array)
+    if array.ndim < 1 or array.size == 0:
+        raise ValueError(f"{what} of shape {list(array.shape)}, expected samples [n, ...]")
+    if array.size // len(array) > MAX_UNITS:
+        raise ValueError(f"{what}: a sample has {array.size // len(array)} numbers, expected at most {MAX_UNITS}")
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{what} of {array.dtype}, expected numbers")
+    stored = array.astype("<f2" if array.dtype == np.float16 else "<f4")
+    finite = np.isfinite(stored).reshape(len(stored), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"the {what} of sample {int(np.argmin(finite))} are not finite {stored.dtype.name} numbers")
+    return stored
+
+
+def _stored_answer(labels, targets, count, classes):
+    if labels is not None and targets is not None:
+        raise ValueError("both labels and targets, expected one of them")
+    if labels is None and targets is None:
+        return None
+    if targets is not None:
+        stored = _stored_inputs(np.asarray(targets, dtype=np.float32), "targets")
+        if len(stored) != count:
+            raise ValueError(f"{count} samples but {len(stored)} targets")
+        return stored
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(f"labels of {labels.dtype} {list(labels.shape)}, expected whole numbers [n]")
+    if len(labels) != count:
+        raise ValueError(f"{count} samples but {len(labels)} labels")
+    classes = _count_classes(labels, classes)
+    if not 1 <= classes <= MAX_CLASSES:
+        raise ValueError(f"{classes} classes, expected 1 to {MAX_CLASSES}")
+    wrong = (labels < 0) | (labels >= classes)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(f"label {labels[first]} of sample {first} is out of range, expected 0 to {classes - 1}")
+    return labels.astype("u1" if classes <= MAX_BYTE_CLASSES else "<i4")
+
+
+def _count_classes(labels, classes):
+    if classes is not None or labels is None or len(labels) == 0:
+        return classes
+    return int(np.max(labels)) + 1
+
+
+def _array_shape(count, sample, is_image):
+    """Images are stored as [n, channels, height, width]."""
+    if not is_image:
+        return (count, *sample)
+    channels_height_width = {0: (1, 1, 1), 1: (*sample, 1, 1), 2: (1, *sample), 3: sample}
+    return (count, *channels_height_width.get(len(sample), (int(np.prod(sample)), 1, 1)))
+
+
+def _write(folder, total, part, split, name, shards, classes, class_names, overwrite):
+    folder = Path(folder)
+    name = name or _default_name(folder, split)
+    _check_set(name, split, total, shards, classes, class_names)
+    old = _old_files(folder, name, split, overwrite)
+    first_input, first_answer = part(0, 1)  # a bad first sample is found before a folder is made
+    kind = _kind(first_input, first_answer)
+    made = []
+    try:
+        for index in range(shards):
+            first, last = total * index // shards, total * (index + 1) // shards
+            inputs, answer = part(first, last)
+            if _kind(inputs, answer) != kind:
+                raise ValueError(f"the samples from {first} on are {_kind(inputs, answer)}, expected {kind}")
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{name}-{split}-{index:05}-of-{shards:05}.h5"
+            temporary = Path(f"{path}.tmp.{os.uname().nodename}.{os.getpid()}")
+            made.append((temporary, path))
+            numbers = {"shard_index": index, "shard_count": shards, "first_index": first, "total": total}
+            _write_file(temporary, inputs, answer, split, numbers, classes, class_names)
+        for path in old:
+            path.unlink()
+        for temporary, path in made:
+            temporary.rename(path)
+    except BaseException:
+        for temporary, _ in made:
+            temporary.unlink(missing_ok=True)
+        raise
+    return [path for _, path in made]
+
+
+def _kind(inputs, answer):
+    kind = f"{inputs.dtype.name} {list(inputs.shape[1:])}"
+    return kind if answer is None else f"{kind} with {answer.dtype.name} {list(answer.shape[1:])}"
+
+
+def _default_name(folder, split):
+    """Of data/fashion-mnist/train: the folder above names the data set."""
+    folder = folder.absolute()
+    return folder.parent.name if folder.name == split else folder.name
+
+
+def _check_set(name, split, total, shards, classes, class_names):
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", name):
+        raise ValueError(f"{name!r} is not a name for shards, expected letters, digits, '.', '_' or '-'")
+    if split not in ("train", "test"):
+        raise ValueError(f"unknown split {split!r}, expected 'train' or 'test'")
+    if not 1 <= shards <= min(MAX_SHARDS, max(total, 1)):
+        raise ValueError(f"{total} samples cannot fill {shards} shards (at most {MAX_SHARDS})")
+    if class_names is not None:
+        if len(class_names) != classes:
+            raise ValueError(f"{len(class_names)} names for {classes} classes")
+        if any(not one or "\n" in one or "\0" in one for one in class_names):
+            raise ValueError("a class name is empty or has several lines")
+
+
+def _old_files(folder, name, split, overwrite):
+    pattern = re.compile(rf"(.+)-{split}-\d{{5}}-of-\d{{5}}\.h5")
+    old = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = pattern.fullmatch(path.name)
+        if match and match[1] != name:
+            raise ValueError(f"'{folder}' holds {split} shards of another data set, '{match[1]}'")
+        if match and not overwrite:
+            raise ValueError(f"'{path}' exists already; overwrite=True replaces the whole set")
+        if match:
+            old.append(path)
+    return old
+
+
+def _write_file(path, inputs, answer, split, numbers, classes, class_names):
+    is_image = inputs.dtype == np.uint8
+    parts = {"images" if is_image else "values": inputs.reshape(_array_shape(len(inputs), inputs.shape[1:], is_image))}
+    is_label = answer is not None and answer.dtype.kind in "iu"
+    if answer is not None:
+        parts["labels" if is_label else "targets"] = answer
+    is_simple = is_image and is_label and answer.dtype == np.uint8
+    with h5py.File(path, "w", libver=("v108", "v108")) as file:
+        for key, array in parts.items():
+            array = np.ascontiguousarray(array)
+            file.create_dataset(key, data=array)
+            file.attrs[f"sha256_{key}"] = hashlib.sha256(array.tobytes()).hexdigest()
+        file.attrs["format"] = "quern-shard"
+        file.attrs["format_version"] = np.int64(1 if is_simple else 2)
+        file.attrs["split"] = split
+        for key, value in numbers.items():
+            file.attrs[key] = np.int64(value)
+        if is_label:
+            file.attrs["classes"] = np.int64(classes)
+            if class_names is not None:
+                file.attrs["class_names"] = "\n".join(class_names)
+    with open(path, "rb") as written:
+        os.fsync(written.fileno())

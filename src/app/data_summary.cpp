@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/data_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes_text.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::size_t kMaxLines = 20;
+
+std::string rest_text(std::size_t shown, std::size_t all, const char* what) {
+  return shown < all ? fmt::format("  ... and {} more {} (--json has all)\n", all - shown, what)
+                     : "";
+}
+
+std::string numbers_text(const std::vector<NumberStatistics>& list, const char* what) {
+  std::string text;
+  const std::size_t shown = std::min(list.size(), kMaxLines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const NumberStatistics& one = list[i];
+    const std::string name = list.size() == 1 ? what : fmt::format("{} {}", what, i);
+    text += fmt::format("{:<14} {:g} to {:g}, mean {:.6g}, deviation {:.6g}\n", name, one.smallest,
+                        one.largest, one.mean, one.std);
+  }
+  return text + rest_text(shown, list.size(), what);
+}
+
+std::string classes_text(const DataSummary& summary) {
+  const std::vector<std::int64_t>& counts = summary.class_counts;
+  if (counts.empty()) return "";
+  const auto [fewest, most] = std::minmax_element(counts.begin(), counts.end());
+  std::string text =
+      fmt::format("{:<14} {}, of {} to {} samples\n", "classes", counts.size(), *fewest, *most);
+  const std::size_t shown = std::min(counts.size(), kMaxLines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double share =
+        100.0 * static_cast<double>(counts[i]) / static_cast<double>(summary.samples);
+    const std::string name =
+        summary.content.class_names.empty() ? "" : "  " + summary.content.class_names[i];
+    text += fmt::format("  {:>5} {:>10} {:6.2f} %{}\n", i, counts[i], share, name);
+  }
+  return text + rest_text(shown, counts.size(), "classes");
+}
+
+nlohmann::ordered_json numbers_json(const std::vector<NumberStatistics>& list) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const NumberStatistics& one : list) {
+    json.push_back(
+        {{"min", one.smallest}, {"max", one.largest}, {"mean", one.mean}, {"std", one.std}});
+  }
+  return json;
+}
+
+nlohmann::ordered_json shape_json(const Shape& shape, bool is_image) {
+  if (!is_image && shape.is_flat()) return {shape.channels};
+  return {shape.channels, shape.height, shape.width};
+}
+
+}  // namespace
+
+DataSummarizer::DataSummarizer(const ShardSet& set) {
+  summary_.name = set.name();
+  summary_.split = set.split();
+  summary_.samples = set.count();
+  summary_.shards = static_cast<std::int64_t>(set.shards().size());
+  summary_.bytes = set.stored_bytes();
+  summary_.content = set.content();
+  summary_.content_hash = set.content_hash();
+  summary_.class_counts.resize(static_cast<std::size_t>(set.classes()));
+  channels_.resize(static_cast<std::size_t>(set.shape().channels));
+  if (set.content().has_targets())
+    targets_.resize(static_cast<std::size_t>(set.content().target_shape.units()));
+}
+
+template <class T>
+void DataSummarizer::add_numbers(std::span<const T> numbers, std::int64_t plane,
+                                 std::vector<Sums>& sums) {
+  for (std::size_t i = 0; i < numbers.size();) {
+    Sums& one = sums[i / static_cast<std::size_t>(plane) % sums.size()];
+    if (one.count == 0) one.origin = static_cast<double>(numbers[i]);
+    for (const std::size_t end = i + static_cast<std::size_t>(plane); i < end; ++i) {
+      const auto number = static_cast<double>(numbers[i]);
+      one.smallest = std::min(one.smallest, number);
+      one.largest = std::max(one.largest, number);
+      one.sum += number - one.origin;
+      one.squares += (number - one.origin) * (number - one.origin);
+    }
+    one.count += plane;
+  }
+}
+
+void DataSummarizer::add(const SampleArrays& arrays, std::int64_t count) {
+  const Shape& shape = summary_.content.shape;
+  const std::int64_t plane = std::int64_t{shape.height} * shape.width;
+  const auto part = [&](auto array, std::int64_t units) {
+    return array.first(static_cast<std::size_t>(count * units));
+  };
+  if (summary_.content.has_pixels())
+    add_numbers<std::uint8_t>(part(arrays.images, shape.units()), plane, channels_);
+  else
+    add_numbers<float>(part(arrays.values, shape.units()), plane, channels_);
+  if (summary_.content.has_targets())
+    add_numbers<float>(part(arrays.targets, summary_.content.target_shape.units()), 1, targets_);
+  if (!summary_.content.has_labels()) return;
+  for (const std::int32_t label : part(arrays.labels, 1)) {
+    ++summary_.class_counts[static_cast<std::size_t>(label)];
+  }
+}
+
+std::vector<NumberStatistics> DataSummarizer::statistics(const std::vector<Sums>& sums) {
+  std::vector<NumberStatistics> list;
+  for (const Sums& one : sums) {
+    const auto count = static_cast<double>(one.count);
+    const double mean = one.sum / count;
+    const double variance = std::max(0.0, one.squares / count - mean * mean);
+    list.push_back({one.smallest, one.largest, one.origin + mean, std::sqrt(variance)});
+  }
+  return list;
+}
+
+DataSummary DataSummarizer::finish() {
+  summary_.channels = statistics(channels_);
+  summary_.targets = statistics(targets_);
+  return summary_;
+}
+
+std::string summary_report(const DataSummary& summary) {
+  const ShardContent& content = summary.content;
+  std::string text = fmt::format("{} {}\n", summary.name, summary.split);
+  text += fmt::format("{:<14} {} in {} shard{}, {}\n", "samples", summary.samples, summary.shards,
+                      summary.shards == 1 ? "" : "s", bytes_text(summary.bytes));
+  text += fmt::format("{:<14} {}\n", "each", to_string(content));
+  text += numbers_text(summary.channels, summary.channels.size() == 1 ? content.input_name()
+                                         : content.shape.is_flat() && !content.has_pixels()
+                                             ? "feature"
+                                             : "channel");
+  text += numbers_text(summary.targets, "target");
+  text += classes_text(summary);
+  text += fmt::format("{:<14} {}", "content hash", summary.content_hash);
+  return text;
+}
+
+std::string summary_json(const DataSummary& summary) {
+  const ShardContent& content = summary.content;
+  nlohmann::ordered_json json;
+  json["name"] = summary.name;
+  json["split"] = summary.split;
+  json["samples"] = summary.samples;
+  json["shards"] = summary.shards;
+  json["bytes"] = summary.bytes;
+  json["input"] = {{"kind", content.input_name()},
+                   {"type", to_string(content.input)},
+                   {"shape", shape_json(content.shape, content.has_pixels())}};
+  json["channels"] = numbers_json(summary.channels);
+  if (content.has_targets()) {
+    json["target_shape"] = shape_json(content.target_shape, false);
+    json["targets"] = numbers_json(summary.targets);
+  }
+  if (content.has_labels()) json["class_counts"] = summary.class_counts;
+  if (!content.class_names.empty()) json["class_names"] = content.class_names;
+  json["content_hash"] = summary.content_hash;
+  return json.dump();
+}
+
+}  // namespace quern

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/h5_numbers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "io/h5_file.hpp"
+#include "io/h5_raw.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr std::uint64_t kBestRatio = 1032;  // of deflate, HDF5's usual filter
+constexpr std::size_t kMaxListed = 50;
+
+/// One dataset, opened for reading whatever it holds.
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, const std::string& object, hid_t file)
+      : path_(path),
+        object_(object),
+        dataset_(H5Dopen2(file, object.c_str(), H5P_DEFAULT), H5Dclose),
+        type_(dataset_.valid() ? H5Dget_type(dataset_.get()) : -1, H5Tclose) {
+    if (!dataset_.valid() || !type_.valid()) fail("cannot be opened: " + h5_reason());
+    expect_own_data();
+    read_shape();
+  }
+
+  H5Numbers read() {
+    H5Numbers numbers;
+    numbers.shape = shape_;
+    const H5T_class_t kind = H5Tget_class(type_.get());
+    const std::size_t width = H5Tget_size(type_.get());
+    const bool is_integer = kind == H5T_INTEGER || kind == H5T_ENUM;  // h5py's bool is an enum
+    if ((!is_integer && kind != H5T_FLOAT) || width > sizeof(std::int64_t)) {
+      fail("holds no numbers of at most 64 bits");
+    }
+    const bool is_signed = H5Tget_sign(type_.get()) != H5T_SGN_NONE;
+    if (kind == H5T_ENUM && width != 1) fail("holds an enumeration, expected numbers");
+    if (kind == H5T_FLOAT) {
+      numbers.is_float16 = width == 2;
+      numbers.values = read_as<float>(H5T_NATIVE_FLOAT);
+    } else if (kind == H5T_ENUM || (width == 1 && !is_signed)) {
+      // An enumeration is converted to itself alone.
+      numbers.values = read_as<std::uint8_t>(kind == H5T_ENUM ? type_.get() : H5T_NATIVE_UINT8);
+    } else {
+      numbers.values = read_as<std::int64_t>(H5T_NATIVE_INT64);
+    }
+    return numbers;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(fmt::format("'{}:{}' {}", path_.string(), object_, what));
+  }
+
+  void expect_own_data() const {
+    const H5Handle properties(H5Dget_create_plist(dataset_.get()), H5Pclose);
+    if (!properties.valid()) fail("cannot be read: " + h5_reason());
+    const H5D_layout_t layout = H5Pget_layout(properties.get());
+    if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
+      fail("has its data in another file");
+    }
+  }
+
+  void read_shape() {
+    const H5Handle space(H5Dget_space(dataset_.get()), H5Sclose);
+    constexpr int kMaxRank = 32;
+    const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
+    if (rank < 1 || rank > kMaxRank) fail("is no array [n, ...]");
+    std::array<hsize_t, kMaxRank> extents{};
+    if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) {
+      fail("has no shape: " + h5_reason());
+    }
+    std::uint64_t bytes = H5Tget_size(type_.get());
+    bool overflow = false;
+    for (int axis = 0; axis < rank; ++axis) {
+      const hsize_t extent = extents[static_cast<std::size_t>(axis)];
+      overflow = overflow || extent > std::numeric_limits<std::int32_t>::max() * std::uint64_t{4} ||
+                 __builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes);
+      shape_.push_back(static_cast<std::int64_t>(extent));
+      count_ *= overflow ? 1 : extent;
+    }
+    if (bytes == 0) fail(fmt::format("is empty: its shape is [{}]", fmt::join(shape_, ", ")));
+    std::error_code error;
+    const std::uintmax_t file_bytes = std::filesystem::file_size(path_, error);
+    const std::uint64_t stored = H5Dget_storage_size(dataset_.get());
+    if (overflow || error || stored > file_bytes || bytes / kBestRatio > stored) {
+      fail(fmt::format("is truncated: its shape is [{}], but {} bytes of it are stored",
+                       fmt::join(shape_, ", "), stored));
+    }
+  }
+
+  template <class T>
+  std::vector<T> read_as(hid_t memory_type) const {
+    std::vector<T> values(static_cast<std::size_t>(count_));
+    if (H5Dread(dataset_.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+      fail("cannot be read: " + h5_reason());
+    }
+    return values;
+  }
+
+  const std::filesystem::path& path_;
+  const std::string& object_;
+  H5Handle dataset_;
+  H5Handle type_;
+  std::vector<std::int64_t> shape_;
+  std::uint64_t count_ = 1;
+};
+
+// `visits`: how many objects may still be looked at, because groups may form circles.
+void list_below(const H5File& file, const std::string& group, int& visits,
+                std::vector<std::string>& found) {
+  for (const std::string& name : file.list_members(group)) {
+    if (found.size() == kMaxListed || --visits < 0) return;
+    const std::string path = (group == "/" ? "" : group) + "/" + name;
+    if (file.has_dataset(path)) found.push_back(path);
+    if (file.has_group(path)) list_below(file, path, visits, found);
+  }
+}
+
+}  // namespace
+
+H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& object) {
+  const H5File file = H5File::open_read(path);
+  if (!file.has_dataset(object)) {
+    throw InputError(fmt::format("'{}' has no dataset '{}', expected one of {}", path.string(),
+                                 object, fmt::join(list_h5_datasets(path), ", ")));
+  }
+  return Reader(path, object, file.id()).read();
+}
+
+std::vector<std::string> list_h5_datasets(const std::filesystem::path& path) {
+  std::vector<std::string> found;
+  int visits = 2000;
+  list_below(H5File::open_read(path), "/", visits, found);
+  return found;
+}
+
+}  // namespace quern

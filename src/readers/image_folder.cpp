@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/image_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "readers/picture.hpp"
+
+namespace quern {
+
+namespace {
+
+std::vector<std::filesystem::path> members_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> members;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with('.')) members.push_back(entry->path());
+  }
+  if (error) {
+    throw InputError(fmt::format("cannot read folder '{}': {}", folder.string(), error.message()));
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+std::vector<std::filesystem::path> class_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> folders = members_of(folder);
+  for (const std::filesystem::path& member : folders) {
+    if (std::filesystem::is_directory(member)) continue;
+    throw InputError(
+        fmt::format("'{}' stands beside folders of classes, expected a folder of "
+                    "pictures for each class and nothing else",
+                    member.string()));
+  }
+  if (folders.empty()) {
+    throw InputError(fmt::format("'{}' is empty, expected a folder of pictures for each class",
+                                 folder.string()));
+  }
+  return folders;
+}
+
+// One picture after the other; they have to be alike.
+class Collector {
+ public:
+  void add(const std::filesystem::path& path) {
+    if (!is_picture(path)) {
+      throw InputError(
+          fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
+    }
+    Picture picture = read_picture(path);
+    if (count_ == 0) {
+      first_ = path;
+      shape_ = {picture.channels, picture.height, picture.width};
+    }
+    if (shape_[0] == 3 && picture.channels == 1) picture = to_colour(picture);
+    const std::vector<std::int64_t> shape = {picture.channels, picture.height, picture.width};
+    if (shape != shape_) {
+      throw InputError(fmt::format("'{}' has {}, expected {} as '{}' has", path.string(),
+                                   size_text(shape), size_text(shape_), first_.string()));
+    }
+    pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
+    ++count_;
+  }
+
+  Array take(const std::string& name) {
+    Array array;
+    array.name = name;
+    array.shape = {count_, shape_[0], shape_[1], shape_[2]};
+    array.values = std::move(pixels_);
+    return array;
+  }
+
+ private:
+  static std::string size_text(const std::vector<std::int64_t>& shape) {
+    return fmt::format("{} x {} pixels in {}", shape[2], shape[1],
+                       shape[0] == 1 ? "grey" : "colour");
+  }
+
+  std::filesystem::path first_;
+  std::vector<std::int64_t> shape_;
+  std::vector<std::uint8_t> pixels_;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace
+
+ImageFolder read_image_folder(const std::filesystem::path& folder) {
+  ImageFolder result;
+  Collector collector;
+  for (const std::filesystem::path& class_folder : class_folders(folder)) {
+    const auto label = static_cast<std::int32_t>(result.class_names.size());
+    result.class_names.push_back(class_folder.filename().string());
+    const std::vector<std::filesystem::path> pictures = members_of(class_folder);
+    if (pictures.empty()) {
+      throw InputError(fmt::format("'{}' holds no pictures", class_folder.string()));
+    }
+    for (const std::filesystem::path& path : pictures) {
+      collector.add(path);
+      result.labels.push_back(label);
+    }
+  }
+  result.images = collector.take(fmt::format("'{}'", folder.string()));
+  return result;
+}
+
+}  // namespace quern

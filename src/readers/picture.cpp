@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/picture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/shape.hpp"
+#include "readers/byte_source.hpp"
+#include "readers/byte_stream.hpp"
+#include "readers/checked_source.hpp"
+
+namespace quern {
+
+namespace {
+
+std::string lower_extension(const std::filesystem::path& path) {
+  std::string text = path.extension().string();
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+bool is_picture(const std::filesystem::path& path) {
+  const std::string extension = lower_extension(path);
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
+Picture read_picture(const std::filesystem::path& path) {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+  ByteSource source(path);
+  const ByteStream stream = stream_of(source);
+  if (source.is_gzip() || stream.longest > kMaxBytes) stream.fail("no picture");
+  const auto bytes = read_numbers<std::uint8_t>(stream, stream.longest, 1,
+                                                [](const std::uint8_t* byte) { return *byte; });
+  // By the first bytes: names are wrong often enough.
+  if (bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P') return read_png(path, bytes);
+  if (bytes.size() >= 4 && bytes[0] == 0xff && bytes[1] == 0xd8) return read_jpeg(path, bytes);
+  stream.fail("neither a PNG nor a JPEG file");
+}
+
+Picture to_colour(const Picture& grey) {
+  Picture colour = grey;
+  colour.channels = 3;
+  for (int copy = 0; copy < 2; ++copy) {
+    colour.pixels.insert(colour.pixels.end(), grey.pixels.begin(), grey.pixels.end());
+  }
+  return colour;
+}
+
+void check_picture_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
+                        int channels, std::size_t file_bytes) {
+  constexpr std::int64_t kMaxSide = 65500;  // of a JPEG file
+  // An even surface in JPEG: a few bits for a block of 8 x 8; in PNG: 1032 bytes in one.
+  constexpr std::int64_t kMostPerByte = 2048;
+  const bool is_sane = width >= 1 && height >= 1 && width <= kMaxSide && height <= kMaxSide &&
+                       width * height * channels <= kMaxUnits;
+  if (is_sane &&
+      width * height * channels / kMostPerByte <= static_cast<std::int64_t>(file_bytes)) {
+    return;
+  }
+  throw InputError(fmt::format("'{}': a picture of {} x {} pixels in {} bytes", path.string(),
+                               width, height, file_bytes));
+}
+
+std::vector<std::uint8_t> to_planes(const std::vector<std::uint8_t>& interleaved, int channels) {
+  if (channels == 1) return interleaved;
+  const auto count = static_cast<std::size_t>(channels);
+  const std::size_t plane = interleaved.size() / count;
+  std::vector<std::uint8_t> planes(interleaved.size());
+  for (std::size_t i = 0; i < interleaved.size(); ++i) {
+    planes[i % count * plane + i / count] = interleaved[i];
+  }
+  return planes;
+}
+
+}  // namespace quern

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures out of PNG and JPEG files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace quern {
+
+struct Picture {
+  int channels = 0;  ///< 1: grey, 3: red, green, blue
+  int height = 0;
+  int width = 0;
+  std::vector<std::uint8_t> pixels;  ///< [channels, height, width]
+};
+
+/// Can this program read files of this name (.png, .jpg, .jpeg, in any case)? It depends on the
+/// libraries that it was built with.
+bool is_picture(const std::filesystem::path& path);
+
+/// InputError when it is no such file, truncated, damaged, or larger than its bytes can hold.
+/// Palettes become colours, 16 bits become 8, transparency is left out.
+Picture read_picture(const std::filesystem::path& path);
+
+/// A grey picture with three equal channels.
+Picture to_colour(const Picture& grey);
+
+/// What was read of a file, for the two formats. `bytes` are the whole file.
+Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
+Picture read_jpeg(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
+
+/// InputError for a picture of no or too many pixels, or of more than its file can hold.
+void check_picture_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
+                        int channels, std::size_t file_bytes);
+
+/// From rows of pixels, channels last, to planes.
+std::vector<std::uint8_t> to_planes(const std::vector<std::uint8_t>& interleaved, int channels);
+
+}  // namespace quern

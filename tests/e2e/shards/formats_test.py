@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every format that quern shard reads, written by its own library, and what quern data show says of it."""
+import json
+import pickle
+import subprocess
+import unittest
+
+import h5py
+import numpy as np
+import shard_files
+from PIL import Image
+
+RANDOM = np.random.default_rng(5)
+
+
+class FormatsTest(shard_files.ShardTest):
+    def quern(self, *arguments):
+        command = [shard_files.PROGRAM, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
+
+    def sharded(self, *options):
+        """The arrays of the shards."""
+        done = self.quern("shard", *options, "--out", self.out, "--force")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.said = done.stdout
+        arrays = {}
+        for name in self.written():
+            with h5py.File(self.out / name) as file:
+                for key in file:
+                    arrays.setdefault(key, []).append(file[key][()])
+                self.attributes = dict(file.attrs)
+        return {key: np.concatenate(parts) for key, parts in arrays.items()}
+
+    def shown(self, *options):
+        done = self.quern("data", "show", self.out, *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def refused(self, message, *options):
+        done = self.quern("shard", *options, "--out", self.folder / "new")
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_numpy(self):
+        values = RANDOM.standard_normal((7, 3, 2)).astype(np.float32)
+        np.save(self.folder / "x.npy", np.asfortranarray(values))
+        np.savez_compressed(self.folder / "set.npz", x=values.astype(">f8"), y=np.arange(7) * 50)
+        found = self.sharded("--images", "x.npy")
+        self.assertEqual(set(found), {"values"})
+        np.testing.assert_array_equal(found["values"], values[:, None])
+        found = self.sharded("--images", "set.npz:x", "--labels", "set.npz:y", "--shards", 3)
+        np.testing.assert_array_equal(found["values"], values[:, None])
+        np.testing.assert_array_equal(found["labels"], np.arange(7) * 50)
+        self.assertEqual(found["labels"].dtype, np.int32)
+
+    def test_hdf5(self):
+        values = RANDOM.integers(0, 255, (9, 1, 4, 3)).astype(np.uint8)
+        with h5py.File(self.folder / "other.h5", "w") as file:
+            file.create_dataset("group/x", data=values, chunks=(2, 1, 4, 3), compression="gzip", shuffle=True)
+            file.create_dataset("y", data=np.arange(9, dtype=">i2"))
+            file.create_dataset("half", data=values.astype(np.float16) / 7)
+            file.create_dataset("flags", data=values > 100)
+            file.create_dataset("text", data=["a", "b"])
+            file.create_dataset("nothing", shape=(10 ** 12, 10), dtype="f8", chunks=(1000, 10))
+            file.create_dataset("none", shape=(0, 3), dtype="f4")
+            file.create_dataset("one", data=3.5)
+            file["link"] = h5py.ExternalLink("elsewhere.h5", "/x")
+        found = self.sharded("--images", "other.h5:/group/x", "--labels", "other.h5:/y")
+        np.testing.assert_array_equal(found["images"], values)
+        np.testing.assert_array_equal(found["labels"], np.arange(9))
+        found = self.sharded("--images", "other.h5:/half")
+        np.testing.assert_array_equal(found["values"], values.astype(np.float16) / 7)
+        self.assertEqual(found["values"].dtype, np.float16)
+        np.testing.assert_array_equal(self.sharded("--images", "other.h5:/flags")["images"], values > 100)
+        self.refused("with one of its datasets (", "--images", "other.h5")
+        self.refused("no dataset '/z', expected one of /flags, /group/x, /half", "--images", "other.h5:/z")
+        self.refused("no dataset '/link'", "--images", "other.h5:/link")
+        self.refused("holds no numbers", "--images", "other.h5:/text")
+        self.refused("truncated: its shape is [1000000000000, 10]", "--images", "other.h5:/nothing")
+        self.refused("empty", "--images", "other.h5:/none")
+        self.refused("no array", "--images", "other.h5:/one")
+        whole = (self.folder / "other.h5").read_bytes()
+        (self.folder / "cut.h5").write_bytes(whole[:len(whole) // 2])
+        self.refused("'cut.h5'", "--images", "cut.h5:/group/x")
+
+    def test_cifar(self):
+        pixels = RANDOM.integers(0, 256, (12, 3072)).astype(np.uint8)
+        labels = RANDOM.integers(0, 10, (12, 1)).astype(np.uint8)
+        ten = np.concatenate([labels, pixels], axis=1)
+        (self.folder / "a.bin").write_bytes(ten[:5].tobytes())
+        (self.folder / "b.bin").write_bytes(ten[5:].tobytes())
+        found = self.sharded("--images", "a.bin", "b.bin", "--shards", 2)
+        np.testing.assert_array_equal(found["images"], pixels.reshape(12, 3, 32, 32))
+        np.testing.assert_array_equal(found["labels"], labels[:, 0])
+        self.assertEqual(self.attributes["classes"], 10)
+        fine = RANDOM.integers(0, 100, (12, 1)).astype(np.uint8)
+        (self.folder / "train.bin").write_bytes(np.concatenate([labels, fine, pixels], axis=1).tobytes())
+        found = self.sharded("--images", "train.bin")
+        np.testing.assert_array_equal(found["labels"], fine[:, 0])
+        self.assertEqual(self.attributes["classes"], 100)
+        (self.folder / "cut.bin").write_bytes(ten.tobytes()[:-1])
+        self.refused("truncated: record 11 has 3072 bytes", "--images", "cut.bin", "--from", "cifar10")
+        ten[7, 0] = 10
+        (self.folder / "bad.bin").write_bytes(ten.tobytes())
+        self.refused("label 10 of record 7 is out of range", "--images", "bad.bin")
+        self.refused("expected samples like those", "--images", "a.bin", "train.bin")
+        self.refused("labels of its own", "--images", "a.bin", "--labels", self.labels)
+        (self.folder / "pickle").write_bytes(pickle.dumps({"data": pixels}))  # CIFAR for Python
+        self.refused("of no format that is known here", "--images", "pickle")
+
+    def test_csv(self):
+        text = 'id,"width",height,kind\n1,0.5,-2,0\n2,1e3,+4,1\r\n3, .25 ,7,1\n\n'
+        (self.folder / "t.csv").write_text(text)
+        found = self.sharded("--images", "t.csv:width,height", "--labels", "t.csv:kind")
+        np.testing.assert_array_equal(found["values"], np.float32([[0.5, -2], [1000, 4], [0.25, 7]]))
+        np.testing.assert_array_equal(found["labels"], [0, 1, 1])
+        found = self.sharded("--images", "t.csv:2-3", "--targets", "t.csv:4")
+        np.testing.assert_array_equal(found["targets"], [[0], [1], [1]])
+        (self.folder / "plain.tsv").write_text("1\t2\n3\t4")
+        np.testing.assert_array_equal(self.sharded("--images", "plain.tsv")["values"], [[1, 2], [3, 4]])
+        for bad, message in (("1,2\n3\n", "line 2 has 1 fields, expected 2"), ("1,2\n3,x\n", "'x' in line 2, column 2"),
+                             ("1,2\n3,\n", "'' in line 2, column 2"), ("", "empty"), ("a,b\n", "without numbers"),
+                             ("1,2\n\n3,4\n", "line 2 is empty"), ("1,nan\n", "the values of sample 0 hold nan"),
+                             ("1,1e99\n", "'1e99' in line 1, column 2")):
+            (self.folder / "bad.csv").write_text(bad)
+            self.refused(message, "--images", "bad.csv")
+        self.refused("no column 'depth', expected numbers from 1 to 4 or names (id, width", "--images", "t.csv:depth")
+        self.refused("no column '3-9'", "--images", "t.csv:3-9")
+        self.refused("'0.5' in line 2", "--images", "t.csv:1", "--labels", "t.csv:width")
+        self.refused("are no labels", "--images", "t.csv:1", "--labels", "t.csv:1,4")
+
+    def pictures(self, **classes):
+        folder = self.folder / "pictures"
+        for name, files in classes.items():
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            for file, array in files.items():
+                Image.fromarray(array).save(folder / name / file, **({"quality": 95} if "jp" in file else {}))
+        return folder
+
+    def test_folders_of_pictures(self):
+        grey = RANDOM.integers(0, 256, (5, 4, 6)).astype(np.uint8)
+        folder = self.pictures(cat={"b.png": grey[1], "a.png": grey[0]}, dog={"c.PNG": grey[2]})
+        (folder / "cat" / ".hidden").write_text("x")
+        found = self.sharded("--images", folder)
+        np.testing.assert_array_equal(found["images"], grey[:3, None])
+        np.testing.assert_array_equal(found["labels"], [0, 0, 1])
+        self.assertEqual(self.attributes["class_names"], "cat\ndog")
+        self.assertEqual(self.attributes["format_version"], 1)
+        shown = json.loads(self.shown("--json"))
+        self.assertEqual((shown["class_names"], shown["class_counts"]), (["cat", "dog"], [2, 1]))
+        self.assertRegex(self.shown(), r" 0 +2  66\.67 %  cat\n")
+
+        colour = RANDOM.integers(0, 256, (3, 16, 16, 3)).astype(np.uint8)
+        smooth = np.broadcast_to(np.arange(0, 160, 10)[:, None, None], (16, 16, 3)).astype(np.uint8)
+        alpha = np.concatenate([colour[1], np.full((16, 16, 1), 77, np.uint8)], axis=2)
+        folder = self.folder / "colour"
+        for name in "xy":
+            (folder / name).mkdir(parents=True)
+        Image.fromarray(colour[0]).save(folder / "x/1.png")
+        Image.fromarray(alpha).save(folder / "x/2.png")
+        Image.fromarray(colour[2]).quantize(16).save(folder / "x/3.png")
+        Image.fromarray(smooth).save(folder / "x/4.jpg", quality=95)
+        Image.fromarray(smooth[:, :, 0]).save(folder / "y/5.jpeg", quality=95)
+        Image.fromarray(colour[0, :, :, 0].astype(np.uint16) * 257).save(folder / "y/6.png")
+        found = self.sharded("--images", folder)["images"].transpose(0, 2, 3, 1)
+        palette = np.asarray(Image.open(folder / "x/3.png").convert("RGB"))
+        for index, expected in enumerate((colour[0], colour[1], palette)):
+            np.testing.assert_array_equal(found[index], expected)
+        for index in (3, 4):
+            np.testing.assert_allclose(found[index].astype(int), smooth, atol=3)
+        np.testing.assert_array_equal(found[5], np.repeat(colour[0, :, :, :1], 3, axis=2))
+        sheet = self.folder / "sheet.png"
+        self.shown("--contact-sheet", sheet)
+        self.assertEqual(np.asarray(Image.open(sheet)).shape, (2 * 34 + 2, 4 * 34 + 2, 3))
+        np.testing.assert_array_equal(np.asarray(Image.open(sheet))[2:34:2, 2:34:2], colour[0])
+
+    def test_bad_folders_of_pictures(self):
+        grey = RANDOM.integers(0, 256, (4, 6)).astype(np.uint8)
+        folder = self.pictures(a={"1.png": grey, "2.png": grey.T}, b={"3.png": grey})
+        self.refused("2.png' has 4 x 6 pixels in grey, expected 6 x 4 pixels in grey as '", "--images", folder)
+        Image.fromarray(np.dstack([grey] * 3)).save(folder / "a/2.png")
+        self.refused("2.png' has 6 x 4 pixels in colour, expected 6 x 4 pixels in grey", "--images", folder)
+        whole = (folder / "a/1.png").read_bytes()
+        for bad, message in ((whole[:-5], "does not end with IEND"), (whole[:40] + b"x" + whole[41:], "no whole PNG file"),
+                             (b"GIF89a", "neither a PNG nor a JPEG file"), (b"", "neither a PNG")):
+            (folder / "a/2.png").write_bytes(bad)
+            self.refused(message, "--images", folder)
+        Image.fromarray(grey).save(folder / "a/2.png", "JPEG")
+        jpeg = (folder / "a/2.png").read_bytes()
+        (folder / "a/2.png").write_bytes(jpeg[:-40])
+        self.refused("no whole JPEG file", "--images", folder)
+        (folder / "a/2.png").unlink()
+        (folder / "a/notes.txt").write_text("x")
+        self.refused("notes.txt' is no picture", "--images", folder)
+        (folder / "a/notes.txt").unlink()
+        (folder / "c").mkdir()
+        self.refused("holds no pictures", "--images", folder)
+        (folder / "c").rmdir()
+        (folder / "list.txt").write_text("x")
+        self.refused("stands beside folders of classes", "--images", folder)
+        self.refused("is a folder, which has no SHA-256", "--images", folder, "--sha256", "0" * 64)
+        (self.folder / "empty").mkdir()
+        self.refused("is empty", "--images", self.folder / "empty")
+
+    def test_shown(self):
+        values = RANDOM.standard_normal((50, 2, 8, 8)).astype(np.float32) * [[[[3]], [[0.1]]]] + 1000
+        targets = RANDOM.standard_normal((50, 3)).astype(np.float32)
+        np.save(self.folder / "x.npy", values.astype(np.float32))
+        np.save(self.folder / "t.npy", targets)
+        self.sharded("--images", "x.npy", "--targets", "t.npy", "--shards", 4)
+        shown = json.loads(self.shown("--json"))
+        stored = values.astype(np.float32).astype(float)
+        self.assertEqual((shown["samples"], shown["shards"], shown["target_shape"]), (50, 4, [3]))
+        for key, statistic in (("mean", np.mean), ("std", np.std), ("min", np.min), ("max", np.max)):
+            np.testing.assert_allclose([one[key] for one in shown["channels"]],
+                                       [statistic(stored[:, c]) for c in range(2)], rtol=1e-9)
+            np.testing.assert_allclose([one[key] for one in shown["targets"]],
+                                       [statistic(targets.astype(float)[:, c]) for c in range(3)], rtol=1e-9)
+        text = self.shown("--contact-sheet", self.folder / "sheet.png")
+        self.assertRegex(text, r"toy train\nsamples +50 in 4 shards, .*\neach +float32 values \[2, 8, 8\] with float32 targets")
+        self.assertRegex(text, r"\nchannel 1 +\S+ to \S+, mean (999|1000)")
+        self.assertEqual(np.asarray(Image.open(self.folder / "sheet.png")).ndim, 2)
+        name = self.written()[2]
+        data = bytearray((self.out / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (self.out / name).write_bytes(data)
+        done = self.quern("data", "show", self.out)
+        self.assertIn(done.returncode, (2, 93), done)
+        self.assertIn(name, done.stderr)
+        np.save(self.folder / "flat.npy", targets)
+        self.sharded("--images", "flat.npy", "--name", "toy")
+        done = self.quern("data", "show", self.out, "--contact-sheet", self.folder / "no.png")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("expected images", done.stderr)
+        self.assertFalse((self.folder / "no.png").exists())
+
+
+if __name__ == "__main__":
+    shard_files.main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""analysis/quern_data.py: what it writes, quern reads; what quern refuses, it refuses."""
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import numpy as np
+import shard_files
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "analysis"))
+import quern_data  # noqa: E402
+
+
+class Pairs:
+    """As a PyTorch Dataset."""
+
+    def __init__(self, samples, answers, classes=None):
+        self.samples, self.answers = samples, answers
+        if classes:
+            self.classes = classes
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        return self.samples[index], self.answers[index]
+
+
+class QuernDataTest(shard_files.ShardTest):
+    def shown(self):
+        done = subprocess.run([shard_files.PROGRAM, "data", "show", self.out, "--json"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_same_hash_as_from_quern_shard(self):
+        self.assertEqual(self.shard("--shards", 3).returncode, 0)
+        own = self.shown()
+        quern_data.write_shards(self.out, shard_files.images(), shard_files.labels(), shards=3, overwrite=True)
+        self.assertEqual(self.shown(), own)
+        pairs = Pairs(shard_files.images(), [int(label) for label in shard_files.labels()])
+        quern_data.write_dataset(self.out, pairs, shards=3, classes=10, overwrite=True)
+        self.assertEqual(self.shown(), own)
+        self.assertEqual(len(self.written()), 3)
+
+    def test_values_targets_and_many_classes(self):
+        random = np.random.default_rng(1)
+        for dtype in (np.float16, np.float32, np.float64, np.int16):
+            values = (random.standard_normal((20, 3, 4, 5)) * 100).astype(dtype)
+            targets = random.standard_normal((20, 2))
+            quern_data.write_shards(self.out, values, targets=targets, shards=4, overwrite=True)
+            shown = self.shown()
+            self.assertEqual(shown["input"], {"kind": "values", "shape": [3, 4, 5],
+                                              "type": "float16" if dtype == np.float16 else "float32"})
+            np.testing.assert_allclose([one["mean"] for one in shown["channels"]],
+                                       values.astype(np.float32).astype(float).mean((0, 2, 3)), rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose([one["std"] for one in shown["targets"]], targets.std(0), rtol=1e-5)
+        labels = np.arange(20) * 30
+        quern_data.write_shards(self.out, values, labels, overwrite=True)
+        self.assertEqual(len(self.shown()["class_counts"]), 571)
+
+    def test_names_of_classes_from_a_dataset(self):
+        pairs = Pairs(np.ones((4, 8), np.float32), [0, 1, 1, 0], ["cat", "dog"])
+        quern_data.write_dataset(self.out, pairs)
+        self.assertEqual(self.shown()["class_names"], ["cat", "dog"])
+
+    def test_refusals_write_nothing(self):
+        good = np.ones((5, 3), np.float32)
+        bad = good.copy()
+        bad[3, 1] = np.nan
+        cases = (((bad,), {}, "sample 3 are not finite"),
+                 ((np.full((5, 3), np.inf, np.float16),), {}, "not finite float16"),
+                 ((good, np.arange(4)), {}, "5 samples but 4 labels"),
+                 ((good, np.arange(5)), {"classes": 4}, "label 4 of sample 4 is out of range, expected 0 to 3"),
+                 ((good, np.arange(5) * 0.5), {}, "expected whole numbers"),
+                 ((good,), {"targets": np.ones((4, 1))}, "5 samples but 4 targets"),
+                 ((good, np.arange(5)), {"targets": good}, "both labels and targets"),
+                 ((good.astype("c8"),), {}, "expected numbers"),
+                 ((good[:0],), {}, "expected samples"),
+                 ((good,), {"shards": 6}, "cannot fill 6 shards"),
+                 ((good,), {"split": "dev"}, "unknown split"),
+                 ((good,), {"name": "a/b"}, "not a name"))
+        for arguments, options, message in cases:
+            with self.assertRaisesRegex(ValueError, message):
+                quern_data.write_shards(self.out, *arguments, **options)
+            self.assertFalse(self.out.exists(), message)
+        ragged = Pairs([np.ones(3), np.ones(3), np.ones(4)], [0, 0, 0])
+        with self.assertRaises(ValueError):
+            quern_data.write_dataset(self.out, ragged, classes=1, shards=3)
+        self.assertEqual(self.written(), [])
+        quern_data.write_shards(self.out, good)
+        with self.assertRaisesRegex(ValueError, "exists already"):
+            quern_data.write_shards(self.out, good)
+        with self.assertRaisesRegex(ValueError, "another data set, 'toy'"):
+            quern_data.write_shards(self.out, good, name="other", overwrite=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1])
