@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CUT = "layer3"
 CHOSEN = "chosen"
 BLOCK = 15  # samples of a micro-block at most: with 16 lanes, one stays empty
-QUICK = ("network.input=[3, 32, 32]", "data.samples=64")
+QUICK = ("network.input=[3, 64, 64]", "data.samples=64")
 
 
 def with_block_statistics(text):
