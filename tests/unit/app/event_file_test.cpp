@@ -45,9 +45,12 @@ TEST(EventFile, Crc32c) {
 
 // By the wire format of protobuf.
 TEST(EventFile, RecordsAndScalars) {
-  const std::string record = tf_record("abc");
-  EXPECT_EQ(record.size(), 8u + 4 + 3 + 4);
-  EXPECT_EQ(number_at<std::uint64_t>(record), 3u);
+  // The checksums are those of TensorBoard 2.21's own masked_crc32c().
+  EXPECT_EQ(tf_record("abc"), std::string("\x03\0\0\0\0\0\0\0"  // length
+                                          "\xb0\x99\x49\x0e"
+                                          "abc"
+                                          "\x6e\x57\xf1\x21",
+                                          8 + 4 + 3 + 4));
   const std::string event = records_of(scalar_event(1.0, 300, {{"a", 0.5f}})).at(0);
   EXPECT_EQ(event, std::string("\x09\0\0\0\0\0\0\xf0\x3f"  // wall_time = 1.0
                                "\x10\xac\x02"              // step = 300
