@@ -74,10 +74,11 @@ def sample_pictures(folder, split, indices):
     try:
         for path in shard_files(folder, split):
             with h5py.File(path, "r") as file:
-                first, count = int(file.attrs["first_index"]), len(file["images"])
+                samples = file["images" if "images" in file else "values"]
+                first, count = int(file.attrs["first_index"]), len(samples)
                 for index in indices:
                     if first <= index < first + count:
-                        found[index] = picture_of(file["images"][index - first])
+                        found[index] = picture_of(samples[index - first])
     except (OSError, KeyError, ValueError) as error:
         raise ProgramError(f"cannot read the images in {folder}: {error}") from error
     return found
