@@ -98,6 +98,7 @@ keep = 1
                    .batch_per_rank = 8,
                    .shuffle = false,
                    .target = TargetType::input,
+                   .normalize = {},
                    .augment = {}};
   expected.network.input = {3, 5, 7};
   expected.network.init = {.type = InitType::normal, .std = 1};
