@@ -30,16 +30,16 @@ class PipelineTest(training.TrainingTest):
 
     def test_same_run_on_any_grid(self):
         for recipe in ("mlp", "conv", "residual"):
-            self.train(recipe, f"{recipe}-whole", "train.epochs=2")
+            self.train(recipe, f"{recipe}-whole", "train.epochs=1")
             for ranks, keys in ((2, split(2, 3)), (3, split(3, 4, "parallel.schedule=gpipe")),
                                 (4, split(2, 2)), (4, ("parallel.strategy=pipeline",))):
                 run = f"{recipe}-{ranks}-{len(keys)}-{keys[0][-1]}"
-                self.train(recipe, run, "train.epochs=2", *keys, ranks=ranks)
+                self.train(recipe, run, "train.epochs=1", *keys, ranks=ranks)
                 self.assert_same_run(run, f"{recipe}-whole")
 
     def test_kill_one_stage_and_go_on_elsewhere(self):
-        sets = ("train.epochs=60", "checkpoint.every_steps=5")
-        self.train("residual", "whole", "train.epochs=60")
+        sets = ("train.epochs=30", "checkpoint.every_steps=3")
+        self.train("residual", "whole", "train.epochs=30")
         for stage in (0, 1):
             run = self.start("residual", f"run{stage}", *sets, *split(2, 3), ranks=2,
                              each_rank=EACH_RANK_ALONE)

@@ -224,7 +224,8 @@ TEST(Pipeline, TrainsOnTheTargetsOfAnAutoEncoder) {
       "auto-encoder",
       {"network.layers=[{type=\"flatten\"}, {type=\"linear\", features=20}, {type=\"sigmoid\"}, "
        "{type=\"linear\", features=12}, {type=\"relu\"}, {type=\"linear\", features=36}]",
-       "loss.type=mse", "data.target=input"}};
+       "loss.type=mse", "data.target=input",
+       "data.normalize={type=\"given\", mean=[0.4], std=[0.3]}"}};
   const Samples samples = image_samples(30, kImage, 5);
   const Expected expected(encoder, samples, 3);
   for_each_split([&](int pipeline) {
