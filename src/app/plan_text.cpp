@@ -40,6 +40,17 @@ std::string optimizer_text(const PlanInfo& info) {
   return bytes + " per rank";
 }
 
+std::string tensor_text(const PlanInfo::Tensor& tensor) {
+  std::string text = tensor.ranks > 1 ? fmt::format("{} ranks share", tensor.ranks)
+                                      : std::string("one rank computes");
+  text += fmt::format(" {} in {} slices", fmt::join(tensor.split, ", "), tensor.slices);
+  if (!tensor.whole.empty()) text += fmt::format("; whole: {}", fmt::join(tensor.whole, ", "));
+  if (tensor.split.empty()) text = fmt::format("no layer can be cut into {} slices", tensor.slices);
+  if (tensor.ranks == 1) return text;
+  return text + fmt::format("; rank 0 holds {} parameters, a rank sends {} a step",
+                            tensor.parameters, bytes_text(tensor.bytes_sent));
+}
+
 }  // namespace
 
 std::string plan_text(const PlanInfo& info) {
@@ -54,6 +65,7 @@ std::string plan_text(const PlanInfo& info) {
   if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
   line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
   line("parameters", fmt::format("{}", info.parameters));
+  if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
   line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
                              info.stages.empty() ? "" : " of stage 0"));
   line("optimizer state", optimizer_text(info));

@@ -27,6 +27,15 @@ struct PlanInfo {
     std::int64_t memory_bytes = 0;  ///< of a rank
     std::int64_t sent_bytes = 0;    ///< to its neighbours, by a rank in a step
   };
+  /// How layers are cut (strategy/tensor_plan.hpp).
+  struct Tensor {
+    int slices = 0;  ///< of a layer; 0: none is cut
+    int ranks = 1;   ///< that share them
+    std::vector<std::string> split;
+    std::vector<std::string> whole;
+    std::int64_t parameters = 0;  ///< on rank 0
+    std::int64_t bytes_sent = 0;  ///< by a rank in a step
+  };
   int ranks = 1;
   int threads = 1;     ///< per rank
   std::string device;  ///< what runs the kernels: "OpenMP", "NVIDIA H200"
@@ -49,6 +58,7 @@ struct PlanInfo {
   std::vector<Batch> batches;  ///< full, last
   int pieces = 1;              ///< of a full batch's largest share
   int piece_samples = 0;       ///< at most
+  Tensor tensor;
 };
 
 /// The table of --dry-run.

@@ -13,6 +13,7 @@
 #include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
+#include "strategy/tensor_plan.hpp"
 #include "strategy/training_step.hpp"
 #include "train/load_recipe.hpp"
 #include "train/recipe_check.hpp"
@@ -84,6 +85,9 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.pieces = (full.partition.max_blocks() - 1) / blocks + 1;
   info.piece_samples = blocks * full.partition.block_size();
   add_stages(comm, step, info);
+  const TensorPlan tensor = tensor_plan(step.model(), full.rows());
+  info.tensor = {tensor.slices.count, tensor.slices.ranks, tensor.split,
+                 tensor.whole,        tensor.parameters,   tensor.bytes_sent};
   return info;
 }
 

@@ -109,6 +109,7 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::lanes_to_flat",         //
     "quern::layers::flat_to_flat",          //
     "quern::layers::copy_layout",           //
+    "quern::layers::copy_units",            // between a layer and its slices
     "quern::layers::round_values",          //
     "quern::layers::unround",               //
     "quern::layers::conv2d_weight_sum",     // slices of a product on a device

@@ -82,7 +82,7 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
     : recipe(agree(comm, [given = with_known_normalization(load_recipe(comm, file, overrides)),
                           &comm] { return with_strategy(given, comm.size()); })),
       grid(make_grid(comm, recipe)),
-      model(agree(comm, [&] { return Model(recipe, stage_of(grid)); })),
+      model(agree(comm, [&] { return Model(recipe, stage_of(grid), slices_of(grid, recipe)); })),
       samples(make_bench_samples(grid, recipe, model.whole().output_shape())),
       transport(connect_devices(grid.data(), recipe.parallel.backend)),
       step(recipe, grid, model, samples, transport.get()) {}

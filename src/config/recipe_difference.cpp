@@ -17,6 +17,10 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
   if (key.path == "train.micro_block") {
     return std::to_string(micro_block_size(recipe, global_batch));
   }
+  if (key.path == "parallel.tensor_slices") {
+    const bool is_fast = recipe.train.determinism == Determinism::fast;
+    return is_fast ? "" : std::to_string(tensor_slices(recipe));
+  }
   const bool is_cosine = recipe.optimizer.schedule.type == ScheduleType::cosine;
   if (key.may_change && !(key.path == "train.epochs" && is_cosine)) return "";
   return applies(key, recipe_keys(), recipe) ? key.write(recipe) : "(not stated)";

@@ -2,6 +2,7 @@
 #include "config/rules.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -147,13 +148,34 @@ void check_micro_batches(const Checker& check) {
   }
 }
 
-void check_available(const Checker& check) {
-  const auto refuse = [&](const std::string& key, const std::string& expected) {
-    if (!check.are_sound({key.c_str()})) return;
-    check.report(
-        key, check.text_of(key) + " is not available in this version (expected " + expected + ")");
-  };
-  if (check.recipe.parallel.tensor != 1) refuse("parallel.tensor", "1");
+void check_tensor(const Checker& check) {
+  if (!check.are_sound({"parallel.tensor", "parallel.tensor_slices", "train.determinism"})) return;
+  const int ranks = check.recipe.parallel.tensor;
+  const int slices = tensor_slices(check.recipe);
+  if (slices == 0) return;
+  const std::string tensor = "parallel.tensor = " + std::to_string(ranks);
+  if (slices % ranks != 0) {
+    check.report("parallel.tensor_slices", std::to_string(slices) + " cannot be shared by " +
+                                               tensor + " ranks, expected a multiple of " +
+                                               std::to_string(ranks));
+  } else if (ranks > 1 && !std::has_single_bit(static_cast<unsigned>(slices / ranks))) {
+    check.report("parallel.tensor_slices", std::to_string(slices) + " gives each of " + tensor +
+                                               " ranks " + std::to_string(slices / ranks) +
+                                               " slices, expected a power of two of them");
+  }
+  const std::string key =
+      check.is_stated("parallel.tensor") ? "parallel.tensor" : "parallel.tensor_slices";
+  if (check.are_sound({"train.precision"}) && check.recipe.train.precision != Precision::fp32) {
+    check.report("train.precision", check.text_of("train.precision") + " contradicts " + key +
+                                        " = " + check.text_of(key) +
+                                        ", expected \"fp32\": slices of layers round no operands");
+  }
+  if (ranks > 1 && check.are_sound({"optimizer.clip_norm"}) &&
+      check.recipe.optimizer.clip_norm > 0) {
+    check.report("optimizer.clip_norm",
+                 check.text_of("optimizer.clip_norm") + " contradicts " + tensor +
+                     ": no rank has the whole gradient that the norm is of, expected 0");
+  }
 }
 
 void check_strategy(const Checker& check) {
@@ -206,7 +228,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_augment(check);
   check_optimizer(check);
   check_micro_batches(check);
-  check_available(check);
+  check_tensor(check);
   check_strategy(check);
   check_pipeline(check);
 }

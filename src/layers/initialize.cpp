@@ -35,7 +35,7 @@ bool is_of_convolution(const ParameterEntry& entry) {
 }
 
 double kaiming_deviation(const ParameterEntry& entry) {
-  return std::sqrt(2 / static_cast<double>(entry.count / entry.shape[1]));
+  return std::sqrt(2 / static_cast<double>(entry.whole_count() / entry.shape[1]));
 }
 
 float initial_value(const InitSpec& init, const ParameterEntry& entry, const PhiloxBlock& block,
@@ -70,7 +70,9 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
       continue;
     }
     for (std::int64_t i = 0; i < entry.count; ++i) {
-      host(entry.position(i)) = initial_value(init, entry, draw(seed, entry.number, i), i);
+      const std::int64_t element = entry.first_element() + i;
+      host(entry.position(i)) =
+          initial_value(init, entry, draw(seed, entry.number, element), element);
     }
   }
   Kokkos::deep_copy(parameters, host);

@@ -16,8 +16,9 @@ namespace quern {
 ///   kaiming  weights of convolutions N(0, sqrt(2 / fan_out)), as torchvision's residual networks
 ///            (He et al.: "Delving deep into rectifiers", 2015), the rest as pytorch.
 /// Scales begin at 1, shifts at 0 and buffers as they say with all of them.
-/// Element i of the tensor with number t draws from the Philox block (seed, weights, t, i / 4). The
-/// values are computed on the host whatever the device, so that all devices start alike.
+/// Element i of the tensor with number t draws from the Philox block (seed, weights, t, i / 4),
+/// also where only a part of the tensor lies in the block. The values are computed on the host
+/// whatever the device, so that all devices start alike.
 void initialize_parameters(const ParameterTable& table, const InitSpec& init, std::uint64_t seed,
                            const FloatView& parameters);
 

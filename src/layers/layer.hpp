@@ -12,6 +12,7 @@
 #include "linalg/batch_sums.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/dense_products.hpp"
+#include "linalg/tensor_exchange.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/parameter_update.hpp"
@@ -32,6 +33,8 @@ struct StepContext {
   GradientSums gradients;  ///< the flat gradient block, once per partial sum
   /// For layers that need sums over the global batch; null: the schedule is of all its blocks.
   BatchSums* batch_sums = nullptr;
+  /// For layers of which each rank of a tensor group computes some units; null: there are none.
+  TensorExchange* tensor_exchange = nullptr;
   /// Where there is one, gradients are of the whole batch and one partial sum: layers that can
   /// (LayerTraits::updates_parameters) update their parameters by it and store no gradient.
   ParameterUpdate update = {};
@@ -141,6 +144,8 @@ class Layer {
 
   /// Floats of the sums that it asks StepContext::batch_sums for.
   virtual std::vector<std::int64_t> batch_sums() const { return {}; }
+  /// What it asks StepContext::tensor_exchange for.
+  virtual ExchangedFloats exchanged_floats(int /*rows*/) const { return {}; }
 
   /// y = f(x). Overwrites y. No allocation, no fence.
   virtual void forward(const ExecSpace& exec, const StepContext& step,

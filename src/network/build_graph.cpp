@@ -99,7 +99,7 @@ std::vector<Shape> parts_read(const LayerList& layers, const std::vector<Built>&
 }
 
 int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>& values,
-           const Shape& read, const Built& whole) {
+           const Shape& read, const Built& whole, const TensorSlices& slices) {
   const LayerSpec& spec = layers.at(i);
   const Shape& input = graph.value(values[0]).shape;
   if (spec.type == LayerType::flatten) {
@@ -110,16 +110,22 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
     for (std::size_t k = 1; k < values.size(); ++k) sum = graph.add_sum(spec.name, sum, values[k]);
     return sum;
   }
-  auto layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read)
-                                              : build_layer(spec, input, i, graph.precision());
+  auto layer = build_sliced_layer(spec, input, read, slices);
+  if (!layer) {
+    layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read)
+                                           : build_layer(spec, input, i, graph.precision());
+  }
   return graph.add_layer(std::move(layer), values[0], whole.layer->macs());
 }
 
 /// Layers [part.first, part.last) of which all inputs but one are among them.
 class GraphBuilder {
  public:
-  GraphBuilder(const NetworkSpec& spec, OperandPrecision precision)
-      : layers_(spec), precision_(precision), whole_(build_whole(layers_, precision)) {
+  GraphBuilder(const NetworkSpec& spec, OperandPrecision precision, const TensorSlices& slices)
+      : layers_(spec),
+        precision_(precision),
+        slices_(slices),
+        whole_(build_whole(layers_, precision)) {
     read_ = parts_read(layers_, whole_);
   }
 
@@ -137,9 +143,9 @@ class GraphBuilder {
         expect(read == part.first - 1 || local >= 0, "a part that a single value comes into");
         values.push_back(local < 0 ? Graph::kBatch : outputs_[static_cast<std::size_t>(local)]);
       }
-      tensors_.push_back(static_cast<int>(graph.table().entries().size()));
+      tensors_.push_back(graph.table().num_tensors());
       const auto number = static_cast<std::size_t>(i);
-      outputs_.push_back(append(graph, layers_, i, values, read_[number], whole_[number]));
+      outputs_.push_back(append(graph, layers_, i, values, read_[number], whole_[number], slices_));
     }
     graph.set_output(outputs_.back());
     return graph;
@@ -155,6 +161,7 @@ class GraphBuilder {
  private:
   LayerList layers_;
   OperandPrecision precision_;
+  TensorSlices slices_;
   std::vector<Built> whole_;
   std::vector<Shape> read_;
   std::vector<int> outputs_;
@@ -165,7 +172,7 @@ class GraphBuilder {
 
 Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
   check_sizes(spec);
-  GraphBuilder builder(spec, precision);
+  GraphBuilder builder(spec, precision, {});
   Graph graph = builder.build({0, builder.count()}, {spec.input});
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
   if (std::ranges::none_of(graph.nodes(), computes)) {
@@ -175,8 +182,9 @@ Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
   return graph;
 }
 
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part) {
-  GraphBuilder builder(spec, precision);
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part,
+                  const TensorSlices& slices) {
+  GraphBuilder builder(spec, precision, slices);
   expect(0 <= part.first && part.first < part.last && part.last <= builder.count(),
          "some layers of the network");
   const Graph whole = builder.build({0, builder.count()}, {spec.input});

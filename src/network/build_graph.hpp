@@ -2,6 +2,7 @@
 // From the list of layers in a recipe to the graph of a network.
 #pragma once
 
+#include "layers/sliced_layer.hpp"
 #include "network/graph.hpp"
 #include "spec/network_spec.hpp"
 
@@ -23,7 +24,9 @@ struct LayerRange {
 
 /// The graph of these layers alone, in the shapes that they have in the whole, which build_graph()
 /// accepts. A single value comes into them (see cut.hpp): its batch, which wants a gradient if
-/// anything before it is trained.
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part);
+/// anything before it is trained. `slices`: its layers are cut so (build_sliced_layer()); with fp32
+/// only.
+Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part,
+                  const TensorSlices& slices = {});
 
 }  // namespace quern

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/build_layer.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "layers/avg_pool2d.hpp"
 #include "layers/batch_norm.hpp"
@@ -112,6 +114,21 @@ std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, in
 std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& input,
                                             const Shape& output) {
   return std::make_unique<Conv2d>(spec, input, output);
+}
+
+std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& input,
+                                          const Shape& output, const TensorSlices& slices) {
+  const bool is_linear = spec.type == LayerType::linear;
+  if (slices.count < 2 || (!is_linear && spec.type != LayerType::conv2d)) return nullptr;
+  std::vector<int> bounds = slice_bounds(output.channels, is_linear ? kLanes : 1, slices.count);
+  if (bounds.empty()) return nullptr;
+  const auto make = [&](int channels) -> std::unique_ptr<Layer> {
+    LayerSpec slice = spec;
+    slice.features = slice.channels = channels;
+    if (is_linear) return std::make_unique<Linear>(slice, input);
+    return build_part_of_conv2d(slice, input, {channels, output.height, output.width});
+  };
+  return std::make_unique<SlicedLayer>(spec.name, input, output, slices, std::move(bounds), make);
 }
 
 }  // namespace quern

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "layers/layer.hpp"
+#include "layers/sliced_layer.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
@@ -20,6 +20,12 @@ std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, in
 /// outputs.
 std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& input,
                                             const Shape& output);
+
+/// The linear or conv2d layer that `spec` describes cut into slices, of which this rank has its
+/// own, with the top left part `output` of its outputs. Null for other layers, and for those with
+/// fewer units than can be cut: 16 a slice of a linear layer, one channel of a convolution.
+std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& input,
+                                          const Shape& output, const TensorSlices& slices);
 
 /// "layer 'fc1' (linear, recipe line 12)"
 std::string describe(const LayerSpec& spec);

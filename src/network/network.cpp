@@ -43,6 +43,16 @@ std::int64_t Network::memory_bytes(int max_rows, int in_flight) const {
   return plan_buffers(graph_, fusion_, max_rows).bytes(in_flight);
 }
 
+std::vector<ExchangedFloats> Network::exchanged_floats(int rows) const {
+  std::vector<ExchangedFloats> floats;
+  for (const Node& node : graph_.nodes()) {
+    if (!node.layer) continue;
+    floats.push_back(node.layer->exchanged_floats(rows));
+    if (!graph_.value(node.inputs[0]).wants_gradient) floats.back().summed = 0;
+  }
+  return floats;
+}
+
 void Network::forward(const ExecSpace& exec, const StepContext& step,
                       const Activations& batch) const {
   for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {

@@ -70,6 +70,9 @@ class Network {
   /// their gradients, what layers keep.
   std::int64_t memory_bytes(int max_rows, int in_flight = 1) const;
 
+  /// What each layer asks StepContext::tensor_exchange for in a step of so many rows.
+  std::vector<ExchangedFloats> exchanged_floats(int rows) const;
+
   /// output() = f(input()).
   void forward(const ExecSpace& exec, const StepContext& step, const Activations& batch) const;
   /// What of step.gradients forward has found, see Layer::store_statistics. Between forward and

@@ -77,6 +77,7 @@ struct ParallelSpec {
   CommBackend backend = CommBackend::automatic;
   SplitStrategy strategy = SplitStrategy::by_keys;
   int tensor = 1;
+  int tensor_slices = 0;         ///< 0: chosen (tensor_slices())
   int pipeline = 1;              ///< stages
   std::vector<std::string> cut;  ///< where each but the first begins; empty: chosen
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -118,5 +119,11 @@ struct Recipe {
 /// global_batch / 8 (with bf16 / 4), between 1 and 32, and where layers of images fill whole groups
 /// of 16 samples between 16 and 32; never more than the batch.
 int micro_block_size(const Recipe& recipe, int global_batch);
+
+/// Into how many slices the units of a layer are cut, each rank of a tensor group with as many:
+/// what the recipe says, or else none where one rank has the whole layer, one a rank with fast
+/// sums, and otherwise 8, or the smallest number from 8 on that is a power of two times
+/// parallel.tensor. 0: layers are whole.
+int tensor_slices(const Recipe& recipe);
 
 }  // namespace quern

@@ -76,6 +76,16 @@ int micro_block_size(const Recipe& recipe, int global_batch) {
   return std::min(size, global_batch);
 }
 
+int tensor_slices(const Recipe& recipe) {
+  const ParallelSpec& parallel = recipe.parallel;
+  if (parallel.tensor_slices > 0) return parallel.tensor_slices;
+  if (parallel.tensor == 1) return 0;
+  int slices = parallel.tensor;
+  if (recipe.train.determinism == Determinism::fast) return slices;
+  while (slices < 8) slices *= 2;
+  return slices;
+}
+
 int Recipe::global_batch(int num_ranks) const {
   const std::int64_t batch = data.global_batch > 0 ? std::int64_t{data.global_batch}
                                                    : std::int64_t{data.batch_per_rank} * num_ranks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/model.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -40,16 +41,19 @@ void check_target(const Recipe& recipe, const Network& network) {
                    to_string(network.input_shape()) + " has");
 }
 
-Model::Model(const Recipe& recipe, const StagePlace& place)
-    : Model(recipe, place, make_loss(recipe.loss, output_shape(recipe.network))) {}
+Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices)
+    : Model(recipe, place, slices, make_loss(recipe.loss, output_shape(recipe.network))) {}
 
-Model::Model(const Recipe& recipe, const StagePlace& place, std::unique_ptr<Loss> loss)
+Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
+             std::unique_ptr<Loss> loss)
     : seed_(recipe.seed),
       init_(recipe.network.init),
       target_type_(recipe.data.target),
       place_(place),
+      slices_(slices),
       loss_(std::move(loss)),
-      networks_(build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place)),
+      networks_(
+          build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place, slices)),
       has_windows_(recipe.data.augment.is_active() && place.is_first()),
       normalize_(recipe.data.normalize) {
   if (network().relu_left_to_loss()) loss_->apply_input_relu();
@@ -101,14 +105,27 @@ Model::InFlight Model::allocate_batch(int max_rows) const {
 void Model::connect(const ProcessGrid& grid) {
   expect(grid.place().pipeline == place_.stage && grid.shape().pipeline == place_.stages,
          "the rank of this stage");
+  expect(grid.place().tensor == slices_.rank && grid.shape().tensor == slices_.ranks,
+         "the rank of these slices");
+  if (slices_.ranks > 1) {
+    tensor_group_ = std::make_unique<TensorGroup>(grid.tensor(), most_summed(max_rows_));
+  }
   if (place_.stages == 1) return;
   exchange_ = std::make_unique<StageExchange>(
       grid, crossing_floats(networks_.stages, place_.stage, max_rows_));
 }
 
+std::int64_t Model::most_summed(int rows) const {
+  std::int64_t most = 0;
+  for (const ExchangedFloats& floats : network().exchanged_floats(rows))
+    most = std::max(most, floats.summed);
+  return most;
+}
+
 std::int64_t Model::activation_bytes(int max_rows, int in_flight) const {
   return network().memory_bytes(max_rows, in_flight) +
-         crossing_floats(networks_.stages, place_.stage, max_rows).bytes();
+         crossing_floats(networks_.stages, place_.stage, max_rows).bytes() +
+         (slices_.ranks > 1 ? TensorGroup::bytes(slices_.ranks, most_summed(max_rows)) : 0);
 }
 
 bool Model::target_is_input() const {
@@ -148,7 +165,10 @@ void Model::check_samples(const Samples& samples) const {
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
                            const GradientSums& gradients, int batch) const {
-  return {mode, plan.schedule, scalars, in_flight(batch).sample_of_row, parameters_, gradients};
+  StepContext step{mode,        plan.schedule, scalars, in_flight(batch).sample_of_row,
+                   parameters_, gradients};
+  step.tensor_exchange = tensor_group_.get();
+  return step;
 }
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,

@@ -10,6 +10,7 @@
 #include "layers/window.hpp"
 #include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/tensor_group.hpp"
 #include "strategy/batch_plan.hpp"
 #include "strategy/samples.hpp"
 #include "strategy/stages.hpp"
@@ -27,9 +28,10 @@ void check_target(const Recipe& recipe, const Network& network);
 
 class Model {
  public:
-  /// `place`: the stage of the network that it is to have. InputError when layers, loss and target
-  /// do not fit together, or the network cannot be cut so.
-  explicit Model(const Recipe& recipe, const StagePlace& place = {});
+  /// `place`: the stage of the network that it is to have, with layers cut into `slices`.
+  /// InputError when layers, loss and target do not fit together, or the network cannot be cut so.
+  explicit Model(const Recipe& recipe, const StagePlace& place = {},
+                 const TensorSlices& slices = {});
 
   using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
 
@@ -41,8 +43,8 @@ class Model {
   /// this rank alone.
   void allocate(int max_rows, const AllocateBlock& allocate_block = {}, int in_flight = 1);
 
-  /// Of several stages, after allocate(): collective over grid.pipeline(), where this rank has this
-  /// model's stage.
+  /// Of several stages or layers that are spread, after allocate(): collective over grid.pipeline()
+  /// and grid.tensor(), where this rank has this model's part.
   void connect(const ProcessGrid& grid);
 
   const Network& network() const { return networks_.own.front(); }
@@ -51,6 +53,7 @@ class Model {
     return networks_.whole.empty() ? networks_.own.front() : networks_.whole.front();
   }
   const StagePlace& place() const { return place_; }
+  const TensorSlices& slices() const { return slices_; }
   const std::vector<StageInfo>& stages() const { return networks_.stages; }
   /// Network::row_multiple, of all stages.
   int row_multiple() const { return networks_.row_multiple; }
@@ -111,7 +114,8 @@ class Model {
     Activation target;           // mse: what the prediction should be, in its layout
   };
 
-  Model(const Recipe& recipe, const StagePlace& place, std::unique_ptr<Loss> loss);
+  Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
+        std::unique_ptr<Loss> loss);
 
   const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
   // The auto-encoder's target needs no copy where input and output have the same layout.
@@ -122,6 +126,7 @@ class Model {
                       const View<const std::int64_t>& sample_of_row,
                       const View<const Window>& windows, const Activation& y) const;
   InFlight allocate_batch(int max_rows) const;
+  std::int64_t most_summed(int rows) const;
   // Of the first stage and of the last.
   void gather_input(const ExecSpace& exec, const Samples& samples,
                     const View<const Window>& windows, const InFlight& batch) const;
@@ -131,6 +136,7 @@ class Model {
   InitSpec init_;
   TargetType target_type_;
   StagePlace place_;
+  TensorSlices slices_;
   std::unique_ptr<Loss> loss_;
   StageNetworks networks_;
   bool has_windows_;
@@ -140,8 +146,9 @@ class Model {
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
   SharedBlock parameter_block_;
-  FloatView parameters_;                     // in parameter_block_
-  std::unique_ptr<StageExchange> exchange_;  // none if there is one stage
+  FloatView parameters_;                       // in parameter_block_
+  std::unique_ptr<StageExchange> exchange_;    // none if there is one stage
+  std::unique_ptr<TensorGroup> tensor_group_;  // none if layers are not spread
 };
 
 }  // namespace quern

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/process_grid.hpp"
+#include "layers/sliced_layer.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/pipeline_order.hpp"
 
@@ -20,6 +21,11 @@ GridShape grid_shape_of(const Recipe& recipe, int num_ranks);
 /// This rank's part of the pipeline.
 inline StagePlace stage_of(const ProcessGrid& grid) {
   return {grid.place().pipeline, grid.shape().pipeline};
+}
+
+/// And of its layers.
+inline TensorSlices slices_of(const ProcessGrid& grid, const Recipe& recipe) {
+  return {tensor_slices(recipe), grid.shape().tensor, grid.place().tensor};
 }
 
 /// Collective: the grid of the ranks of `world`. AgreedError (exit 2) as above.

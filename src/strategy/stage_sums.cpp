@@ -13,7 +13,7 @@ StageSums::StageSums(const ProcessGrid& grid)
 
 ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) const {
   const GridShape& shape = grid_.shape();
-  if (shape.pipeline == 1) return gradient;
+  if (shape.pipeline == 1 && shape.tensor == 1) return gradient;
   const bool has_loss = grid_.place().pipeline + 1 == shape.pipeline;
   const FloatView all = all_;
   const ConstFloatView sums = gradient.sums;
@@ -26,7 +26,9 @@ ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) 
   const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
   Kokkos::deep_copy(exec, host, all);
   exec.fence("quern::strategy::stage_sums");
-  grid_.pipeline().all_reduce_sum(std::span(host.data(), host.extent(0)));
+  const std::span<float> all_floats(host.data(), host.extent(0));
+  grid_.pipeline().all_reduce_sum(all_floats);
+  grid_.tensor().all_reduce_sum(all_floats.last(1));  // whose ranks have the same loss
   Kokkos::deep_copy(exec, all, host);
   exec.fence("quern::strategy::stage_sums");  // before `host` ends
   gradient.sums = Kokkos::subview(all, std::pair(0, int{Loss::kColumns}));

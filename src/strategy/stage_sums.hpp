@@ -6,15 +6,15 @@
 
 namespace quern {
 
-/// What all stages need to know of a step and one of them knows: the loss, which the last stage
-/// has, and the votes, which any of them may have. Adds zeros, so that the bits stay.
+/// What all ranks need to know of a step and some of them know: the loss, which the last stage has,
+/// and the votes, which any rank may have. Adds zeros to the loss, so that the bits stay.
 class StageSums {
  public:
   /// The grid's world outlives it.
   explicit StageSums(const ProcessGrid& grid);
 
-  /// Collective over grid.pipeline(): sums and votes of all stages in place of this rank's own. The
-  /// host waits. Nothing happens where there is one stage.
+  /// Collective over grid.pipeline() and grid.tensor(): sums of all stages, and votes of all ranks,
+  /// in place of this rank's own. The host waits. Nothing happens where the network is not split.
   ReducedGradient add(const ExecSpace& exec, ReducedGradient gradient) const;
 
  private:

@@ -2,6 +2,7 @@
 #include "strategy/stages.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "linalg/products_choice.hpp"
@@ -23,12 +24,21 @@ Network before_loss(NetworkSetup setup, const Loss& loss, Graph graph) {
   return {std::move(graph), setup};
 }
 
+/// Of whole tensors, whatever part of them is here.
+std::int64_t num_parameters(const ParameterTable& table) {
+  std::set<int> seen;
+  std::int64_t total = 0;
+  for (const ParameterEntry& entry : table.entries())
+    if (!entry.is_buffer() && seen.insert(entry.number).second) total += entry.whole_count();
+  return total;
+}
+
 StageInfo info_of(const NetworkSpec& spec, const LayerRange& layers, const Network& network) {
   const Graph& graph = network.graph();
   const Value& input = graph.value(standing_value(graph, network.fusion(), Graph::kBatch));
   return {spec.layers[static_cast<std::size_t>(layers.first)].name,
           spec.layers[static_cast<std::size_t>(layers.last) - 1].name,
-          network.table().num_parameters(),
+          num_parameters(network.table()),
           network.training_macs(),
           input.shape,
           input.layout,
@@ -38,12 +48,12 @@ StageInfo info_of(const NetworkSpec& spec, const LayerRange& layers, const Netwo
 }  // namespace
 
 StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, const Loss& loss,
-                           const StagePlace& place) {
+                           const StagePlace& place, const TensorSlices& slices) {
   const NetworkSetup setup = setup_of(recipe, precision);
   StageNetworks networks;
   Network whole = before_loss(setup, loss, build_graph(recipe.network, precision));
   networks.row_multiple = whole.row_multiple();
-  if (place.stages == 1) {
+  if (place.stages == 1 && slices.count == 0) {
     const LayerRange all{0, static_cast<int>(recipe.network.layers.size())};
     networks.stages.push_back(info_of(recipe.network, all, whole));
     networks.own.push_back(std::move(whole));
@@ -55,7 +65,7 @@ StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, con
   // From the last to the first: each is asked in which layout it takes its input.
   for (int stage = place.stages; stage-- > 0;) {
     const LayerRange& layers = ranges[static_cast<std::size_t>(stage)];
-    Graph graph = build_graph(recipe.network, precision, layers);
+    Graph graph = build_graph(recipe.network, precision, layers, slices);
     NetworkSetup before = setup;
     if (!networks.stages.empty()) before.output_layout = networks.stages.front().input_layout;
     Network network = networks.stages.empty() ? before_loss(setup, loss, std::move(graph))

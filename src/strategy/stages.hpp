@@ -26,16 +26,17 @@ struct StageInfo {
 };
 
 struct StageNetworks {
-  std::vector<Network> whole;  ///< one, where there are several stages; nothing computes with it
+  std::vector<Network> whole;  ///< one, where the network is split; nothing computes with it
   std::vector<Network> own;    ///< one
   std::vector<StageInfo> stages;
   int row_multiple = 1;  ///< of all
 };
 
 /// Each stage puts out what the next one takes in, in its layout; `loss` follows the last. All are
-/// built, so that every rank knows where it stands. InputError as cut_network().
+/// built, so that every rank knows where it stands; layers are cut into `slices`. InputError as
+/// cut_network().
 StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, const Loss& loss,
-                           const StagePlace& place);
+                           const StagePlace& place, const TensorSlices& slices);
 
 /// What crosses at the borders of a stage, for pieces of at most `max_rows` rows.
 CrossingFloats crossing_floats(const std::vector<StageInfo>& stages, int stage, int max_rows);

@@ -115,11 +115,11 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {
-  // Ranks of other stages have to hear of a failed exchange, too.
-  if (grid_.shape().pipeline == 1)
-    reducer_->wait(exec);
-  else
+  // Ranks of other groups have to hear of a failed exchange, too.
+  if (is_split())
     run_on_all(grid_.world(), [&] { reducer_->wait(exec); });
+  else
+    reducer_->wait(exec);
   const StepScalars scalars = read_scalar(scalars_);
   const MetricSums metric_sums = read_scalar(metric_sums_);
   StepReport report;

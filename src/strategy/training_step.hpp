@@ -59,6 +59,7 @@ class TrainingStep {
                DeviceTransport* transport = nullptr);
 
   std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
+  const Model& model() const { return model_; }
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
@@ -123,8 +124,9 @@ class TrainingStep {
   void allocate(const Recipe& recipe);
   void check_node_memory() const;
   ConstFloatView loss_sums() const;
+  bool is_split() const { return grid_.shape().pipeline * grid_.shape().tensor > 1; }
   bool is_capturable() const {
-    return reducer_->is_capturable() && sums_->is_capturable() && grid_.shape().pipeline == 1;
+    return reducer_->is_capturable() && sums_->is_capturable() && !is_split();
   }
   void enqueue_forward(const ExecSpace& exec, int piece);
   void enqueue_backward(const ExecSpace& exec, int piece);

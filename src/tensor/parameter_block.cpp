@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/parameter_block.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
 
 namespace quern {
+
+std::vector<std::int64_t> ParameterEntry::whole_shape() const {
+  std::vector<std::int64_t> whole = shape;
+  whole.front() = whole_rows;
+  return whole;
+}
 
 std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const float> block) {
   std::vector<float> values(static_cast<std::size_t>(entry.count));
@@ -34,7 +41,9 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
 }  // namespace
 
 void ParameterTable::push_back(ParameterEntry entry) {
-  entry.number = first_number_ + static_cast<int>(entries_.size());
+  const auto same = std::ranges::find(entries_, entry.name, &ParameterEntry::name);
+  entry.number = same == entries_.end() ? first_number_ + num_tensors_++ : same->number;
+  entry.whole_rows = entry.shape.front();
   entries_.push_back(std::move(entry));
 }
 
@@ -70,6 +79,13 @@ std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std
              average});
   buffer_size_ += round_up_to_lanes(count);
   return offset;
+}
+
+void ParameterTable::mark_parts(std::size_t from, std::int64_t first_row, std::int64_t whole_rows) {
+  for (std::size_t i = from; i < entries_.size(); ++i) {
+    entries_[i].first_row = first_row;
+    entries_[i].whole_rows = whole_rows;
+  }
 }
 
 std::int64_t ParameterTable::num_parameters() const {

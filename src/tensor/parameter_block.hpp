@@ -42,8 +42,19 @@ struct ParameterEntry {
   /// panel is after `out` is a gap.
   std::int64_t transposed_panel = 0;
   RunningAverage average = {};  ///< of a buffer
-  int number = 0;               ///< among the tensors of the whole network; it begins by this
+  /// Among the tensors of the whole network: it begins by this. Parts of a tensor have the same.
+  int number = 0;
+  /// Of a part (ParameterTable::mark_parts()): where it begins along the first axis, and how long
+  /// that is in the whole tensor. `shape` and `count` are those of the part.
+  std::int64_t first_row = 0;
+  std::int64_t whole_rows = 0;
 
+  bool is_part() const { return shape.front() != whole_rows; }
+  std::vector<std::int64_t> whole_shape() const;
+  std::int64_t whole_count() const { return count / shape.front() * whole_rows; }
+  /// Number of this part's first element in the whole tensor, in PyTorch's order: the others
+  /// follow.
+  std::int64_t first_element() const { return count / shape.front() * first_row; }
   bool is_buffer() const { return kind == ParameterKind::buffer; }
   /// Place in the block of element i in PyTorch's order.
   std::int64_t position(std::int64_t i) const {
@@ -89,13 +100,19 @@ class ParameterTable {
   std::int64_t add_buffer(const std::string& name, std::vector<std::int64_t> shape,
                           const RunningAverage& average);
 
+  /// What was added since there were `from` entries are the rows from `first_row` on of tensors
+  /// with `whole_rows` of them. Parts of one tensor have its name.
+  void mark_parts(std::size_t from, std::int64_t first_row, std::int64_t whole_rows);
+
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.
   std::int64_t block_size() const { return trained_size_ + buffer_size_; }
   /// Of these, what is trained; the rest are buffers. Optimizers and clipping end here; in the
   /// gradient block the batch's statistics stand in the place of buffers.
   std::int64_t trained_size() const { return trained_size_; }
-  /// Number of trainable parameters, gaps not counted.
+  /// Entries, those of one tensor counted once.
+  int num_tensors() const { return num_tensors_; }
+  /// Number of trainable parameters that lie here, gaps not counted.
   std::int64_t num_parameters() const;
 
  private:
@@ -106,6 +123,7 @@ class ParameterTable {
   std::vector<ParameterEntry> entries_;
   std::int64_t trained_size_ = 0;
   std::int64_t buffer_size_ = 0;
+  int num_tensors_ = 0;
 };
 
 }  // namespace quern

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "comm/agree.hpp"
 #include "train/spread_array.hpp"
 #include "train/stage_tensors.hpp"
+#include "train/tensor_parts.hpp"
 
 namespace quern {
 
@@ -25,10 +28,10 @@ const NamedTensor& tensor_of(const ParameterEntry& entry, const std::vector<Name
     throw InputError("the checkpoint is of another network: " + what + " has no tensor '" +
                      entry.name + "'");
   }
-  if (tensor->shape != entry.shape) {
+  if (tensor->shape != entry.whole_shape()) {
     throw InputError("the checkpoint is of another network: tensor '" + entry.name + "' of " +
                      what + " has shape " + shape_text(tensor->shape) + ", expected " +
-                     shape_text(entry.shape));
+                     shape_text(entry.whole_shape()));
   }
   return *tensor;
 }
@@ -36,19 +39,25 @@ const NamedTensor& tensor_of(const ParameterEntry& entry, const std::vector<Name
 using Entries = std::vector<ParameterEntry>;
 
 /// What an optimizer keeps state for.
-Entries trained_entries(const ParameterTable& table) {
-  Entries entries;
-  for (const ParameterEntry& entry : table.entries())
-    if (!entry.is_buffer()) entries.push_back(entry);
-  return entries;
+Entries trained_entries(const Entries& entries) {
+  Entries found;
+  for (const ParameterEntry& entry : entries)
+    if (!entry.is_buffer()) found.push_back(entry);
+  return found;
+}
+
+std::size_t num_tensors(const Entries& entries) {
+  std::set<int> numbers;
+  for (const ParameterEntry& entry : entries) numbers.insert(entry.number);
+  return numbers.size();
 }
 
 void check_tensors(const Entries& entries, const std::vector<NamedTensor>& tensors,
                    const std::string& what) {
-  if (tensors.size() != entries.size()) {
+  if (tensors.size() != num_tensors(entries)) {
     throw InputError("the checkpoint is of another network: " + what + " has " +
                      std::to_string(tensors.size()) + " tensors, expected " +
-                     std::to_string(entries.size()));
+                     std::to_string(num_tensors(entries)));
   }
   for (const ParameterEntry& entry : entries) tensor_of(entry, tensors, what);
 }
@@ -72,7 +81,7 @@ void check_state(const CheckpointState& state, const ParameterTable& table,
                      std::to_string(state.optimizer.size()) + " state arrays, expected " +
                      std::to_string(optimizer.size()));
   }
-  const Entries trained = trained_entries(table);
+  const Entries trained = trained_entries(table.entries());
   for (const StateArray& wanted : optimizer) {
     check_tensors(trained, row_of(state, wanted).tensors, "optimizer state '" + wanted.name + "'");
   }
@@ -82,7 +91,11 @@ void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
                 std::span<float> block) {
   std::fill(block.begin(), block.end(), 0.0f);
   for (const ParameterEntry& entry : entries) {
-    write_tensor(entry, tensor_of(entry, tensors, "").values, block);
+    const std::span<const float> whole = tensor_of(entry, tensors, "").values;
+    write_tensor(entry,
+                 whole.subspan(static_cast<std::size_t>(entry.first_element()),
+                               static_cast<std::size_t>(entry.count)),
+                 block);
   }
 }
 
@@ -108,7 +121,7 @@ Snapshot::Snapshot(Communicator& comm, const ParameterTable& table, const TrainS
   const bool is_spread = train_state.place == StatePlace::owners;
   const bool is_empty = is_spread && comm.rank() != 0;
   if (!is_empty) state.model = copy_tensors(table.entries(), train_state.parameters);
-  const Entries trained = trained_entries(table);
+  const Entries trained = trained_entries(table.entries());
   for (const StateArray& array : train_state.optimizer) {
     if (is_spread) {
       const HostFloats whole =
@@ -135,9 +148,27 @@ std::vector<NamedTensor> Snapshot::copy_tensors(const Entries& entries, const V&
 void Snapshot::collect_stages(const ProcessGrid& grid, const ParameterTable& whole) {
   if (grid.shape().pipeline == 1) return;
   collect_tensors(grid.pipeline(), whole.entries(), state.model, values_);
-  const Entries trained = trained_entries(whole);
+  const Entries trained = trained_entries(whole.entries());
   for (OptimizerTensors& array : state.optimizer)
     collect_tensors(grid.pipeline(), trained, array.tensors, values_);
+}
+
+void Snapshot::join_parts(Communicator& group, const ParameterTable& table) {
+  if (std::ranges::none_of(table.entries(), &ParameterEntry::is_part) && group.rank() == 0) return;
+  // In the order in which they were copied.
+  TensorStorage copies;
+  copies.swap(values_);
+  const auto join = [&](const Entries& entries) {
+    std::vector<std::vector<float>> parts;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      parts.push_back(std::move(copies.front()));
+      copies.pop_front();
+    }
+    return quern::join_parts(group, entries, std::move(parts), values_);
+  };
+  state.model = join(table.entries());
+  const Entries trained = trained_entries(table.entries());
+  for (OptimizerTensors& array : state.optimizer) array.tensors = join(trained);
 }
 
 bool Snapshot::is_finite() const {
@@ -181,6 +212,21 @@ void put_spread(Communicator& comm, const Entries& entries, std::int64_t size,
   distribute_array(comm, to.owners, whole, size, array.pieces, buffer);
 }
 
+// Of ranks with the same entries: rank 0's `state` to all of them.
+void put_state(Communicator& comm, const CheckpointState* state, const Entries& entries,
+               std::int64_t trained_size, const TrainState& to) {
+  const WholeArrays whole(comm, to.place);
+  whole.put(entries, state ? &state->model : nullptr, to.parameters);
+  const Entries trained = trained_entries(entries);
+  for (const StateArray& array : to.optimizer) {
+    const std::vector<NamedTensor>* tensors = state ? &row_of(*state, array).tensors : nullptr;
+    if (to.place == StatePlace::owners)
+      put_spread(comm, trained, trained_size, tensors, to, array);
+    else
+      whole.put(trained, tensors, array.pieces.front());
+  }
+}
+
 }  // namespace
 
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
@@ -188,19 +234,26 @@ void restore(Communicator& comm, const CheckpointState* state, const ParameterTa
   agree(comm, [&] {
     if (state) check_state(*state, table, to.optimizer);
   });
-  const WholeArrays whole(comm, to.place);
-  whole.put(table.entries(), state ? &state->model : nullptr, to.parameters);
-  const Entries trained = trained_entries(table);
-  for (const StateArray& array : to.optimizer) {
-    const std::vector<NamedTensor>* tensors = state ? &row_of(*state, array).tensors : nullptr;
-    if (to.place == StatePlace::owners)
-      put_spread(comm, trained, table.trained_size(), tensors, to, array);
-    else
-      whole.put(trained, tensors, array.pieces.front());
-  }
+  put_state(comm, state, table.entries(), table.trained_size(), to);
 }
 
 namespace {
+
+/// What this rank gets of `tensors`, those of the model or those that an optimizer keeps state for;
+/// null where another rank has them.
+using Distribute =
+    std::function<std::vector<NamedTensor>(bool is_model, const std::vector<NamedTensor>* tensors)>;
+
+CheckpointState distributed(const CheckpointState* state, const std::vector<StateArray>& arrays,
+                            const Distribute& distribute) {
+  CheckpointState part;
+  part.model = distribute(true, state ? &state->model : nullptr);
+  for (const StateArray& array : arrays) {
+    part.optimizer.push_back(
+        {array.name, distribute(false, state ? &row_of(*state, array).tensors : nullptr)});
+  }
+  return part;
+}
 
 std::vector<NamedTensor> in_order(const Entries& entries, const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> ordered;
@@ -208,23 +261,37 @@ std::vector<NamedTensor> in_order(const Entries& entries, const std::vector<Name
   return ordered;
 }
 
-// One rank of each stage takes part.
+/// Those of the whole network that `table` has, or has parts of.
+Entries entries_of_stage(const ParameterTable& whole, const ParameterTable& table) {
+  std::set<int> numbers;
+  for (const ParameterEntry& entry : table.entries()) numbers.insert(entry.number);
+  Entries entries;
+  for (const ParameterEntry& entry : whole.entries())
+    if (numbers.contains(entry.number)) entries.push_back(entry);
+  return entries;
+}
+
+// Rank 0's state to the ranks that stand for a stage, which take part.
 CheckpointState state_of_stage(Communicator& stages, const CheckpointState* state,
                                const ParameterTable& whole, const ParameterTable& table,
                                const std::vector<StateArray>& arrays, TensorStorage& storage) {
-  const auto distribute = [&](const Entries& all, const Entries& own,
-                              const std::vector<NamedTensor>* tensors) {
+  const Entries own = entries_of_stage(whole, table);
+  return distributed(state, arrays, [&](bool is_model, const std::vector<NamedTensor>* tensors) {
+    const Entries all = is_model ? whole.entries() : trained_entries(whole.entries());
     const auto ordered = tensors ? in_order(all, *tensors) : std::vector<NamedTensor>{};
-    return distribute_tensors(stages, all, own, tensors ? &ordered : nullptr, storage);
-  };
-  CheckpointState part;
-  part.model = distribute(whole.entries(), table.entries(), state ? &state->model : nullptr);
-  for (const StateArray& array : arrays) {
-    part.optimizer.push_back(
-        {array.name, distribute(trained_entries(whole), trained_entries(table),
-                                state ? &row_of(*state, array).tensors : nullptr)});
-  }
-  return part;
+    return distribute_tensors(stages, all, is_model ? own : trained_entries(own),
+                              tensors ? &ordered : nullptr, storage);
+  });
+}
+
+// A stage's state to the ranks of a tensor group: to each its rows.
+CheckpointState state_of_rows(Communicator& group, const CheckpointState* state,
+                              const ParameterTable& table, const std::vector<StateArray>& arrays,
+                              TensorStorage& storage) {
+  return distributed(state, arrays, [&](bool is_model, const std::vector<NamedTensor>* tensors) {
+    return distribute_parts(group, is_model ? table.entries() : trained_entries(table.entries()),
+                            tensors, storage);
+  });
 }
 
 }  // namespace
@@ -234,13 +301,20 @@ void restore(const ProcessGrid& grid, const CheckpointState* state, const Parame
   agree(grid.world(), [&] {
     if (state) check_state(*state, whole, to.optimizer);
   });
-  if (grid.shape().pipeline == 1) return restore(grid.data(), state, table, to);
+  Entries entries = table.entries();
   TensorStorage storage;
-  std::optional<CheckpointState> part;
-  if (grid.data().rank() == 0) {
-    part = state_of_stage(grid.pipeline(), state, whole, table, to.optimizer, storage);
+  CheckpointState stage;
+  CheckpointState rows;
+  if (grid.shape().pipeline > 1 && grid.data().rank() == 0 && grid.tensor().rank() == 0) {
+    stage = state_of_stage(grid.pipeline(), state, whole, table, to.optimizer, storage);
+    state = &stage;
   }
-  restore(grid.data(), part ? &*part : nullptr, table, to);
+  if (grid.shape().tensor > 1 && grid.data().rank() == 0) {
+    rows = state_of_rows(grid.tensor(), state, table, to.optimizer, storage);
+    state = &rows;
+    entries = of_own_rows(entries);
+  }
+  put_state(grid.data(), state, entries, table.trained_size(), to);
 }
 
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,

@@ -23,6 +23,9 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
+  /// Collective over a tensor group, of a snapshot that is not empty: whole tensors on its first
+  /// rank, nothing on the others, which may have parts of them. `table`: this rank's.
+  void join_parts(Communicator& group, const ParameterTable& table);
   /// Collective over grid.pipeline(), for ranks whose snapshot of their stage is not empty: on
   /// stage 0 the tensors of all stages, in the order of the network. `whole`: its table.
   void collect_stages(const ProcessGrid& grid, const ParameterTable& whole);

@@ -46,7 +46,8 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       train_(train),
       options_(options),
       step_(recipe, grid, model, train, options.transport),
-      all_checkpoint_(grid.shape().pipeline > 1 || step_.state().place == StatePlace::owners),
+      all_checkpoint_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
+                      step_.state().place == StatePlace::owners),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
   run_on_root(comm_, [&] { check_checkpoint_memory(); });
@@ -290,11 +291,17 @@ bool Trainer::has_stage_state() const {
   return grid_.data().rank() == 0;
 }
 
+// From the parts of this rank to the whole network on rank 0; of the ranks that has_stage_state().
+void Trainer::join_network(Snapshot& snapshot) const {
+  snapshot.join_parts(grid_.tensor(), model_.network().table());
+  if (grid_.tensor().rank() == 0) snapshot.collect_stages(grid_, model_.whole().table());
+}
+
 // Rank 0's; null on the others. Collective where state is spread.
 std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
   if (!has_stage_state() && step_.state().place != StatePlace::owners) return nullptr;
   auto snapshot = std::make_unique<Snapshot>(grid_.data(), model_.network().table(), step_.state());
-  if (has_stage_state()) snapshot->collect_stages(grid_, model_.whole().table());
+  if (has_stage_state()) join_network(*snapshot);
   return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
 }
 
@@ -317,7 +324,7 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
 std::string Trainer::hash_of_model() const {
   if (!has_stage_state()) return "";
   Snapshot snapshot(model_.network().table(), model_.parameters());
-  snapshot.collect_stages(grid_, model_.whole().table());
+  join_network(snapshot);
   return comm_.rank() == 0 ? model_hash(snapshot.state.model) : "";
 }
 

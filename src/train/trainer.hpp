@@ -68,6 +68,7 @@ class Trainer {
   void write_checkpoint(Snapshot& snapshot);
   std::string hash_of_model() const;
   bool has_stage_state() const;
+  void join_network(Snapshot& snapshot) const;
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();

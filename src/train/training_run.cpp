@@ -123,7 +123,8 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
       grid_(make_grid(comm, recipe_)),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
-      model_(agree(comm, [&] { return Model(recipe_, stage_of(grid_)); })),
+      model_(
+          agree(comm, [&] { return Model(recipe_, stage_of(grid_), slices_of(grid_, recipe_)); })),
       samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
       batches_(agree(
           comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),

@@ -2,6 +2,7 @@
 // Runs one layer forward and backward on logical host data.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,11 +20,11 @@ struct LayerRun {
 
 /// `parameters` by name, as LayerRun::gradients. Samples are put into micro-blocks of
 /// `block_samples`, the last one short; rows of a block are rounded up to kLanes where the layer
-/// works in nchw16n.
+/// works in nchw16n. Parameters and gradients are whole tensors, zero where the layer has no part.
 inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const std::vector<float>& x,
                           const std::vector<float>& dy,
                           const std::map<std::string, std::vector<float>>& parameters,
-                          const LayerSetup& setup = {}) {
+                          const LayerSetup& setup = {}, TensorExchange* exchange = nullptr) {
   const Layout layout = layer.input_layout(flat_layout());
   const int multiple = layout == Layout::nchw16n ? kLanes : 1;
   const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
@@ -57,16 +58,18 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   LayerArrays arrays = allocate_memory(layer, schedule.rows());
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
-    write_tensor(entry, parameters.at(entry.name), block);
+    const auto begin = parameters.at(entry.name).begin() + entry.first_element();
+    write_tensor(entry, std::vector<float>(begin, begin + entry.count), block);
   }
   const FloatView parameter_view = make_view(block);
   const FloatView gradient_view = make_view(std::vector<float>(block.size() + 16, 99.0f));
-  const StepContext step{Mode::train,
-                         schedule,
-                         StepScalarsView("quern::test::scalars"),
-                         View<std::int64_t>("quern::test::samples", schedule.rows()),
-                         parameter_view,
-                         {gradient_view, static_cast<std::int64_t>(block.size()) + 16}};
+  StepContext step{Mode::train,
+                   schedule,
+                   StepScalarsView("quern::test::scalars"),
+                   View<std::int64_t>("quern::test::samples", schedule.rows()),
+                   parameter_view,
+                   {gradient_view, static_cast<std::int64_t>(block.size()) + 16}};
+  step.tensor_exchange = exchange;
 
   arrays.x = make_activation(layer.input_shape(), layout, schedule.rows());
   arrays.dx = make_activation(layer.input_shape(), layout, schedule.rows());
@@ -82,7 +85,10 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   LayerRun run{collect(arrays.y), collect(arrays.dx), {}};
   const std::vector<float> gradients = read(gradient_view, 0, block.size());
   for (const ParameterEntry& entry : table.entries()) {
-    run.gradients[entry.name] = read_tensor(entry, gradients);
+    std::vector<float>& whole = run.gradients[entry.name];
+    whole.resize(static_cast<std::size_t>(entry.whole_count()), 0.0f);
+    const std::vector<float> part = read_tensor(entry, gradients);
+    std::copy(part.begin(), part.end(), whole.begin() + entry.first_element());
   }
   return run;
 }

@@ -71,9 +71,6 @@ class BadRecipeTest(RefusalTest):
         self.refused(["train", "mlp.toml", "--set", "train.precision=tf32"],
                      "train.precision", "tf32", "GPU", '"bf16"')
 
-    def test_parallel_feature_that_is_missing(self):
-        self.refused(["train", "mlp.toml", "--set", "parallel.tensor=2"], "parallel.tensor")
-
     def test_shapes_that_do_not_fit(self):
         text = training.CONV_LAYERS.replace('{type = "flatten"},', "")
         self.write_recipe("bad", training.RECIPE, text)

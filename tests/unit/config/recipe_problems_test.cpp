@@ -298,14 +298,6 @@ TEST(Contradictions, MicroBatchesAndStatisticsOverTheGlobalBatch) {
   EXPECT_EQ(parse_recipe(fine, "r.toml").parallel.micro_batches, 2);
 }
 
-TEST(Availability, WhatThisVersionCannotDoIsRefused) {
-  EXPECT_EQ(error_of(kSmallRecipe + R"([parallel]
-backend = "nccl"
-tensor = 2
-)"),
-            "r.toml:25: parallel.tensor: 2 is not available in this version (expected 1)");
-}
-
 TEST(Pipeline, CutsAndClippingHaveToFit) {
   const auto with = [](const std::string& keys) {
     return error_of(kSmallRecipe + "[parallel]\n" + keys);
@@ -333,6 +325,37 @@ TEST(Strategy, ContradictsKeysThatSplitOtherwise) {
   EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\nstrategy = \"single\"\npipeline = 2\n"),
             "r.toml:25: parallel.pipeline: 2 contradicts parallel.strategy = \"single\" "
             "(expected 1)");
+}
+
+TEST(TensorSlices, AreSharedByTheRanks) {
+  const auto with = [](const std::string& keys) {
+    return error_of(kSmallRecipe + "[parallel]\n" + keys);
+  };
+  EXPECT_EQ(with("tensor = 3\ntensor_slices = 8\n"),
+            "r.toml:25: parallel.tensor_slices: 8 cannot be shared by parallel.tensor = 3 ranks, "
+            "expected a multiple of 3");
+  EXPECT_EQ(with("tensor = 2\ntensor_slices = 12\n"),
+            "r.toml:25: parallel.tensor_slices: 12 gives each of parallel.tensor = 2 ranks 6 "
+            "slices, expected a power of two of them");
+  EXPECT_EQ(with("tensor = 2\n[train]\nprecision = \"bf16\"\n"),
+            "r.toml:26: train.precision: \"bf16\" contradicts parallel.tensor = 2, expected "
+            "\"fp32\": slices of layers round no operands");
+  EXPECT_EQ(error_of(small_recipe("0.1", "0.1\nclip_norm = 1.0") + "[parallel]\ntensor = 2\n"),
+            "r.toml:23: optimizer.clip_norm: 1.0 contradicts parallel.tensor = 2: no rank has the "
+            "whole gradient that the norm is of, expected 0");
+}
+
+TEST(TensorSlices, AreChosenByTheNumberOfRanks) {
+  const auto slices = [](const std::string& keys) {
+    return tensor_slices(parse_recipe(kSmallRecipe + "[parallel]\n" + keys, "r.toml"));
+  };
+  EXPECT_EQ(slices(""), 0);
+  EXPECT_EQ(slices("tensor_slices = 12"), 12);
+  for (const int ranks : {2, 4, 8}) EXPECT_EQ(slices("tensor = " + std::to_string(ranks)), 8);
+  EXPECT_EQ(slices("tensor = 3"), 12);
+  EXPECT_EQ(slices("tensor = 5"), 10);
+  EXPECT_EQ(slices("tensor = 9"), 9);
+  EXPECT_EQ(slices("tensor = 3\n[train]\ndeterminism = \"fast\""), 3);
 }
 
 TEST(Problems, AreListedInTheOrderOfTheFile) {

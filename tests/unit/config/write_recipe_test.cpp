@@ -28,6 +28,9 @@ global_batch = 32
 shuffle = true
 target = "label"
 
+[data.normalize]
+type = "none"
+
 [data.augment]
 crop = 0
 flip = false
@@ -73,6 +76,7 @@ per_rank_loss = false
 backend = "auto"
 strategy = "keys"
 tensor = 1
+tensor_slices = 0
 pipeline = 1
 cut = []
 schedule = "1f1b"
