@@ -234,7 +234,7 @@ TEST(Trainer, CheckpointThatStandsOutsideTheDataIsRefused) {
     CheckpointState state;
     state.progress = progress;
     expect_error([&] { trainer.resume(&state); }, ExitCode::do_not_requeue,
-                 {"stands at step", "at most 10 samples"});
+                 {"is at step", "at most 10 samples"});
   }
 }
 
