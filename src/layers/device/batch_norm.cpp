@@ -251,9 +251,12 @@ void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float
 
 void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
                const float* x, float* y) {
-  Kokkos::parallel_for(
-      function.addend ? "quern::layers::batch_norm_add" : "quern::layers::batch_norm",
-      RangePolicy(exec, 0, num_elements(batch)), Normalize{batch, function, x, y});
+  const RangePolicy policy(exec, 0, num_elements(batch));
+  const Normalize kernel{batch, function, x, y};
+  if (function.addend)
+    Kokkos::parallel_for("quern::layers::batch_norm_add", policy, kernel);
+  else
+    Kokkos::parallel_for("quern::layers::batch_norm", policy, kernel);
 }
 
 void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
