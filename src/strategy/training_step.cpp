@@ -276,7 +276,7 @@ void TrainingStep::check_node_memory() const {
 }
 
 std::int64_t TrainingStep::stage_bytes_sent(int stage) const {
-  const CrossingFloats floats = crossing_floats(stages(), stage, full_.max_rows());
+  const CrossingFloats floats = crossing_floats(stages(), stage, full_.limit().rows);
   return static_cast<std::int64_t>(full_pieces_.size()) * (floats.y + floats.dx) *
          std::int64_t{sizeof(float)};
 }
