@@ -30,8 +30,8 @@ class Swish final : public quern::Layer {
   }
 
   // Whether the run fits in memory is decided before anything is allocated.
-  std::int64_t own_floats(int max_rows) const override {
-    return quern::allocation_size(input_shape(), quern::Layout::nc, max_rows);
+  std::int64_t own_floats(const quern::BatchLimit& most) const override {
+    return quern::allocation_size(input_shape(), quern::Layout::nc, most.rows);
   }
 
   void forward(const quern::ExecSpace& exec, const quern::StepContext& step,

@@ -88,11 +88,11 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                       transport.get());
   agree(comm, [&] {
     const std::int64_t floats = model.network().table().block_size();
-    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.max_rows()),
+    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.limit()),
                          floats * static_cast<std::int64_t>(sizeof(float))},
                         available_device_memory());
   });
-  model.allocate(evaluator.max_rows());
+  model.allocate(evaluator.limit());
   restore(comm, checkpoint.state(), model.network().table(), model.parameters());
   std::optional<ClassMetrics> metrics;
   if (choice.any()) {

@@ -26,7 +26,9 @@ struct InfoOptions {
 // Starts neither Kokkos nor a launcher.
 void print_network(const InfoOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.overrides);
-  const Network network(recipe.network);
+  NetworkSetup setup;
+  setup.recompute = recipe.train.recompute;
+  const Network network(recipe.network, setup);
   log::print(network_text(summarize(recipe.network, network)));
 }
 

@@ -84,6 +84,8 @@ std::string network_text(const NetworkSummary& network) {
                      count_text(layer.parameters), large_text(layer.macs),
                      memory_text(layer.bytes)});
   }
+  if (network.segment_bytes > 0)
+    lines.push_back({"computed again", "", "", "", "", "", memory_text(network.segment_bytes)});
   lines.push_back({"total", "", "", "", count_text(network.parameters), large_text(network.macs),
                    memory_text(network.activation_bytes)});
   return "# Network (multiply-adds and memory: forward, of one sample)\n" + table_text(lines) +

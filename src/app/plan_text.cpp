@@ -68,6 +68,10 @@ std::string plan_text(const PlanInfo& info) {
   if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
   line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
                              info.stages.empty() ? "" : " of stage 0"));
+  if (info.segments > 1) {
+    line("recompute",
+         fmt::format("{} of {} segments run forward twice", info.segments - 1, info.segments));
+  }
   line("optimizer state", optimizer_text(info));
   line("work",
        fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,

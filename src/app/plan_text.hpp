@@ -42,6 +42,7 @@ struct PlanInfo {
   std::int64_t samples = 0;
   std::int64_t data_bytes = 0;       ///< per node
   std::int64_t memory_bytes = 0;     ///< activations, parameters, gradients, optimizer; per rank
+  int segments = 1;                  ///< of the network (train.recompute)
   std::int64_t optimizer_bytes = 0;  ///< of memory_bytes
   bool spreads_state = false;  ///< each rank has the optimizer state of its own parameters alone
   bool shares_state = false;   ///< the ranks of the node have it once

@@ -67,6 +67,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.reduction = step.reduction_text();
   info.is_recorded = step.is_recorded();
   info.memory_bytes = step.memory_bytes();
+  info.segments = run.network().num_recomputed_segments() + 1;
   info.optimizer_bytes = step.optimizer_bytes();
   const StatePlace place = step.state().place;
   info.spreads_state = place == StatePlace::owners;

@@ -43,6 +43,7 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::crop_image", {0, 2, 0, 0}},                   // dx, from, to
     {"quern::layers::batch_norm_statistics", {0, 1, 0, 0}},        // x; again from a cache
     {"quern::layers::batch_norm", {0, 1, 1, 0}},                   // x, y
+    {"quern::layers::batch_norm_add", {0, 2, 1, 0}},               // x, a, y
     {"quern::layers::batch_norm_gradients", {0, 1, 1, 0}},         // x, dy
     {"quern::layers::batch_norm_backward", {0, 2, 1, 0}},          // x, dy, dx
     {"quern::layers::layer_norm", {0, 1, 1, 1}},                   // x, y
@@ -56,6 +57,7 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::global_avg_pool", {0, 1, 1, 0}},              // x, y
     {"quern::layers::global_avg_pool_backward", {0, 1, 1, 0}},     // dy, dx
     {"quern::layers::add", {0, 3, 0, 0}},                          // a, b, y; or parts of dx
+    {"quern::layers::add_relu_backward", {0, 4, 0, 0}},            // a, b, y, dx
     {"quern::layers::relu", {0, 1, 1, 0}},                         // x, y
     {"quern::layers::relu_backward", {0, 1, 2, 0}},                // y, dy, dx
     {"quern::layers::tanh", {0, 1, 1, 0}},                         // as relu

@@ -47,13 +47,15 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
   const bool values =
       recipe.data.target == TargetType::values || recipe.data.source == DataSource::random;
   const std::int64_t sample_bytes =
-      values ? (units + output.units()) * static_cast<std::int64_t>(sizeof(float)) : units;
+      values ? random_sample_bytes(recipe.network.input, recipe.data.target, output.units())
+             : units;
   const std::int64_t count = std::max(std::min(kSamples, kMaxBytes / sample_bytes),
                                       2 * std::int64_t{recipe.global_batch(grid.data().size())});
   if (values) {
     return agree(comm, [&] {
       check_memory(count * sample_bytes * comm.node_size(), kName);
-      return make_random_samples(recipe.seed, count, recipe.network.input, output.units());
+      return make_random_samples(recipe.seed, count, recipe.network.input, recipe.data.target,
+                                 output.units());
     });
   }
   ShardContent content;

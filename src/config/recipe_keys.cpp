@@ -32,8 +32,8 @@ void add_data(Keys& list) {
       {{"shards", DataSource::shards},
        {"random", DataSource::random},
        {"program", DataSource::program}},
-      "HDF5 shards made by `quern shard`, random samples, uniform in [0, 1), for trials, or "
-      "those of a C++ program of your own");
+      "HDF5 shards made by `quern shard`, random samples, uniform in [0, 1), for trials (with "
+      "random labels), or those of a C++ program of your own");
   keys.string("train", &D::train, "Folder of the training shards")
       .only_with("data.source", {"shards"})
       .required()
@@ -207,6 +207,10 @@ void add_train(Keys& list) {
       "micro_block", &T::micro_block, at_least(0),
       "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch, the "
       "layers and the precision");
+  keys.boolean("recompute", &T::recompute,
+               "Outputs inside of segments of the network are not kept but computed again in the "
+               "backward pass: about half the memory for a third more work; the bits stay the same")
+      .free_to_change();
   keys.integer("log_every_steps", &T::log_every_steps, at_least(0),
                "Steps between the lines in metrics.jsonl; 0: only epochs")
       .free_to_change();

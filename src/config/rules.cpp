@@ -56,11 +56,7 @@ void check_target(const Checker& check) {
   const DataSpec& data = check.recipe.data;
   const bool is_cross_entropy = check.recipe.loss.type == LossType::cross_entropy;
   const std::string target = check.text_of("data.target");
-  if (is_cross_entropy && data.source == DataSource::random) {
-    check.report("loss.type",
-                 "\"cross_entropy\" needs labels, which data.source = \"random\" has not, "
-                 "expected \"mse\" with data.target = \"values\" or \"input\"");
-  } else if (is_cross_entropy && data.target != TargetType::label) {
+  if (is_cross_entropy && data.target != TargetType::label) {
     check.report("data.target",
                  target + " contradicts loss.type = \"cross_entropy\", expected " + "\"label\"");
   } else if (!is_cross_entropy && data.target == TargetType::label) {

@@ -11,4 +11,7 @@ namespace quern {
 /// the array only. Either may be empty.
 void fill_random_samples(std::uint64_t seed, std::span<float> inputs, std::span<float> targets);
 
+/// And its classes: overwrites `labels` [samples] with numbers below `classes`.
+void fill_random_labels(std::uint64_t seed, int classes, std::span<std::int32_t> labels);
+
 }  // namespace quern

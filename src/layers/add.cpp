@@ -22,6 +22,20 @@ struct AddChunk {
   }
 };
 
+struct ReluGradientChunk {
+  const float* a;
+  const float* b;
+  const float* y;
+  float* to;
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
+    QUERN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float sum = a[i] + b[i];
+      to[i] = y[i] <= 0 ? 0 : sum;
+    }
+  }
+};
+
 }  // namespace
 
 void add(const ExecSpace& exec, const Activation& a, const Activation& b, bool with_relu,
@@ -36,6 +50,15 @@ void add(const ExecSpace& exec, const Activation& a, const Activation& b, bool w
     for_each_chunk(exec, label, y.size(), AddChunk<true>{left, right, y.data.data()});
   else
     for_each_chunk(exec, label, y.size(), AddChunk<false>{left, right, y.data.data()});
+}
+
+void add_relu_gradients(const ExecSpace& exec, const Activation& a, const Activation& b,
+                        const Activation& y, const Activation& to) {
+  expect(a.size() == to.size() && b.size() == to.size() && y.size() == to.size() &&
+             a.layout == to.layout && b.layout == to.layout && y.layout == to.layout,
+         "a sum shaped like both of its parts");
+  for_each_chunk(exec, "quern::layers::add_relu_backward", to.size(),
+                 ReluGradientChunk{a.data.data(), b.data.data(), y.data.data(), to.data.data()});
 }
 
 }  // namespace quern

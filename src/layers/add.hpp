@@ -12,4 +12,10 @@ namespace quern {
 void add(const ExecSpace& exec, const Activation& a, const Activation& b, bool with_relu,
          const Activation& y);
 
+/// to = a + b where y > 0, else 0: the gradient in front of a ReLU that puts out `y`, of the two
+/// parts of that after it. Overwrites `to`, which may be `a` or `b`. All have the same size and
+/// layout.
+void add_relu_gradients(const ExecSpace& exec, const Activation& a, const Activation& b,
+                        const Activation& y, const Activation& to);
+
 }  // namespace quern

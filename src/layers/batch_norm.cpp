@@ -8,6 +8,13 @@
 
 namespace quern {
 
+const BatchNormKernels& batch_norm_kernels() {
+  if constexpr (kHostExecution) {
+    if (!runs_device_kernels()) return host::batch_norm_kernels();
+  }
+  return device::batch_norm_kernels();
+}
+
 namespace {
 
 // The sums that are taken over the global batch, in floats.
@@ -35,6 +42,7 @@ struct BatchNorm::Memory {
 
 BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input)
     : Layer(spec.name, input, input),
+      kernels_(batch_norm_kernels()),
       channels_(input.channels),
       pixels_(input.height * input.width),
       padded_(round_up_to_lanes(input.channels)),
@@ -51,6 +59,7 @@ LayerTraits BatchNorm::traits() const {
   traits.overwrites_gradient = true;
   traits.applies_relu = true;
   traits.applies_relu_backward = true;
+  traits.applies_add = true;
   traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
   traits.in_each_block = is_per_block();
   return traits;
@@ -68,21 +77,19 @@ void BatchNorm::add_parameters(ParameterTable& table) {
 
 void BatchNorm::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
+  with_add_ = setup.with_add;
+  with_relu_of_sum_ = setup.with_relu_of_sum;
   if (setup.first_buffer >= 0) first_buffer_ = setup.first_buffer;
 }
 
-std::int64_t BatchNorm::max_blocks(int max_rows) const {
-  return pixels_ > 1 ? max_rows / kLanes : max_rows;
-}
-
-std::int64_t BatchNorm::own_floats(int max_rows) const {
-  return is_per_block() ? max_blocks(max_rows) * (NormSets::floats(padded_) + 2 * padded_)
-                        : NormSets::floats(padded_);
+std::int64_t BatchNorm::own_floats(const BatchLimit& most) const {
+  const std::int64_t sets = NormSets::floats(padded_);
+  return is_per_block() ? most.blocks() * (sets + 2 * padded_) : sets;
 }
 
 // Two rows for each block, and sums of one rank alone.
-std::int64_t BatchNorm::workspace_floats(int max_rows) const {
-  return 2 * statistics_floats(padded_) * std::max<std::int64_t>(1, max_blocks(max_rows)) +
+std::int64_t BatchNorm::workspace_floats(const BatchLimit& most) const {
+  return 2 * statistics_floats(padded_) * std::max(1, most.blocks()) +
          OwnSums::memory_floats(statistics_floats(padded_));
 }
 
@@ -111,13 +118,16 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
                   Kokkos::subview(arrays.workspace, std::pair(std::int64_t{0}, own_sums)))};
 }
 
-NormFunction BatchNorm::function(const StepContext& step, const Memory& memory) const {
+NormFunction BatchNorm::function(const StepContext& step, const Memory& memory,
+                                 const Activation& addend) const {
   const bool one_a_block = step.mode == Mode::train && is_per_block();
   const float* scale = step.parameters.data() + weight_;
   return {{memory.sets, one_a_block ? NormSets::floats(padded_) : 0, padded_},
           scale,
           scale + padded_,
-          with_relu_};
+          with_relu_,
+          addend.data.data(),
+          with_relu_of_sum_};
 }
 
 void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
@@ -127,23 +137,16 @@ void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
   if (step.mode == Mode::evaluate) {
     const float* running = step.parameters.data() + first_buffer_ + buffers_;
     set_running_statistics(exec, running, {channels_, padded_, eps_}, memory.sets);
-  } else {
-    if (runs_device_kernels()) {
-      device::block_statistics(exec, memory.batch, x, memory.statistics);
-    } else if constexpr (kHostExecution) {
-      host::block_statistics(exec, memory.batch, x, memory.statistics);
-    }
+  } else if (!step.is_again) {
+    kernels_.block_statistics(exec, memory.batch, x, memory.statistics);
     if (is_per_block())
       take_block_statistics(exec, step, memory);
     else
       take_global_statistics(exec, step, memory);
   }
-  const NormFunction f = function(step, memory);
-  if (runs_device_kernels()) {
-    device::normalize(exec, memory.batch, f, x, arrays.y.data.data());
-  } else if constexpr (kHostExecution) {
-    host::normalize(exec, memory.batch, f, x, arrays.y.data.data());
-  }
+  expect(arrays.addend.empty() != with_add_, "what is to be added, and nothing else");
+  kernels_.normalize(exec, memory.batch, function(step, memory, arrays.addend), x,
+                     arrays.y.data.data());
 }
 
 void BatchNorm::take_global_statistics(const ExecSpace& exec, const StepContext& step,
@@ -186,21 +189,12 @@ void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
   const NormFunction f = function(step, memory);
   const float* x = arrays.x.data.data();
   const float* dy = arrays.dy.data.data();
-  if (runs_device_kernels()) {
-    device::block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
-  } else if constexpr (kHostExecution) {
-    host::block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
-  }
+  kernels_.block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
   add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
                  gradients_floats(padded_), step.gradients, weight_);
   if (arrays.dx.empty()) return;
   const NormGradient gradient = input_gradient_sets(exec, step, memory);
-  float* dx = arrays.dx.data.data();
-  if (runs_device_kernels()) {
-    device::input_gradient(exec, memory.batch, f, gradient, x, dy, dx);
-  } else if constexpr (kHostExecution) {
-    host::input_gradient(exec, memory.batch, f, gradient, x, dy, dx);
-  }
+  kernels_.input_gradient(exec, memory.batch, f, gradient, x, dy, arrays.dx.data.data());
 }
 
 NormGradient BatchNorm::input_gradient_sets(const ExecSpace& exec, const StepContext& step,

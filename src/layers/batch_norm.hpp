@@ -25,8 +25,8 @@ class BatchNorm final : public Layer {
   LayerTraits traits() const override;
   void add_parameters(ParameterTable& table) override;
   void set_up(const LayerSetup& setup) override;
-  std::int64_t own_floats(int max_rows) const override;
-  std::int64_t workspace_floats(int max_rows) const override;
+  std::int64_t own_floats(const BatchLimit& most) const override;
+  std::int64_t workspace_floats(const BatchLimit& most) const override;
   std::vector<std::int64_t> batch_sums() const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;
@@ -38,9 +38,9 @@ class BatchNorm final : public Layer {
  private:
   struct Memory;
   Memory memory_of(const StepContext& step, const LayerArrays& arrays) const;
-  NormFunction function(const StepContext& step, const Memory& memory) const;
+  NormFunction function(const StepContext& step, const Memory& memory,
+                        const Activation& addend = {}) const;
   bool is_per_block() const { return statistics_ == Statistics::block; }
-  std::int64_t max_blocks(int max_rows) const;
 
   // Of a training step: from the blocks' statistics to `sets` and to the statistics that the
   // running averages take; of blocks these stay in `shares`.
@@ -49,6 +49,7 @@ class BatchNorm final : public Layer {
   NormGradient input_gradient_sets(const ExecSpace& exec, const StepContext& step,
                                    Memory& memory) const;
 
+  const BatchNormKernels& kernels_;
   int channels_;
   int pixels_;
   std::int64_t padded_;  // channels in whole groups of lanes
@@ -56,6 +57,8 @@ class BatchNorm final : public Layer {
   float momentum_;
   Statistics statistics_;
   bool with_relu_ = false;
+  bool with_add_ = false;
+  bool with_relu_of_sum_ = false;
   std::int64_t weight_ = 0;        // offset of scale in the flat block, and of shift after it
   std::int64_t buffers_ = 0;       // of running mean and variance, from first_buffer_ on
   std::int64_t first_buffer_ = 0;  // offset of the block's buffers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of batch normalisation over activations. host/ and device/ have them, with the same
-// bits. All of them leave empty rows out, and put zeros where they write them.
+// The passes of batch normalisation over activations. There are two sets of them, in host/ and
+// device/, with the same bits. All leave empty rows out, and put zeros where they write them.
 #pragma once
 
 #include "layers/layer.hpp"
@@ -56,12 +56,14 @@ struct NormSets {
   KOKKOS_INLINE_FUNCTION float samples(std::int64_t block) const { return mean(block)[2 * padded]; }
 };
 
-/// y = (x - mean) inverse_std scale + shift, and of it the ReLU.
+/// y = (x - mean) inverse_std scale + shift, and of it the ReLU; or y + addend, and of it the ReLU.
 struct NormFunction {
   NormSets sets;
   const float* scale;
   const float* shift;
   bool relu;
+  const float* addend;  ///< laid out as y; null: none
+  bool relu_of_sum;
 };
 
 /// dx = factor (dy - mean_dy - (x - mean) slope), dy in front of the ReLU; laid out as NormSets.
@@ -83,34 +85,31 @@ struct NormGradient {
 inline constexpr int kStatisticChains = 4;
 inline constexpr int kGradientChains = 2;
 
+struct BatchNormKernels {
+  /// Overwrites rows of BlockStatistics, one for each block.
+  void (*block_statistics)(const ExecSpace& exec, const NormBatch& batch, const float* x,
+                           float* statistics);
+  void (*normalize)(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
+                    const float* x, float* y);
+  /// Overwrites rows of 2 padded floats, one for each block: the sums of dy (x - mean) inverse_std
+  /// and of dy, dy in front of the ReLU.
+  void (*block_gradients)(const ExecSpace& exec, const NormBatch& batch,
+                          const NormFunction& function, const float* x, const float* dy,
+                          float* gradients);
+  /// dx may be dy.
+  void (*input_gradient)(const ExecSpace& exec, const NormBatch& batch,
+                         const NormFunction& function, const NormGradient& gradient, const float* x,
+                         const float* dy, float* dx);
+};
+
 namespace host {
-
-/// Overwrites rows of BlockStatistics, one for each block.
-void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float* x,
-                      float* statistics);
-void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-               const float* x, float* y);
-/// Overwrites rows of 2 padded floats, one for each block: the sums of dy (x - mean) inverse_std
-/// and of dy, dy in front of the ReLU.
-void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-                     const float* x, const float* dy, float* gradients);
-/// dx may be dy.
-void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-                    const NormGradient& gradient, const float* x, const float* dy, float* dx);
-
-}  // namespace host
-
+const BatchNormKernels& batch_norm_kernels();
+}
 namespace device {
+const BatchNormKernels& batch_norm_kernels();
+}
 
-void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float* x,
-                      float* statistics);
-void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-               const float* x, float* y);
-void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-                     const float* x, const float* dy, float* gradients);
-void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
-                    const NormGradient& gradient, const float* x, const float* dy, float* dx);
-
-}  // namespace device
+/// Those that run here (tensor/kernel_choice.hpp).
+const BatchNormKernels& batch_norm_kernels();
 
 }  // namespace quern

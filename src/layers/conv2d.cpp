@@ -95,8 +95,8 @@ std::int64_t Conv2d::pass_floats(int rows) const {
 
 // x inside a border of zeros, which stay where they are whatever the rows of a batch; then, up to
 // the end, the bits.
-std::int64_t Conv2d::own_floats(int max_rows) const {
-  return padded_floats(max_rows) + pass_floats(max_rows);
+std::int64_t Conv2d::own_floats(const BatchLimit& most) const {
+  return padded_floats(most.rows) + pass_floats(most.rows);
 }
 
 const float* Conv2d::padded(const LayerArrays& arrays) const {
@@ -109,12 +109,12 @@ std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
 }
 
 // Packed weights; the weight gradient's own; packed weights and the padded dx.
-std::int64_t Conv2d::workspace_floats(int max_rows) const {
+std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
   const std::int64_t forward = kernels_->forward_floats(shape_);
-  if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, max_rows));
+  if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, most.rows));
   const std::int64_t dx =
-      round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(max_rows);
-  return std::max({forward, kernels_->workspace_floats(shape_, max_rows), dx});
+      round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(most.rows);
+  return std::max({forward, kernels_->workspace_floats(shape_, most.rows), dx});
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step,

@@ -3,13 +3,13 @@
 
 namespace quern {
 
-LayerArrays allocate_memory(const Layer& layer, int max_rows) {
+LayerArrays allocate_memory(const Layer& layer, const BatchLimit& most) {
   const auto floats = [](const std::string& label, std::int64_t count) {
     return FloatView("quern::layers::" + label, static_cast<std::size_t>(count));
   };
   LayerArrays arrays;
-  arrays.own = floats(layer.name() + "_own", layer.own_floats(max_rows));
-  arrays.workspace = floats("workspace", layer.workspace_floats(max_rows));
+  arrays.own = floats(layer.name() + "_own", layer.own_floats(most));
+  arrays.workspace = floats("workspace", layer.workspace_floats(most));
   return arrays;
 }
 

@@ -41,6 +41,10 @@ struct StepContext {
   /// The last call with the same arrays was a backward() with `update`, and nobody has changed the
   /// parameters since: packed copies that layers made then are those of the parameters.
   bool has_packed_weights = false;
+  /// forward() runs for the second time in this step, on the same x and parameters, because y was
+  /// not kept (network/segments.hpp). What it left in LayerArrays::own is still there, and sums
+  /// over the batch are not taken twice.
+  bool is_again = false;
 };
 
 /// What a layer can do besides its own work. What of it happens is the network's decision
@@ -58,6 +62,9 @@ struct LayerTraits {
   bool applies_relu = false;
   /// And backward its derivative: it is handed the gradient after that ReLU.
   bool applies_relu_backward = false;
+  /// forward can put out f(x) + a, or max(f(x) + a, 0), a another value (LayerArrays::addend).
+  /// backward is then handed the gradient in front of that sum.
+  bool applies_add = false;
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
   bool applies_input_relu = false;
@@ -76,8 +83,10 @@ struct LayerTraits {
 
 /// What a layer is to do, and with which kernels.
 struct LayerSetup {
-  bool with_relu = false;        ///< LayerTraits::applies_relu
-  bool with_input_relu = false;  ///< LayerTraits::applies_input_relu
+  bool with_relu = false;         ///< LayerTraits::applies_relu
+  bool with_add = false;          ///< LayerTraits::applies_add
+  bool with_relu_of_sum = false;  ///< and the ReLU of that sum
+  bool with_input_relu = false;   ///< LayerTraits::applies_input_relu
   /// ParameterTable::trained_size(), once all layers have entered their tensors; -1: this is the
   /// last layer with any.
   std::int64_t first_buffer = -1;
@@ -94,8 +103,9 @@ struct LayerSetup {
 struct LayerArrays {
   Activation x = {};
   Activation y = {};
-  Activation dy = {};  ///< backward only, as dx
-  Activation dx = {};  ///< empty: not needed
+  Activation addend = {};  ///< with LayerSetup::with_add, laid out as y
+  Activation dy = {};      ///< backward only, as dx
+  Activation dx = {};      ///< empty: not needed
   /// Layer::own_floats() floats, zero at first, which nobody else touches: what forward leaves
   /// there backward finds.
   FloatView own = {};
@@ -138,9 +148,9 @@ class Layer {
   /// Called once, after add_parameters() and before all that follows.
   virtual void set_up(const LayerSetup&) {}
 
-  // Memory for steps of at most `max_rows` rows, see LayerArrays. It decides whether a run fits.
-  virtual std::int64_t own_floats(int /*max_rows*/) const { return 0; }
-  virtual std::int64_t workspace_floats(int /*max_rows*/) const { return 0; }
+  // Memory for batches up to `most`, see LayerArrays. It decides whether a run fits.
+  virtual std::int64_t own_floats(const BatchLimit& /*most*/) const { return 0; }
+  virtual std::int64_t workspace_floats(const BatchLimit& /*most*/) const { return 0; }
 
   /// Floats of the sums that it asks StepContext::batch_sums for.
   virtual std::vector<std::int64_t> batch_sums() const { return {}; }
@@ -168,6 +178,6 @@ class Layer {
 };
 
 /// The memory that `layer` needs besides activations, for one layer on its own.
-LayerArrays allocate_memory(const Layer& layer, int max_rows);
+LayerArrays allocate_memory(const Layer& layer, const BatchLimit& most);
 
 }  // namespace quern

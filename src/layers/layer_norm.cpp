@@ -9,6 +9,13 @@
 
 namespace quern {
 
+const LayerNormKernels& layer_norm_kernels() {
+  if constexpr (kHostExecution) {
+    if (!runs_device_kernels()) return host::layer_norm_kernels();
+  }
+  return device::layer_norm_kernels();
+}
+
 SampleLines::SampleLines(const Activation& x)
     : are_groups(x.layout == Layout::nchw16n),
       units(x.shape.units()),
@@ -27,6 +34,7 @@ SampleLines::SampleLines(const Activation& x)
 
 LayerNorm::LayerNorm(const LayerSpec& spec, const Shape& input)
     : Layer(spec.name, input, input),
+      kernels_(layer_norm_kernels()),
       padded_(round_up_to_lanes(input.units())),
       eps_(static_cast<float>(spec.eps)) {}
 
@@ -52,16 +60,14 @@ void LayerNorm::add_parameters(ParameterTable& table) {
 }
 
 // Mean and inverse deviation of each sample.
-std::int64_t LayerNorm::own_floats(int max_rows) const {
-  return std::int64_t{2} * max_rows;
+std::int64_t LayerNorm::own_floats(const BatchLimit& most) const {
+  return std::int64_t{2} * most.rows;
 }
 
 // A row for each micro-block; afterwards sums of segments, on a device.
-std::int64_t LayerNorm::workspace_floats(int max_rows) const {
-  const std::int64_t blocks = input_shape().is_flat() ? max_rows : max_rows / kLanes;
-  const std::int64_t segments =
-      runs_device_kernels() ? device::sample_norm_floats(input_shape().units(), max_rows) : 0;
-  return std::max(2 * padded_ * blocks, segments);
+std::int64_t LayerNorm::workspace_floats(const BatchLimit& most) const {
+  return std::max(2 * padded_ * most.blocks(),
+                  kernels_.workspace_floats(input_shape().units(), most.rows));
 }
 
 SampleNorm LayerNorm::norm_of(const StepContext& step, const LayerArrays& arrays) const {
@@ -81,13 +87,8 @@ SampleNorm LayerNorm::norm_of(const StepContext& step, const LayerArrays& arrays
 void LayerNorm::forward(const ExecSpace& exec, const StepContext& step,
                         const LayerArrays& arrays) const {
   const SampleNorm norm = norm_of(step, arrays);
-  const float* x = arrays.x.data.data();
-  float* y = arrays.y.data.data();
-  if (runs_device_kernels()) {
-    device::normalize_samples(exec, norm, x, y, arrays.workspace.data());
-  } else if constexpr (kHostExecution) {
-    host::normalize_samples(exec, norm, x, y);
-  }
+  kernels_.normalize(exec, norm, arrays.x.data.data(), arrays.y.data.data(),
+                     arrays.workspace.data());
 }
 
 void LayerNorm::backward(const ExecSpace& exec, const StepContext& step,
@@ -98,20 +99,11 @@ void LayerNorm::backward(const ExecSpace& exec, const StepContext& step,
   float* blocks = arrays.workspace.data();
   expect(static_cast<std::int64_t>(arrays.workspace.extent(0)) >= 2 * padded_ * norm.num_blocks(),
          "workspace_floats()");
-  if (runs_device_kernels()) {
-    device::sample_norm_gradients(exec, norm, x, dy, blocks);
-  } else if constexpr (kHostExecution) {
-    host::sample_norm_gradients(exec, norm, x, dy, blocks);
-  }
+  kernels_.parameter_gradients(exec, norm, x, dy, blocks);
   add_block_rows(exec, "quern::layers::layer_norm_sums", step.schedule, blocks, 2 * padded_,
                  step.gradients, weight_);
   if (arrays.dx.empty()) return;
-  float* dx = arrays.dx.data.data();
-  if (runs_device_kernels()) {
-    device::sample_norm_backward(exec, norm, x, dy, dx, arrays.workspace.data());
-  } else if constexpr (kHostExecution) {
-    host::sample_norm_backward(exec, norm, x, dy, dx);
-  }
+  kernels_.input_gradient(exec, norm, x, dy, arrays.dx.data.data(), arrays.workspace.data());
 }
 
 }  // namespace quern

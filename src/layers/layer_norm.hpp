@@ -24,8 +24,8 @@ class LayerNorm final : public Layer {
   LayerTraits traits() const override;
   void add_parameters(ParameterTable& table) override;
   void set_up(const LayerSetup& setup) override { with_relu_ = setup.with_relu; }
-  std::int64_t own_floats(int max_rows) const override;
-  std::int64_t workspace_floats(int max_rows) const override;
+  std::int64_t own_floats(const BatchLimit& most) const override;
+  std::int64_t workspace_floats(const BatchLimit& most) const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;
   void backward(const ExecSpace& exec, const StepContext& step,
@@ -34,6 +34,7 @@ class LayerNorm final : public Layer {
  private:
   SampleNorm norm_of(const StepContext& step, const LayerArrays& arrays) const;
 
+  const LayerNormKernels& kernels_;
   std::int64_t padded_;  // units in whole groups of lanes
   float eps_;
   bool with_relu_ = false;

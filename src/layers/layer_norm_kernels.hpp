@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of layer normalisation over activations. host/ and device/ have them, with the same
-// bits. Empty rows need no care: their x is finite and their dy zero.
+// The passes of layer normalisation over activations. There are two sets of them, in host/ and
+// device/, with the same bits. Empty rows need no care: their x is finite and their dy zero.
 #pragma once
 
 #include "layers/layer.hpp"
@@ -56,32 +56,29 @@ struct SampleNorm {
   }
 };
 
+struct LayerNormKernels {
+  /// Floats of `workspace` below, for `rows` samples of `units` in any layout.
+  std::int64_t (*workspace_floats)(int units, int rows);
+  /// Overwrites y, and means and inverse deviations.
+  void (*normalize)(const ExecSpace& exec, const SampleNorm& norm, const float* x, float* y,
+                    float* workspace);
+  /// Overwrites rows of 2 padded floats, one for each micro-block: the sums of dy times the
+  /// normalised x and of dy.
+  void (*parameter_gradients)(const ExecSpace& exec, const SampleNorm& norm, const float* x,
+                              const float* dy, float* gradients);
+  /// Overwrites dx, which may be dy.
+  void (*input_gradient)(const ExecSpace& exec, const SampleNorm& norm, const float* x,
+                         const float* dy, float* dx, float* workspace);
+};
+
 namespace host {
-
-/// Overwrites y, and means and inverse deviations.
-void normalize_samples(const ExecSpace& exec, const SampleNorm& norm, const float* x, float* y);
-/// Overwrites rows of 2 padded floats, one for each micro-block: the sums of dy times the
-/// normalised x and of dy.
-void sample_norm_gradients(const ExecSpace& exec, const SampleNorm& norm, const float* x,
-                           const float* dy, float* gradients);
-/// Overwrites dx, which may be dy.
-void sample_norm_backward(const ExecSpace& exec, const SampleNorm& norm, const float* x,
-                          const float* dy, float* dx);
-
-}  // namespace host
-
+const LayerNormKernels& layer_norm_kernels();
+}
 namespace device {
+const LayerNormKernels& layer_norm_kernels();
+}
 
-/// Floats of `workspace` below, for `rows` samples of `units` in any layout.
-std::int64_t sample_norm_floats(int units, int rows);
-
-void normalize_samples(const ExecSpace& exec, const SampleNorm& norm, const float* x, float* y,
-                       float* workspace);
-void sample_norm_gradients(const ExecSpace& exec, const SampleNorm& norm, const float* x,
-                           const float* dy, float* gradients);
-void sample_norm_backward(const ExecSpace& exec, const SampleNorm& norm, const float* x,
-                          const float* dy, float* dx, float* workspace);
-
-}  // namespace device
+/// Those that run here (tensor/kernel_choice.hpp).
+const LayerNormKernels& layer_norm_kernels();
 
 }  // namespace quern

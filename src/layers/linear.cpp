@@ -60,15 +60,15 @@ void Linear::set_up(const LayerSetup& setup) {
 
 // W [O, I] in panels for the input gradient, whose padding columns stay zero; or W rounded for
 // forward and for the input gradient.
-std::int64_t Linear::own_floats(int) const {
+std::int64_t Linear::own_floats(const BatchLimit& /*most*/) const {
   if (has_tiles_) return 2 * tiles_shape().packed_floats();
   return runs_device_kernels() ? 0 : out_features_ * round_up_to_lanes(in_features_);
 }
 
 // Or dy rounded.
-std::int64_t Linear::workspace_floats(int max_rows) const {
-  if (has_tiles_) return OperandTiles::floats(out_features_, max_rows);
-  return products_ ? products_->workspace_floats(in_features_, weight_.stride, max_rows) : 0;
+std::int64_t Linear::workspace_floats(const BatchLimit& most) const {
+  if (has_tiles_) return OperandTiles::floats(out_features_, most.rows);
+  return products_ ? products_->workspace_floats(in_features_, weight_.stride, most.rows) : 0;
 }
 
 host::LinearShape Linear::tiles_shape() const {

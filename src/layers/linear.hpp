@@ -27,8 +27,8 @@ class Linear final : public Layer {
   std::int64_t macs() const override { return std::int64_t{in_features_} * out_features_; }
   void add_parameters(ParameterTable& table) override;
   void set_up(const LayerSetup& setup) override;
-  std::int64_t own_floats(int max_rows) const override;
-  std::int64_t workspace_floats(int max_rows) const override;
+  std::int64_t own_floats(const BatchLimit& most) const override;
+  std::int64_t workspace_floats(const BatchLimit& most) const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;
   void backward(const ExecSpace& exec, const StepContext& step,

@@ -94,18 +94,18 @@ void SlicedLayer::set_up(const LayerSetup& setup) {
 }
 
 // As much for each of the slices.
-std::int64_t SlicedLayer::own_floats(int max_rows) const {
-  std::int64_t most = 0;
-  for (const auto& layer : own_) most = std::max(most, layer->own_floats(max_rows));
-  return round_up_to_lanes(most) * slices_.per_rank();
+std::int64_t SlicedLayer::own_floats(const BatchLimit& most) const {
+  std::int64_t floats = 0;
+  for (const auto& layer : own_) floats = std::max(floats, layer->own_floats(most));
+  return round_up_to_lanes(floats) * slices_.per_rank();
 }
 
 // The parts of y or dy, the arrays that are added to dx, and behind them what the slices need.
-std::int64_t SlicedLayer::workspace_floats(int max_rows) const {
-  std::int64_t most = 0;
-  for (const auto& layer : own_) most = std::max(most, layer->workspace_floats(max_rows));
-  const std::int64_t dx = allocation_size(input_shape(), input_layout(Layout::nc), max_rows);
-  return parts_floats(max_rows) + (depth_ - 1) * round_up_to_lanes(dx) + most;
+std::int64_t SlicedLayer::workspace_floats(const BatchLimit& most) const {
+  std::int64_t floats = 0;
+  for (const auto& layer : own_) floats = std::max(floats, layer->workspace_floats(most));
+  const std::int64_t dx = allocation_size(input_shape(), input_layout(Layout::nc), most.rows);
+  return parts_floats(most.rows) + (depth_ - 1) * round_up_to_lanes(dx) + floats;
 }
 
 std::int64_t SlicedLayer::share_floats(const Activation& y) const {

@@ -48,8 +48,8 @@ class SlicedLayer final : public Layer {
   std::int64_t macs() const override;
   void add_parameters(ParameterTable& table) override;
   void set_up(const LayerSetup& setup) override;
-  std::int64_t own_floats(int max_rows) const override;
-  std::int64_t workspace_floats(int max_rows) const override;
+  std::int64_t own_floats(const BatchLimit& most) const override;
+  std::int64_t workspace_floats(const BatchLimit& most) const override;
   ExchangedFloats exchanged_floats(int rows) const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;

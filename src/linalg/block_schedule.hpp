@@ -30,6 +30,17 @@ struct BlockSchedule {
 /// Schedule of the owner of blocks [first, last) of a batch of `total` blocks.
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows);
 
+/// The largest batch that memory is for.
+struct BatchLimit {
+  int rows;
+  int block_rows;  ///< of a micro-block, at least
+
+  /// Any number of rows may be a micro-block, unless it is said.
+  BatchLimit(int max_rows, int least_block_rows = 1)  // NOLINT(google-explicit-constructor)
+      : rows(max_rows), block_rows(least_block_rows) {}
+  int blocks() const { return rows / block_rows; }
+};
+
 /// Gradient sums of this rank: partial sum p occupies floats [p * stride, (p + 1) * stride) of
 /// data. Kernels overwrite; nobody has to zero it.
 struct GradientSums {

@@ -18,20 +18,25 @@ FloatView floats(const std::string& name, std::int64_t count) {
 // The memory of a plan, and views of it.
 struct Memory {
   // Allocates gradients and workspace unless they are given.
-  Memory(const Graph& of, const Fusion& with, int max_rows, std::vector<FloatView> given_gradients,
-         const FloatView& given_workspace)
+  Memory(const Graph& of, const Fusion& with, const BatchLimit& most,
+         std::vector<FloatView> given_gradients, const FloatView& given_workspace)
       : graph(of),
         fusion(with),
-        plan(plan_buffers(of, with, max_rows)),
+        plan(plan_buffers(of, with, most)),
         gradients(std::move(given_gradients)),
         workspace(given_workspace) {
     values.resize(plan.value_floats.size());
+    const FloatView segment = floats("values_of_a_segment", plan.segment_floats);
     for (std::size_t v = 0; v < plan.buffer_of_value.size(); ++v) {
       const auto buffer = static_cast<std::size_t>(plan.buffer_of_value[v]);
       const int producer = graph.value(static_cast<int>(v)).producer;
       if (values[buffer].extent(0) > 0) continue;
-      values[buffer] =
-          floats(producer < 0 ? "input" : graph.node(producer).name, plan.value_floats[buffer]);
+      const std::int64_t begin = plan.place_in_segment[buffer];
+      if (begin >= 0)
+        values[buffer] = Kokkos::subview(segment, std::pair(begin, plan.segment_floats));
+      else
+        values[buffer] =
+            floats(producer < 0 ? "input" : graph.node(producer).name, plan.value_floats[buffer]);
     }
     for (std::size_t g = gradients.size(); g < plan.gradient_floats.size(); ++g) {
       gradients.push_back(floats("gradient_" + std::to_string(g), plan.gradient_floats[g]));
@@ -71,26 +76,33 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   arrays.layer.x = memory.value(node.inputs[0]);
   arrays.layer.y = memory.value(node.output);
   if (node.inputs.size() > 1) arrays.second = memory.value(node.inputs[1]);
+  const NodeFusion& fusion = memory.fusion.node(static_cast<int>(n));
+  if (fusion.sum >= 0) {
+    const std::size_t other = memory.fusion.node(fusion.sum).overwritten == 0 ? 1 : 0;
+    arrays.layer.addend = memory.value(memory.graph.node(fusion.sum).inputs[other]);
+  }
   arrays.layer.own = floats(node.name + "_own", memory.plan.own_floats[n]);
   arrays.layer.workspace = memory.workspace;
   arrays.runs_backward = backward.runs;
+  arrays.backward_in_sum = backward.in_sum;
+  arrays.runs_again = memory.plan.runs_again[n];
   if (!backward.runs) return arrays;
   arrays.layer.dy = memory.gradient(node.output, backward.dy);
   arrays.layer.dx = memory.gradient(node.inputs[0], backward.dx[0]);
   for (const GradientSum& sum : backward.sums) {
     arrays.sums.push_back({memory.gradient(sum.value, sum.a), memory.gradient(sum.value, sum.b),
-                           memory.gradient(sum.value, sum.to)});
+                           memory.gradient(sum.value, sum.to),
+                           sum.with_relu ? memory.value(sum.value) : Activation{}});
   }
   return arrays;
 }
 
 }  // namespace
 
-Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows,
+Activations::Activations(const Graph& graph, const Fusion& fusion, const BatchLimit& most,
                          const Activations* beside)
-    : max_rows_(max_rows), row_multiple_(graph.row_multiple()) {
-  const Memory memory(graph, fusion, max_rows,
-                      beside ? beside->gradients_ : std::vector<FloatView>{},
+    : most_(most), row_multiple_(graph.row_multiple()) {
+  const Memory memory(graph, fusion, most, beside ? beside->gradients_ : std::vector<FloatView>{},
                       beside ? beside->workspace_ : FloatView());
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) nodes_.push_back(make_arrays(memory, n));
   input_ = memory.value(Graph::kBatch);
@@ -103,8 +115,9 @@ Activations::Activations(const Graph& graph, const Fusion& fusion, int max_rows,
 }
 
 void Activations::set_rows(int rows, int block_rows) {
-  expect(rows <= max_rows_, "not more rows than there is room for");
   if (block_rows == 0) block_rows = rows;
+  expect(rows <= most_.rows && (rows == 0 || block_rows >= most_.block_rows),
+         "not more rows or micro-blocks than there is room for");
   expect(block_rows % row_multiple_ == 0, "whole groups of lanes");
   expect(rows == 0 || rows % block_rows == 0, "whole micro-blocks");
   const auto set = [&](Activation& array) {
@@ -113,11 +126,12 @@ void Activations::set_rows(int rows, int block_rows) {
   };
   for (NodeArrays& node : nodes_) {
     LayerArrays& layer = node.layer;
-    for (Activation* array : {&layer.x, &layer.y, &layer.dy, &layer.dx, &node.second}) {
+    for (Activation* array :
+         {&layer.x, &layer.y, &layer.addend, &layer.dy, &layer.dx, &node.second}) {
       set(*array);
     }
     for (NodeArrays::Sum& sum : node.sums)
-      for (Activation* array : {&sum.a, &sum.b, &sum.to}) set(*array);
+      for (Activation* array : {&sum.a, &sum.b, &sum.to, &sum.relu}) set(*array);
   }
   for (Activation* end : {&input_, &output_, &d_output_, &d_input_}) set(*end);
 }

@@ -13,24 +13,27 @@ struct NodeArrays {
   /// Of the sum of gradients: to = a + b.
   struct Sum {
     Activation a, b, to;
+    Activation relu;  ///< GradientSum::with_relu: the value
   };
   LayerArrays layer;
   Activation second;  ///< the other input of a sum
   bool runs_backward = false;
-  std::vector<Sum> sums;  ///< of gradients, after backward
+  bool backward_in_sum = false;  ///< NodeBackward::in_sum
+  bool runs_again = false;       ///< its forward pass, before backward
+  std::vector<Sum> sums;         ///< of gradients, after backward
 };
 
 class Activations {
  public:
   /// None.
   Activations() = default;
-  /// Allocates everything for at most `max_rows` rows. `beside`, of the same graph and rows, may be
+  /// Allocates everything for batches up to `most`. `beside`, of the same graph and limit, may be
   /// in flight at the same time: gradients and workspace are shared with it, and serve one backward
   /// pass after the other.
-  Activations(const Graph& graph, const Fusion& fusion, int max_rows,
+  Activations(const Graph& graph, const Fusion& fusion, const BatchLimit& most,
               const Activations* beside = nullptr);
 
-  /// Rows of the coming batch, at most max_rows, in micro-blocks of `block_rows`, a multiple of
+  /// Rows of the coming batch, within the limit, in micro-blocks of `block_rows`, a multiple of
   /// Network::row_multiple(); 0: in one.
   void set_rows(int rows, int block_rows = 0);
 
@@ -43,7 +46,7 @@ class Activations {
   const NodeArrays& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
  private:
-  int max_rows_ = 0;
+  BatchLimit most_ = 0;
   int row_multiple_ = 1;
   std::vector<NodeArrays> nodes_;
   Activation input_;

@@ -8,44 +8,79 @@ namespace quern {
 
 namespace {
 
+std::int64_t allocated_floats(const Graph& graph, const Fusion& fusion, int value, int max_rows) {
+  const Value& v = graph.value(standing_value(graph, fusion, value));
+  return allocation_size(v.shape, v.layout, max_rows);
+}
+
 class Planner {
  public:
-  Planner(const Graph& graph, const Fusion& fusion, int max_rows)
-      : graph_(graph), fusion_(fusion), max_rows_(max_rows) {}
+  Planner(const Graph& graph, const Fusion& fusion, const BatchLimit& most)
+      : graph_(graph), fusion_(fusion), most_(most) {}
 
   BufferPlan plan() {
     place_values();
     place_layers();
     place_gradients();
+    fuse_relu_with_sums();
+    place_forward_again();
     return std::move(plan_);
   }
 
  private:
   std::int64_t floats_of(int value) const {
-    const Value& v = graph_.value(standing_value(graph_, fusion_, value));
-    return allocation_size(v.shape, v.layout, max_rows_);
+    return allocated_floats(graph_, fusion_, value, most_.rows);
   }
 
   void place_values() {
-    for (int v = 0; v < static_cast<int>(graph_.values().size()); ++v) {
-      const int producer = graph_.value(v).producer;
-      const int overwritten = producer < 0 ? -1 : fusion_.node(producer).overwritten;
-      if (overwritten >= 0) {
-        const int input = graph_.node(producer).inputs[static_cast<std::size_t>(overwritten)];
-        plan_.buffer_of_value.push_back(plan_.buffer_of_value[static_cast<std::size_t>(input)]);
-      } else {
-        plan_.buffer_of_value.push_back(static_cast<int>(plan_.value_floats.size()));
-        plan_.value_floats.push_back(floats_of(v));
+    const std::vector<ValueBuffer> buffers = value_buffers(graph_, fusion_, most_.rows);
+    plan_.buffer_of_value = buffers_of_values(graph_, fusion_);
+    for (const ValueBuffer& buffer : buffers) plan_.value_floats.push_back(buffer.floats);
+    plan_.place_in_segment.assign(buffers.size(), -1);
+    if (fusion_.segments.size() == 1) return;
+    for (const NodeRange& segment : fusion_.segments) share_memory(segment, buffers);
+  }
+
+  /// Lets the buffers that only this segment reads and writes lie where those of the others do.
+  void share_memory(const NodeRange& segment, const std::vector<ValueBuffer>& buffers) {
+    std::int64_t floats = 0;
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const ValueBuffer& buffer = buffers[b];
+      const bool is_inside = buffer.first_producer >= segment.begin &&
+                             buffer.first_producer < segment.end &&
+                             buffer.last_reader < segment.end;
+      if (!is_inside) continue;
+      plan_.value_floats[b] = 0;
+      plan_.place_in_segment[b] = floats;
+      floats += round_up_to_lanes(buffer.floats);
+    }
+    plan_.segment_floats = std::max(plan_.segment_floats, floats);
+  }
+
+  /// Of all segments but the last, whose values are still there. Where a value was kept, what
+  /// backward wants of its layer was, too.
+  void place_forward_again() {
+    plan_.runs_again.assign(graph_.nodes().size(), false);
+    for (const NodeRange& segment : fusion_.segments) {
+      if (segment.end == fusion_.segments.back().end) break;
+      const auto begin = plan_.backward.begin();
+      if (std::none_of(begin + segment.begin, begin + segment.end,
+                       [](const NodeBackward& backward) { return backward.runs; }))
+        continue;
+      for (int n = segment.begin; n < segment.end; ++n) {
+        const int buffer = plan_.buffer_of_value[static_cast<std::size_t>(graph_.node(n).output)];
+        plan_.runs_again[static_cast<std::size_t>(n)] =
+            plan_.place_in_segment[static_cast<std::size_t>(buffer)] >= 0;
       }
     }
   }
 
   void place_layers() {
     for (const Node& node : graph_.nodes()) {
-      plan_.own_floats.push_back(node.layer ? node.layer->own_floats(max_rows_) : 0);
+      plan_.own_floats.push_back(node.layer ? node.layer->own_floats(most_) : 0);
       if (!node.layer) continue;
       plan_.workspace_floats =
-          std::max(plan_.workspace_floats, node.layer->workspace_floats(max_rows_));
+          std::max(plan_.workspace_floats, node.layer->workspace_floats(most_));
     }
   }
 
@@ -134,15 +169,68 @@ class Planner {
     gradient = to;
   }
 
+  /// A ReLU in place, whose output several nodes read: the sum of their gradients is the last that
+  /// was done before its turn.
+  void fuse_relu_with_sums() {
+    for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
+      const Node& node = graph_.node(n);
+      NodeBackward& relu = plan_.backward[static_cast<std::size_t>(n)];
+      if (!node.layer || !node.layer->traits().is_relu || !relu.runs || relu.dx[0] != relu.dy ||
+          fusion_.node(n).backward_elsewhere)
+        continue;
+      const std::vector<int>& readers = graph_.value(node.output).consumers;
+      if (readers.empty()) continue;
+      std::vector<GradientSum>& sums = plan_.backward[static_cast<std::size_t>(readers[0])].sums;
+      const auto last = std::find_if(sums.rbegin(), sums.rend(), [&](const GradientSum& sum) {
+        return sum.value == node.output;
+      });
+      if (last != sums.rend()) relu.in_sum = last->with_relu = true;
+    }
+  }
+
   const Graph& graph_;
   const Fusion& fusion_;
-  int max_rows_;
+  BatchLimit most_;
   BufferPlan plan_;
   std::vector<int> users_;  // of each gradient buffer: who has still to read it
   std::vector<int> gradient_of_value_;
 };
 
 }  // namespace
+
+std::vector<int> buffers_of_values(const Graph& graph, const Fusion& fusion) {
+  std::vector<int> buffer_of_value;
+  int count = 0;
+  for (const Value& value : graph.values()) {
+    const int overwritten = value.producer < 0 ? -1 : fusion.node(value.producer).overwritten;
+    if (overwritten < 0) {
+      buffer_of_value.push_back(count++);
+    } else {
+      const int input = graph.node(value.producer).inputs[static_cast<std::size_t>(overwritten)];
+      buffer_of_value.push_back(buffer_of_value[static_cast<std::size_t>(input)]);
+    }
+  }
+  return buffer_of_value;
+}
+
+std::vector<ValueBuffer> value_buffers(const Graph& graph, const Fusion& fusion, int max_rows) {
+  const std::vector<int> buffer_of_value = buffers_of_values(graph, fusion);
+  std::vector<ValueBuffer> buffers;
+  for (int v = 0; v < static_cast<int>(graph.values().size()); ++v) {
+    const Value& value = graph.value(v);
+    const auto number = static_cast<std::size_t>(buffer_of_value[static_cast<std::size_t>(v)]);
+    if (number == buffers.size()) {
+      const std::int64_t floats = allocated_floats(graph, fusion, v, max_rows);
+      buffers.push_back({value.producer, value.producer, value.producer, floats});
+    }
+    ValueBuffer& buffer = buffers[number];
+    buffer.last_producer = std::max(buffer.last_producer, value.producer);
+    for (const int reader : value.consumers)
+      buffer.last_reader = std::max(buffer.last_reader, reader);
+    if (v == graph.output()) buffer.last_reader = static_cast<int>(graph.nodes().size());
+  }
+  return buffers;
+}
 
 int standing_value(const Graph& graph, const Fusion& fusion, int value) {
   const int producer = graph.value(value).producer;
@@ -154,12 +242,12 @@ std::int64_t BufferPlan::bytes(int in_flight) const {
   const auto sum = [](const std::vector<std::int64_t>& sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   };
-  const std::int64_t each = sum(value_floats) + sum(own_floats);
+  const std::int64_t each = sum(value_floats) + segment_floats + sum(own_floats);
   return (in_flight * each + sum(gradient_floats) + workspace_floats) * std::int64_t{sizeof(float)};
 }
 
-BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, int max_rows) {
-  return Planner(graph, fusion, max_rows).plan();
+BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, const BatchLimit& most) {
+  return Planner(graph, fusion, most).plan();
 }
 
 }  // namespace quern

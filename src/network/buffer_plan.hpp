@@ -19,18 +19,35 @@ struct GradientSum {
   int a = 0;
   int b = 0;
   int to = 0;
+  /// The last one of a value that comes out of a ReLU: applies the derivative of the ReLU, too.
+  bool with_relu = false;
 };
 
 /// The backward pass at one node. Buffers by number, -1: none.
 struct NodeBackward {
-  bool runs = false;  ///< does anything in front of its output want a gradient?
+  bool runs = false;    ///< does anything in front of its output want a gradient?
+  bool in_sum = false;  ///< a GradientSum computes it (with_relu)
   int dy = -1;
   std::vector<int> dx;            ///< of each input
   std::vector<GradientSum> sums;  ///< afterwards
 };
 
+/// A buffer for values: of one, or of several that overwrite each other.
+struct ValueBuffer {
+  int first_producer =
+      -1;  ///< the first and the last node that writes to it; -1: it is the batch's
+  int last_producer = -1;
+  int last_reader = -1;  ///< the last node that reads it in the forward pass; the loss comes last
+  std::int64_t floats = 0;
+};
+
 struct BufferPlan {
-  std::vector<std::int64_t> value_floats;  ///< of each buffer for values; all stay until backward
+  /// Of each buffer for values that stay until backward; of the others 0: they lie in one block
+  /// that the segments of the network use in turn, from place_in_segment on.
+  std::vector<std::int64_t> value_floats;
+  std::vector<std::int64_t> place_in_segment;  ///< of each buffer; -1: it has memory of its own
+  std::int64_t segment_floats = 0;             ///< of that block
+  std::vector<bool> runs_again;                ///< each node: its forward pass, before backward?
   std::vector<int> buffer_of_value;
   /// Of each buffer for gradients. One serves several gradients, one after the other.
   std::vector<std::int64_t> gradient_floats;
@@ -44,8 +61,12 @@ struct BufferPlan {
   std::int64_t bytes(int in_flight = 1) const;
 };
 
-/// For at most `max_rows` rows. Nobody computes gradients in front of the first parameters.
-BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, int max_rows);
+/// For batches up to `most`. Nobody computes gradients in front of the first parameters.
+BufferPlan plan_buffers(const Graph& graph, const Fusion& fusion, const BatchLimit& most);
+
+/// The buffers for values, for at most `max_rows` rows, and of each value its buffer.
+std::vector<ValueBuffer> value_buffers(const Graph& graph, const Fusion& fusion, int max_rows);
+std::vector<int> buffers_of_values(const Graph& graph, const Fusion& fusion);
 
 /// `value`, or what stands in its place (NodeFusion::stands_for).
 int standing_value(const Graph& graph, const Fusion& fusion, int value);

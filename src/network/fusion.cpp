@@ -75,6 +75,23 @@ void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fus
   decision.backward_elsewhere = true;
 }
 
+/// Lets a layer that nobody else reads, and which runs after what is added to it, compute the sum.
+void fuse_sum(const Graph& graph, int sum, Fusion& fusion) {
+  const Node& node = graph.node(sum);
+  for (int i = 0; i < 2; ++i) {
+    const int value = node.inputs[static_cast<std::size_t>(i)];
+    const Value& other = graph.value(node.inputs[static_cast<std::size_t>(1 - i)]);
+    const int producer = graph.value(value).producer;
+    if (producer < 0 || !traits_of(graph.node(producer)).applies_add) continue;
+    if (!may_be_overwritten(graph, value) || other.producer > producer) continue;
+    fusion.nodes[static_cast<std::size_t>(producer)].sum = sum;
+    NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(sum)];
+    taken.overwritten = i;
+    taken.forward_elsewhere = true;
+    return;
+  }
+}
+
 /// Of [convolution, ReLU, pool] where the gradient of the input is not needed: lets the
 /// convolution compute all three, and the large image between them is neither written nor read.
 void fuse_pool(const Graph& graph, int first, Fusion& fusion) {
@@ -133,6 +150,8 @@ Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
     decision.overwritten = overwritten_input(graph, node);
   }
   const int count = static_cast<int>(graph.nodes().size());
+  for (int i = 0; i < count; ++i)
+    if (graph.node(i).kind == NodeKind::add) fuse_sum(graph, i, fusion);
   for (int i = 0; i < count; ++i) {
     if (!traits_of(graph.node(i)).is_relu || fusion.node(i).overwritten < 0) continue;
     fuse_relu(graph, i, loss_applies_relu, fusion);
@@ -140,6 +159,7 @@ Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
   for (int i = 0; i < count; ++i) fuse_pool(graph, i, fusion);
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
+  fusion.segments = {{0, count}};
   return fusion;
 }
 

@@ -17,14 +17,24 @@ struct NodeFusion {
   bool backward_elsewhere = false;  ///< others do: a ReLU's readers or the loss, a pool's layer
   bool with_relu = false;           ///< computes the ReLU after it, too
   bool with_input_relu = false;     ///< applies the derivative of the ReLU in front of it
-  std::optional<Pool> pool;         ///< computes this pool after that ReLU, too
+  int sum = -1;  ///< node of the add that reads it, which it computes, too, with its ReLU
+  std::optional<Pool> pool;  ///< computes this pool after that ReLU, too
   /// The value that stands where y does: what the last of the nodes puts out that this one
   /// computes; -1: y itself.
   int stands_for = -1;
 };
 
+/// The nodes [begin, end).
+struct NodeRange {
+  int begin = 0;
+  int end = 0;
+};
+
 struct Fusion {
   std::vector<NodeFusion> nodes;
+  /// All nodes, in order. The values inside of each but the last lie where those of the next ones
+  /// do, and are computed again in the backward pass (network/segments.hpp).
+  std::vector<NodeRange> segments;
   /// The value that is gathered in place of the batch: it with its operands rounded; -1: itself.
   int batch_stands_for = -1;
   /// The loss applies the derivative of the ReLU out of which the output comes.
@@ -33,7 +43,7 @@ struct Fusion {
   const NodeFusion& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
 };
 
-/// `loss_applies_relu`: the loss can.
+/// In one segment. `loss_applies_relu`: the loss can.
 Fusion decide_fusion(const Graph& graph, bool loss_applies_relu);
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include "layers/add.hpp"
 #include "layers/layout.hpp"
 #include "linalg/rounding.hpp"
+#include "network/segments.hpp"
 #include "tensor/operand_tiles.hpp"
 
 namespace quern {
@@ -30,17 +31,63 @@ Network::Network(const NetworkSpec& spec, const NetworkSetup& setup)
 Network::Network(Graph graph, const NetworkSetup& setup)
     : graph_(with_output_layout(std::move(graph), setup.output_layout)),
       fusion_(decide_fusion(graph_, setup.loss_applies_relu)) {
+  if (setup.recompute) fusion_.segments = cut_into_segments(graph_, fusion_);
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const NodeFusion& decision = fusion_.nodes[i];
     if (!graph_.nodes()[i].layer) continue;
-    graph_.nodes()[i].layer->set_up({decision.with_relu, decision.with_input_relu,
-                                     graph_.table().trained_size(), decision.pool,
-                                     graph_.precision(), setup.products});
+    const bool with_add = decision.sum >= 0;
+    graph_.nodes()[i].layer->set_up(
+        {.with_relu = decision.with_relu,
+         .with_add = with_add,
+         .with_relu_of_sum = with_add && fusion_.node(decision.sum).with_relu,
+         .with_input_relu = decision.with_input_relu,
+         .first_buffer = graph_.table().trained_size(),
+         .pool = decision.pool,
+         .precision = graph_.precision(),
+         .products = setup.products});
   }
 }
 
-std::int64_t Network::memory_bytes(int max_rows, int in_flight) const {
-  return plan_buffers(graph_, fusion_, max_rows).bytes(in_flight);
+std::int64_t Network::memory_bytes(const BatchLimit& most, int in_flight) const {
+  return plan_buffers(graph_, fusion_, most).bytes(in_flight);
+}
+
+bool Network::has_no_kernel(int n) const {
+  return fusion_.node(n).forward_elsewhere || graph_.node(n).kind == NodeKind::reshape;
+}
+
+void Network::forward_node(const ExecSpace& exec, const StepContext& step, const Activations& batch,
+                           int n) const {
+  const Node& node = graph_.node(n);
+  const NodeArrays& arrays = batch.node(n);
+  if (has_no_kernel(n)) return;
+  const ScopedRegion region(node.region);
+  if (node.layer) {
+    node.layer->forward(exec, step, arrays.layer);
+  } else if (node.kind == NodeKind::add) {
+    add(exec, arrays.layer.x, arrays.second, fusion_.node(n).with_relu, arrays.layer.y);
+  } else {
+    convert_layout(exec, arrays.layer.x, arrays.layer.y);
+  }
+}
+
+void Network::backward_node(const ExecSpace& exec, const StepContext& step,
+                            const Activations& batch, int n) const {
+  const Node& node = graph_.node(n);
+  const NodeArrays& arrays = batch.node(n);
+  const bool is_elsewhere = fusion_.node(n).backward_elsewhere || arrays.backward_in_sum;
+  const bool computes = node.layer && !is_elsewhere;
+  const bool converts = node.kind == NodeKind::convert && !is_elsewhere;
+  if (!computes && !converts && arrays.sums.empty()) return;
+  const ScopedRegion region(node.region);
+  if (computes) node.layer->backward(exec, step, arrays.layer);
+  if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx, Content::gradient);
+  for (const NodeArrays::Sum& sum : arrays.sums) {
+    if (sum.relu.empty())
+      add(exec, sum.a, sum.b, false, sum.to);
+    else
+      add_relu_gradients(exec, sum.a, sum.b, sum.relu, sum.to);
+  }
 }
 
 std::vector<ExchangedFloats> Network::exchanged_floats(int rows) const {
@@ -55,20 +102,8 @@ std::vector<ExchangedFloats> Network::exchanged_floats(int rows) const {
 
 void Network::forward(const ExecSpace& exec, const StepContext& step,
                       const Activations& batch) const {
-  for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-    const Node& node = graph_.node(i);
-    const NodeFusion& decision = fusion_.node(i);
-    if (decision.forward_elsewhere || node.kind == NodeKind::reshape) continue;
-    const ScopedRegion region(node.region);
-    const NodeArrays& arrays = batch.node(i);
-    if (node.layer) {
-      node.layer->forward(exec, step, arrays.layer);
-    } else if (node.kind == NodeKind::add) {
-      add(exec, arrays.layer.x, arrays.second, decision.with_relu, arrays.layer.y);
-    } else {
-      convert_layout(exec, arrays.layer.x, arrays.layer.y);
-    }
-  }
+  for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n)
+    forward_node(exec, step, batch, n);
 }
 
 void Network::store_statistics(const ExecSpace& exec, const StepContext& step,
@@ -81,19 +116,17 @@ void Network::store_statistics(const ExecSpace& exec, const StepContext& step,
 
 void Network::backward(const ExecSpace& exec, const StepContext& step, const Activations& batch,
                        const std::function<void(std::int64_t)>& complete_from) const {
-  for (int i = static_cast<int>(graph_.nodes().size()); i-- > 0;) {
-    const Node& node = graph_.node(i);
-    const NodeArrays& arrays = batch.node(i);
-    if (!arrays.runs_backward) continue;  // nothing before has parameters
-    const bool is_elsewhere = fusion_.node(i).backward_elsewhere;
-    const bool computes = node.layer && !is_elsewhere;
-    const bool converts = node.kind == NodeKind::convert && !is_elsewhere;
-    if (!computes && !converts && arrays.sums.empty()) continue;
-    const ScopedRegion region(node.region);
-    if (computes) node.layer->backward(exec, step, arrays.layer);
-    if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx, Content::gradient);
-    for (const NodeArrays::Sum& sum : arrays.sums) add(exec, sum.a, sum.b, false, sum.to);
-    if (complete_from && node.first_parameter >= 0) complete_from(node.first_parameter);
+  StepContext again = step;
+  again.is_again = true;
+  for (auto segment = fusion_.segments.rbegin(); segment != fusion_.segments.rend(); ++segment) {
+    for (int n = segment->begin; n < segment->end; ++n)
+      if (batch.node(n).runs_again) forward_node(exec, again, batch, n);
+    for (int n = segment->end; n-- > segment->begin;) {
+      if (!batch.node(n).runs_backward) continue;  // nothing before has parameters
+      backward_node(exec, step, batch, n);
+      const std::int64_t first_parameter = graph_.node(n).first_parameter;
+      if (complete_from && first_parameter >= 0) complete_from(first_parameter);
+    }
   }
 }
 
@@ -137,29 +170,10 @@ std::int64_t Network::training_macs() const {
   return total;
 }
 
-bool Network::lies_under_a_sum(int n) const {
-  int value = graph_.node(n).output;
-  while (graph_.value(value).consumers.size() == 1) {
-    const int reader = graph_.value(value).consumers[0];
-    const Node& node = graph_.node(reader);
-    if (node.kind == NodeKind::add) {
-      const int overwritten = fusion_.node(reader).overwritten;
-      return overwritten >= 0 && node.inputs[static_cast<std::size_t>(overwritten)] == value;
-    }
-    if (node.kind != NodeKind::reshape) break;
-    value = node.output;
-  }
-  return false;
-}
-
-std::string Network::first_non_finite_layer(const StepContext& step,
+std::string Network::first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
                                             const Activations& batch) const {
   const auto samples = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_row);
-  for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-    const Node& node = graph_.node(i);
-    if (!node.layer && node.kind != NodeKind::add) continue;
-    if (lies_under_a_sum(i)) continue;
-    const Activation& y = batch.node(i).layer.y;
+  const auto is_finite = [&](const Activation& y) {
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y.data);
     const auto value_at = [&, at = ActivationIndex(y)](int row, int unit) {
       if (y.layout != Layout::tiles) return values(at(row, unit));
@@ -168,12 +182,20 @@ std::string Network::first_non_finite_layer(const StepContext& step,
     };
     for (int row = 0; row < y.rows; ++row) {
       if (samples(row) < 0) continue;
-      for (int unit = 0; unit < y.shape.units(); ++unit) {
-        if (!Kokkos::isfinite(value_at(row, unit))) return node.name;
-      }
+      for (int unit = 0; unit < y.shape.units(); ++unit)
+        if (!Kokkos::isfinite(value_at(row, unit))) return false;
     }
+    return true;
+  };
+  std::string first;
+  for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
+    forward_node(exec, step, batch, n);  // to the end: other ranks may wait for its sums
+    exec.fence("quern::network::first_non_finite_layer");
+    const bool is_named = graph_.node(n).layer || graph_.node(n).kind == NodeKind::add;
+    if (first.empty() && is_named && !has_no_kernel(n) && !is_finite(batch.node(n).layer.y))
+      first = graph_.node(n).name;
   }
-  return "";
+  return first;
 }
 
 }  // namespace quern

@@ -24,6 +24,9 @@ struct NetworkSetup {
   std::shared_ptr<DenseProducts> products = {};
   /// Layout of the output, if not the one in which the last layer puts it out.
   std::optional<Layout> output_layout = {};
+  /// Values inside segments of the network are not kept but computed again before they are needed
+  /// in the backward pass (network/segments.hpp): less memory, more work, the same bits.
+  bool recompute = false;
   /// Can the loss apply the derivative of a ReLU at the end? See relu_left_to_loss().
   bool loss_applies_relu = false;
 };
@@ -62,13 +65,16 @@ class Network {
   }
   Layout output_layout() const { return graph_.value(graph_.output()).layout; }
 
-  /// The arrays of a batch of at most `max_rows` rows; `beside`: see Activations.
-  Activations allocate(int max_rows, const Activations* beside = nullptr) const {
-    return {graph_, fusion_, max_rows, beside};
+  /// Segments whose forward pass runs twice.
+  int num_recomputed_segments() const { return static_cast<int>(fusion_.segments.size()) - 1; }
+
+  /// The arrays of a batch up to `most`; `beside`: see Activations.
+  Activations allocate(const BatchLimit& most, const Activations* beside = nullptr) const {
+    return {graph_, fusion_, most, beside};
   }
-  /// Bytes that `in_flight` batches of allocate(max_rows) take beside each other: activations,
-  /// their gradients, what layers keep.
-  std::int64_t memory_bytes(int max_rows, int in_flight = 1) const;
+  /// Bytes that `in_flight` batches of allocate(most) take beside each other: activations, their
+  /// gradients, what layers keep.
+  std::int64_t memory_bytes(const BatchLimit& most, int in_flight = 1) const;
 
   /// What each layer asks StepContext::tensor_exchange for in a step of so many rows.
   std::vector<ExchangedFloats> exchanged_floats(int rows) const;
@@ -85,11 +91,11 @@ class Network {
   void backward(const ExecSpace& exec, const StepContext& step, const Activations& batch,
                 const std::function<void(std::int64_t offset)>& complete_from = {}) const;
 
-  /// Name of the first layer (in forward order) whose output holds a value that is not finite in
-  /// a used row, or "" when there is none. Of layers that share a buffer (in place, or taken over
-  /// by a convolution) the last one's values are seen, and an add is named for the input that it
-  /// overwrites. Copies to the host: for reports only.
-  std::string first_non_finite_layer(const StepContext& step, const Activations& batch) const;
+  /// Runs forward() and looks at each output before others overwrite it: the name of the first
+  /// layer that puts out a value that is not finite in a used row, or "" when there is none. Of
+  /// layers that one kernel computes the first is named. Copies to the host: for reports only.
+  std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
+                                     const Activations& batch) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient where
   /// nothing before has parameters). Outputs that nobody reads count here, though they are left
@@ -98,8 +104,12 @@ class Network {
   std::int64_t training_macs() const;
 
  private:
-  /// Does an add write its sum where the output of this node lay?
-  bool lies_under_a_sum(int n) const;
+  /// Is there nothing to compute for it, or does another node do so?
+  bool has_no_kernel(int node) const;
+  void forward_node(const ExecSpace& exec, const StepContext& step, const Activations& batch,
+                    int node) const;
+  void backward_node(const ExecSpace& exec, const StepContext& step, const Activations& batch,
+                     int node) const;
 
   Graph graph_;
   Fusion fusion_;

@@ -27,6 +27,7 @@ class SampleMemory {
   std::int64_t bytes_of_buffer(std::size_t buffer) const {
     return bytes(many_.value_floats[buffer] - few_.value_floats[buffer]);
   }
+  std::int64_t segment_bytes() const { return bytes(many_.segment_floats - few_.segment_floats); }
   std::int64_t gradient_bytes() const {
     return bytes(sum_of(many_.gradient_floats) - sum_of(few_.gradient_floats));
   }
@@ -108,6 +109,8 @@ void add_memory(const Network& network, NetworkSummary& summary) {
     }
   }
   if (!summary.layers.empty()) summary.layers.back().bytes += converted;  // for the loss
+  summary.segment_bytes = memory.segment_bytes();
+  summary.activation_bytes += summary.segment_bytes;
   summary.gradient_bytes = memory.gradient_bytes();
 }
 

@@ -31,7 +31,9 @@ struct NetworkSummary {
   std::int64_t parameters = 0;
   std::int64_t macs = 0;
   std::int64_t activation_bytes = 0;  ///< of the input and of all layers
-  std::int64_t gradient_bytes = 0;    ///< of activations, which share a few buffers
+  /// Of these, what segments of the network use in turn (train.recompute); no layer has it alone.
+  std::int64_t segment_bytes = 0;
+  std::int64_t gradient_bytes = 0;  ///< of activations, which share a few buffers
 };
 
 /// `network` was built of `spec`.

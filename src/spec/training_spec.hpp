@@ -64,6 +64,7 @@ struct TrainSpec {
   /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen
   /// (micro_block_size()).
   int micro_block = 0;
+  bool recompute = false;      ///< outputs of layers that are not kept are computed again
   int log_every_steps = 50;    ///< a "step" line in metrics.jsonl every so many steps; 0: never
   bool per_rank_loss = false;  ///< print every rank's own sum of batch losses after each epoch
   friend bool operator==(const TrainSpec&, const TrainSpec&) = default;

@@ -22,9 +22,11 @@ struct BatchPlan {
 
   int samples() const { return partition.samples(); }
   int rows() const { return schedule.rows(); }
-  /// Most rows that this rank needs at once for a batch of this size or a smaller one: with fewer
+  /// What this rank needs room for at once, for a batch of this size or a smaller one: with fewer
   /// blocks a rank may own more of them.
-  int max_rows() const { return piece_blocks(partition, micro_batches) * schedule.block_rows; }
+  BatchLimit limit() const {
+    return {piece_blocks(partition, micro_batches) * schedule.block_rows, schedule.block_rows};
+  }
 };
 
 /// One piece of a rank's part of a batch, worked off on its own.

@@ -60,11 +60,11 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
   check_target(recipe, whole());
 }
 
-void Model::allocate(int max_rows, const AllocateBlock& allocate_block, int in_flight) {
-  max_rows_ = max_rows;
-  for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(max_rows));
-  if (place_.is_last()) loss_->allocate(max_rows);
-  allocate_normalization(max_rows);
+void Model::allocate(const BatchLimit& most, const AllocateBlock& allocate_block, int in_flight) {
+  max_rows_ = most.rows;
+  for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(most));
+  if (place_.is_last()) loss_->allocate(most.rows);
+  allocate_normalization(most.rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
   const auto size = static_cast<std::size_t>(network().table().block_size());
@@ -84,11 +84,11 @@ void Model::allocate_normalization(int max_rows) {
                                    flat_layout(), max_rows);
 }
 
-Model::InFlight Model::allocate_batch(int max_rows) const {
+Model::InFlight Model::allocate_batch(const BatchLimit& most) const {
   InFlight batch;
   batch.activations =
-      network().allocate(max_rows, in_flight_.empty() ? nullptr : &in_flight(0).activations);
-  const auto rows = static_cast<std::size_t>(max_rows);
+      network().allocate(most, in_flight_.empty() ? nullptr : &in_flight(0).activations);
+  const auto rows = static_cast<std::size_t>(most.rows);
   batch.sample_of_row = View<std::int64_t>("quern::strategy::sample_of_row", rows);
   if (has_windows_) batch.window_of_row = View<Window>("quern::strategy::window_of_row", rows);
   if (target_type_ == TargetType::label || !place_.is_last()) return batch;
@@ -97,7 +97,7 @@ Model::InFlight Model::allocate_batch(int max_rows) const {
     batch.target.shape = network().output_shape();
   } else {
     batch.target = allocate_activation("quern::strategy::target", network().output_shape(),
-                                       network().output_layout(), max_rows);
+                                       network().output_layout(), most.rows);
   }
   return batch;
 }
@@ -122,10 +122,10 @@ std::int64_t Model::most_summed(int rows) const {
   return most;
 }
 
-std::int64_t Model::activation_bytes(int max_rows, int in_flight) const {
-  return network().memory_bytes(max_rows, in_flight) +
-         crossing_floats(networks_.stages, place_.stage, max_rows).bytes() +
-         (slices_.ranks > 1 ? TensorGroup::bytes(slices_.ranks, most_summed(max_rows)) : 0);
+std::int64_t Model::activation_bytes(const BatchLimit& most, int in_flight) const {
+  return network().memory_bytes(most, in_flight) +
+         crossing_floats(networks_.stages, place_.stage, most.rows).bytes() +
+         (slices_.ranks > 1 ? TensorGroup::bytes(slices_.ranks, most_summed(most.rows)) : 0);
 }
 
 bool Model::target_is_input() const {
@@ -246,6 +246,13 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
   const Activation target = shaped(batch.target, samples.shape);
   gather_samples(exec, samples, batch.sample_of_row, {}, target);
   if (rounds_target()) convert_layout(exec, target, input);
+}
+
+std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepContext& step) const {
+  const Activations& activations = in_flight(0).activations;
+  std::string name = network().first_non_finite_layer(exec, step, activations);
+  if (!place_.is_last()) exchange_->send_y(exec, activations.output());
+  return name;
 }
 
 void Model::forward(const ExecSpace& exec, const StepContext& step, int batch) const {

@@ -38,10 +38,11 @@ class Model {
   /// What data.normalize = "dataset" comes to, once the data are known. Before allocate().
   void set_normalization(const NormalizeSpec& spec) { normalize_ = spec; }
 
-  /// Allocates for batches of at most `max_rows` rows, `in_flight` of them at once, and draws the
-  /// initial parameters. `allocate_block`: where the parameters are to live, if not in memory of
-  /// this rank alone.
-  void allocate(int max_rows, const AllocateBlock& allocate_block = {}, int in_flight = 1);
+  /// Allocates for batches up to `most`, `in_flight` of them at once, and draws the initial
+  /// parameters. `allocate_block`: where the parameters are to live, if not in memory of this rank
+  /// alone.
+  void allocate(const BatchLimit& most, const AllocateBlock& allocate_block = {},
+                int in_flight = 1);
 
   /// Of several stages or layers that are spread, after allocate(): collective over grid.pipeline()
   /// and grid.tensor(), where this rank has this model's part.
@@ -58,7 +59,7 @@ class Model {
   /// Network::row_multiple, of all stages.
   int row_multiple() const { return networks_.row_multiple; }
   /// Bytes that allocate() takes for activations, and connect() for messages.
-  std::int64_t activation_bytes(int max_rows, int in_flight = 1) const;
+  std::int64_t activation_bytes(const BatchLimit& most, int in_flight = 1) const;
 
   // In what follows `batch` is one of those in flight.
 
@@ -94,6 +95,8 @@ class Model {
 
   /// Network::forward, and hands the output to the next stage.
   void forward(const ExecSpace& exec, const StepContext& step, int batch = 0) const;
+  /// The same with Network::first_non_finite_layer.
+  std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step) const;
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
   /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
@@ -125,7 +128,7 @@ class Model {
   void gather_samples(const ExecSpace& exec, const Samples& samples,
                       const View<const std::int64_t>& sample_of_row,
                       const View<const Window>& windows, const Activation& y) const;
-  InFlight allocate_batch(int max_rows) const;
+  InFlight allocate_batch(const BatchLimit& most) const;
   std::int64_t most_summed(int rows) const;
   // Of the first stage and of the last.
   void gather_input(const ExecSpace& exec, const Samples& samples,

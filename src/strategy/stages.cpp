@@ -15,6 +15,7 @@ namespace {
 NetworkSetup setup_of(const Recipe& recipe, OperandPrecision precision) {
   NetworkSetup setup;
   setup.products = choose_products(precision, recipe.train.determinism == Determinism::fast);
+  setup.recompute = recipe.train.recompute;
   return setup;
 }
 

@@ -238,7 +238,7 @@ void TrainingStep::allocate(const Recipe& recipe) {
       (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
       optimizer_bytes_;
   const DeviceMemoryNeeds needs{samples_.num_bytes(),
-                                model_.activation_bytes(full_.max_rows(), in_flight_),
+                                model_.activation_bytes(full_.limit(), in_flight_),
                                 state_bytes + reducer_->bytes() + sums_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(world, [&] { check_device_memory(needs, available_device_memory()); });
@@ -252,7 +252,7 @@ void TrainingStep::allocate(const Recipe& recipe) {
                          is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
                          model_.network().layers_update_parameters();
   model_.allocate(
-      full_.max_rows(),
+      full_.limit(),
       [this](const std::string& label, std::int64_t count) {
         return reducer_->allocate_block(label, count);
       },
@@ -276,7 +276,7 @@ void TrainingStep::check_node_memory() const {
 }
 
 std::int64_t TrainingStep::stage_bytes_sent(int stage) const {
-  const CrossingFloats floats = crossing_floats(stages(), stage, full_.max_rows());
+  const CrossingFloats floats = crossing_floats(stages(), stage, full_.limit().rows);
   return static_cast<std::int64_t>(full_pieces_.size()) * (floats.y + floats.dx) *
          std::int64_t{sizeof(float)};
 }
@@ -310,9 +310,7 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   for (const BatchPiece& piece : pieces()) {
     const StepContext step = context(piece, 0);
     model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
-    model_.forward(exec, step);
-    exec.fence("quern::strategy::non_finite_layer");
-    names.push_back(network.first_non_finite_layer(step, model_.activations()));
+    names.push_back(model_.first_non_finite_layer(exec, step));
   }
   for (const Node& node : network.graph().nodes()) {
     if (std::find(names.begin(), names.end(), node.name) != names.end()) return node.name;

@@ -18,13 +18,13 @@ namespace quern {
 class Evaluator {
  public:
   /// `batches`: those of evaluation_batches(); their rows must not be more than what `model` was
-  /// allocated for (see max_rows). `model`, `samples`, `transport` (see make_reducer; between the
+  /// allocated for (see limit). `model`, `samples`, `transport` (see make_reducer; between the
   /// ranks of grid.data()) and the grid's world must outlive it.
   Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples, const BatchRule& batches,
             DeviceTransport* transport = nullptr);
 
-  /// Rows this rank needs.
-  int max_rows() const { return full_.max_rows(); }
+  /// What this rank needs room for.
+  BatchLimit limit() const { return full_.limit(); }
 
   /// Collective; equal on all ranks, and for any number of ranks.
   /// `after_piece`: called with each piece of this rank's part of a batch, after forward.

@@ -109,23 +109,36 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
   return samples;
 }
 
+std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs) {
+  constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+  constexpr auto kLabel = static_cast<std::int64_t>(sizeof(std::int32_t));
+  return kFloat * shape.units() + (target == TargetType::label ? kLabel : kFloat * outputs);
+}
+
 Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
-                            int target_units) {
+                            TargetType target, int outputs) {
   const auto size = static_cast<std::size_t>(count);
+  const bool has_labels = target == TargetType::label;
   FloatView values("quern::train::random_values", size * static_cast<std::size_t>(shape.units()));
-  FloatView targets("quern::train::random_targets", size * static_cast<std::size_t>(target_units));
+  FloatView targets("quern::train::random_targets",
+                    has_labels ? 0 : size * static_cast<std::size_t>(outputs));
+  View<std::int32_t> labels("quern::train::random_labels", has_labels ? size : 0);
   const auto host_values = Kokkos::create_mirror_view(values);
   const auto host_targets = Kokkos::create_mirror_view(targets);
-  fill_random_samples(seed, {host_values.data(), host_values.size()},
-                      {host_targets.data(), host_targets.size()});
-  Kokkos::deep_copy(values, host_values);
-  Kokkos::deep_copy(targets, host_targets);
-
+  const auto host_labels = Kokkos::create_mirror_view(labels);
   Samples samples;
   samples.count = count;
   samples.shape = shape;
+  samples.classes = has_labels ? outputs : 0;
+  fill_random_samples(seed, {host_values.data(), host_values.size()},
+                      {host_targets.data(), host_targets.size()});
+  fill_random_labels(seed, samples.classes, {host_labels.data(), host_labels.size()});
+  Kokkos::deep_copy(values, host_values);
+  Kokkos::deep_copy(targets, host_targets);
+  Kokkos::deep_copy(labels, host_labels);
   samples.values = values;
   samples.targets = targets;
+  samples.labels = labels;
   samples.data_hash = sha256(std::as_bytes(std::span(host_values.data(), host_values.size())));
   return samples;
 }
@@ -141,8 +154,7 @@ Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Sh
   }
   agree(comm, [&] {
     const std::int64_t sample_bytes =
-        (std::int64_t{recipe.network.input.units()} + output.units()) *
-        static_cast<std::int64_t>(sizeof(float));
+        random_sample_bytes(recipe.network.input, recipe.data.target, output.units());
     const std::int64_t copies = comm.node_size();
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() / (sample_bytes * copies);
     const std::int64_t count = std::min(recipe.data.samples, most);
@@ -151,7 +163,7 @@ Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Sh
     check_device_data(count * sample_bytes, what, available_device_memory());
   });
   return make_random_samples(recipe.seed, recipe.data.samples, recipe.network.input,
-                             output.units());
+                             recipe.data.target, output.units());
 }
 
 }  // namespace quern

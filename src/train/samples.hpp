@@ -28,10 +28,13 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
 /// AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
-/// The toy data of source = "random", the same on all ranks: `count` samples of `shape`, each with
-/// a target of `target_units` values.
+/// What one of the samples below takes, in bytes.
+std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs);
+
+/// The toy data of source = "random", the same on all ranks: `count` samples of `shape`, for a
+/// network with so many outputs. Each comes with as many target values, or with its class.
 Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
-                            int target_units);
+                            TargetType target, int outputs);
 
 /// Collective. The training data of a recipe.
 Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output);

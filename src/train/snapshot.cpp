@@ -113,6 +113,13 @@ void broadcast_block(Communicator& comm, const FloatView& block) {
 
 }  // namespace
 
+std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays) {
+  std::int64_t floats = 0;
+  for (const ParameterEntry& entry : table.entries())
+    floats += entry.count * (entry.is_buffer() ? 1 : 1 + state_arrays);
+  return floats * static_cast<std::int64_t>(sizeof(float));
+}
+
 Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters) {
   state.model = copy_tensors(table.entries(), parameters);
 }

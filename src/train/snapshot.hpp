@@ -43,6 +43,10 @@ class Snapshot {
   std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
 };
 
+/// Bytes of the numbers in a checkpoint: parameters, buffers, and so many arrays of optimizer
+/// state. A Snapshot takes as many.
+std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays);
+
 /// Collective. Puts model and optimizer state of rank 0's `state` (the other ranks pass nullptr)
 /// into `to`, on all ranks; what a node has once is written by rank 0 alone, and the caller
 /// publishes it. Where kernels run on the host and state is not spread it takes no memory besides;

@@ -61,10 +61,8 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
 // Rank 0's: it copies model and optimizer state before it writes them. All else is allocated.
 void Trainer::check_checkpoint_memory() const {
   if (options_.has_read_checkpoint) return;
-  const std::int64_t arrays = 1 + num_state_arrays(recipe_.optimizer);
-  check_memory(
-      arrays * model_.whole().table().num_parameters() * static_cast<std::int64_t>(sizeof(float)),
-      "the copy of model and optimizer state that checkpoints are written from");
+  check_memory(snapshot_bytes(model_.whole().table(), num_state_arrays(recipe_.optimizer)),
+               "the copy of model and optimizer state that checkpoints are written from");
 }
 
 ExitCode Trainer::run() {

@@ -109,6 +109,10 @@ TEST(GoldenTraining, SmallResnetWithBatchNorm) {
   follow("small-resnet", {1e-6, 3e-6, 5e-6, 2e-6});
 }
 
+TEST(GoldenTraining, LayerNormOfImagesAndFlatSamples) {
+  follow("layer-norm", {1e-6, 3e-6, 4e-6, 3e-6});
+}
+
 TEST(GoldenTraining, AdamWWithClipping) {
   follow("adamw-clip", {1e-6, 1e-6, 1e-6, 2e-6});
 }

@@ -15,6 +15,7 @@
 #include "io/shard_set.hpp"
 #include "optim/optimizer.hpp"
 #include "strategy/model.hpp"
+#include "train/snapshot.hpp"
 
 namespace quern {
 
@@ -102,10 +103,14 @@ std::string data_problem(const Recipe& recipe) {
 }
 
 std::int64_t checkpoint_bytes(const Recipe& recipe) {
+  // Of what HDF5 and the hashes take for the file and for each tensor; measured, rounded up.
+  constexpr std::int64_t kFile = std::int64_t{1} << 16;
+  constexpr std::int64_t kTensor = 1024;
   const Model model(recipe);
-  const std::int64_t arrays = 1 + num_state_arrays(recipe.optimizer);
-  const std::int64_t parameters = model.network().table().num_parameters();
-  return parameters * arrays * std::int64_t{sizeof(float)} + (std::int64_t{1} << 16);
+  const ParameterTable& table = model.network().table();
+  const int state_arrays = num_state_arrays(recipe.optimizer);
+  const auto tensors = static_cast<std::int64_t>(table.entries().size()) * (1 + state_arrays);
+  return snapshot_bytes(table, state_arrays) + kFile + tensors * kTensor;
 }
 
 }  // namespace quern

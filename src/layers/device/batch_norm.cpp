@@ -207,7 +207,13 @@ struct Normalize {
     const Place place(batch, i);
     const Element element(function, place.row / batch.block_rows,
                           static_cast<int>(place.unit / batch.pixels));
-    y[place.at] = batch.sample_of_row[place.row] < 0 ? 0 : element.value(x[place.at]);
+    const float value = batch.sample_of_row[place.row] < 0 ? 0 : element.value(x[place.at]);
+    if (!function.addend) {
+      y[place.at] = value;
+      return;
+    }
+    const float sum = value + function.addend[place.at];
+    y[place.at] = function.relu_of_sum && sum <= 0 ? 0 : sum;
   }
 };
 
@@ -236,8 +242,6 @@ std::int64_t num_elements(const NormBatch& batch) {
   return std::int64_t{batch.rows} * batch.at.units;
 }
 
-}  // namespace
-
 void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float* x,
                       float* statistics) {
   for_each_team(exec, "quern::layers::batch_norm_statistics",
@@ -247,8 +251,12 @@ void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float
 
 void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
                const float* x, float* y) {
-  Kokkos::parallel_for("quern::layers::batch_norm", RangePolicy(exec, 0, num_elements(batch)),
-                       Normalize{batch, function, x, y});
+  const RangePolicy policy(exec, 0, num_elements(batch));
+  const Normalize kernel{batch, function, x, y};
+  if (function.addend)
+    Kokkos::parallel_for("quern::layers::batch_norm_add", policy, kernel);
+  else
+    Kokkos::parallel_for("quern::layers::batch_norm", policy, kernel);
 }
 
 void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& function,
@@ -263,6 +271,16 @@ void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFun
   Kokkos::parallel_for("quern::layers::batch_norm_backward",
                        RangePolicy(exec, 0, num_elements(batch)),
                        InputGradient{batch, function, gradient, x, dy, dx});
+}
+
+}  // namespace
+
+const BatchNormKernels& batch_norm_kernels() {
+  static constexpr BatchNormKernels kKernels = {.block_statistics = block_statistics,
+                                                .normalize = normalize,
+                                                .block_gradients = block_gradients,
+                                                .input_gradient = input_gradient};
+  return kKernels;
 }
 
 }  // namespace quern::device

@@ -248,8 +248,6 @@ void for_each_sample(const ExecSpace& exec, int rows, const Finish& finish) {
   Kokkos::parallel_for("quern::layers::layer_norm_means", RangePolicy(exec, 0, rows), finish);
 }
 
-}  // namespace
-
 // Two sums of each segment; means and slopes.
 std::int64_t sample_norm_floats(int units, int rows) {
   const auto sixteens = static_cast<int>(round_up_to_lanes(units) / kLanes);
@@ -286,6 +284,16 @@ void sample_norm_backward(const ExecSpace& exec, const SampleNorm& norm, const f
   for_each_sample(exec, rows, SampleSlope{norm, sums, mean, slope});
   Kokkos::parallel_for("quern::layers::layer_norm_backward", RangePolicy(exec, 0, num_values(norm)),
                        SampleBackward{norm, x, dy, mean, slope, dx});
+}
+
+}  // namespace
+
+const LayerNormKernels& layer_norm_kernels() {
+  static constexpr LayerNormKernels kKernels = {.workspace_floats = sample_norm_floats,
+                                                .normalize = normalize_samples,
+                                                .parameter_gradients = sample_norm_gradients,
+                                                .input_gradient = sample_norm_backward};
+  return kKernels;
 }
 
 }  // namespace quern::device

@@ -221,8 +221,6 @@ void for_each_row(const NormBatch& batch, std::int64_t block, int first, const W
   }
 }
 
-}  // namespace
-
 void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float* x,
                       float* statistics) {
   const std::int64_t stride = BlockStatistics::floats(batch.padded());
@@ -236,15 +234,12 @@ void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float
       });
 }
 
-void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f, const float* x,
-               float* y) {
-  const auto write = [=](const Lanes& lanes) {
-    return [=](std::int64_t at, const auto& filled) {
-      simd::store(y + at, filled(lanes.value(simd::load(x + at))));
-    };
-  };
+/// Calls write(lanes of its function)(place, filled lanes) for all of the batch.
+template <class Write>
+void for_each_value(const ExecSpace& exec, const char* label, const NormBatch& batch,
+                    const NormFunction& f, const Write& write) {
   for_each_part(
-      exec, "quern::layers::batch_norm", batch,
+      exec, label, batch,
       [=](std::int64_t group, int c) {
         for_each_pixel(batch, group, c,
                        write(lanes_of_channel(f, group * kLanes / batch.block_rows, c)));
@@ -252,6 +247,24 @@ void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction
       [=](std::int64_t block, int first) {
         for_each_row(batch, block, first, write(lanes_of_panel(f, block, first)));
       });
+}
+
+void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f, const float* x,
+               float* y) {
+  if (!f.addend) {
+    for_each_value(exec, "quern::layers::batch_norm", batch, f, [=](const Lanes& lanes) {
+      return [=](std::int64_t at, const auto& filled) {
+        simd::store(y + at, filled(lanes.value(simd::load(x + at))));
+      };
+    });
+    return;
+  }
+  for_each_value(exec, "quern::layers::batch_norm_add", batch, f, [=](const Lanes& lanes) {
+    return [=](std::int64_t at, const auto& filled) {
+      const Vector sum = filled(lanes.value(simd::load(x + at))) + simd::load(f.addend + at);
+      simd::store(y + at, f.relu_of_sum ? simd::relu(sum) : sum);
+    };
+  });
 }
 
 void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f,
@@ -293,6 +306,16 @@ void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFun
                            simd::load(gradient.mean_dy(block) + first) * minus,
                            simd::load(gradient.slope(block) + first) * minus));
       });
+}
+
+}  // namespace
+
+const BatchNormKernels& batch_norm_kernels() {
+  static constexpr BatchNormKernels kKernels = {.block_statistics = block_statistics,
+                                                .normalize = normalize,
+                                                .block_gradients = block_gradients,
+                                                .input_gradient = input_gradient};
+  return kKernels;
 }
 
 }  // namespace quern::host

@@ -252,9 +252,12 @@ void unit_gradients_of_groups(const SampleNorm& norm, std::int64_t block, int fi
   simd::sum_lanes<kLanes>(sums_alone, alone);
 }
 
-}  // namespace
+std::int64_t no_workspace(int /*units*/, int /*rows*/) {
+  return 0;
+}
 
-void normalize_samples(const ExecSpace& exec, const SampleNorm& norm, const float* x, float* y) {
+void normalize_samples(const ExecSpace& exec, const SampleNorm& norm, const float* x, float* y,
+                       float* /*workspace*/) {
   for_each_tile(exec, "quern::layers::layer_norm", norm,
                 [=](const auto& tile) { normalize_tile(tile, x, y); });
 }
@@ -277,9 +280,19 @@ void sample_norm_gradients(const ExecSpace& exec, const SampleNorm& norm, const 
 }
 
 void sample_norm_backward(const ExecSpace& exec, const SampleNorm& norm, const float* x,
-                          const float* dy, float* dx) {
+                          const float* dy, float* dx, float* /*workspace*/) {
   for_each_tile(exec, "quern::layers::layer_norm_backward", norm,
                 [=](const auto& tile) { backward_of_tile(tile, x, dy, dx); });
+}
+
+}  // namespace
+
+const LayerNormKernels& layer_norm_kernels() {
+  static constexpr LayerNormKernels kKernels = {.workspace_floats = no_workspace,
+                                                .normalize = normalize_samples,
+                                                .parameter_gradients = sample_norm_gradients,
+                                                .input_gradient = sample_norm_backward};
+  return kKernels;
 }
 
 }  // namespace quern::host

@@ -60,12 +60,17 @@ class RandomDataTest(RecipeTest):
                   "train.micro_block=3", "train.epochs=1"]
         random = ["network.layers.layer4.channels=8", "network.input=[3, 36, 36]", "data.samples=30"]
         fashion = ["network.input=[1, 12, 12]", "data.train=train", "data.test=test", "data.global_batch=60"]
-        for recipe, sets in (("resnet18", random), ("resnet50", random), ("resnet20-fashion", fashion)):
-            with self.subTest(recipe=recipe):
-                self.train(recipe, f"{recipe}-1", *small, *sets)
+        labels = ["data.target=label", "loss.type=cross_entropy"]
+        for recipe, sets in (("resnet18", random), ("resnet18", random + labels), ("resnet50", random),
+                             ("resnet20-fashion", fashion)):
+            with self.subTest(recipe=recipe, labels=sets[-2:] == labels):
+                run = f"{recipe}-{len(sets)}"
+                self.train(recipe, f"{run}-1", *small, *sets)
                 for ranks in (2, 3):
-                    self.train(recipe, f"{recipe}-{ranks}", *small, *sets, ranks=ranks)
-                    self.assert_same_run(f"{recipe}-{ranks}", f"{recipe}-1")
+                    self.train(recipe, f"{run}-{ranks}", *small, *sets, ranks=ranks)
+                    self.assert_same_run(f"{run}-{ranks}", f"{run}-1")
+        accuracy = metrics(self.folder / f"resnet18-{len(random + labels)}-1", "epoch")[-1]["accuracy"]
+        self.assertGreaterEqual(accuracy, 0)
 
     def test_trainer_series_goes_on_from_its_snapshot(self):
         sets = ("train.epochs=200", "checkpoint.every_epochs=5")

@@ -88,6 +88,23 @@ TEST(BatchNormRanks, SameBitsAsOneRankWithBothKindsOfStatistics) {
     }
 }
 
+// Statistics of the batch are taken once in a step, whatever runs again.
+TEST(BatchNormRanks, SameBitsWhereValuesAreComputedAgain) {
+  for (const Case& c : kCases)
+    for (const char* statistics : {"global", "block"}) {
+      SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch) + ", " +
+                   statistics);
+      const Samples samples = image_samples(c.count, kImage, 5);
+      SerialCommunicator alone;
+      const Result expected = run_steps(alone, recipe_of(c, statistics), samples);
+      const Recipe recipe = recipe_of(c, statistics, {"train.recompute=true"});
+      EXPECT_GE(Model(recipe).network().num_recomputed_segments(), 1);
+      const Result actual = run_steps(world(), recipe, samples);
+      EXPECT_EQ(actual.losses, expected.losses);
+      EXPECT_EQ(actual.weights, expected.weights);
+    }
+}
+
 // Statistics of large values must not count in the norm that clipping takes.
 TEST(BatchNormRanks, ClippingSeesGradientsOnly) {
   Samples samples = image_samples(18, kImage, 5);

@@ -224,7 +224,7 @@ TEST(Ranks, EvaluationIsExactAlsoWithFewerSamplesThanRanks) {
       const auto own_transport = transport_of(comm);
       Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, 10, count),
                           transport ? transport : own_transport.get());
-      model.allocate(evaluator.max_rows());
+      model.allocate(evaluator.limit());
       return evaluator.run(ExecSpace());
     };
     SerialCommunicator alone;

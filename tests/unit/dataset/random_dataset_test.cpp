@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -33,6 +34,24 @@ TEST(RandomDataset, DependsOnSeedAndPlaceOnly) {
   EXPECT_NE(a, targets);
   fill_random_samples(2, b, {});
   EXPECT_FALSE(std::equal(b.begin(), b.end(), a.begin()));
+}
+
+TEST(RandomDataset, LabelsOfAllClassesEquallyOften) {
+  for (const int classes : {1, 2, 10, 1000}) {
+    std::vector<std::int32_t> labels(20000);
+    fill_random_labels(1, classes, labels);
+    std::vector<int> count(static_cast<std::size_t>(classes), 0);
+    for (const std::int32_t label : labels) {
+      ASSERT_GE(label, 0);
+      ASSERT_LT(label, classes);
+      ++count[static_cast<std::size_t>(label)];
+    }
+    const double expected = 20000.0 / classes;
+    for (const int found : count) EXPECT_NEAR(found, expected, 6 * std::sqrt(expected));
+    std::vector<std::int32_t> few(7);
+    fill_random_labels(1, classes, few);
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), labels.begin()));
+  }
 }
 
 }  // namespace

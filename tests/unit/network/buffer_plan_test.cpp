@@ -37,15 +37,33 @@ void keep_label(const Kokkos::Tools::SpaceHandle, const char* label, const void*
   labels.emplace_back(label);
 }
 
-void expect_memory_as_said(const NetworkSpec& spec) {
-  const Network network(spec);
+void expect_memory_as_said(const NetworkSpec& spec, bool recompute = false, int block_rows = 1) {
+  const BatchLimit most(kRows, block_rows);
+  NetworkSetup setup;
+  setup.recompute = recompute;
+  const Network network(spec, setup);
   allocated = allocations = 0;
   tools::set_allocate_data_callback(count_allocation);
-  const Activations arrays = network.allocate(kRows);
+  const Activations arrays = network.allocate(most);
   tools::set_allocate_data_callback(nullptr);
-  const std::int64_t said = network.memory_bytes(kRows);
+  const std::int64_t said = network.memory_bytes(most);
   EXPECT_GE(allocated, said);
   EXPECT_LE(allocated, said + kRounding * allocations);
+}
+
+LayerSpec block_norm() {
+  LayerSpec spec = simple(LayerType::batch_norm);
+  spec.statistics = Statistics::block;
+  return spec;
+}
+
+NetworkSpec chain_of_linear(int count) {
+  NetworkSpec spec = network_of({19, 1, 1}, {});
+  for (int i = 1; i <= count; ++i) {
+    spec.layers.push_back(linear(33));
+    spec.layers.back().name = "linear" + std::to_string(i);
+  }
+  return spec;
 }
 
 }  // namespace
@@ -67,6 +85,18 @@ TEST(BufferPlan, MemoryIsLabelledByItsLayer) {
   EXPECT_GE(network.layers()[0]->own_floats(kRows), 1) << "the padded image";
 }
 
+// Numbers for each micro-block, not for each row.
+TEST(BufferPlan, NormalisationOfFlatSamplesKnowsItsBlocks) {
+  const Network network(network_of({19, 1, 1}, {linear(512), block_norm()}));
+  const Network alone(network_of({19, 1, 1}, {linear(512)}));
+  const auto of_norm = [&](const BatchLimit& most) {
+    return network.memory_bytes(most) - alone.memory_bytes(most);
+  };
+  // Its set and its share in the batch's statistics; two rows of the workspace.
+  const std::int64_t sets = (3 * (2 * 512 + kLanes) + 2 * 512) * std::int64_t{sizeof(float)};
+  EXPECT_EQ(of_norm({4096, 1}) - of_norm({4096, 32}), sets * (4096 - 4096 / 32));
+}
+
 TEST(BufferPlan, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(network_of({19, 1, 1}, {linear(33), relu, dropout(0.5), linear(7)}));
   // Both with padding, the first one with its pool and the second without.
@@ -76,6 +106,8 @@ TEST(BufferPlan, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(
       network_of({2, 10, 8}, {conv2d(5, 3), relu, pool(LayerType::avg_pool2d, 2), gelu}));
   expect_memory_as_said(network_of({2, 6, 6}, {relu, conv2d(18, 5, 2, 2), relu}));
+  expect_memory_as_said(chain_of_linear(12), true);
+  expect_memory_as_said(network_of({19, 1, 1}, {linear(33), block_norm(), relu}), false, 8);
 }
 
 }  // namespace quern::test

@@ -33,8 +33,7 @@ TEST(FirstNonFiniteLayer, IsTheFirstInOrder) {
     std::vector<float> values = ones(batch, empty);
     values[0] = filled;
     set_values(arrays.input(), values);
-    network.forward(ExecSpace(), step, arrays);
-    return network.first_non_finite_layer(step, arrays);
+    return network.first_non_finite_layer(ExecSpace(), step, arrays);
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(culprit(1, 0), "");
@@ -46,19 +45,28 @@ TEST(FirstNonFiniteLayer, IsTheFirstInOrder) {
   EXPECT_EQ(culprit(1, 0), "linear2");
 }
 
-TEST(FirstNonFiniteLayer, IsNoneWhoseOutputAnAddOverwrote) {
+// Also where the sum overwrites its output, or later segments that of the layer.
+TEST(FirstNonFiniteLayer, IsFoundUnderASumAndWhereValuesAreNotKept) {
   const TestBatch batch;
-  const Network network(network_of({4, 1, 1}, {linear(6), reading(linear(6), {"input"}), linear(6),
-                                               add({"linear1", "linear3"}), linear(3)}));
-  Activations arrays = network.allocate(batch.rows());
-  arrays.set_rows(batch.rows());
-  const StepContext step = make_test_step(batch, network.table().block_size());
-  set_values(arrays.input(), ones(batch, 0));
-  const std::int64_t bias = network.table().entries().at(5).offset;
-  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias)),
-                    std::numeric_limits<float>::infinity());
-  network.forward(ExecSpace(), step, arrays);
-  EXPECT_EQ(network.first_non_finite_layer(step, arrays), "linear3");
+  NetworkSpec spec = network_of(
+      {4, 1, 1}, {linear(6), reading(linear(6), {"input"}), linear(6), add({"linear1", "linear3"}),
+                  linear(3), linear(8), linear(8), linear(8), linear(8), linear(8)});
+  for (const bool recompute : {false, true}) {
+    NetworkSetup setup;
+    setup.recompute = recompute;
+    const Network network(spec, setup);
+    EXPECT_EQ(network.num_recomputed_segments() > 0, recompute);
+    Activations arrays = network.allocate(batch.rows());
+    arrays.set_rows(batch.rows());
+    const StepContext step = make_test_step(batch, network.table().block_size());
+    for (const std::size_t layer : {3, 2, 1, 0}) {  // a later one does not hide it
+      set_values(arrays.input(), ones(batch, 0));
+      const ParameterEntry& bias = network.table().entries().at(2 * layer + 1);
+      Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias.offset)),
+                        std::numeric_limits<float>::infinity());
+      EXPECT_EQ(network.first_non_finite_layer(ExecSpace(), step, arrays) + ".bias", bias.name);
+    }
+  }
 }
 
 }  // namespace quern::test

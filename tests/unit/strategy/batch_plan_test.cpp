@@ -34,11 +34,11 @@ std::vector<std::int64_t> epoch_order(const Case& c, bool shuffle, std::int64_t 
     for (int rank = 0; rank < c.ranks; ++rank) {
       const BatchPlan full = make_batch_plan(cut, c.batch, rank, c.ranks);
       const BatchPlan plan = make_batch_plan(cut, samples, rank, c.ranks);
-      EXPECT_LE(plan.rows(), full.max_rows()) << "what the model is allocated for";
+      EXPECT_LE(plan.rows(), full.limit().rows) << "what the model is allocated for";
       EXPECT_EQ(plan.rows() % c.row_multiple, 0);
       const StepScalarsView scalars("test::scalars");
       set_position(scalars, 11, 0, epoch, cursor);
-      const View<std::int64_t> rows("test::rows", static_cast<std::size_t>(full.max_rows()));
+      const View<std::int64_t> rows("test::rows", static_cast<std::size_t>(full.limit().rows));
       assign_rows(ExecSpace(), plan, c.count, shuffle, scalars, rows);
       int filled = 0;
       const std::vector<std::int64_t> values = to_vector(rows);
@@ -117,7 +117,7 @@ TEST(BatchPlan, SmallerBatchMayGiveARankMoreBlocks) {
   const BatchPlan full = make_batch_plan(cut, 10, 3, 4);
   EXPECT_EQ(full.rows(), 0);
   EXPECT_EQ(make_batch_plan(cut, 8, 3, 4).rows(), 2);
-  EXPECT_EQ(full.max_rows(), 4);
+  EXPECT_EQ(full.limit().rows, 4);
 }
 
 TEST(BatchPlan, MoreBlocksThanTheTreeHoldsAreRefused) {

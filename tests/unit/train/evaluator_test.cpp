@@ -60,7 +60,7 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
       const Recipe recipe = linear_recipe(batch);
       Model model(recipe);
       Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, batch, count));
-      model.allocate(evaluator.max_rows());
+      model.allocate(evaluator.limit());
       const Evaluation result = evaluator.run(ExecSpace());
       const Evaluation expected = expected_evaluation(model, samples);
       EXPECT_EQ(result.samples, count);
@@ -77,7 +77,7 @@ TEST(Evaluator, LeavesTheParametersAlone) {
   const Recipe recipe = linear_recipe(8);
   Model model(recipe);
   Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, 8, samples.count));
-  model.allocate(evaluator.max_rows());
+  model.allocate(evaluator.limit());
   const std::vector<float> before = to_vector(model.parameters());
   evaluator.run(ExecSpace());
   EXPECT_EQ(to_vector(model.parameters()), before);

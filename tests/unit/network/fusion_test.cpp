@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that compute their neighbours: that they do so, and that the bits stay.
+#include "network/fusion.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tensor/kernel_choice.hpp"
+#include "unit/network/layers_alone.hpp"
+
+namespace quern::test {
+
+TEST(Fusion, AFirstConvolutionTakesOverReluAndPool) {
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  const LayerSpec maximum = pool(LayerType::max_pool2d, 3);
+  expect_same_as_layers(network_of({2, 10, 8}, {conv2d(5, 3), relu, mean, flatten, linear(3)}));
+  expect_same_as_layers(network_of({1, 9, 12}, {conv2d(7, 3, 1, 1), relu, maximum, tanh_layer}));
+  expect_same_as_layers(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean}));
+  expect_same_as_layers(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean, flatten}));
+  // Not: another convolution, a first layer in front, somebody who reads between.
+  expect_same_as_layers(
+      network_of({1, 14, 14}, {conv2d(3, 3), conv2d(4, 3), relu, mean, flatten, linear(2)}));
+  expect_same_as_layers(network_of({1, 10, 10}, {relu, conv2d(3, 3), relu, mean}));
+  expect_same_as_layers(network_of({1, 10, 10}, {conv2d(3, 3), relu, dropout(0.5), mean}));
+  expect_same_as_layers(network_of({1, 10, 10}, {conv2d(3, 3), tanh_layer, mean}));
+
+  // Neither what lies between nor its gradient has a buffer of its own.
+  const Network fused(network_of({1, 10, 10}, {conv2d(4, 3), relu, mean}));
+  const Network apart(network_of({1, 10, 10}, {conv2d(4, 3), tanh_layer, mean}));
+  if (!runs_device_kernels()) {
+    EXPECT_LT(fused.memory_bytes(64), apart.memory_bytes(64));
+  }
+}
+
+// `layer` reads these layers.
+TEST(Fusion, TwoBranchesThatAreBothFused) {
+  // Each a convolution of the batch with its ReLU and pool, of one value and of two.
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  const NetworkSpec pools =
+      network_of({2, 8, 8}, {conv2d(4, 3), relu, mean, reading(conv2d(4, 3), {"input"}), relu, mean,
+                             add({"avg_pool2d1", "avg_pool2d2"}), flatten, linear(3)});
+  expect_same_as_layers(pools);
+  if (!runs_device_kernels()) {
+    const Network network(pools);
+    EXPECT_TRUE(network.fusion().node(0).pool);
+    EXPECT_TRUE(network.fusion().node(3).pool);
+  }
+  // A ReLU whose derivative both of its readers apply, and one that only one of them could.
+  const NetworkSpec relus =
+      network_of({9, 1, 1}, {linear(18), relu, linear(7), reading(linear(7), {"relu1"}),
+                             add({"linear2", "linear3"}), relu, linear(3)});
+  expect_same_as_layers(relus);
+  const Network both(relus);
+  EXPECT_TRUE(both.fusion().node(1).backward_elsewhere);
+  EXPECT_TRUE(both.fusion().node(2).with_input_relu);
+  EXPECT_TRUE(both.fusion().node(3).with_input_relu);
+  EXPECT_TRUE(both.fusion().node(4).with_relu) << "the add computes the second ReLU";
+  const NetworkSpec mixed = network_of(
+      {9, 1, 1}, {linear(7), relu, linear(7), reading(gelu, {"relu1"}), add({"linear2", "gelu1"})});
+  expect_same_as_layers(mixed);
+  EXPECT_FALSE(Network(mixed).fusion().node(2).with_input_relu);
+}
+
+TEST(Fusion, BatchNormComputesTheSumBehindIt) {
+  const LayerSpec norm = simple(LayerType::batch_norm);
+  // The identity beside it; a convolution beside it, whose normalisation comes last.
+  const NetworkSpec blocks =
+      network_of({3, 6, 6}, {conv2d(4, 3, 1, 1), norm, relu, conv2d(4, 3, 1, 1), norm,
+                             add({"batch_norm2", "relu1"}), relu, conv2d(5, 3, 2, 1), norm,
+                             reading(conv2d(5, 1, 2), {"relu2"}), norm,
+                             add({"batch_norm3", "batch_norm4"}), relu, flatten, linear(3)});
+  expect_same_as_layers(blocks);
+  const Network network(blocks);
+  const auto sum_of = [&](int node) { return network.fusion().node(node).sum; };
+  EXPECT_EQ(sum_of(1), -1);
+  EXPECT_EQ(sum_of(4), 5);
+  EXPECT_EQ(sum_of(8), -1) << "what is added comes later";
+  EXPECT_EQ(sum_of(10), 11);
+  EXPECT_EQ(network.fusion().node(11).overwritten, 1);
+  // Without a ReLU; flat; the batch itself; three parts; not what others read, too.
+  expect_same_as_layers(network_of(
+      {17, 1, 1}, {linear(17), norm, add({"batch_norm1", "input"}), linear(4), norm, relu,
+                   linear(4), norm, add({"relu1", "batch_norm3", "linear2"}), linear(2)}));
+  const NetworkSpec read_twice = network_of(
+      {2, 5, 4}, {conv2d(3, 1), norm, relu, conv2d(3, 1), norm, add({"relu1", "batch_norm2"}),
+                  reading(relu, {"batch_norm2"}), add({"add1", "relu2"}), flatten, linear(2)});
+  expect_same_as_layers(read_twice);
+  EXPECT_EQ(Network(read_twice).fusion().node(4).sum, -1);
+}
+
+TEST(Fusion, TheSumOfGradientsAppliesTheDerivativeOfARelu) {
+  const NetworkSpec spec =
+      network_of({3, 6, 6}, {conv2d(4, 3, 1, 1), add({"conv2d1", "conv2d1"}), relu,
+                             conv2d(4, 3, 1, 1), add({"conv2d2", "relu1"}), relu,
+                             conv2d(4, 3, 1, 1), reading(conv2d(4, 1), {"relu2"}),
+                             add({"conv2d3", "conv2d4", "relu2"}), flatten, linear(3)});
+  expect_same_as_layers(spec);
+  const Network network(spec);
+  const BufferPlan plan = plan_buffers(network.graph(), network.fusion(), 32);
+  EXPECT_TRUE(plan.backward[2].in_sum);
+  EXPECT_TRUE(plan.backward[5].in_sum);
+  int sums = 0;
+  for (const GradientSum& sum : plan.backward[6].sums) sums += sum.with_relu ? 1 : 0;
+  EXPECT_EQ(sums, 1) << "three parts, one of the sums is the last";
+}
+
+TEST(Fusion, TheLossMayApplyTheDerivativeOfALastRelu) {
+  NetworkSetup setup;
+  setup.loss_applies_relu = true;
+  const auto leaves_it = [&](const NetworkSpec& spec) {
+    EXPECT_FALSE(Network(spec).relu_left_to_loss());
+    return Network(spec, setup).relu_left_to_loss();
+  };
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20)})));
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20), gelu})));
+  // Its output and its input are two arrays there.
+  EXPECT_FALSE(leaves_it(network_of({20, 1, 1}, {linear(20), tanh_layer, relu})));
+  EXPECT_TRUE(leaves_it(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
+  NetworkSetup converted = setup;
+  converted.output_layout = flat_layout();
+  EXPECT_FALSE(Network(network_of({2, 3, 3}, {conv2d(4, 2), relu}), converted).relu_left_to_loss());
+
+  const NetworkSpec spec = network_of({20, 1, 1}, {linear(18), relu, linear(19), relu});
+  const TestBatch batch;
+  const Network network(spec, setup);
+  EXPECT_TRUE(network.relu_left_to_loss());
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
+  const StepContext step = step_for(batch, network.table());
+  set_values(arrays.input(), row_values(batch, 20, 1, 0));
+  network.forward(ExecSpace(), step, arrays);
+  std::vector<float> gradient = row_values(batch, 19, 2, 0);
+  const std::vector<float> output = values_of(arrays.output());
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    if (output[i] <= 0) gradient[i] = 0;
+  set_values(arrays.d_output(), gradient);
+  network.backward(ExecSpace(), step, arrays);
+  EXPECT_EQ(gradients_of(step, network.table()), run_network(spec, batch).gradients);
+}
+
+}  // namespace quern::test
