@@ -72,10 +72,10 @@ class Reader {
 
   void read_shape() {
     const H5Handle space(H5Dget_space(dataset_.get()), H5Sclose);
-    constexpr int kMaxRank = 32;
+    constexpr int kMostDimensions = 32;
     const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
-    if (rank < 1 || rank > kMaxRank) fail("is no array [n, ...]");
-    std::array<hsize_t, kMaxRank> extents{};
+    if (rank < 1 || rank > kMostDimensions) fail("is no array [n, ...]");
+    std::array<hsize_t, kMostDimensions> extents{};
     if (H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr) < 0) {
       fail("has no shape: " + h5_reason());
     }

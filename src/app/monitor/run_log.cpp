@@ -17,16 +17,16 @@ namespace quern {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using JsonLine = nlohmann::json;
 
 /// The objects of a file of one JSON object a line, and how many lines are none.
-std::pair<std::vector<Json>, std::int64_t> read_objects(const fs::path& file) {
+std::pair<std::vector<JsonLine>, std::int64_t> read_objects(const fs::path& file) {
   std::ifstream in(file);
   if (!in) throw InputError("cannot read '" + file.string() + "'");
-  std::pair<std::vector<Json>, std::int64_t> found;
+  std::pair<std::vector<JsonLine>, std::int64_t> found;
   for (std::string text; std::getline(in, text);) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Json json = Json::parse(text, nullptr, false);
+    JsonLine json = JsonLine::parse(text, nullptr, false);
     if (json.is_object()) {
       found.first.push_back(std::move(json));
     } else {
@@ -36,19 +36,19 @@ std::pair<std::vector<Json>, std::int64_t> read_objects(const fs::path& file) {
   return found;
 }
 
-std::string text_of(const Json& json, const char* key) {
+std::string text_of(const JsonLine& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::optional<std::int64_t> integer(const Json& json, const char* key) {
+std::optional<std::int64_t> integer(const JsonLine& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number_integer()) return std::nullopt;
   return found->get<std::int64_t>();
 }
 
 // Numbers that JSON does not have are words (train/metrics_log.cpp).
-std::optional<double> real(const Json& json, const char* key) {
+std::optional<double> real(const JsonLine& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return std::nullopt;
   if (found->is_number()) return found->get<double>();
@@ -59,7 +59,7 @@ std::optional<double> real(const Json& json, const char* key) {
   return std::nullopt;
 }
 
-MetricsLine metrics_line(const Json& json) {
+MetricsLine metrics_line(const JsonLine& json) {
   MetricsLine line;
   line.kind = text_of(json, "kind");
   line.epoch = integer(json, "epoch").value_or(0);
@@ -75,7 +75,7 @@ MetricsLine metrics_line(const Json& json) {
   if (times == json.end() || !times->is_object()) return line;
   for (const auto& [phase, seconds] : times->items()) {
     std::vector<double> values;
-    for (const Json& value : seconds)
+    for (const JsonLine& value : seconds)
       if (value.is_number()) values.push_back(value.get<double>());
     if (!values.empty()) line.rank_times.emplace_back(phase, std::move(values));
   }
@@ -88,7 +88,7 @@ std::int64_t seconds_of(const std::string& utc) {
   return timegm(&time);
 }
 
-EventLine event_line(const Json& json) {
+EventLine event_line(const JsonLine& json) {
   EventLine line;
   line.event = text_of(json, "event");
   line.time = seconds_of(text_of(json, "time"));
@@ -120,10 +120,10 @@ RunLog read_run_log(const fs::path& folder) {
   if (fs::exists(folder / "metrics.jsonl")) {
     const auto [objects, unreadable] = read_objects(folder / "metrics.jsonl");
     run.unreadable_lines = unreadable;
-    for (const Json& json : objects) run.metrics.push_back(metrics_line(json));
+    for (const JsonLine& json : objects) run.metrics.push_back(metrics_line(json));
   }
   if (fs::exists(folder / "events.jsonl")) {
-    for (const Json& json : read_objects(folder / "events.jsonl").first)
+    for (const JsonLine& json : read_objects(folder / "events.jsonl").first)
       run.events.push_back(event_line(json));
   }
   run.is_done = fs::exists(folder / "DONE");
