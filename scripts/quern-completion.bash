@@ -71,6 +71,7 @@ train.epochs=
 train.determinism=
 train.precision=
 train.micro_block=
+train.recompute=
 train.log_every_steps=
 train.per_rank_loss=
 parallel.backend=

@@ -103,14 +103,14 @@ struct LayerSetup {
 struct LayerArrays {
   Activation x = {};
   Activation y = {};
-  Activation addend = {};  ///< with LayerSetup::with_add, laid out as y
-  Activation dy = {};      ///< backward only, as dx
-  Activation dx = {};      ///< empty: not needed
+  Activation dy = {};  ///< backward only, as dx
+  Activation dx = {};  ///< empty: not needed
   /// Layer::own_floats() floats, zero at first, which nobody else touches: what forward leaves
   /// there backward finds.
   FloatView own = {};
   /// Layer::workspace_floats() floats, at least; others overwrite them between two calls.
   FloatView workspace = {};
+  Activation addend = {};  ///< with LayerSetup::with_add, laid out as y
 };
 
 class Layer {

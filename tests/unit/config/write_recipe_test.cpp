@@ -69,6 +69,7 @@ epochs = 1
 determinism = "rank-invariant"
 precision = "fp32"
 micro_block = 0
+recompute = false
 log_every_steps = 50
 per_rank_loss = false
 
