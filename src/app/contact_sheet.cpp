@@ -2,6 +2,7 @@
 #include "app/contact_sheet.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -40,8 +41,8 @@ bool ContactSheet::find_place(std::int32_t label, Cell& cell) {
 }
 
 void ContactSheet::add(const SampleArrays& arrays, std::int64_t count) {
-  const auto shown =
-      static_cast<std::size_t>(channels_ * content_.shape.height * content_.shape.width);
+  const auto shown = static_cast<std::size_t>(channels_) *
+                     static_cast<std::size_t>(content_.shape.height * content_.shape.width);
   for (std::int64_t sample = 0; sample < count; ++sample) {
     Cell cell;
     const std::int32_t label =
@@ -93,13 +94,15 @@ void ContactSheet::write(const std::filesystem::path& file) const {
     for (int y = 0; y < height * zoom; ++y) {
       for (int x = 0; x < width * zoom; ++x) {
         for (int c = 0; c < channels_; ++c) {
-          const auto from = static_cast<std::size_t>((c * height + y / zoom) * width + x / zoom);
+          const auto from =
+              static_cast<std::size_t>(c * height + y / zoom) * static_cast<std::size_t>(width) +
+              static_cast<std::size_t>(x / zoom);
           const auto to =
               (static_cast<std::size_t>(top + y) * static_cast<std::size_t>(sheet_width) +
                static_cast<std::size_t>(left + x)) *
                   static_cast<std::size_t>(channels_) +
               static_cast<std::size_t>(c);
-          pixels[to] = static_cast<std::uint8_t>((cell.values[from] - low) * scale + 0.5f);
+          pixels[to] = static_cast<std::uint8_t>(std::lround((cell.values[from] - low) * scale));
         }
       }
     }

@@ -91,8 +91,8 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   arrays.layer.dx = memory.gradient(node.inputs[0], backward.dx[0]);
   for (const GradientSum& sum : backward.sums) {
     arrays.sums.push_back({memory.gradient(sum.value, sum.a), memory.gradient(sum.value, sum.b),
-                           memory.gradient(sum.value, sum.to),
-                           sum.with_relu ? memory.value(sum.value) : Activation{}});
+                           memory.gradient(sum.value, sum.to), Activation{}});
+    if (sum.with_relu) arrays.sums.back().relu = memory.value(sum.value);
   }
   return arrays;
 }

@@ -32,8 +32,8 @@ std::vector<std::optional<double>> columns_of(const std::vector<std::pair<double
   const double begin = points.front().first;
   const double span = std::max(points.back().first - begin, 1e-300);
   for (const auto& [x, y] : points) {
-    const auto place =
-        static_cast<std::size_t>(std::clamp((x - begin) / span, 0.0, 1.0) * (count - 1) + 0.5);
+    const auto place = static_cast<std::size_t>(
+        std::lround(std::clamp((x - begin) / span, 0.0, 1.0) * (count - 1)));
     sums[place] += y;
     numbers[place] += 1;
   }

@@ -14,7 +14,7 @@ COMMANDS = (["train"], ["evaluate"], ["predict"], ["shard"], ["checkpoint"], ["c
             ["checkpoint", "show"], ["checkpoint", "verify"], ["checkpoint", "hash"],
             ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "kernels"],
             ["bench", "step"], ["bench", "allreduce"], ["bench", "io"], ["info"], ["preflight"],
-            ["watch"], ["metrics"])
+            ["watch"], ["metrics"], ["data"], ["data", "show"])
 
 
 class InterfaceTest(training.TrainingTest):
@@ -23,7 +23,7 @@ class InterfaceTest(training.TrainingTest):
             done = self.quern(*command, "--help")
             self.assertEqual((done.code, done.err), (0, ""), done)
             self.assertIn("Usage:", done.out)
-        for above in ([], ["checkpoint"], ["bench"]):
+        for above in ([], ["checkpoint"], ["bench"], ["data"]):
             listed = re.findall(r"^  ([a-z]+)  ", self.quern(*above, "--help").out.partition("Subcommands:")[2],
                                 re.MULTILINE)
             known = [command[-1] for command in COMMANDS if command[:-1] == above]
