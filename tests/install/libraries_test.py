@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "cmake/QuernDependencies.cmake"
-LINKED_DYNAMICALLY = {"HDF5", "ZLIB", "MPI"}
+LINKED_DYNAMICALLY = {"HDF5", "ZLIB", "MPI", "PNG", "JPEG"}
 # Looks for the library TOO_OLD, nowhere but in OLD, and for no other.
 PROJECT = f"""cmake_minimum_required(VERSION 3.22)
 project(libraries LANGUAGES NONE)

@@ -27,7 +27,7 @@ REPLACING = ("Inst libc6 [2.36-9] (2.41-12 Debian:13/stable [amd64])\n"
              "Inst libkokkos-dev (5.2.2-1 Debian:unstable [amd64])\n")
 NEW_ONLY = "Inst libkokkos-dev (5.2.2-1 Debian:unstable [amd64])\n"
 
-NEW_ENOUGH = ("MPI 3.1\nHDF5 1.10.7\nZLIB 1.2\nfmt 9\nnlohmann_json 3.11.2\ntomlplusplus 3.3.0\n"
+NEW_ENOUGH = ("MPI 3.1\nHDF5 1.10.7\nZLIB 1.2\nPNG 1.6\nJPEG 62\nfmt 9\nnlohmann_json 3.11.2\ntomlplusplus 3.3.0\n"
               "CLI11 2.1.2\n")
 
 
@@ -352,12 +352,12 @@ class Packages(SetupTest):
         self.assertEqual(len(self.calls("install")), 1)
 
     def test_only_what_it_is_for(self):
-        for package in ("slurmd", "g++", "python3-numpy"):
+        for package in ("slurmd", "g++", "python3-h5py"):
             self.without_package(package)
         (self.bin / "c++").unlink()
         self.program("python3", "exit 1")
-        for what, wanted in (("run", {"python3-numpy"}), ("train", {"python3-numpy", "g++"}),
-                             ("test", {"python3-numpy", "g++", "slurmd"})):
+        for what, wanted in (("run", {"python3-h5py"}), ("train", {"python3-h5py", "g++"}),
+                             ("test", {"python3-h5py", "g++", "slurmd"})):
             output = self.setup("--for", what, "--dry-run")[1]
             self.assertEqual(set(re.findall("(?m)^  ([a-z0-9+-]+) ", output)), wanted)
 
