@@ -34,8 +34,8 @@ struct NodeBackward {
 
 /// A buffer for values: of one, or of several that overwrite each other.
 struct ValueBuffer {
-  int first_producer =
-      -1;  ///< the first and the last node that writes to it; -1: it is the batch's
+  /// The first and the last node that writes to it; -1: it is the batch's.
+  int first_producer = -1;
   int last_producer = -1;
   int last_reader = -1;  ///< the last node that reads it in the forward pass; the loss comes last
   std::int64_t floats = 0;
