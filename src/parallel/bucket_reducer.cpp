@@ -179,9 +179,8 @@ std::vector<BlockRange> BucketReducer::ranges_of(int rank) const {
 }
 
 // Buckets may end after the gradient.
-SharedBlock BucketReducer::allocate_block(const std::string& label, std::int64_t count) const {
-  return GradientReducer::allocate_block(label,
-                                         updaters_.are_owners ? std::max(count, padded()) : count);
+std::int64_t BucketReducer::num_published() const {
+  return updaters_.are_owners ? padded() : num_gradient();
 }
 
 void BucketReducer::publish_update(const ExecSpace& exec, const FloatView& parameters) {

@@ -42,7 +42,7 @@ class BucketReducer final : public GradientReducer {
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
   bool spreads_state() const override { return updaters_.are_owners && size() > 1; }
-  SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
+  std::int64_t num_published() const override;
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
   void all_gather(const ExecSpace& exec, const FloatView& all) override;
   bool is_capturable() const override { return size() == 1 || transport_.is_capturable(); }

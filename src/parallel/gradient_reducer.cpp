@@ -81,10 +81,6 @@ void GradientReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
                      equal_counts_);
 }
 
-SharedBlock GradientReducer::allocate_block(const std::string& label, std::int64_t count) const {
-  return {FloatView(label, static_cast<std::size_t>(count)), nullptr};
-}
-
 std::string GradientReducer::describe() const {
   return comm_.size() == 1 ? "none, one rank"
                            : "by messages, " + std::to_string(comm_.size()) + " ranks";

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +24,6 @@ struct ReducedGradient {
   ConstFloatView total;  ///< num_gradient() floats, equal on all ranks; valid until the next reduce
   ConstFloatView sums;   ///< the num_sums floats after them
   ConstFloatView votes;  ///< one float, the sum of the ranks' votes
-};
-
-/// An array for all ranks of a node, or for one rank alone; zero at the start.
-struct SharedBlock {
-  FloatView view;
-  std::shared_ptr<NodeShared> memory;  ///< keeps the view alive; null if it does so itself
 };
 
 /// Collective calls: all ranks make the same plans in the same order, allocate, and reduce
@@ -106,11 +99,15 @@ class GradientReducer {
     return reduce(exec, plan);
   }
 
-  /// Do the ranks share the blocks of allocate_block()? Then all ranks are on one node.
-  virtual bool shares_blocks() const { return false; }
+  /// Do the ranks update arrays that they share? Then all ranks are on one node. StateMemory makes
+  /// the arrays.
+  virtual bool shares_state() const { return false; }
 
-  /// Everybody has updated its ranges of `parameters`, a block of allocate_block() of at least
-  /// num_gradient() floats; what follows on `exec` sees those of all.
+  /// Floats that publish_update() moves, at least num_gradient().
+  virtual std::int64_t num_published() const { return num_gradient(); }
+
+  /// Everybody has updated its ranges of `parameters`, of at least num_published() floats; what
+  /// follows on `exec` sees those of all.
   virtual void publish_update(const ExecSpace& /*exec*/, const FloatView& /*parameters*/) {}
 
   /// all.size() / size() floats of every rank, in rank order, after what is on `exec`; this rank's
@@ -124,9 +121,6 @@ class GradientReducer {
   /// Collective: waits for everything on `exec`. AgreedError on all ranks when an exchange of one
   /// of them has failed.
   virtual void wait(const ExecSpace& exec) { exec.fence("quern::parallel::wait"); }
-
-  /// An array that is updated in parts. Collective. The block must not outlive the communicator.
-  virtual SharedBlock allocate_block(const std::string& label, std::int64_t count) const;
 
   /// How the sum is formed, for people: "through shared memory, 2 ranks of one node".
   virtual std::string describe() const;

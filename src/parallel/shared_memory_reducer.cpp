@@ -4,17 +4,9 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "parallel/state_memory.hpp"
 
 namespace quern {
-
-namespace {
-
-FloatView floats_of(const NodeShared& memory) {
-  const std::span<std::byte> bytes = memory.bytes();
-  return FloatView(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
-}
-
-}  // namespace
 
 SharedMemoryReducer::SharedMemoryReducer(Communicator& comm, std::int64_t num_floats,
                                          SumOrder order, std::int64_t num_sums)
@@ -91,12 +83,6 @@ void SharedMemoryReducer::publish_update(const ExecSpace& exec, const FloatView&
 std::vector<BlockRange> SharedMemoryReducer::ranges_of(int rank) const {
   if (slices_.count(rank) == 0) return {};
   return {{slices_.begin(rank), slices_.end(rank)}};
-}
-
-SharedBlock SharedMemoryReducer::allocate_block(const std::string&, std::int64_t count) const {
-  std::shared_ptr<NodeShared> memory =
-      comm().allocate_node_shared(static_cast<std::size_t>(count) * sizeof(float));
-  return {floats_of(*memory), memory};
 }
 
 std::string SharedMemoryReducer::describe() const {

@@ -28,10 +28,9 @@ class SharedMemoryReducer final : public GradientReducer {
 
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
-  bool shares_blocks() const override { return true; }
+  bool shares_state() const override { return true; }
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
-  SharedBlock allocate_block(const std::string& label, std::int64_t count) const override;
   std::string describe() const override;
 
  private:

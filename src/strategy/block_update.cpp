@@ -29,16 +29,16 @@ std::vector<std::vector<BlockRange>> ranges_of_all(const GradientReducer& reduce
 }  // namespace
 
 BlockUpdate::BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table,
-                         GradientReducer& reducer)
+                         GradientReducer& reducer, const StateMemory& memory)
     : reducer_(reducer),
       trained_size_(table.trained_size()),
       clip_(spec.clip_norm, table.trained_size()) {
   if (clips() && reducer.spreads_state())
     clip_.spread(ranges_of_all(reducer, trained_size_), reducer.rank());
   OptimizerPart part;
-  if (reducer.shares_blocks()) {
-    part.allocate_whole = [this](const std::string& label, std::int64_t count) {
-      shared_.push_back(reducer_.allocate_block(label, count));
+  if (reducer.shares_state()) {
+    part.allocate_whole = [&](const std::string& label, std::int64_t count) {
+      shared_.push_back(memory.allocate(label, count));
       return shared_.back().view;
     };
   }
@@ -56,7 +56,7 @@ BlockUpdate::BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table,
 std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const ParameterTable& table,
                                       const GradientReducer& reducer) {
   std::int64_t floats = table.trained_size();
-  if (reducer.shares_blocks()) {
+  if (reducer.shares_state()) {
     floats = (floats + reducer.num_ranks() - 1) / reducer.num_ranks();
   } else if (reducer.spreads_state()) {
     floats = 0;
@@ -98,7 +98,7 @@ TrainState BlockUpdate::state(const FloatView& parameters) const {
   for (const Part& part : parts_)
     for (std::size_t i = 0; i < state.optimizer.size(); ++i)
       state.optimizer[i].pieces.push_back(part.optimizer->state()[i].values);
-  if (reducer_.shares_blocks()) {
+  if (reducer_.shares_state()) {
     state.place = StatePlace::node;
   } else if (reducer_.spreads_state()) {
     state.place = StatePlace::owners;

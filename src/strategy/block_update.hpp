@@ -9,6 +9,7 @@
 #include "optim/optimizer.hpp"
 #include "optim/running_averages.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/state_memory.hpp"
 #include "strategy/train_state.hpp"
 
 namespace quern {
@@ -17,8 +18,9 @@ namespace quern {
 /// optimizer and running averages of its own.
 class BlockUpdate {
  public:
-  /// Collective. `reducer` has been allocated and outlives it.
-  BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table, GradientReducer& reducer);
+  /// Collective. `reducer` has been allocated and outlives it; `memory` is that of its ranks.
+  BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table, GradientReducer& reducer,
+              const StateMemory& memory);
   BlockUpdate(const BlockUpdate&) = delete;
   BlockUpdate& operator=(const BlockUpdate&) = delete;
 
@@ -56,7 +58,7 @@ class BlockUpdate {
   GradientReducer& reducer_;
   std::int64_t trained_size_;
   GradientClip clip_;
-  std::vector<SharedBlock> shared_;
+  std::vector<StateBlock> shared_;
   std::vector<Part> parts_;
 };
 

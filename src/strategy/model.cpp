@@ -60,19 +60,16 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
   check_target(recipe, whole());
 }
 
-void Model::allocate(const BatchLimit& most, const AllocateBlock& allocate_block, int in_flight) {
+void Model::allocate(const BatchLimit& most, const StateMemory& memory, int in_flight) {
   max_rows_ = most.rows;
   for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(most));
   if (place_.is_last()) loss_->allocate(most.rows);
   allocate_normalization(most.rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
-  const auto size = static_cast<std::size_t>(network().table().block_size());
-  const std::string label = "quern::strategy::parameters";
-  parameter_block_ = allocate_block
-                         ? allocate_block(label, static_cast<std::int64_t>(size) + kSlack)
-                         : SharedBlock{FloatView(label, size + kSlack), nullptr};
-  parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::size_t{0}, size));
+  const std::int64_t size = network().table().block_size();
+  parameter_block_ = memory.allocate("quern::strategy::parameters", size + kSlack);
+  parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::int64_t{0}, size));
   initialize_parameters(network().table(), init_, seed_, parameters_);
 }
 

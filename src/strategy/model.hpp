@@ -9,7 +9,7 @@
 #include "layers/normalize.hpp"
 #include "layers/window.hpp"
 #include "loss/loss.hpp"
-#include "parallel/gradient_reducer.hpp"
+#include "parallel/state_memory.hpp"
 #include "parallel/tensor_group.hpp"
 #include "strategy/batch_plan.hpp"
 #include "strategy/samples.hpp"
@@ -33,16 +33,12 @@ class Model {
   explicit Model(const Recipe& recipe, const StagePlace& place = {},
                  const TensorSlices& slices = {});
 
-  using AllocateBlock = std::function<SharedBlock(const std::string& label, std::int64_t count)>;
-
   /// What data.normalize = "dataset" comes to, once the data are known. Before allocate().
   void set_normalization(const NormalizeSpec& spec) { normalize_ = spec; }
 
   /// Allocates for batches up to `most`, `in_flight` of them at once, and draws the initial
-  /// parameters. `allocate_block`: where the parameters are to live, if not in memory of this rank
-  /// alone.
-  void allocate(const BatchLimit& most, const AllocateBlock& allocate_block = {},
-                int in_flight = 1);
+  /// parameters, which live in `memory`.
+  void allocate(const BatchLimit& most, const StateMemory& memory = {}, int in_flight = 1);
 
   /// Of several stages or layers that are spread, after allocate(): collective over grid.pipeline()
   /// and grid.tensor(), where this rank has this model's part.
@@ -148,7 +144,7 @@ class Model {
   Activation unrounded_;         // the input in front of its rounding to tiles, to be normalized
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
-  SharedBlock parameter_block_;
+  StateBlock parameter_block_;
   FloatView parameters_;                       // in parameter_block_
   std::unique_ptr<StageExchange> exchange_;    // none if there is one stage
   std::unique_ptr<TensorGroup> tensor_group_;  // none if layers are not spread

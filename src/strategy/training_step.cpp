@@ -232,7 +232,7 @@ void TrainingStep::allocate(const Recipe& recipe) {
   last_reduction_ = reducer_->add_plan(last_.partition);
   for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
   // Of what the node has once, this rank's share.
-  const std::int64_t sharers = reducer_->shares_blocks() ? reducer_->num_ranks() : 1;
+  const std::int64_t sharers = reducer_->shares_state() ? reducer_->num_ranks() : 1;
   optimizer_bytes_ = BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
   const std::int64_t state_bytes =
       (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
@@ -245,18 +245,14 @@ void TrainingStep::allocate(const Recipe& recipe) {
   check_node_memory();
   reducer_->allocate();
   sums_->allocate();
-  update_.emplace(recipe.optimizer, table, *reducer_);
+  const StateMemory memory(grid_.data(), *reducer_);
+  update_.emplace(recipe.optimizer, table, *reducer_, memory);
   const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
   left_to_optimizer_ = model_.network().left_to_optimizer();
   updates_in_backward_ = kHostExecution && world.size() == 1 && !update_->clips() &&
                          is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
                          model_.network().layers_update_parameters();
-  model_.allocate(
-      full_.limit(),
-      [this](const std::string& label, std::int64_t count) {
-        return reducer_->allocate_block(label, count);
-      },
-      in_flight_);
+  model_.allocate(full_.limit(), memory, in_flight_);
   model_.connect(grid_);
   publish_state();  // all parameters are drawn
 }

@@ -9,6 +9,7 @@
 #include "parallel/bucket_reducer.hpp"
 #include "parallel/plain_reducer.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "parallel/state_memory.hpp"
 #include "parallel/tree_reducer.hpp"
 #include "runtime/host_staged_transport.hpp"
 #include "support/world.hpp"
@@ -88,7 +89,7 @@ TEST(Owners, HandOnWhatTheyUpdate) {
       for (const int blocks : num_blocks)
         plans.push_back(reducer.add_plan(BatchPartition(blocks, 1, world().size())));
       reducer.allocate();
-      const SharedBlock block = reducer.allocate_block("test::block", num_gradient);
+      const StateBlock block = StateMemory(world(), reducer).allocate("test::block", num_gradient);
       for (int round = 0; round < 6; ++round) {
         const auto turn = static_cast<std::size_t>(round % 3);
         const BatchPartition partition(num_blocks[turn], 1, world().size());

@@ -14,6 +14,7 @@
 #include "mpi/parallel/leaf_gradients.hpp"
 #include "parallel/make_reducer.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "parallel/state_memory.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -157,7 +158,7 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
     SharedMemoryReducer reducer(world(), num_floats, SumOrder::tree, 2);
     const ReductionPlan plan = reducer.add_plan(partition);
     reducer.allocate();
-    const SharedBlock block = reducer.allocate_block("test::block", num_gradient);
+    const StateBlock block = StateMemory(world(), reducer).allocate("test::block", num_gradient);
     const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
     for (int round = 1; round <= 20; ++round) {
       write_tree_partial_sums(partition, world().rank(), reducer);
