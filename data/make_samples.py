@@ -15,7 +15,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("make_samples.py: this needs NumPy (Debian: python3-numpy)")
+
+BUILT = Path(__file__).resolve().parents[1] / "build/release/bin/quern"
 
 
 def friedman(count, random):
@@ -83,7 +88,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("--out", type=Path, required=True, help="folder; gets train/ and test/")
-    parser.add_argument("--quern", default="quern", help="the program (default: quern of PATH)")
+    parser.add_argument("--quern", default=BUILT if BUILT.is_file() else "quern",
+                        help="the program (default: build/release/bin/quern, else that of the PATH)")
     options = parser.parse_args()
     for split, count in COUNTS[options.kind].items():
         try:
