@@ -31,8 +31,9 @@ std::string cpu_list_text(const std::vector<int>& cpus) {
   for (std::size_t first = 0; first < cpus.size();) {
     std::size_t last = first;
     while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(cpus[first]);
-    if (last > first) text += "-" + std::to_string(cpus[last]);
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[first]);
+    if (last > first) text.append("-").append(std::to_string(cpus[last]));
     first = last + 1;
   }
   return text.empty() ? "-" : text;
