@@ -6,6 +6,7 @@ import unittest
 
 from fakes import PEER, QUERN, ROOT, FakesCase
 
+import history
 import readme_tables
 import scaling_test
 
@@ -58,6 +59,17 @@ class ReadmeTablesTest(FakesCase):
         """README.md and docs/performance.md of this repository."""
         status, _, errors = self.run_main("check")
         self.assertEqual((status, errors), (0, ""))
+
+    def test_sentences_have_the_kept_figures(self):
+        """What README.md says in words about bf16, from the newest figures."""
+        kept = history.tables(history.read(ROOT / "benchmarks" / "history.jsonl"), "bf16")["intel"]["workloads"]
+        ratios = [{peer: found["median"] for peer, found in kept[workload]["ratios"].items()}
+                  for workload in ("W1", "W2", "W7")]
+        over_fp32 = [f"{found.pop('quern-fp32'):.1f}" for found in ratios]
+        over_peers = [f"{min(found.values()):.1f}" for found in ratios]
+        text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+        for figures, what in ((over_fp32, "fast as Quern in fp32"), (over_peers, "fast as the faster PyTorch in bf16")):
+            self.assertIn("{}, {} and {} times as ".format(*figures) + what, text)
 
     def test_accuracies_of_finished_runs(self):
         out = self.folder / "runs"
