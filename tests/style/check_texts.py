@@ -14,7 +14,7 @@ HOSTS = ("deb." + "debian.org", "security." + "debian.org", "snapshot." + "debia
 MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:work|opt/tv|root|tmp/(?:kk|scr|brief))(?:/|\b)")
 # A document says what is so, with commit and processor; when it was written is git's to know.
 DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+(?:x86-64\s+)?machine|this\s+(?:Zen|Xeon|EPYC)"
-                   r"|another\s+hour|of\s+ours|for\s+the\s+moment"
+                   r"|another\s+hour|of\s+ours|for\s+the\s+moment|currently|nowadays|at\s+present|recently"
                    r"|(?:version|build)\s+(?:from\s+)?before|last\s+changes)\b", re.IGNORECASE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
