@@ -38,10 +38,29 @@ std::string age_text(fs::file_time_type written) {
   return fmt::format("{} d", seconds / 86400);
 }
 
-std::int64_t num_parameters(const CheckpointState& state) {
+// Of batch normalisation: saved with the model, not trained.
+bool is_running_statistic(const NamedTensor& tensor) {
+  return tensor.name.ends_with(".running_mean") || tensor.name.ends_with(".running_var");
+}
+
+std::int64_t num_values(const std::vector<NamedTensor>& tensors, bool running_statistics) {
   std::int64_t count = 0;
-  for (const NamedTensor& tensor : state.model) count += std::ssize(tensor.values);
+  for (const NamedTensor& tensor : tensors) {
+    if (is_running_statistic(tensor) == running_statistics) count += std::ssize(tensor.values);
+  }
   return count;
+}
+
+std::string model_text(const std::vector<NamedTensor>& model) {
+  const std::int64_t statistics = num_values(model, true);
+  return fmt::format("{} parameters{}", num_values(model, false),
+                     statistics > 0 ? fmt::format(", {} running statistics", statistics) : "");
+}
+
+std::size_t name_width(const std::vector<NamedTensor>& tensors) {
+  std::size_t width = 24;
+  for (const NamedTensor& tensor : tensors) width = std::max(width, tensor.name.size() + 2);
+  return width;
 }
 
 struct ListEntry {
@@ -114,13 +133,13 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
             : value_text(attribute.value);
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
+  const std::size_t width = name_width(state.model);
   const auto add_tensors = [&](const std::vector<NamedTensor>& tensors) {
     for (const NamedTensor& tensor : tensors) {
-      text += fmt::format("  {:<24}{}\n", tensor.name, shape_text(tensor.shape));
+      text += fmt::format("  {:<{}}{}\n", tensor.name, width, shape_text(tensor.shape));
     }
   };
-  text += fmt::format("model: {} parameters, SHA-256 {}\n", num_parameters(state),
-                      model_hash(state.model));
+  text += fmt::format("model: {}, SHA-256 {}\n", model_text(state.model), model_hash(state.model));
   add_tensors(state.model);
   for (const OptimizerTensors& state_array : state.optimizer) {
     text += fmt::format("optimizer: {}\n", state_array.name);
@@ -137,7 +156,7 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
     std::visit([&](const auto& value) { json["train"][attribute.name] = value; }, attribute.value);
   }
   json["model_sha256"] = model_hash(state.model);
-  json["parameters"] = num_parameters(state);
+  json["parameters"] = num_values(state.model, false);
   json["model"] = tensors_json(state.model);
   json["optimizer"] = nlohmann::ordered_json::object();
   for (const OptimizerTensors& state_array : state.optimizer) {

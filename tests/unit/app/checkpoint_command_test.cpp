@@ -95,6 +95,20 @@ TEST_F(CheckpointCommandTest, ShowPrintsAttributesTensorsAndRecipe) {
   EXPECT_EQ(run({"show", run_, "--recipe"}).output, SampleRun().state().origin.recipe + "\n");
 }
 
+TEST_F(CheckpointCommandTest, ShowTellsRunningStatisticsFromParameters) {
+  SampleRun run_of_norm(20);
+  const std::vector<float> mean(4, 0.5f);
+  run_of_norm.state().model.push_back({"layer1.0.bn1.running_mean", {4}, mean});
+  run_of_norm.state().model.push_back({"layer1.0.bn1.running_var", {4}, mean});
+  const std::string file =
+      write_checkpoint(run_folder_ / "checkpoints", run_of_norm.state()).string();
+  const std::string text = run({"show", file}).output;
+  EXPECT_THAT(text, HasSubstr("model: 28 parameters, 8 running statistics, SHA-256"));
+  EXPECT_THAT(text, HasSubstr("  layer1.0.bn1.running_mean  [4]\n"));
+  EXPECT_THAT(text, HasSubstr("  fc1.weight                 [4, 6]\n"));
+  EXPECT_EQ(nlohmann::json::parse(run({"show", file, "--json"}).output)["parameters"], 28);
+}
+
 TEST_F(CheckpointCommandTest, ShowPrintsJson) {
   const auto json = nlohmann::json::parse(run({"show", older_, "--json"}).output);
   EXPECT_EQ(json["train"]["step"], 5);
