@@ -150,7 +150,7 @@ void add_optimizer(Keys& list) {
   keys.choice<DecayScope>("decay", &O::decay,
                           {{"all", DecayScope::all}, {"weights", DecayScope::weights}},
                           "What weight decay applies to: every parameter, as PyTorch does by "
-                          "default, or weights alone, not biases");
+                          "default, or weights alone: no bias, and nothing of a normalisation");
   Key<Recipe>& betas = keys.add("betas", "[number in [0, 1), number in [0, 1)]",
                                 "Decay of the running mean and of the running square");
   betas.only_with("optimizer.type", {"adam", "adamw"});
