@@ -159,6 +159,17 @@ class StatementsTest(unittest.TestCase):
         page = read("docs/quern.1")
         self.expect_none(sorted(name for name in found if name not in page), "docs/quern.1 lacks variables")
 
+    def test_labels(self):
+        """Kernels in text and in outputs of the documents have the labels of the sources."""
+        rooms = re.findall(r"(?m)^([a-z]+):", read("src/rooms.txt"))
+        label = re.compile(rf"\b(?:{'|'.join(rooms)})::[a-z][a-z0-9_]+\b(?!::)")
+        sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.[ch]pp"))
+        known = set(re.findall(r"quern::([a-z]+::[a-z0-9_]+)", sources))
+        named = {(name, found) for name, text in documents().items() for found in label.findall(text)}
+        self.assertGreater(len(named), 5)
+        self.expect_none([f"{name}: {found}" for name, found in sorted(named) if found not in known],
+                         "documents name kernels that are not there")
+
     def test_sites(self):
         """The README counts the profiles of real systems."""
         profiles = [path.stem for path in (ROOT / "jobs/sites").glob("*.env")
