@@ -84,10 +84,9 @@ def check_recipe(text):
         return "" if done.returncode == 0 else done.stderr.strip()
 
 
-def with_layers(text):
-    """A recipe of images around a piece that has only the layers."""
-    return (f'name = "piece"\nloss = {{type = "cross_entropy"}}\noptimizer = {{type = "sgd", lr = 0.1}}\n'
-            f'data = {{train = "x", global_batch = 64}}\n[network]\ninput = [3, 64, 64]\n{text}')
+# What a piece with a network lacks for a whole recipe.
+LACKING = {"name": 'name = "piece"', "data": 'data = {train = "x", global_batch = 64}',
+           "loss": 'loss = {type = "cross_entropy"}', "optimizer": 'optimizer = {type = "sgd", lr = 0.1}'}
 
 
 def wrong_toml(text, types):
@@ -95,13 +94,13 @@ def wrong_toml(text, types):
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return [str(error)]
-    if set(table) == {"layers"}:
-        message = check_recipe(with_layers(text))
-        return [message] if message else []
-    if "network" in table:
-        message = check_recipe(text)
-        return [message] if message else []
-    return [f"there is no recipe key '{key}'" for key in leaves(table) if key not in types]
+    if "layers" in table:
+        table, text = {"network": 0}, f"[network]\ninput = [3, 64, 64]\n{text}"
+    if "network" not in table:
+        return [f"there is no recipe key '{key}'" for key in leaves(table) if key not in types]
+    lacking = [line for key, line in LACKING.items() if key not in table]
+    message = check_recipe("\n".join([*lacking, text]))
+    return [message] if message else []
 
 
 class StatementsTest(unittest.TestCase):
