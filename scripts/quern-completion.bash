@@ -6,7 +6,7 @@
 # The words that may follow each command.
 _quern_words() {
   case "$1" in
-    "") echo "train evaluate predict watch metrics shard data checkpoint bench info preflight --version --help" ;;
+    "") echo "train evaluate predict watch metrics shard data checkpoint import bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --metrics --json --help" ;;
     "predict") echo "--images --from --data --split --out --help" ;;
@@ -21,7 +21,8 @@ _quern_words() {
     "checkpoint verify") echo "--help" ;;
     "checkpoint hash") echo "--help" ;;
     "checkpoint diff") echo "--help" ;;
-    "checkpoint export") echo "--out --force --help" ;;
+    "checkpoint export") echo "--out --model --force --help" ;;
+    "import") echo "--recipe --set --out --rename --skip --force --help" ;;
     "bench") echo "kernels step allreduce io --help" ;;
     "bench kernels") echo "--set --filter --steps --rounds --json --help" ;;
     "bench step") echo "--set --steps --warmup --rounds --json --help" ;;
@@ -52,6 +53,9 @@ data.augment.flip=
 network.input=
 network.init.type=
 network.init.std=
+network.init.file=
+network.init.only=
+network.init.rename=
 loss.type=
 optimizer.type=
 optimizer.lr=

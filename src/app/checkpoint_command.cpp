@@ -3,18 +3,23 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "app/checkpoint_report.hpp"
 #include "app/commands.hpp"
+#include "app/out_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "config/read_recipe.hpp"
+#include "exchange/onnx_model.hpp"
+#include "exchange/torch_model.hpp"
+#include "exchange/whole_file.hpp"
 
 namespace quern {
 
@@ -27,6 +32,7 @@ struct Options {
   std::string other_path;
   std::vector<std::string> paths;
   std::string out;
+  std::string model;
   bool json = false;
   bool recipe = false;
   bool force = false;
@@ -99,19 +105,31 @@ ExitCode diff(const Options& options) {
 
 ExitCode export_model(const Options& options) {
   const fs::path out = options.out;
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(out, error)) && !options.force) {
-    throw InputError(fmt::format("'{}' exists already (--force replaces it)", out.string()));
+  const fs::path model = options.model;
+  if (out.empty() && model.empty()) {
+    throw InputError("checkpoint export writes nothing (expected --out, --model or both)");
   }
-  if (fs::is_directory(out, error)) {
-    throw InputError(fmt::format("'{}' is a folder, expected a file name", out.string()));
-  }
-  if (out.has_parent_path() && !fs::is_directory(out.parent_path(), error)) {
-    throw InputError(fmt::format("there is no folder '{}'", out.parent_path().string()));
-  }
+  if (!out.empty()) check_out_file(out, options.force);
+  if (!model.empty()) check_out_file(model, options.force);
   const LoadedCheckpoint checkpoint = load(options.path);
-  write_safetensors(out, checkpoint.state());
-  log::info(fmt::format("wrote {} tensors to '{}'", checkpoint.state().model.size(), out.string()));
+  const CheckpointState& state = checkpoint.state();
+  const bool is_onnx = out.extension() == ".onnx";
+  std::optional<Recipe> recipe;
+  if (is_onnx || !model.empty())
+    recipe = parse_recipe(state.origin.recipe, "the recipe inside '" + options.path + "'");
+  const std::string text =
+      model.empty() ? "" : torch_model(*recipe, is_onnx ? "" : out.filename().string());
+  if (is_onnx) {
+    write_whole_file(out, onnx_model(*recipe, state));
+  } else if (!out.empty()) {
+    write_safetensors(out, state);
+  }
+  if (!out.empty())
+    log::info(fmt::format("wrote {} tensors to '{}'", state.model.size(), out.string()));
+  if (!model.empty()) {
+    write_whole_file(model, text);
+    log::info(fmt::format("wrote the network for PyTorch to '{}'", model.string()));
+  }
   return ExitCode::done;
 }
 
@@ -148,10 +166,20 @@ std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options
   compared.add_option("A", options.path, kFileOrRun).required().type_name("");
   compared.add_option("B", options.other_path, kFileOrRun).required().type_name("");
 
-  CommandLine exported = checkpoint.add_command("export", "Write the model as safetensors");
+  CommandLine exported = checkpoint.add_command(
+      "export", "Write the model as safetensors or ONNX, or as a module of PyTorch");
   exported.add_option("FILE", options.path, kFileOrRun).required().type_name("");
-  exported.add_option("--out", options.out, "The safetensors file").required().type_name("FILE");
-  exported.add_flag("--force", options.force, "Replace an existing file");
+  exported
+      .add_option("--out", options.out,
+                  "Its weights: ONNX where the name ends in .onnx, else safetensors")
+      .not_empty()
+      .type_name("FILE");
+  exported
+      .add_option("--model", options.model,
+                  "Python file that builds the network in PyTorch and loads the safetensors")
+      .not_empty()
+      .type_name("FILE");
+  exported.add_flag("--force", options.force, "Replace existing files");
 
   return {{ls, list},     {shown, show},    {verified, verify},
           {hashed, hash}, {compared, diff}, {exported, export_model}};

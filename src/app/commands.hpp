@@ -29,6 +29,8 @@ Command add_shard_command(CommandLine app);
 /// stands for its newest checkpoint, for `ls` and `verify` for all of them.
 Command add_checkpoint_command(CommandLine app);
 /// kernels, step, allreduce, io: the room bench.
+/// Weights from elsewhere to a checkpoint.
+Command add_import_command(CommandLine app);
 Command add_bench_command(CommandLine app);
 /// show: what is in a set of shards.
 Command add_data_command(CommandLine app);

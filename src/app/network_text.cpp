@@ -80,7 +80,8 @@ std::string network_text(const NetworkSummary& network) {
       {"layer", "type", "reads", "output", "parameters", "multiply-adds", "memory"},
       {"input", "", "", to_string(network.input), "", "", memory_text(network.input_bytes)}};
   for (const LayerSummary& layer : network.layers) {
-    lines.push_back({layer.name, layer.type, join_names(layer.inputs), to_string(layer.output),
+    const std::string type = layer.type + (layer.is_frozen ? ", frozen" : "");
+    lines.push_back({layer.name, type, join_names(layer.inputs), to_string(layer.output),
                      count_text(layer.parameters), large_text(layer.macs),
                      memory_text(layer.bytes)});
   }

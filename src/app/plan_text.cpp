@@ -64,7 +64,9 @@ std::string plan_text(const PlanInfo& info) {
   line("gradient reduction", info.reduction);
   if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
   line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
-  line("parameters", fmt::format("{}", info.parameters));
+  const std::string trained =
+      info.trained < info.parameters ? fmt::format(", {} of them trained", info.trained) : "";
+  line("parameters", fmt::format("{}{}", info.parameters, trained));
   if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
   line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
                              info.stages.empty() ? "" : " of stage 0"));

@@ -47,6 +47,7 @@ struct PlanInfo {
   bool spreads_state = false;  ///< each rank has the optimizer state of its own parameters alone
   bool shares_state = false;   ///< the ranks of the node have it once
   std::int64_t parameters = 0;
+  std::int64_t trained = 0;  ///< of these
   double training_flop = 0;  ///< of one sample, forward and backward
   int epochs = 0;
   std::int64_t steps_per_epoch = 0;

@@ -60,6 +60,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.device = device_of_this_rank().name;
   info.samples = samples.count;
   info.parameters = run.network().table().num_parameters();
+  info.trained = run.network().table().num_trained();
   info.training_flop = 2.0 * static_cast<double>(run.network().training_macs());
   info.epochs = run.recipe().train.epochs;
   info.steps_per_epoch = step.steps_per_epoch();

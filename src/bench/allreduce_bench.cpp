@@ -82,7 +82,7 @@ Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
     // No data is loaded: there are samples for full batches.
     const BatchRule batches = training_batches(recipe, comm.size(), kMaxGlobalBatch);
     const BatchCut cut = batches.cut(model.network().row_multiple());
-    return Gradient{recipe.name, model.network().table().block_size() + Loss::kColumns,
+    return Gradient{recipe.name, model.network().table().reduced_size() + Loss::kColumns,
                     make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size()).partition};
   });
 }

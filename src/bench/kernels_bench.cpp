@@ -79,7 +79,7 @@ void describe_layer(const NamedLayerInfo& layer, int samples, KernelRow& row) {
 
 void describe_rest(const BenchWorkload& workload, int samples, KernelRow& row) {
   const Network& network = workload.model.network();
-  const StepInfo info{network.input_shape(), network.output_shape(), network.table().block_size(),
+  const StepInfo info{network.input_shape(), network.output_shape(), network.table().reduced_size(),
                       workload.samples.count};
   row.shape = step_kernel_shape(row.kernel, info, samples);
   row.cost = step_kernel_cost(row.kernel, info, samples);

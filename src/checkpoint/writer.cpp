@@ -118,14 +118,18 @@ void write_content(const fs::path& path, const CheckpointState& state) {
 
 }  // namespace
 
+void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
+  require_free_space(path.has_parent_path() ? path.parent_path() : ".", estimated_bytes(state));
+  PendingFile pending(path);
+  write_content(pending.temporary(), state);
+  pending.commit();
+}
+
 fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state) {
   const fs::path path = folder / checkpoint_name(state.progress.step);
   try {
     make_folder(folder);
-    require_free_space(folder, estimated_bytes(state));
-    PendingFile pending(path);
-    write_content(pending.temporary(), state);
-    pending.commit();
+    write_checkpoint_file(path, state);
   } catch (const std::exception& problem) {
     throw Error(fmt::format("cannot write the checkpoint '{}': {} (older checkpoints are intact)",
                             path.string(), problem.what()));

@@ -16,6 +16,9 @@ namespace quern {
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const CheckpointState& state);
 
+/// The same into the file `path`, of any name; its folder must exist.
+void write_checkpoint_file(const std::filesystem::path& path, const CheckpointState& state);
+
 /// The checkpoints of one run: writes, then deletes what is too old.
 class CheckpointWriter {
  public:

@@ -47,6 +47,8 @@ std::vector<Key<BlockSpec>> make_block_keys() {
   keys.choice("statistics", &B::statistics,
               {{"global", Statistics::global}, {"block", Statistics::block}},
               "Of its batch normalisation, as there");
+  keys.boolean("trainable", &B::trainable,
+               "`false`: the parameters of all of its layers stay as they begin");
   return list;
 }
 
@@ -97,11 +99,13 @@ class BlockWriter {
     layer.stride = stride;
     layer.padding = kernel / 2;
     layer.bias = false;
+    layer.trainable = block_.trainable;
     return layer;
   }
   std::string normalisation(const std::string& name) {
     LayerSpec& layer = append(LayerType::batch_norm, name);
     layer.statistics = block_.statistics;
+    layer.trainable = block_.trainable;
     return layer.name;
   }
 

@@ -26,6 +26,7 @@ struct BlockSpec {
   int stride = 1;     ///< of the first block
   int repeat = 1;     ///< blocks
   Statistics statistics = Statistics::global;  ///< of its batch normalisation
+  bool trainable = true;                       ///< of all of its layers
 };
 
 const std::vector<Key<BlockSpec>>& block_keys();

@@ -52,14 +52,16 @@ struct Key {
     return *this;
   }
   Key& free_to_change() { return may_change = true, *this; }
-  /// 0 means that the recipe does not state the key.
-  Key& left_out_when_zero() {
-    write = [stated = write](const Target& target) {
+  /// A resolved recipe does not state the key where it has this value.
+  Key& left_out_when(const std::string& value) {
+    write = [stated = write, value](const Target& target) {
       const std::string text = stated(target);
-      return text == "0" ? std::string() : text;
+      return text == value ? std::string() : text;
     };
     return *this;
   }
+  /// 0 means that the recipe does not state the key.
+  Key& left_out_when_zero() { return left_out_when("0"); }
   Key& defaults_to(std::string words) { return default_words = std::move(words), *this; }
 };
 

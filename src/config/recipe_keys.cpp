@@ -13,6 +13,10 @@ namespace {
 
 using Keys = std::vector<Key<Recipe>>;
 
+std::string list_unless_empty(const std::vector<std::string>& values) {
+  return values.empty() ? std::string() : to_toml_text(values);
+}
+
 void add_top(Keys& list) {
   TableKeys keys(
       list, "", [](auto& recipe) -> auto& { return recipe; });
@@ -110,13 +114,41 @@ void add_network(Keys& list) {
       "type", &InitSpec::type,
       {{"default", InitType::pytorch},
        {"normal", InitType::normal},
-       {"kaiming", InitType::kaiming}},
+       {"kaiming", InitType::kaiming},
+       {"checkpoint", InitType::checkpoint}},
       "Initial weights: PyTorch's default of each layer, uniform in "
       "+-1/sqrt(fan_in); normal with biases 0; or the default but for the weights "
       "of convolutions, which are normal with deviation sqrt(2/fan_out) "
-      "(He, for residual networks)");
+      "(He, for residual networks); or those of a file, for fine-tuning");
   init.number("std", &InitSpec::std, above_zero(), "Standard deviation of the weights")
       .only_with("network.init.type", {"normal"});
+  init.string(
+          "file", &InitSpec::file,
+          "A checkpoint, a run folder (its newest checkpoint) or a safetensors file. A run that "
+          "is resumed does not need it any more")
+      .only_with("network.init.type", {"checkpoint"})
+      .required()
+      .free_to_change();
+  const std::string names = "array of strings";
+  Key<Recipe>& only = init.add(
+      "only", names,
+      "Layers, or first parts of their names (`\"layer1\"`), that get their weights from "
+      "the file; the others begin as with `\"default\"`. Without this key names and shapes "
+      "of the file must be those of the network, one by one");
+  only.only_with("network.init.type", {"checkpoint"}).free_to_change();
+  only.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    read_strings(node, context, recipe.network.init.only);
+  };
+  only.write = [](const Recipe& recipe) { return list_unless_empty(recipe.network.init.only); };
+  Key<Recipe>& rename =
+      init.add("rename", names,
+               "`\"OLD=NEW\"`: names in the file that begin with OLD begin with NEW in the network "
+               "(`\"module.=\"`, `\"fc=head\"`); one after the other");
+  rename.only_with("network.init.type", {"checkpoint"}).free_to_change();
+  rename.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
+    read_strings(node, context, recipe.network.init.rename);
+  };
+  rename.write = [](const Recipe& recipe) { return list_unless_empty(recipe.network.init.rename); };
 }
 
 void add_loss(Keys& list) {

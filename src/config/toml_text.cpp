@@ -51,6 +51,12 @@ std::string to_toml_text(std::string_view value) {
   return text + "\"";
 }
 
+std::string to_toml_text(const std::vector<std::string>& values) {
+  std::vector<std::string> texts;
+  for (const std::string& value : values) texts.push_back(to_toml_text(std::string_view(value)));
+  return "[" + join(texts, ", ") + "]";
+}
+
 std::string printable(std::string_view text) {
   constexpr std::size_t kMaxShown = 60;
   std::string shown;

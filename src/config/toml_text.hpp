@@ -15,6 +15,8 @@ std::string to_toml_text(std::int64_t value);
 std::string to_toml_text(double value);
 /// A basic string in double quotes; quotes, backslashes and control characters are escaped.
 std::string to_toml_text(std::string_view value);
+/// An array of such strings.
+std::string to_toml_text(const std::vector<std::string>& values);
 
 /// `text` fit for a message: control characters escaped, at most about 60 characters.
 std::string printable(std::string_view text);

@@ -85,6 +85,25 @@ bool read_string(const toml::node& node, const ValueContext& context, std::strin
   return is_good;
 }
 
+bool read_strings(const toml::node& node, const ValueContext& context,
+                  std::vector<std::string>& values) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) {
+    report_type(node, context, "an array of strings");
+    return false;
+  }
+  bool are_good = true;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const ValueContext entry = entry_of(context, i);
+    std::string value;
+    const bool is_string = read_string((*array)[i], entry, value);
+    if (is_string && value.empty()) entry.fail("is empty, expected some text");
+    are_good = are_good && is_string && !value.empty();
+    values.push_back(std::move(value));
+  }
+  return are_good;
+}
+
 bool read_choice(const toml::node& node, const ValueContext& context,
                  const std::vector<std::string>& choices, std::size_t& index) {
   if (!node.is_string()) {

@@ -29,6 +29,10 @@ bool read_boolean(const toml::node& node, const ValueContext& context, bool& val
 /// A string without control characters.
 bool read_string(const toml::node& node, const ValueContext& context, std::string& value);
 
+/// An array of strings, none of them empty.
+bool read_strings(const toml::node& node, const ValueContext& context,
+                  std::vector<std::string>& values);
+
 /// The index of the node's string in `choices`.
 bool read_choice(const toml::node& node, const ValueContext& context,
                  const std::vector<std::string>& choices, std::size_t& index);

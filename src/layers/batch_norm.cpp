@@ -48,7 +48,8 @@ BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input)
       padded_(round_up_to_lanes(input.channels)),
       eps_(static_cast<float>(spec.eps)),
       momentum_(static_cast<float>(spec.momentum)),
-      statistics_(spec.statistics) {}
+      statistics_(spec.statistics),
+      training_(training_of(spec)) {}
 
 Layout BatchNorm::input_layout(Layout incoming) const {
   return pixels_ > 1 || incoming == Layout::nchw16n ? Layout::nchw16n : flat_layout();
@@ -66,13 +67,15 @@ LayerTraits BatchNorm::traits() const {
 }
 
 void BatchNorm::add_parameters(ParameterTable& table) {
-  weight_ = table.add(name() + ".weight", {channels_}, 1, ParameterKind::scale);
-  const std::int64_t shift = table.add(name() + ".bias", {channels_}, 1, ParameterKind::shift);
+  weight_ = table.add(name() + ".weight", {channels_}, 1, ParameterKind::scale, training_);
+  const std::int64_t shift =
+      table.add(name() + ".bias", {channels_}, 1, ParameterKind::shift, training_);
   buffers_ = table.add_buffer(name() + ".running_mean", {channels_}, {0, momentum_});
   const std::int64_t variance =
       table.add_buffer(name() + ".running_var", {channels_}, {1, momentum_});
   expect(shift == weight_ + padded_ && variance == buffers_ + padded_, "neighbours in the block");
   first_buffer_ = table.trained_size();
+  if (training_ == Training::frozen) frozen_ = table.reduced_size();
 }
 
 void BatchNorm::set_up(const LayerSetup& setup) {
@@ -80,6 +83,7 @@ void BatchNorm::set_up(const LayerSetup& setup) {
   with_add_ = setup.with_add;
   with_relu_of_sum_ = setup.with_relu_of_sum;
   if (setup.first_buffer >= 0) first_buffer_ = setup.first_buffer;
+  if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
 }
 
 std::int64_t BatchNorm::own_floats(const BatchLimit& most) const {
@@ -121,7 +125,7 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
 NormFunction BatchNorm::function(const StepContext& step, const Memory& memory,
                                  const Activation& addend) const {
   const bool one_a_block = step.mode == Mode::train && is_per_block();
-  const float* scale = step.parameters.data() + weight_;
+  const float* scale = step.parameters.data() + frozen_ + weight_;
   return {{memory.sets, one_a_block ? NormSets::floats(padded_) : 0, padded_},
           scale,
           scale + padded_,
@@ -190,8 +194,10 @@ void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
   const float* x = arrays.x.data.data();
   const float* dy = arrays.dy.data.data();
   kernels_.block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
-  add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
-                 gradients_floats(padded_), step.gradients, weight_);
+  if (training_ == Training::trained) {
+    add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
+                   gradients_floats(padded_), step.gradients, weight_);
+  }
   if (arrays.dx.empty()) return;
   const NormGradient gradient = input_gradient_sets(exec, step, memory);
   kernels_.input_gradient(exec, memory.batch, f, gradient, x, dy, arrays.dx.data.data());

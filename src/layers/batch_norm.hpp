@@ -56,10 +56,12 @@ class BatchNorm final : public Layer {
   float eps_;
   float momentum_;
   Statistics statistics_;
+  Training training_;  // of scale and shift
   bool with_relu_ = false;
   bool with_add_ = false;
   bool with_relu_of_sum_ = false;
-  std::int64_t weight_ = 0;        // offset of scale in the flat block, and of shift after it
+  std::int64_t frozen_ = 0;        // where the block's frozen tensors begin, if these are such
+  std::int64_t weight_ = 0;        // offset of scale, if frozen from there; shift follows
   std::int64_t buffers_ = 0;       // of running mean and variance, from first_buffer_ on
   std::int64_t first_buffer_ = 0;  // offset of the block's buffers
 };

@@ -39,12 +39,14 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              spec.stride},
       padding_(spec.padding),
       has_bias_(spec.bias),
+      training_(training_of(spec)),
       pool_kernels_(conv2d_pool_kernels(OperandPrecision::fp32)) {}
 
 void Conv2d::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
   with_input_relu_ = setup.with_input_relu;
   pool_ = setup.pool;
+  if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
   choose_kernels(setup.precision);
 }
 
@@ -77,9 +79,12 @@ Shape Conv2d::needed_input(const Shape& read) const {
 void Conv2d::add_parameters(ParameterTable& table) {
   const int kernel = shape_.kernel;
   weight_ = table.add(name() + ".weight", {shape_.out_channels, shape_.in_channels, kernel, kernel},
-                      shape_.taps(), ParameterKind::weight);
-  if (!has_bias_) return;
-  bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), ParameterKind::bias);
+                      shape_.taps(), ParameterKind::weight, training_);
+  if (has_bias_) {
+    bias_ = table.add(name() + ".bias", {shape_.out_channels}, shape_.taps(), ParameterKind::bias,
+                      training_);
+  }
+  if (training_ == Training::frozen) frozen_ = table.reduced_size();
 }
 
 std::int64_t Conv2d::padded_floats(int rows) const {
@@ -121,12 +126,12 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
                      const LayerArrays& arrays) const {
   const int rows = arrays.x.rows;
   float* weights = arrays.workspace.data();
-  kernels_->pack_forward(exec, shape_, step.parameters.data() + weight_, weights);
+  kernels_->pack_forward(exec, shape_, parameters(step) + weight_, weights);
   if (copies_) {
     kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
-  const float* bias = has_bias_ ? step.parameters.data() + bias_ : nullptr;
+  const float* bias = has_bias_ ? parameters(step) + bias_ : nullptr;
   float* y = arrays.y.data.data();
   if (pool_) {
     pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
@@ -145,9 +150,11 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
                              dy, step.gradients, weight_, bias_, arrays.workspace);
     return;
   }
-  kernels_->weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
-                            weight_, arrays.workspace);
-  if (has_bias_) kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+  if (training_ == Training::trained) {
+    kernels_->weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
+                              weight_, arrays.workspace);
+    if (has_bias_) kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+  }
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
 
@@ -157,7 +164,7 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   float* weights = arrays.workspace.data();
   float* padded_dx =
       copies_ ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_)) : dx.data.data();
-  kernels_->pack_gradient(exec, shape_, step.parameters.data() + weight_, weights);
+  kernels_->pack_gradient(exec, shape_, parameters(step) + weight_, weights);
   kernels_->input_gradient(exec, shape_, dx.rows, arrays.dy.data.data(), weights,
                            with_input_relu_ ? arrays.x.data.data() : nullptr, padded_dx);
   if (copies_) {

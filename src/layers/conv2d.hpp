@@ -48,6 +48,9 @@ class Conv2d final : public Layer {
   // Room for the bits that tell which pixels the gradient of the pool reaches.
   std::int64_t pass_floats(int rows) const;
   const float* padded(const LayerArrays& arrays) const;
+  const float* parameters(const StepContext& step) const {
+    return step.parameters.data() + frozen_;
+  }
   std::uint16_t* passes(const LayerArrays& arrays) const;
   void input_gradient(const ExecSpace& exec, const StepContext& step,
                       const LayerArrays& arrays) const;
@@ -56,8 +59,10 @@ class Conv2d final : public Layer {
   ConvShape shape_;
   int padding_;
   bool has_bias_;
-  bool copies_ = false;      // x and dx into arrays with a border
-  std::int64_t weight_ = 0;  // offsets in the flat block
+  bool copies_ = false;  // x and dx into arrays with a border
+  Training training_;
+  std::int64_t frozen_ = 0;  // where the block's frozen tensors begin, if these are such
+  std::int64_t weight_ = 0;  // offsets in the flat block; if frozen from there on
   std::int64_t bias_ = 0;
   bool with_relu_ = false;
   bool with_input_relu_ = false;

@@ -13,6 +13,7 @@
 #include "linalg/block_schedule.hpp"
 #include "linalg/dense_products.hpp"
 #include "linalg/tensor_exchange.hpp"
+#include "spec/network_spec.hpp"
 #include "tensor/activation.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/parameter_update.hpp"
@@ -90,6 +91,8 @@ struct LayerSetup {
   /// ParameterTable::trained_size(), once all layers have entered their tensors; -1: this is the
   /// last layer with any.
   std::int64_t first_buffer = -1;
+  /// ParameterTable::reduced_size(), in the same way.
+  std::int64_t first_frozen = -1;
   /// Computes this pool after that ReLU, too: y is the pool's output, backward is handed its
   /// gradient, and dx is not needed.
   std::optional<Pool> pool = {};
@@ -176,6 +179,11 @@ class Layer {
   Shape input_;
   Shape output_;
 };
+
+/// Are the parameters of the layer that `spec` describes trained?
+inline Training training_of(const LayerSpec& spec) {
+  return spec.trainable ? Training::trained : Training::frozen;
+}
 
 /// The memory that `layer` needs besides activations, for one layer on its own.
 LayerArrays allocate_memory(const Layer& layer, const BatchLimit& most);

@@ -36,7 +36,8 @@ LayerNorm::LayerNorm(const LayerSpec& spec, const Shape& input)
     : Layer(spec.name, input, input),
       kernels_(layer_norm_kernels()),
       padded_(round_up_to_lanes(input.units())),
-      eps_(static_cast<float>(spec.eps)) {}
+      eps_(static_cast<float>(spec.eps)),
+      training_(training_of(spec)) {}
 
 Layout LayerNorm::input_layout(Layout incoming) const {
   const bool in_lanes = !input_shape().is_flat() || incoming == Layout::nchw16n;
@@ -54,9 +55,15 @@ void LayerNorm::add_parameters(ParameterTable& table) {
   const Shape& of = input_shape();
   std::vector<std::int64_t> shape = {of.channels};
   if (!of.is_flat()) shape = {of.channels, of.height, of.width};
-  weight_ = table.add(name() + ".weight", shape, 1, ParameterKind::scale);
-  const std::int64_t shift = table.add(name() + ".bias", shape, 1, ParameterKind::shift);
+  weight_ = table.add(name() + ".weight", shape, 1, ParameterKind::scale, training_);
+  const std::int64_t shift = table.add(name() + ".bias", shape, 1, ParameterKind::shift, training_);
   expect(shift == weight_ + padded_, "neighbours in the block");
+  if (training_ == Training::frozen) frozen_ = table.reduced_size();
+}
+
+void LayerNorm::set_up(const LayerSetup& setup) {
+  with_relu_ = setup.with_relu;
+  if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
 }
 
 // Mean and inverse deviation of each sample.
@@ -73,7 +80,7 @@ std::int64_t LayerNorm::workspace_floats(const BatchLimit& most) const {
 SampleNorm LayerNorm::norm_of(const StepContext& step, const LayerArrays& arrays) const {
   const Activation& x = arrays.x;
   expect(static_cast<std::int64_t>(arrays.own.extent(0)) >= own_floats(x.rows), "own_floats()");
-  const float* scale = step.parameters.data() + weight_;
+  const float* scale = step.parameters.data() + frozen_ + weight_;
   return {SampleLines(x),
           std::max(1, step.schedule.block_rows),
           arrays.own.data(),
@@ -91,9 +98,8 @@ void LayerNorm::forward(const ExecSpace& exec, const StepContext& step,
                      arrays.workspace.data());
 }
 
-void LayerNorm::backward(const ExecSpace& exec, const StepContext& step,
-                         const LayerArrays& arrays) const {
-  const SampleNorm norm = norm_of(step, arrays);
+void LayerNorm::parameter_gradients(const ExecSpace& exec, const StepContext& step,
+                                    const LayerArrays& arrays, const SampleNorm& norm) const {
   const float* x = arrays.x.data.data();
   const float* dy = arrays.dy.data.data();
   float* blocks = arrays.workspace.data();
@@ -102,6 +108,14 @@ void LayerNorm::backward(const ExecSpace& exec, const StepContext& step,
   kernels_.parameter_gradients(exec, norm, x, dy, blocks);
   add_block_rows(exec, "quern::layers::layer_norm_sums", step.schedule, blocks, 2 * padded_,
                  step.gradients, weight_);
+}
+
+void LayerNorm::backward(const ExecSpace& exec, const StepContext& step,
+                         const LayerArrays& arrays) const {
+  const SampleNorm norm = norm_of(step, arrays);
+  const float* x = arrays.x.data.data();
+  const float* dy = arrays.dy.data.data();
+  if (training_ == Training::trained) parameter_gradients(exec, step, arrays, norm);
   if (arrays.dx.empty()) return;
   kernels_.input_gradient(exec, norm, x, dy, arrays.dx.data.data(), arrays.workspace.data());
 }

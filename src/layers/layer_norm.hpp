@@ -23,7 +23,7 @@ class LayerNorm final : public Layer {
   Layout input_layout(Layout incoming) const override;
   LayerTraits traits() const override;
   void add_parameters(ParameterTable& table) override;
-  void set_up(const LayerSetup& setup) override { with_relu_ = setup.with_relu; }
+  void set_up(const LayerSetup& setup) override;
   std::int64_t own_floats(const BatchLimit& most) const override;
   std::int64_t workspace_floats(const BatchLimit& most) const override;
   void forward(const ExecSpace& exec, const StepContext& step,
@@ -33,12 +33,16 @@ class LayerNorm final : public Layer {
 
  private:
   SampleNorm norm_of(const StepContext& step, const LayerArrays& arrays) const;
+  void parameter_gradients(const ExecSpace& exec, const StepContext& step,
+                           const LayerArrays& arrays, const SampleNorm& norm) const;
 
   const LayerNormKernels& kernels_;
   std::int64_t padded_;  // units in whole groups of lanes
   float eps_;
+  Training training_;
   bool with_relu_ = false;
-  std::int64_t weight_ = 0;  // offset of weight in the flat block, and of bias after it
+  std::int64_t frozen_ = 0;  // where the block's frozen tensors begin, if these are such
+  std::int64_t weight_ = 0;  // offset of weight in the block, if frozen from there; bias follows
 };
 
 }  // namespace quern

@@ -32,6 +32,7 @@ Linear::Linear(const LayerSpec& spec, const Shape& input, OperandPrecision preci
     : Layer(spec.name, input, Shape{spec.features}),
       in_features_(input.units()),
       out_features_(spec.features),
+      training_(training_of(spec)),
       has_tiles_(precision == OperandPrecision::bf16 && kHostExecution && !runs_device_kernels()) {}
 
 Layout Linear::input_layout(Layout) const {
@@ -42,20 +43,24 @@ LayerTraits Linear::traits() const {
   return {.applies_relu = true,
           .applies_input_relu = true,
           .writes_tiles = has_tiles_,
-          .updates_parameters = has_tiles_};
+          .updates_parameters = has_tiles_ && training_ == Training::trained};
 }
 
 void Linear::add_parameters(ParameterTable& table) {
   const std::int64_t panel = runs_device_kernels() ? row_floats(out_features_) : kLanes;
-  weight_ = {table.add_transposed(name() + ".weight", out_features_, in_features_, panel), panel,
-             runs_device_kernels() ? std::int64_t{kLanes} : panel * in_features_};
-  bias_ = table.add(name() + ".bias", {out_features_}, in_features_, ParameterKind::bias);
+  weight_ = {
+      table.add_transposed(name() + ".weight", out_features_, in_features_, panel, training_),
+      panel, runs_device_kernels() ? std::int64_t{kLanes} : panel * in_features_};
+  bias_ =
+      table.add(name() + ".bias", {out_features_}, in_features_, ParameterKind::bias, training_);
+  if (training_ == Training::frozen) frozen_ = table.reduced_size();
 }
 
 void Linear::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
   with_input_relu_ = setup.with_input_relu;
   products_ = setup.products;
+  if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
 }
 
 // W [O, I] in panels for the input gradient, whose padding columns stay zero; or W rounded for
@@ -76,7 +81,7 @@ host::LinearShape Linear::tiles_shape() const {
 }
 
 ConstMatrix Linear::weight_t(const StepContext& step) const {
-  return {step.parameters.data() + weight_.offset, in_features_, out_features_, weight_.stride,
+  return {parameters(step) + weight_.offset, in_features_, out_features_, weight_.stride,
           weight_.panel};
 }
 
@@ -89,7 +94,7 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step,
     }
   }
   Epilogue epilogue;
-  epilogue.bias = step.parameters.data() + bias_;
+  epilogue.bias = parameters(step) + bias_;
   epilogue.relu = with_relu_;
   const Matrix result = matrix_of(arrays.y);
   const ConstMatrix x = values_of(arrays.x);
@@ -127,7 +132,7 @@ void Linear::backward(const ExecSpace& exec, const StepContext& step,
       return;
     }
   }
-  parameter_gradients(exec, step, arrays);
+  if (training_ == Training::trained) parameter_gradients(exec, step, arrays);
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
 
@@ -156,14 +161,14 @@ void Linear::forward_in_tiles(const ExecSpace& exec, const StepContext& step,
                               const LayerArrays& arrays) const {
   if constexpr (kHostExecution) {
     const host::LinearShape shape = tiles_shape();
-    const float* parameters = step.parameters.data();
+    const float* weights = parameters(step);
     auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
     const bool has_gradient = step.mode == Mode::train && !arrays.dx.empty();
     if (!step.has_packed_weights) {
-      host::pack_linear_weights(exec, shape, parameters, packed,
+      host::pack_linear_weights(exec, shape, weights, packed,
                                 has_gradient ? packed + shape.packed_bf16() : nullptr);
     }
-    host::linear_forward(exec, shape, packed, parameters, with_relu_, arrays.x, arrays.y);
+    host::linear_forward(exec, shape, packed, weights, with_relu_, arrays.x, arrays.y);
   }
 }
 
@@ -184,8 +189,9 @@ void Linear::backward_in_tiles(const ExecSpace& exec, const StepContext& step,
       host::linear_input_gradient(exec, shape, backward, gradient, with_input_relu_ ? &x : nullptr,
                                   OperandTiles(arrays.dx));
     }
+    if (training_ == Training::frozen) return;
     host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients,
-                                     step.update, step.parameters.data(), packed, backward);
+                                     step.update, parameters(step), packed, backward);
   }
 }
 

@@ -39,6 +39,9 @@ class Linear final : public Layer {
                            const LayerArrays& arrays) const;
   void input_gradient(const ExecSpace& exec, const StepContext& step,
                       const LayerArrays& arrays) const;
+  const float* parameters(const StepContext& step) const {
+    return step.parameters.data() + frozen_;
+  }
   ConstMatrix weight_t(const StepContext& step) const;
   host::LinearShape tiles_shape() const;
   void forward_in_tiles(const ExecSpace& exec, const StepContext& step,
@@ -48,8 +51,10 @@ class Linear final : public Layer {
 
   int in_features_;
   int out_features_;
-  GradientPlace weight_;                     // of W^T in the flat block, and so in its gradient
-  std::int64_t bias_ = 0;                    // offset in the flat block
+  Training training_;
+  std::int64_t frozen_ = 0;  // where the block's frozen tensors begin, if it is such
+  GradientPlace weight_;     // of W^T in the flat block, and so in its gradient;
+  std::int64_t bias_ = 0;    // offset; if frozen both from frozen_ on
   std::shared_ptr<DenseProducts> products_;  // or null: linalg/gemm.hpp
   bool has_tiles_;
   bool with_relu_ = false;

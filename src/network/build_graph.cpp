@@ -35,6 +35,11 @@ void check_tensors(const ParameterTable& table) {
         "network.layers: nothing to train (expected a layer with parameters, such as linear or "
         "conv2d)");
   }
+  if (table.trained_size() == 0) {
+    throw InputError(
+        "network.layers: nothing to train (expected a layer with parameters that does not say "
+        "trainable = false)");
+  }
   for (const ParameterEntry& entry : table.entries()) {
     if (entry.count <= kMaxTensor) continue;
     throw InputError("network.layers: '" + entry.name + "' has " + std::to_string(entry.count) +

@@ -35,7 +35,7 @@ struct Node {
   std::vector<int> inputs;  ///< values
   int output = -1;          ///< value
   std::int64_t full_macs = 0;
-  std::int64_t first_parameter = -1;  ///< where the layer's tensors begin; -1: it has none
+  std::int64_t first_parameter = -1;  ///< where the layer's tensors begin; -1: none is trained
 };
 
 /// What comes into a graph.

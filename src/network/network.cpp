@@ -42,6 +42,7 @@ Network::Network(Graph graph, const NetworkSetup& setup)
          .with_relu_of_sum = with_add && fusion_.node(decision.sum).with_relu,
          .with_input_relu = decision.with_input_relu,
          .first_buffer = graph_.table().trained_size(),
+         .first_frozen = graph_.table().reduced_size(),
          .pool = decision.pool,
          .precision = graph_.precision(),
          .products = setup.products});
@@ -165,7 +166,9 @@ std::int64_t Network::forward_macs() const {
 std::int64_t Network::training_macs() const {
   std::int64_t total = 0;
   for (const Node& node : graph_.nodes()) {
-    total += (graph_.value(node.inputs[0]).wants_gradient ? 3 : 2) * node.full_macs;
+    const int passes = 1 + (node.first_parameter >= 0 ? 1 : 0) +
+                       (graph_.value(node.inputs[0]).wants_gradient ? 1 : 0);
+    total += passes * node.full_macs;
   }
   return total;
 }

@@ -98,8 +98,8 @@ class Network {
                                      const Activations& batch) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient where
-  /// nothing before has parameters). Outputs that nobody reads count here, though they are left
-  /// out.
+  /// nothing before is trained, no gradient of what is frozen). Outputs that nobody reads count
+  /// here, though they are left out.
   std::int64_t forward_macs() const;
   std::int64_t training_macs() const;
 

@@ -60,6 +60,7 @@ void describe_work(const LayerSpec& spec, int index, const std::vector<Shape>& i
   built->add_parameters(table);
   layer.output = built->output_shape();
   layer.parameters = table.num_parameters();
+  layer.is_frozen = layer.parameters > 0 && table.num_trained() == 0;
   layer.macs = built->macs();
 }
 

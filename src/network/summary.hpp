@@ -19,6 +19,7 @@ struct LayerSummary {
   std::vector<std::string> inputs;  ///< empty: the layer before
   Shape output;                     ///< all of it, read or not
   std::int64_t parameters = 0;
+  bool is_frozen = false;  ///< they are not trained
   std::int64_t macs = 0;   ///< multiply-adds of the forward pass
   std::int64_t bytes = 0;  ///< that its output takes; 0: it shares the memory of another
 };

@@ -30,9 +30,14 @@ void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int
   }
 }
 
+std::vector<std::string> state_names(const OptimizerSpec& spec) {
+  if (spec.type != OptimizerType::sgd) return {"exp_avg", "exp_avg_sq"};
+  if (spec.momentum != 0) return {"momentum_buffer"};
+  return {};
+}
+
 int num_state_arrays(const OptimizerSpec& spec) {
-  if (spec.type == OptimizerType::sgd) return spec.momentum != 0 ? 1 : 0;
-  return 2;
+  return static_cast<int>(state_names(spec).size());
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,

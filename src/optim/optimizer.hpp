@@ -83,7 +83,9 @@ class Optimizer {
 void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int64_t begin,
                   std::int64_t end, const ConstFloatView& gradient);
 
-/// Arrays that state() of such an optimizer holds.
+/// Names of the arrays that state() of such an optimizer holds.
+std::vector<std::string> state_names(const OptimizerSpec& spec);
+/// How many these are.
 int num_state_arrays(const OptimizerSpec& spec);
 
 /// `table`: of the parameters that it is to update.

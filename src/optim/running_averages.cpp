@@ -9,7 +9,7 @@ namespace quern {
 
 RunningAverages::RunningAverages(const ParameterTable& table, std::int64_t begin, std::int64_t end)
     : begin_(std::max(begin, table.trained_size())) {
-  const std::int64_t last = std::min(end, table.block_size());
+  const std::int64_t last = std::min(end, table.reduced_size());
   if (last <= begin_) return;
   const auto count = static_cast<std::size_t>(last - begin_);
   const View<float> momentum("quern::optim::momentum_of_buffers", count);

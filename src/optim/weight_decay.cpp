@@ -15,7 +15,7 @@ WeightDecay make_weight_decay(const OptimizerSpec& spec, const ParameterTable& t
   const auto host = Kokkos::create_mirror_view(applies);
   std::int64_t end = table.trained_size();
   for (auto entry = table.entries().rbegin(); entry != table.entries().rend(); ++entry) {
-    if (entry->is_buffer()) continue;
+    if (!entry->is_trained()) continue;
     const unsigned char decays = entry->kind == ParameterKind::weight ? 1 : 0;
     for (std::size_t group = group_of(entry->offset); group < group_of(end); ++group)
       host(group) = decays;

@@ -55,28 +55,35 @@ struct LayerSpec {
   double eps = 1e-5;       ///< batch_norm, layer_norm: added to the variance
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
-  int recipe_line = 0;                         ///< where the recipe states it, 0 when it does not
+  bool trainable = true;  ///< layers with parameters, but custom: false: they stay as they are
+  int recipe_line = 0;    ///< where the recipe states it, 0 when it does not
 
   /// The same layer, wherever it is stated.
   friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
     const auto values = [](const LayerSpec& layer) {
       return std::tie(layer.type, layer.name, layer.inputs, layer.features, layer.channels,
                       layer.kernel, layer.stride, layer.padding, layer.bias, layer.size,
-                      layer.probability, layer.momentum, layer.eps, layer.statistics, layer.kind);
+                      layer.probability, layer.momentum, layer.eps, layer.statistics, layer.kind,
+                      layer.trainable);
     };
     return values(a) == values(b);
   }
 };
 
 enum class InitType {
-  pytorch,  ///< PyTorch's default of each layer: U(-1/sqrt(fan_in), 1/sqrt(fan_in))
-  normal,   ///< weights N(0, std), biases 0
-  kaiming,  ///< convolutions N(0, sqrt(2 / fan_out)), everything else as pytorch
+  pytorch,     ///< PyTorch's default of each layer: U(-1/sqrt(fan_in), 1/sqrt(fan_in))
+  normal,      ///< weights N(0, std), biases 0
+  kaiming,     ///< convolutions N(0, sqrt(2 / fan_out)), everything else as pytorch
+  checkpoint,  ///< out of a file (train/initial_weights.hpp), what it does not give as pytorch
 };
 
 struct InitSpec {
   InitType type = InitType::pytorch;
   double std = 0.01;
+  // checkpoint:
+  std::string file = {};                 ///< of Quern, or safetensors
+  std::vector<std::string> only = {};    ///< layers, or the first parts of their names; empty: all
+  std::vector<std::string> rename = {};  ///< "OLD=NEW" (train/match_weights.hpp)
   friend bool operator==(const InitSpec&, const InitSpec&) = default;
 };
 

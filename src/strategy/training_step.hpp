@@ -119,7 +119,7 @@ class TrainingStep {
   // After the gradients the block holds the sums of the loss. A stage without parameters has a
   // gradient of a few zeros.
   std::int64_t sums_offset() const {
-    return std::max<std::int64_t>(model_.network().table().block_size(), kLanes);
+    return std::max<std::int64_t>(model_.network().table().reduced_size(), kLanes);
   }
   void allocate(const Recipe& recipe);
   void check_node_memory() const;

@@ -47,37 +47,50 @@ void ParameterTable::push_back(ParameterEntry entry) {
   entries_.push_back(std::move(entry));
 }
 
-// In front of the buffers, which move.
-std::int64_t ParameterTable::append(ParameterEntry entry, std::int64_t floats) {
+// A trained one in front of the buffers and of what is frozen, which move.
+std::int64_t ParameterTable::append(ParameterEntry entry, std::int64_t floats, Training training) {
+  if (training == Training::frozen) {
+    const std::int64_t offset = frozen_size_;
+    entry.is_frozen = true;
+    entry.offset = reduced_size() + offset;
+    push_back(std::move(entry));
+    frozen_size_ += floats;
+    return offset;
+  }
   entry.offset = trained_size_;
   for (ParameterEntry& other : entries_)
-    if (other.is_buffer()) other.offset += floats;
+    if (!other.is_trained()) other.offset += floats;
   push_back(std::move(entry));
   trained_size_ += floats;
   return entries_.back().offset;
 }
 
 std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
-                                 std::int64_t fan_in, ParameterKind kind) {
+                                 std::int64_t fan_in, ParameterKind kind, Training training) {
   expect(kind != ParameterKind::buffer, "a tensor that is trained");
   const std::int64_t count = product(shape);
-  return append({name, std::move(shape), 0, count, fan_in, kind}, round_up_to_lanes(count));
+  return append({name, std::move(shape), 0, count, fan_in, kind}, round_up_to_lanes(count),
+                training);
 }
 
 std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_t out,
-                                            std::int64_t in, std::int64_t panel) {
+                                            std::int64_t in, std::int64_t panel,
+                                            Training training) {
   expect(panel > 0 && panel % kLanes == 0, "panels of whole lane groups");
   return append({name, {out, in}, 0, out * in, in, ParameterKind::weight, panel},
-                (out + panel - 1) / panel * panel * in);
+                (out + panel - 1) / panel * panel * in, training);
 }
 
 std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std::int64_t> shape,
                                         const RunningAverage& average) {
   const std::int64_t count = product(shape);
   const std::int64_t offset = buffer_size_;
+  const std::int64_t floats = round_up_to_lanes(count);
+  for (ParameterEntry& other : entries_)
+    if (other.is_frozen) other.offset += floats;
   push_back({name, std::move(shape), trained_size_ + offset, count, 1, ParameterKind::buffer, 0,
              average});
-  buffer_size_ += round_up_to_lanes(count);
+  buffer_size_ += floats;
   return offset;
 }
 
@@ -92,6 +105,13 @@ std::int64_t ParameterTable::num_parameters() const {
   std::int64_t total = 0;
   for (const ParameterEntry& entry : entries_)
     if (!entry.is_buffer()) total += entry.count;
+  return total;
+}
+
+std::int64_t ParameterTable::num_trained() const {
+  std::int64_t total = 0;
+  for (const ParameterEntry& entry : entries_)
+    if (entry.is_trained()) total += entry.count;
   return total;
 }
 

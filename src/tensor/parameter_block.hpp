@@ -42,6 +42,7 @@ struct ParameterEntry {
   /// panel is after `out` is a gap.
   std::int64_t transposed_panel = 0;
   RunningAverage average = {};  ///< of a buffer
+  bool is_frozen = false;       ///< of a layer that is not trained: it stays as it is
   /// Among the tensors of the whole network: it begins by this. Parts of a tensor have the same.
   int number = 0;
   /// Of a part (ParameterTable::mark_parts()): where it begins along the first axis, and how long
@@ -56,6 +57,7 @@ struct ParameterEntry {
   /// follow.
   std::int64_t first_element() const { return count / shape.front() * first_row; }
   bool is_buffer() const { return kind == ParameterKind::buffer; }
+  bool is_trained() const { return !is_buffer() && !is_frozen; }
   /// Place in the block of element i in PyTorch's order.
   std::int64_t position(std::int64_t i) const {
     if (transposed_panel == 0) return offset + i;
@@ -81,20 +83,25 @@ std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const floa
 void write_tensor(const ParameterEntry& entry, std::span<const float> values,
                   std::span<float> block);
 
+/// Is a tensor trained, or does it stay as it is? Of a frozen one no gradient is wanted.
+enum class Training { trained, frozen };
+
 /// The name table. Gaps between and in tensors stay zero forever. In the block all buffers come
-/// after all that is trained; the entries are in the order of the layers.
+/// after all that is trained, and all that is frozen after these; the entries are in the order of
+/// the layers.
 class ParameterTable {
  public:
   /// `first_number`: of its first tensor, where other tensors of the network stand before it.
   explicit ParameterTable(int first_number = 0) : first_number_(first_number) {}
 
-  /// Appends a tensor and returns its offset.
+  /// Appends a tensor and returns its offset; of a frozen one from reduced_size() on, which later
+  /// tensors still move.
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in,
-                   ParameterKind kind);
+                   ParameterKind kind, Training training = Training::trained);
   /// The same for the weights [out, in] of a dense layer, stored transposed in panels of `panel`
   /// columns, a multiple of kLanes; one panel is as wide as `out` or wider: row-major.
   std::int64_t add_transposed(const std::string& name, std::int64_t out, std::int64_t in,
-                              std::int64_t panel);
+                              std::int64_t panel, Training training = Training::trained);
 
   /// A buffer. Returns its offset from trained_size() on, which later tensors still move.
   std::int64_t add_buffer(const std::string& name, std::vector<std::int64_t> shape,
@@ -106,23 +113,28 @@ class ParameterTable {
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.
-  std::int64_t block_size() const { return trained_size_ + buffer_size_; }
+  std::int64_t block_size() const { return reduced_size() + frozen_size_; }
+  /// Of these, what a gradient block has: all but what is frozen.
+  std::int64_t reduced_size() const { return trained_size_ + buffer_size_; }
   /// Of these, what is trained; the rest are buffers. Optimizers and clipping end here; in the
   /// gradient block the batch's statistics stand in the place of buffers.
   std::int64_t trained_size() const { return trained_size_; }
   /// Entries, those of one tensor counted once.
   int num_tensors() const { return num_tensors_; }
-  /// Number of trainable parameters that lie here, gaps not counted.
+  /// Number of parameters that lie here, trained or frozen; gaps are not counted, nor are buffers.
   std::int64_t num_parameters() const;
+  /// Of these, what is trained.
+  std::int64_t num_trained() const;
 
  private:
-  std::int64_t append(ParameterEntry entry, std::int64_t floats);
+  std::int64_t append(ParameterEntry entry, std::int64_t floats, Training training);
   void push_back(ParameterEntry entry);
 
   int first_number_;
   std::vector<ParameterEntry> entries_;
   std::int64_t trained_size_ = 0;
   std::int64_t buffer_size_ = 0;
+  std::int64_t frozen_size_ = 0;
   int num_tensors_ = 0;
 };
 

@@ -7,10 +7,13 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 #include "train/spread_array.hpp"
 #include "train/stage_tensors.hpp"
 #include "train/tensor_parts.hpp"
@@ -42,7 +45,7 @@ using Entries = std::vector<ParameterEntry>;
 Entries trained_entries(const Entries& entries) {
   Entries found;
   for (const ParameterEntry& entry : entries)
-    if (!entry.is_buffer()) found.push_back(entry);
+    if (entry.is_trained()) found.push_back(entry);
   return found;
 }
 
@@ -87,9 +90,8 @@ void check_state(const CheckpointState& state, const ParameterTable& table,
   }
 }
 
-void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
-                std::span<float> block) {
-  std::fill(block.begin(), block.end(), 0.0f);
+void write_entries(const Entries& entries, const std::vector<NamedTensor>& tensors,
+                   std::span<float> block) {
   for (const ParameterEntry& entry : entries) {
     const std::span<const float> whole = tensor_of(entry, tensors, "").values;
     write_tensor(entry,
@@ -97,6 +99,12 @@ void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
                                static_cast<std::size_t>(entry.count)),
                  block);
   }
+}
+
+void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
+                std::span<float> block) {
+  std::fill(block.begin(), block.end(), 0.0f);
+  write_entries(entries, tensors, block);
 }
 
 // Rank 0's values into the blocks of all ranks, piece by piece.
@@ -116,7 +124,7 @@ void broadcast_block(Communicator& comm, const FloatView& block) {
 std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays) {
   std::int64_t floats = 0;
   for (const ParameterEntry& entry : table.entries())
-    floats += entry.count * (entry.is_buffer() ? 1 : 1 + state_arrays);
+    floats += entry.count * (entry.is_trained() ? 1 + state_arrays : 1);
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -202,10 +210,25 @@ class WholeArrays {
       fill_block(entries, *tensors, {host.data(), host.size()});
       Kokkos::deep_copy(block, host);
     }
-    if (place_ != StatePlace::node && comm_.size() > 1) broadcast_block(comm_, block);
+    share(block);
+  }
+
+  /// The same, and all but these entries stays.
+  void put_part(const Entries& entries, const std::vector<NamedTensor>* tensors,
+                const FloatView& block) const {
+    if (tensors) {
+      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), block);
+      write_entries(entries, *tensors, {host.data(), host.size()});
+      Kokkos::deep_copy(block, host);
+    }
+    share(block);
   }
 
  private:
+  void share(const FloatView& block) const {
+    if (place_ != StatePlace::node && comm_.size() > 1) broadcast_block(comm_, block);
+  }
+
   Communicator& comm_;
   StatePlace place_;
 };
@@ -322,6 +345,51 @@ void restore(const ProcessGrid& grid, const CheckpointState* state, const Parame
     entries = of_own_rows(entries);
   }
   put_state(grid.data(), state, entries, table.trained_size(), to);
+}
+
+namespace {
+
+Entries of_names(const Entries& entries, const std::set<std::string>& names) {
+  Entries found;
+  for (const ParameterEntry& entry : entries)
+    if (names.contains(entry.name)) found.push_back(entry);
+  return found;
+}
+
+// Those of rank 0, on all ranks. Names of tensors have no line breaks.
+std::set<std::string> names_on_root(Communicator& comm, const std::vector<NamedTensor>* tensors) {
+  std::string text;
+  if (tensors)
+    for (const NamedTensor& tensor : *tensors) text += tensor.name + "\n";
+  std::istringstream lines(broadcast_string(comm, text));
+  std::set<std::string> names;
+  for (std::string name; std::getline(lines, name);) names.insert(name);
+  return names;
+}
+
+}  // namespace
+
+void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tensors,
+                  const ParameterTable& whole, const ParameterTable& table, const TrainState& to) {
+  const std::set<std::string> names = names_on_root(grid.world(), tensors);
+  Entries entries = of_names(table.entries(), names);
+  TensorStorage storage;
+  std::vector<NamedTensor> stage;
+  std::vector<NamedTensor> rows;
+  if (grid.shape().pipeline > 1 && grid.data().rank() == 0 && grid.tensor().rank() == 0) {
+    const Entries all = of_names(whole.entries(), names);
+    const auto ordered = tensors ? in_order(all, *tensors) : std::vector<NamedTensor>{};
+    stage =
+        distribute_tensors(grid.pipeline(), all, of_names(entries_of_stage(whole, table), names),
+                           tensors ? &ordered : nullptr, storage);
+    tensors = &stage;
+  }
+  if (grid.shape().tensor > 1 && grid.data().rank() == 0) {
+    rows = distribute_parts(grid.tensor(), entries, tensors, storage);
+    tensors = &rows;
+    entries = of_own_rows(entries);
+  }
+  WholeArrays(grid.data(), to.place).put_part(entries, tensors, to.parameters);
 }
 
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,

@@ -62,6 +62,12 @@ void restore(const ProcessGrid& grid, const CheckpointState* state, const Parame
 void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
              const FloatView& parameters);
 
+/// Collective over the grid's world. Overwrites these of the model's parameters, rank 0's `tensors`
+/// (the other ranks pass nullptr), with names and shapes of `whole`; the rest stays as it is. As
+/// restore().
+void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tensors,
+                  const ParameterTable& whole, const ParameterTable& table, const TrainState& to);
+
 /// What restore() sends at a time.
 inline constexpr std::int64_t kRestoreBytes = std::int64_t{4} << 20;
 

@@ -89,7 +89,8 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                      start->path().string() + "' has trained " + std::to_string(trained) +
                      " already (expected at least as many, or another --run-dir)");
   }
-  if (origin.data_sha256 != run.data_hash) {
+  // Of imported weights nobody knows the data.
+  if (!origin.data_sha256.empty() && origin.data_sha256 != run.data_hash) {
     throw InputError("'" + start->path().string() + "' was trained on other data (SHA-256 " +
                      origin.data_sha256.substr(0, 12) + ", expected " +
                      run.data_hash.substr(0, 12) + ")");

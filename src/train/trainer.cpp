@@ -356,6 +356,11 @@ void Trainer::report_divergence(double loss) {
   throw AgreedError(text, ExitCode::do_not_requeue);
 }
 
+void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
+  restore_part(grid_, tensors, model_.whole().table(), model_.network().table(), step_.state());
+  step_.publish_state();
+}
+
 void Trainer::resume(const CheckpointState* state) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});

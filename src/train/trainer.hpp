@@ -44,6 +44,10 @@ class Trainer {
   /// when it does not fit (exit 2) or stands outside the data (exit 93).
   void resume(const CheckpointState* state);
 
+  /// Collective, before run(). Overwrites these of the model's parameters with rank 0's `tensors`
+  /// (the other ranks pass nullptr), which have names and shapes of the network.
+  void begin_with(const std::vector<NamedTensor>* tensors);
+
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
   /// with exit 93 when the loss is no longer finite; the last checkpoint stays.
   ExitCode run();

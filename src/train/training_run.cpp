@@ -13,6 +13,7 @@
 #include "runtime/devices.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/kernel_choice.hpp"
+#include "train/initial_weights.hpp"
 #include "train/normalization.hpp"
 #include "train/recipe_check.hpp"
 #include "train/samples.hpp"
@@ -97,6 +98,7 @@ class TrainingRun::Parts {
   void resolve_normalization();
   void find_start();
   void find_start_again();
+  void take_initial_weights();
   void check_same_samples() const;
   void warn_of_large_batch() const;
   void warn_of_idle_ranks() const;
@@ -137,6 +139,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   trainer_.emplace(
       recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
       TrainerOptions{.transport = transport_.get(), .has_read_checkpoint = start_.has_value()});
+  if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
   warn_of_large_batch();
   warn_of_idle_ranks();
   warn_of_missing_tile_unit();
@@ -147,6 +150,16 @@ void TrainingRun::Parts::resolve_normalization() {
   if (normalize.type != NormalizeType::dataset) return;
   normalize = statistics_of(comm_, samples_);
   model_.set_normalization(normalize);
+}
+
+// Where the run starts afresh.
+void TrainingRun::Parts::take_initial_weights() {
+  if (broadcast_value(comm_, start_.has_value())) return;
+  std::optional<InitialWeights> weights;
+  run_on_root(comm_, [&] {
+    weights.emplace(load_initial_weights(recipe_.network.init, model_.whole().table()));
+  });
+  trainer_->begin_with(weights ? &weights->tensors : nullptr);
 }
 
 // Rank 0's. What was written since by a training that had the folder then must not be lost.

@@ -113,6 +113,19 @@ TEST(Blocks, HandOnTheStatistics) {
   }
 }
 
+TEST(Blocks, FreezeAllOfTheirLayers) {
+  int num_frozen = 0;
+  for (const LayerSpec& layer :
+       layers_of("{type = \"bottleneck\", channels = 2, stride = 2, trainable = false}")) {
+    const bool has_parameters =
+        layer.type == LayerType::conv2d || layer.type == LayerType::batch_norm;
+    if (layer.name.find("layer1.") != 0) continue;
+    EXPECT_EQ(layer.trainable, !has_parameters) << layer.name;
+    num_frozen += layer.trainable ? 0 : 1;
+  }
+  EXPECT_EQ(num_frozen, 8);
+}
+
 TEST(Blocks, AreSetByTheirNameAndTheirLayersByDottedNames) {
   const std::string block = "{type = \"basic_block\", channels = 8}";
   EXPECT_EQ(find(layers_of(block, {"network.layers.layer1.channels=6"}), "layer1.0.conv2").channels,
@@ -146,7 +159,7 @@ TEST(Blocks, BadOnesAreRefusedWithLineAndKey) {
   EXPECT_THAT(error("{type = \"basic_blok\"}"), HasSubstr("did you mean \"basic_block\"?"));
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, kernel = 3}"),
             "r.toml:12: network.layers[2].kernel: unknown key (known: type, name, input, channels, "
-            "stride, repeat, statistics)");
+            "stride, repeat, statistics, trainable)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"relu2\"}"),
             "r.toml:12: network.layers[2].input: \"relu2\" is no layer (did you mean 'relu1'?)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"fc1\"}"),

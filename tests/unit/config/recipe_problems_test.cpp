@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "here it is \"default\" (known: type)"},
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
-                 "is \"linear\" (known: type, name, input, features)"},
+                 "is \"linear\" (known: type, name, input, features, trainable)"},
         BadValue{"0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.2}",
                  "r.toml:23: optimizer.schedule.min_lr: 0.2 is above optimizer.lr = 0.1, expected "
                  "at most that"},

@@ -69,6 +69,33 @@ TEST(ParameterTable, BuffersComeAfterAllThatIsTrained) {
   EXPECT_EQ(table.entries()[2].offset, table.trained_size() + 32);
 }
 
+TEST(ParameterTable, WhatIsFrozenComesAfterTheBuffers) {
+  ParameterTable table;
+  EXPECT_EQ(table.add_transposed("a.weight", 3, 5, 16, Training::frozen), 0);
+  EXPECT_EQ(table.add("a.bias", {3}, 5, ParameterKind::bias, Training::frozen), 5 * 16);
+  table.add("b.weight", {17}, 1, ParameterKind::scale);
+  table.add_buffer("b.mean", {17}, {0.0f, 0.1f});
+  EXPECT_EQ(table.add("c.weight", {1}, 1, ParameterKind::scale, Training::frozen), 6 * 16);
+  table.add("d.weight", {2}, 1, ParameterKind::weight);
+
+  EXPECT_EQ(table.trained_size(), 32 + 16);
+  EXPECT_EQ(table.reduced_size(), 48 + 32);
+  EXPECT_EQ(table.block_size(), 80 + 7 * 16);
+  EXPECT_EQ(table.num_parameters(), 15 + 3 + 17 + 1 + 2);
+  EXPECT_EQ(table.num_trained(), 17 + 2);
+  std::set<std::int64_t> places;
+  for (const ParameterEntry& entry : table.entries()) {
+    for (std::int64_t i = 0; i < entry.count; ++i) {
+      const std::int64_t place = entry.position(i);
+      EXPECT_EQ(place < table.trained_size(), entry.is_trained()) << entry.name;
+      EXPECT_EQ(place >= table.reduced_size(), entry.is_frozen) << entry.name;
+      EXPECT_LT(place, table.block_size());
+      places.insert(place);
+    }
+  }
+  EXPECT_EQ(places.size(), 15u + 3 + 17 + 17 + 1 + 2);
+}
+
 TEST(RowFloats, AreWholeLaneGroupsThatShareNoCacheSets) {
   EXPECT_EQ(row_floats(1), 16);
   EXPECT_EQ(row_floats(17), 32);

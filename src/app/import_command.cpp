@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/out_file.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/version.hpp"
+#include "checkpoint/model_hash.hpp"
+#include "checkpoint/weights_file.hpp"
+#include "checkpoint/writer.hpp"
+#include "config/read_recipe.hpp"
+#include "config/write_recipe.hpp"
+#include "network/network.hpp"
+#include "optim/optimizer.hpp"
+#include "train/match_weights.hpp"
+
+namespace quern {
+
+namespace {
+
+struct ImportOptions {
+  std::string file;
+  std::string recipe;
+  std::vector<std::string> overrides;
+  std::string out;
+  std::vector<std::string> rename;
+  std::vector<std::string> skip;
+  bool force = false;
+};
+
+/// Optimizer state before the first step: nothing but zeros.
+std::vector<OptimizerTensors> new_optimizer(const OptimizerSpec& spec, const ParameterTable& table,
+                                            std::vector<float>& zeros) {
+  std::vector<NamedTensor> tensors;
+  for (const ParameterEntry& entry : table.entries()) {
+    if (entry.is_trained())
+      zeros.resize(std::max(zeros.size(), static_cast<std::size_t>(entry.count)));
+  }
+  for (const ParameterEntry& entry : table.entries()) {
+    if (!entry.is_trained()) continue;
+    const std::span<const float> values(zeros.data(), static_cast<std::size_t>(entry.count));
+    tensors.push_back({entry.name, entry.shape, values});
+  }
+  std::vector<OptimizerTensors> optimizer;
+  for (const std::string& name : state_names(spec)) optimizer.push_back({name, tensors});
+  return optimizer;
+}
+
+// A checkpoint says how samples are normalized; those of a data set are known from the data alone.
+void check_normalization(const Recipe& recipe) {
+  if (recipe.data.normalize.type != NormalizeType::dataset) return;
+  throw InputError(
+      "data.normalize = \"dataset\" does not say by which numbers (expected --set "
+      "'data.normalize={type=\"given\", mean=[...], std=[...]}', those of the training)");
+}
+
+ExitCode import_weights(const ImportOptions& options) {
+  check_out_file(options.out, options.force);
+  const Recipe recipe = read_recipe(options.recipe, options.overrides);
+  check_normalization(recipe);
+  const Network network(recipe.network);
+  std::vector<TensorPlan> plan;
+  for (const ParameterEntry& entry : network.table().entries())
+    plan.push_back({entry.name, entry.shape});
+  const LoadedCheckpoint file = read_weights(options.file);
+  WeightRules rules;
+  rules.rename = options.rename;
+  rules.skip = options.skip;
+
+  CheckpointState state;
+  state.model = match_weights(file.path().string(), file.state().model, plan, rules);
+  std::vector<float> zeros;
+  state.optimizer = new_optimizer(recipe.optimizer, network.table(), zeros);
+  constexpr int kRanks = 1;
+  state.origin = {
+      recipe.seed, recipe.global_batch(kRanks), kRanks,         to_toml(recipe), git_commit(),
+      version(),   /*data_sha256=*/"",          utc_timestamp()};
+  write_checkpoint_file(options.out, state);
+  log::info("wrote " + std::to_string(state.model.size()) + " tensors to '" + options.out +
+            "', SHA-256 of the model " + model_hash(state.model));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command add_import_command(CommandLine app) {
+  const auto options = std::make_shared<ImportOptions>();
+  CommandLine command = app.add_command(
+      "import", "Make a checkpoint out of weights from elsewhere, for a recipe's network");
+  command.add_option("file", options->file, "safetensors file with PyTorch's names")
+      .required()
+      .type_name("FILE");
+  command.add_option("--recipe", options->recipe, "Recipe file (TOML) with the network")
+      .required()
+      .type_name("FILE");
+  command
+      .add_option("--set", options->overrides,
+                  "Override a key of the recipe: key.path=value (may be repeated)")
+      .type_name("KEY=VALUE")
+      .one_value_each();
+  command.add_option("--out", options->out, "The checkpoint, for example ckpt-0000000000.h5")
+      .required()
+      .type_name("FILE");
+  command
+      .add_option("--rename", options->rename,
+                  "Names in the file that begin with OLD begin with NEW in the network: "
+                  "'module.=' takes a prefix away (may be repeated)")
+      .type_name("OLD=NEW")
+      .one_value_each();
+  command
+      .add_option("--skip", options->skip,
+                  "Leave out the tensors of the file whose names begin so (may be repeated)")
+      .type_name("NAME")
+      .one_value_each();
+  command.add_flag("--force", options->force, "Replace an existing file");
+  return {command, [options] { return import_weights(*options); }};
+}
+
+}  // namespace quern

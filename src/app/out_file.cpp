@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/out_file.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+void check_out_file(const std::filesystem::path& path, bool force) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path, error)) && !force) {
+    throw InputError(fmt::format("'{}' exists already (--force replaces it)", path.string()));
+  }
+  if (fs::is_directory(path, error)) {
+    throw InputError(fmt::format("'{}' is a folder, expected a file name", path.string()));
+  }
+  if (path.has_parent_path() && !fs::is_directory(path.parent_path(), error)) {
+    throw InputError(fmt::format("there is no folder '{}'", path.parent_path().string()));
+  }
+}
+
+}  // namespace quern

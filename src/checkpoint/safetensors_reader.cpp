@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/safetensors_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "checkpoint/canonical_bytes.hpp"
+#include "checkpoint/safetensors_header.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class File {
+ public:
+  explicit File(const fs::path& path) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw Error("there is no such file");
+    if (!fs::is_regular_file(path, error)) throw Error("it is no file");
+    bytes_ = fs::file_size(path, error);
+    errno = 0;
+    file_.open(path, std::ios::binary);
+    if (error || !file_) throw Error(fmt::format("it cannot be read: {}", std::strerror(errno)));
+  }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+  void read(std::uint64_t begin, std::uint64_t count, void* to) {
+    file_.seekg(static_cast<std::streamoff>(begin));
+    file_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
+    if (!file_) throw Error("it cannot be read to its end");
+  }
+
+ private:
+  std::ifstream file_;
+  std::uint64_t bytes_ = 0;
+};
+
+bool is_batch_count(const std::string& name) {
+  const std::string last = "num_batches_tracked";
+  return name == last || name.ends_with('.' + last);
+}
+
+std::vector<float> read_values(File& file, std::uint64_t data_begin,
+                               const SafetensorsEntry& entry) {
+  const std::uint64_t bytes = entry.end - entry.begin;
+  if (entry.dtype == "F32") {
+    std::vector<float> values(bytes / sizeof(float));
+    file.read(data_begin + entry.begin, bytes, values.data());
+    return values;
+  }
+  const bool is_half = entry.dtype == "F16";
+  if (!is_half && entry.dtype != "BF16") {
+    throw Error(fmt::format("the tensor '{}' is of type {}, expected F32, F16 or BF16", entry.name,
+                            entry.dtype));
+  }
+  std::vector<std::uint16_t> bits(bytes / sizeof(std::uint16_t));
+  file.read(data_begin + entry.begin, bytes, bits.data());
+  std::vector<float> values;
+  values.reserve(bits.size());
+  for (const std::uint16_t b : bits)
+    values.push_back(is_half ? float_of_half(b) : std::bit_cast<float>(std::uint32_t{b} << 16));
+  return values;
+}
+
+void check_finite(const std::string& name, const std::vector<float>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]))
+      throw Error(fmt::format("the tensor '{}' is not finite, from its value {} on", name, i));
+  }
+}
+
+LoadedCheckpoint read(const fs::path& path) {
+  File file(path);
+  std::uint64_t length = 0;
+  if (file.bytes() < sizeof length) throw Error("it is too short for a safetensors file");
+  file.read(0, sizeof length, &length);
+  if (length > kMaxSafetensorsHeader || length > file.bytes() - sizeof length) {
+    throw Error(fmt::format("it is no whole safetensors file: a header of {} bytes in a file of {}",
+                            length, file.bytes()));
+  }
+  std::string header(length, '\0');
+  file.read(sizeof length, length, header.data());
+  const std::uint64_t data_begin = sizeof length + length;
+
+  CheckpointState state;
+  std::vector<std::vector<float>> storage;
+  for (SafetensorsEntry& entry : parse_safetensors_header(header, file.bytes() - data_begin)) {
+    if (is_batch_count(entry.name)) continue;
+    storage.push_back(read_values(file, data_begin, entry));
+    check_finite(entry.name, storage.back());
+    state.model.push_back({std::move(entry.name), std::move(entry.shape), storage.back()});
+  }
+  return {path, std::move(state), std::move(storage)};
+}
+
+}  // namespace
+
+float float_of_half(std::uint16_t bits) {
+  const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
+  const std::uint32_t fraction = bits & 0x3ffu;
+  if (exponent == 0) {  // zero, and numbers below 2^-14
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+  }
+  const std::uint32_t wide = exponent == 0x1f ? 0xffu : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+LoadedCheckpoint read_safetensors(const fs::path& path) {
+  try {
+    return read(path);
+  } catch (const Error& problem) {
+    throw InputError(fmt::format("'{}': {}", path.string(), problem.what()));
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/weights_file.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/safetensors_reader.hpp"
+
+namespace quern {
+
+namespace {
+
+std::string first_bytes(const std::filesystem::path& path) {
+  std::string bytes(8, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+}  // namespace
+
+LoadedCheckpoint read_weights(const std::filesystem::path& path) {
+  const std::filesystem::path file = checkpoint_file_of(path);
+  const std::string first = first_bytes(file);
+  if (first == "\x89HDF\r\n\x1a\n") return read_checkpoint(file);
+  if (first.starts_with("PK\x03\x04")) {
+    throw InputError(fmt::format(
+        "'{}' is a file of torch.save, expected safetensors (analysis/quern_weights.py writes it "
+        "from a state_dict)",
+        file.string()));
+  }
+  return read_safetensors(file);
+}
+
+}  // namespace quern

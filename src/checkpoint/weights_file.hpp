@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "checkpoint/checkpoint_state.hpp"
+
+namespace quern {
+
+/// The weights of a Quern checkpoint, of the newest one of a run folder, or of a safetensors file
+/// from elsewhere: the kind is told by the first bytes. Throws as read_checkpoint() and
+/// read_safetensors() do, and InputError where it is another format.
+LoadedCheckpoint read_weights(const std::filesystem::path& path);
+
+}  // namespace quern

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quern import`: weights from elsewhere become a checkpoint, or are refused and nothing is written."""
+import json
+import random
+import struct
+
+import numpy as np
+import training
+from training import tree
+
+SHAPES = {"conv1.weight": (5, 1, 3, 3), "conv1.bias": (5,), "fc1.weight": (10, 125), "fc1.bias": (10,)}
+
+
+def to_bytes(tensors, types=None):
+    """A safetensors file of these arrays; `types`: what they are called there."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        kind = (types or {}).get(name) or {"f4": "F32", "f2": "F16", "u2": "BF16", "i8": "I64"}[
+            values.dtype.str[1:]]
+        header[name] = {"dtype": kind, "shape": list(values.shape),
+                        "data_offsets": [len(data), len(data) + values.nbytes]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def weights(seed=1):
+    generator = np.random.default_rng(seed)
+    return {name: generator.normal(0, 0.1, shape).astype("f4") for name, shape in SHAPES.items()}
+
+
+class ImportTest(training.TrainingTest):
+    def write(self, tensors, name="w.safetensors"):
+        (self.folder / name).write_bytes(to_bytes(tensors))
+        return name
+
+    def bring_in(self, name, *options, expected=0, out="start.h5"):
+        done = self.quern("import", name, "--recipe", "conv.toml", "--out", out, *options)
+        self.assertEqual(done.code, expected, done)
+        return done
+
+    def exported(self, checkpoint):
+        done = self.quern("checkpoint", "export", checkpoint, "--out", "back.safetensors", "--force")
+        self.assertEqual(done.code, 0, done)
+        content = (self.folder / "back.safetensors").read_bytes()
+        (length,) = struct.unpack("<Q", content[:8])
+        header = json.loads(content[8:8 + length])
+        return {name: np.frombuffer(content[8 + length:], "<f4")[
+                    entry["data_offsets"][0] // 4:entry["data_offsets"][1] // 4].reshape(entry["shape"])
+                for name, entry in header.items() if name != "__metadata__"}
+
+    def test_what_comes_in_is_what_goes_out(self):
+        given = weights()
+        self.bring_in(self.write(dict(reversed(given.items()))))
+        self.assertEqual(self.quern("checkpoint", "verify", "start.h5").code, 0)
+        back = self.exported("start.h5")
+        self.assertEqual(list(back), list(SHAPES))
+        for name, values in given.items():
+            self.assertEqual(back[name].tobytes(), values.tobytes(), name)
+        predicted = self.quern("predict", "start.h5", "--images", training.data_folder() / "test-images")
+        self.assertEqual(predicted.code, 0, predicted)
+        self.assertEqual(len(predicted.out.split()), 152)
+
+    def test_short_floats_and_other_names(self):
+        given = weights()
+        halves = given["fc1.weight"].astype("f2")
+        bits = (given["conv1.weight"].view("u4") >> 16).astype("u2")
+        self.write({"module.conv1.weight": bits, "module.conv1.bias": given["conv1.bias"],
+                    "module.head.weight": halves, "module.head.bias": given["fc1.bias"],
+                    "module.bn.num_batches_tracked": np.array(3, "i8"),
+                    "extra.weight": given["fc1.bias"]})
+        self.bring_in("w.safetensors", "--rename", "module.=", "--rename", "head=fc1", "--skip", "extra")
+        back = self.exported("start.h5")
+        np.testing.assert_array_equal(back["fc1.weight"], halves.astype("f4"))
+        np.testing.assert_array_equal(back["conv1.weight"].view("u4") >> 16, bits)
+        np.testing.assert_array_equal(back["conv1.bias"], given["conv1.bias"])
+
+    def test_training_goes_on_from_it_on_any_number_of_ranks(self):
+        self.bring_in(self.write(weights()))
+        init = ("network.init={type=\"checkpoint\", file=\"w.safetensors\"}", "train.epochs=1")
+        self.train("conv", "init", *init)
+        for name, ranks in (("one", 0), ("three", 3)):
+            done = self.start("conv", name, "train.epochs=1", ranks=ranks)
+            done.wait()
+            arguments = self.train_arguments("conv", name + "-resumed", ("train.epochs=1",))
+            done = training.Run(*arguments, "--resume", "start.h5", cwd=self.folder, ranks=ranks).wait()
+            self.assertEqual(done.code, 0, done)
+            self.assert_same_run(name + "-resumed", "init")
+            self.assertNotEqual(self.hash(name), self.hash("init"))
+
+    def assert_refused(self, name, *options, words=()):
+        before = tree(self.folder)
+        done = self.bring_in(name, *options, expected=2)
+        self.assertEqual(len(done.errors()), 1, done)
+        for word in words:
+            self.assertIn(word, done.err)
+        self.assertEqual(tree(self.folder), before)
+
+    def test_what_does_not_fit_is_named_and_nothing_is_written(self):
+        given = weights()
+        self.write({f"module.{name}": values for name, values in given.items()})
+        self.assert_refused("w.safetensors", words=("no tensor 'conv1.weight' [5, 1, 3, 3]",
+                                                    "--rename 'module.='"))
+        self.write({**given, "fc1.weight": given["fc1.weight"].reshape(125, 10)})
+        self.assert_refused("w.safetensors",
+                            words=("'fc1.weight' has the shape [125, 10], expected [10, 125]",))
+        self.write({**given, "fc2.bias": given["fc1.bias"]})
+        self.assert_refused("w.safetensors", words=("no tensor 'fc2.bias' [10]", "'fc1.bias'"))
+        self.write(given)
+        self.assert_refused("w.safetensors", "--rename", "modul.=", words=("applies to nothing",))
+        self.assert_refused("w.safetensors", "--set", "network.init.std=1")
+        self.assert_refused("w.safetensors", "--set", 'data.normalize="dataset"',
+                            words=('data.normalize = "dataset"', "mean=[...]"))
+        self.assert_refused("absent", words=("absent",))
+        self.assert_refused("conv.toml", words=("conv.toml",))
+        (self.folder / "start.h5").write_text("old")
+        self.assert_refused("w.safetensors", words=("'start.h5' exists already",))
+        self.bring_in("w.safetensors", "--force")
+
+    def test_damaged_files_are_one_sentence_and_nothing_is_written(self):
+        good, generator = to_bytes(weights()), random.Random(2)
+        for _ in range(40):
+            bad = bytearray(good)
+            if generator.random() < 0.5:
+                del bad[generator.randrange(len(bad)):]
+            else:
+                for _ in range(3):
+                    bad[generator.randrange(300)] ^= generator.randrange(1, 256)
+            (self.folder / "w.safetensors").write_bytes(bad)
+            done = self.quern("import", "w.safetensors", "--recipe", "conv.toml", "--out", "start.h5")
+            if done.code == 0:  # what was hit does not matter
+                (self.folder / "start.h5").unlink()
+                continue
+            self.assertEqual((done.code, len(done.errors())), (2, 1), done)
+            self.assertEqual([file.name for file in self.folder.glob("start*")], [])
+
+
+if __name__ == "__main__":
+    training.main()

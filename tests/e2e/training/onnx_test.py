@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`checkpoint export --out model.onnx`: read field by field, and run by onnxruntime where Python has
+it. And `--model`: the same network in PyTorch."""
+import importlib.util
+import json
+import py_compile
+import sys
+import unittest
+
+import idx
+import numpy as np
+import training
+from protobuf import Model
+from training import RECIPE
+
+try:
+    import onnx
+    import onnxruntime
+except ImportError:
+    onnx = onnxruntime = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+# Everything that a recipe can say, in one network.
+ALL_LAYERS = """[
+  {type = "conv2d", channels = 5, kernel = 3, padding = 1, name = "stem"},
+  {type = "batch_norm"},
+  {type = "relu", name = "start"},
+  {type = "basic_block", channels = 6, stride = 2, repeat = 2},
+  {type = "layer_norm"},
+  {type = "conv2d", channels = 7, kernel = 2, stride = 2, bias = false},
+  {type = "gelu"},
+  {type = "max_pool2d", size = 3, stride = 2, padding = 1, name = "most"},
+  {type = "avg_pool2d", size = 2, stride = 1, padding = 1},
+  {type = "tanh", name = "bend"},
+  {type = "global_avg_pool", name = "mean"},
+  {type = "conv2d", channels = 9, kernel = 1, name = "point"},
+  {type = "batch_norm", name = "norm"},
+  {type = "sigmoid", name = "left"},
+  {type = "linear", features = 9, name = "right", input = "mean"},
+  {type = "add", inputs = ["left", "right", "left"]},
+  {type = "dropout", p = 0.3},
+  {type = "layer_norm"},
+  {type = "flatten"},
+  {type = "linear", features = 10, name = "head.fc"},
+]"""
+ODD_POOLS = """[
+  {type = "max_pool2d", size = 5, stride = 3, padding = 2},
+  {type = "avg_pool2d", size = 3, stride = 2, padding = 1},
+  {type = "flatten"},
+  {type = "linear", features = 10},
+]"""
+PLAN = {"all": ALL_LAYERS, "pools": ODD_POOLS, "conv": None, "mlp": None}
+SETS = {"mlp": ('data.normalize={type="given", mean=[0.25], std=[0.5]}',),
+        "pools": ('data.normalize="dataset"',)}
+
+
+class OnnxTest(training.TrainingTest):
+    def setUp(self):
+        super().setUp()
+        for name, layers in PLAN.items():
+            if layers:
+                self.write_recipe(name, RECIPE, layers)
+
+    def export(self, recipe):
+        self.train(recipe, recipe, "train.epochs=1", *SETS.get(recipe, ()))
+        file, model = self.folder / f"{recipe}.onnx", self.folder / f"{recipe}_model.py"
+        weights = self.folder / f"{recipe}.safetensors"
+        for options in (("--out", file), ("--out", weights, "--model", model)):
+            done = self.quern("checkpoint", "export", recipe, *options)
+            self.assertEqual(done.code, 0, done)
+        return file
+
+    def predicted(self, recipe):
+        """The classes that Quern finds in the 151 test images, and these as a network reads them."""
+        done = self.quern("predict", recipe, "--images", training.data_folder() / "test-images")
+        self.assertEqual(done.code, 0, done)
+        classes = [int(line.split(",")[1]) for line in done.out.split()[1:]]
+        images, _ = idx.blobs(151, seed=8)
+        return classes, np.float32(images).reshape(len(images), 1, 12, 12) / np.float32(255)
+
+    def test_is_what_the_recipe_says_field_by_field(self):
+        model = Model(self.export("conv").read_bytes())
+        self.assertEqual((model.ir_version, model.producer, model.opsets), (8, "quern", {"": 17}))
+        self.assertEqual(model.inputs, {"input": [None, 1, 12, 12]})
+        self.assertEqual(model.outputs, {"output": [None, 10]})
+        self.assertEqual(model.metadata["step"], "13")
+        self.assertIn('type = "conv2d"', model.metadata["recipe"])
+        self.assertEqual([(node.type, node.name) for node in model.nodes],
+                         [("Conv", "conv1"), ("Relu", "relu1"), ("MaxPool", "max_pool2d1"),
+                          ("Flatten", "flatten1"), ("Gemm", "fc1"), ("Identity", "output")])
+        conv, pool, gemm = model.nodes[0], model.nodes[2], model.nodes[4]
+        self.assertEqual(conv.inputs, ["input", "conv1.weight", "conv1.bias"])
+        self.assertEqual(conv.attributes, {"kernel_shape": [3, 3], "pads": [0] * 4, "strides": [1, 1]})
+        self.assertEqual(pool.attributes, {"kernel_shape": [2, 2], "pads": [0] * 4, "strides": [2, 2]})
+        self.assertEqual(gemm.attributes, {"transB": 1})
+        self.assertEqual({name: values.shape for name, values in model.weights.items()},
+                         {"conv1.weight": (5, 1, 3, 3), "conv1.bias": (5,),
+                          "fc1.weight": (10, 125), "fc1.bias": (10,)})
+        exported = (self.folder / "conv.safetensors").read_bytes()
+        header = json.loads(exported[8:8 + int.from_bytes(exported[:8], "little")])
+        data = exported[8 + int.from_bytes(exported[:8], "little"):]
+        for name, values in model.weights.items():
+            begin, end = header[name]["data_offsets"]
+            self.assertEqual(values.tobytes(), data[begin:end], name)
+
+    def test_every_layer_is_said_and_every_value_is_made_before_it_is_read(self):
+        for recipe in ("all", "pools"):
+            model = Model(self.export(recipe).read_bytes())
+            known = set(model.inputs) | set(model.weights)
+            for node in model.nodes:
+                self.assertLessEqual(set(node.inputs), known, node.name)
+                self.assertFalse(set(node.outputs) & known, node.name)
+                known |= set(node.outputs)
+            self.assertIn("output", known)
+            names = [node.name for node in model.nodes]
+            self.assertEqual(len(set(names)), len(names))
+            if recipe == "all":
+                self.assertEqual(
+                    {node.type for node in model.nodes},
+                    {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "Mul", "Erf",
+                     "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
+                     "Sigmoid", "Gemm", "Identity"})
+            else:
+                self.assertEqual(model.nodes[3].attributes, {
+                    "count_include_pad": 1, "kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]})
+
+    def test_normalisation_is_in_the_graph(self):
+        model = Model(self.export("mlp").read_bytes())
+        self.assertEqual([(node.type, node.inputs) for node in model.nodes[:2]],
+                         [("Sub", ["input", "quern.mean"]), ("Div", ["input.mean", "quern.std"])])
+        for name, value in (("quern.mean", 0.25), ("quern.std", 0.5)):
+            self.assertEqual(model.weights[name].shape, (1, 1, 1))
+            self.assertEqual(float(model.weights[name][0, 0, 0]), value)
+
+    def test_the_module_is_python(self):
+        for recipe in PLAN:
+            self.export(recipe)
+            py_compile.compile(str(self.folder / f"{recipe}_model.py"), doraise=True)
+
+    def test_bad_use_writes_nothing(self):
+        self.train("conv", "run", "train.epochs=1")
+        before = training.tree(self.folder)
+        for options, message in (((), "expected --out, --model or both"),
+                                 (("--out", "absent/m.onnx"), "no folder 'absent'"),
+                                 (("--out", "conv.toml"), "exists already"),
+                                 (("--out", "m.onnx", "--model", "conv.toml"), "exists already")):
+            done = self.quern("checkpoint", "export", "run", *options)
+            self.assertEqual(done.code, 2, done)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(message, done.err)
+        self.assertEqual(training.tree(self.folder), before)
+
+    @unittest.skipUnless(onnxruntime, "no Python packages onnx and onnxruntime")
+    def test_onnxruntime_predicts_the_same(self):
+        for recipe in PLAN:
+            with self.subTest(recipe):
+                file = self.export(recipe)
+                onnx.checker.check_model(onnx.load(file), full_check=True)
+                classes, images = self.predicted(recipe)
+                session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+                (logits,) = session.run(None, {"input": images})
+                self.assertEqual(list(logits.argmax(1)), classes)
+                (one,) = session.run(None, {"input": images[:1]})
+                np.testing.assert_allclose(one, logits[:1], rtol=1e-4, atol=1e-5)
+
+    @unittest.skipUnless(torch, "no PyTorch")
+    def test_pytorch_predicts_the_same(self):
+        for recipe in PLAN:
+            with self.subTest(recipe):
+                self.export(recipe)
+                spec = importlib.util.spec_from_file_location(
+                    f"{recipe}_model", self.folder / f"{recipe}_model.py")
+                module = importlib.util.module_from_spec(spec)
+                sys.modules[spec.name] = module
+                spec.loader.exec_module(module)
+                classes, images = self.predicted(recipe)
+                with torch.no_grad():
+                    logits = module.load()(torch.from_numpy(images))
+                self.assertEqual(logits.argmax(1).tolist(), classes)
+
+
+if __name__ == "__main__":
+    training.main()

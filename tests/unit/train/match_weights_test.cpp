@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/match_weights.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.hpp"
+
+namespace quern {
+namespace {
+
+const std::vector<float> kValues(64, 1.0f);
+
+NamedTensor tensor(const std::string& name, std::vector<std::int64_t> shape) {
+  return {name, shape, std::span(kValues).first(static_cast<std::size_t>(num_elements(shape)))};
+}
+
+const std::vector<TensorPlan> kNetwork = {
+    {"conv1.weight", {2, 1, 3, 3}}, {"conv1.bias", {2}}, {"layer1.0.bn.weight", {2}},
+    {"fc.weight", {3, 2}},          {"fc.bias", {3}},
+};
+
+std::vector<NamedTensor> with_prefix(const std::string& prefix) {
+  std::vector<NamedTensor> tensors;
+  for (auto plan = kNetwork.rbegin(); plan != kNetwork.rend(); ++plan)
+    tensors.push_back(tensor(prefix + plan->name, plan->shape));
+  return tensors;
+}
+
+std::vector<std::string> names(const std::vector<NamedTensor>& found,
+                               const WeightRules& rules = {}) {
+  std::vector<std::string> names;
+  for (const NamedTensor& taken : match_weights("w", found, kNetwork, rules)) {
+    names.push_back(taken.name);
+  }
+  return names;
+}
+
+const std::vector<std::string> kAll = {"conv1.weight", "conv1.bias", "layer1.0.bn.weight",
+                                       "fc.weight", "fc.bias"};
+
+TEST(MatchWeights, TakesAllInTheNetworksOrder) {
+  EXPECT_EQ(names(with_prefix("")), kAll);
+}
+
+TEST(MatchWeights, RulesApplyOneAfterTheOther) {
+  EXPECT_EQ(names(with_prefix("module."), {.rename = {"module.="}}), kAll);
+  EXPECT_EQ(names(with_prefix("a.b."), {.rename = {"a=c", "c.b.="}}), kAll);
+  auto other = with_prefix("");
+  other[0].name = "head.bias";
+  other[1].name = "head.weight";
+  other.push_back(tensor("heads.weight", {1}));
+  EXPECT_EQ(names(other, {.rename = {"head=fc"}, .skip = {"heads"}}), kAll);
+}
+
+TEST(MatchWeights, OnlyTakesPartsOfNamesAndNothingElseCounts) {
+  auto found = with_prefix("");
+  found[0].shape = {7};  // the head of other classes
+  found[1].name = "other";
+  EXPECT_EQ(names(found, {.only = {"layer1", "conv1.bias"}}),
+            (std::vector<std::string>{"conv1.bias", "layer1.0.bn.weight"}));
+}
+
+void expect_refusal(const std::vector<NamedTensor>& found, const WeightRules& rules,
+                    std::initializer_list<std::string> words) {
+  test::expect_error([&] { match_weights("w.safetensors", found, kNetwork, rules); },
+                     ExitCode::bad_input, words);
+}
+
+TEST(MatchWeights, SaysWhatIsMissingUnknownOrOfAnotherShape) {
+  auto found = with_prefix("");
+  found[0].name = "fc.bia";
+  found[4].shape = {2, 9};
+  expect_refusal(found, {},
+                 {"'w.safetensors' does not fit the network: ",
+                  "the file has no tensor 'fc.bias' [3] (did you mean 'fc.bia'?)",
+                  "the network has no tensor 'fc.bia' [3] (did you mean 'fc.bias'?)",
+                  "'conv1.weight' has the shape [2, 9], expected [2, 1, 3, 3]"});
+  expect_refusal(
+      with_prefix("module."), {},
+      {"'conv1.weight'", "but 'module.conv1.weight': --rename 'module.=' takes", "and 2"});
+  found = with_prefix("");
+  found.push_back(tensor("x.fc.bias", {3}));
+  expect_refusal(found, {.rename = {"x.="}},
+                 {"'fc.bias' and 'x.fc.bias'", "both become 'fc.bias'"});
+}
+
+TEST(MatchWeights, ARuleThatAppliesToNothingIsAMistake) {
+  const auto found = with_prefix("");
+  expect_refusal(found, {.rename = {"modul.="}}, {"--rename: 'modul.=' applies to nothing"});
+  expect_refusal(found, {.rename = {"conv=x"}}, {"--rename: 'conv=x' applies to nothing"});
+  expect_refusal(found, {.rename = {"conv1"}}, {"'conv1' is no rule", "OLD=NEW"});
+  expect_refusal(found, {.rename = {"=x"}}, {"'=x' is no rule"});
+  expect_refusal(
+      found, {.only = {"fcc"}, .only_word = "network.init.only"},
+      {"network.init.only: no tensor of the network begins with 'fcc' (did you mean 'fc'"});
+  expect_refusal(found, {.skip = {"head"}}, {"--skip: no tensor of the file begins with 'head'"});
+}
+
+}  // namespace
+}  // namespace quern
