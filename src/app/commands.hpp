@@ -28,9 +28,9 @@ Command add_shard_command(CommandLine app);
 /// ls, show, verify, hash, diff, export: inspects checkpoints, never changes one. A run folder
 /// stands for its newest checkpoint, for `ls` and `verify` for all of them.
 Command add_checkpoint_command(CommandLine app);
-/// kernels, step, allreduce, io: the room bench.
 /// Weights from elsewhere to a checkpoint.
 Command add_import_command(CommandLine app);
+/// kernels, step, allreduce, io: the room bench.
 Command add_bench_command(CommandLine app);
 /// show: what is in a set of shards.
 Command add_data_command(CommandLine app);

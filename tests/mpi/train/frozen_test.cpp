@@ -9,7 +9,9 @@
 #include "base/error.hpp"
 #include "comm/serial/communicator.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
+#include "support/lone_nodes.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
 #include "train/snapshot.hpp"
@@ -18,6 +20,7 @@ namespace quern::test {
 
 namespace {
 
+using quern::testing::LoneNodes;
 using quern::testing::world;
 
 using Names = std::vector<std::string>;
@@ -73,12 +76,13 @@ struct Result {
   Tensors after;
 };
 
-Result run_steps(Communicator& comm, const Recipe& recipe, int steps) {
+Result run_steps(Communicator& comm, const Recipe& recipe, int steps, bool by_transport = false) {
   const Samples samples = image_samples(18, kImage, 5);
   Model model(recipe);
   HostStagedTransport staged(comm);
+  const bool is_direct = kHostExecution && !by_transport;
   TrainingStep step(recipe, comm, model, samples,
-                    kHostExecution || comm.size() == 1 ? nullptr : &staged);
+                    is_direct || comm.size() == 1 ? nullptr : &staged);
   Result result;
   result.before = tensors_of(model);
   for (int i = 0; i < steps; ++i) {
@@ -104,9 +108,68 @@ std::string text_of(const Names& names) {
   return text;
 }
 
+// A front, a branch, a block, all but a block: `stem` and `main` read the batch, `norm` is one
+// kernel with the sum and its ReLU, and where they alone are frozen no gradient goes to them.
+const std::vector<Names> kFrozenOfResidual = {{"main", "norm"},
+                                              {"stem"},
+                                              {"layer1"},
+                                              {"layer2", "fc"},
+                                              {"stem", "main", "norm"},
+                                              {"stem", "main", "norm", "layer1"},
+                                              {"stem", "main", "norm", "layer1", "layer2"}};
+
+Recipe residual_recipe(const Names& frozen, const std::vector<std::string>& more,
+                       const std::string& statistics) {
+  std::string layers = "network.layers=[";
+  const auto add = [&](const std::string& name, const std::string& keys) {
+    const bool is_frozen = std::find(frozen.begin(), frozen.end(), name) != frozen.end();
+    layers += "{name=\"" + name + "\", " + keys + (is_frozen ? ", trainable=false" : "") + "}, ";
+  };
+  const std::string of_batch = ", statistics=\"" + statistics + "\"";
+  add("stem", "type=\"conv2d\", channels=6, kernel=3, padding=1");
+  add("main", "type=\"conv2d\", channels=6, kernel=3, padding=1, input=\"input\"");
+  add("norm", "type=\"batch_norm\"" + of_batch);
+  layers += "{type=\"add\", inputs=[\"norm\", \"stem\"]}, {type=\"relu\"}, ";
+  add("layer1", "type=\"basic_block\", channels=6, repeat=2" + of_batch);
+  add("layer2", "type=\"basic_block\", channels=19, stride=2" + of_batch);
+  layers += "{type=\"global_avg_pool\"}, ";
+  add("fc", "type=\"linear\", features=5");
+  std::vector<std::string> sets = {layers + "]", "train.micro_block=2"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return image_recipe(8, sets);
+}
+
+/// What a checkpoint would hold after some steps on a grid; on rank 0, nothing elsewhere.
+Tensors train_on_grid(Communicator& comm, const Recipe& recipe, int steps) {
+  const Samples samples = image_samples(18, kImage, 5);
+  const ProcessGrid grid = make_grid(comm, recipe);
+  Model model(recipe, stage_of(grid), slices_of(grid, recipe));
+  HostStagedTransport staged(comm);
+  TrainingStep step(recipe, grid, model, samples,
+                    kHostExecution || comm.size() == 1 ? nullptr : &staged);
+  for (int i = 0; i < steps; ++i) {
+    if (i % 3 == 0) step.set_position({.step = i, .epoch = i / 3});
+    EXPECT_FALSE(step.run(ExecSpace(), false).diverged);
+  }
+  Snapshot taken(grid.data(), model.network().table(), step.state());
+  if (grid.data().rank() == 0) {
+    taken.join_parts(grid.tensor(), model.network().table());
+    if (grid.tensor().rank() == 0) taken.collect_stages(grid, model.whole().table());
+  }
+  Tensors tensors;
+  if (comm.rank() > 0) return tensors;
+  for (const NamedTensor& tensor : taken.state.model)
+    tensors[tensor.name] = {tensor.values.begin(), tensor.values.end()};
+  for (const OptimizerTensors& array : taken.state.optimizer)
+    for (const NamedTensor& tensor : array.tensors)
+      tensors[array.name + " " + tensor.name] = {tensor.values.begin(), tensor.values.end()};
+  return tensors;
+}
+
 const std::string kSgd = "optimizer={type=\"sgd\", lr=0.05}";
 const std::string kMomentum =
     "optimizer={type=\"sgd\", lr=0.05, momentum=0.9, weight_decay=0.1, clip_norm=0.5}";
+const std::string kNoClip = "optimizer={type=\"sgd\", lr=0.05, momentum=0.9, weight_decay=0.1}";
 const std::string kAdamw =
     "optimizer={type=\"adamw\", lr=0.01, weight_decay=0.1, decay=\"weights\"}";
 
@@ -140,10 +203,86 @@ TEST(Frozen, SameBitsOnAllNumbersOfRanksAndByAllWaysOfUpdating) {
                                "parallel.micro_batches=2"}) {
         const Result actual = run_steps(world(), recipe_of(frozen, {optimizer, more}), 7);
         EXPECT_EQ(actual.after, expected.after) << more;
+        const Result carried = run_steps(world(), recipe_of(frozen, {optimizer, more}), 7, true);
+        EXPECT_EQ(carried.after, expected.after) << more << ", through a transport";
+        if (!kHostExecution) continue;
+        LoneNodes nodes(world());
+        const Result sent = run_steps(nodes, recipe_of(frozen, {optimizer, more}), 7);
+        EXPECT_EQ(sent.after, expected.after) << more << ", by messages";
       }
       for (const auto& [name, values] : expected.after) {
         const bool stays = is_of(name, frozen) && !is_buffer(name);
         EXPECT_EQ(values == expected.before.at(name), stays) << name;
+      }
+    }
+  }
+}
+
+TEST(Frozen, BranchesAndBlocksOfAResidualNetworkStayAndTheOthersGetTheSameStep) {
+  SerialCommunicator alone;
+  for (const char* statistics : {"global", "block"}) {
+    const Tensors all = run_steps(alone, residual_recipe({}, {kSgd}, statistics), 1).after;
+    for (const Names& frozen : kFrozenOfResidual) {
+      SCOPED_TRACE(text_of(frozen) + statistics);
+      const Result result = run_steps(alone, residual_recipe(frozen, {kSgd}, statistics), 1);
+      ASSERT_EQ(result.after.size(), all.size());
+      for (const auto& [name, values] : result.after) {
+        const bool stays = is_of(name, frozen) && !is_buffer(name);
+        EXPECT_EQ(values, stays ? result.before.at(name) : all.at(name)) << name;
+      }
+    }
+  }
+}
+
+TEST(Frozen, SameBitsWhereActivationsAreComputedAgain) {
+  for (const char* statistics : {"global", "block"}) {
+    for (const Names& frozen : kFrozenOfResidual) {
+      SCOPED_TRACE(text_of(frozen) + statistics);
+      SerialCommunicator alone;
+      const Tensors expected =
+          train_on_grid(alone, residual_recipe(frozen, {kMomentum}, statistics), 4);
+      for (const char* shard :
+           {"parallel.shard_optimizer=false", "parallel.shard_optimizer=true"}) {
+        const Tensors actual = train_on_grid(
+            world(),
+            residual_recipe(frozen, {kMomentum, "train.recompute=true", shard}, statistics), 4);
+        if (world().rank() == 0) {
+          EXPECT_EQ(actual, expected) << shard;
+        }
+      }
+    }
+  }
+}
+
+TEST(Frozen, SameBitsInStages) {
+  if (world().size() % 2 != 0) return;  // two stages
+  for (const Names& frozen : kFrozenOfResidual) {
+    SCOPED_TRACE(text_of(frozen));
+    SerialCommunicator alone;
+    const Tensors expected = train_on_grid(alone, residual_recipe(frozen, {kNoClip}, "block"), 4);
+    for (const char* more : {"train.recompute=false", "train.recompute=true",
+                             "parallel.shard_optimizer=true", "parallel.micro_batches=2"}) {
+      const Tensors actual = train_on_grid(
+          world(), residual_recipe(frozen, {kNoClip, "parallel.pipeline=2", more}, "block"), 4);
+      if (world().rank() == 0) {
+        EXPECT_EQ(actual, expected) << more;
+      }
+    }
+  }
+}
+
+TEST(Frozen, SameBitsOfSlices) {
+  if (world().size() % 2 != 0) return;  // two ranks share the slices
+  for (const Names& frozen : kFrozen) {
+    SCOPED_TRACE(text_of(frozen));
+    SerialCommunicator alone;
+    const std::string slices = "parallel.tensor_slices=2";
+    const Tensors expected = train_on_grid(alone, recipe_of(frozen, {kAdamw, slices}), 4);
+    for (const char* more : {"parallel.shard_optimizer=false", "parallel.shard_optimizer=true"}) {
+      const Tensors actual =
+          train_on_grid(world(), recipe_of(frozen, {kAdamw, slices, "parallel.tensor=2", more}), 4);
+      if (world().rank() == 0) {
+        EXPECT_EQ(actual, expected) << more;
       }
     }
   }
