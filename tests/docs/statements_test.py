@@ -126,6 +126,12 @@ class StatementsTest(unittest.TestCase):
         self.assertGreater(count, 8)
         self.expect_none(found, "documents show recipes that the program does not take")
 
+    def test_pages(self):
+        """README.md leads to every page."""
+        readme = read("README.md")
+        self.expect_none([name for name in documents() if name != "README.md" and f"]({name}" not in readme],
+                         "README.md has no link to these pages")
+
     def test_recipes(self):
         named = spans(read("docs/recipes.md"))
         self.expect_none([path.name for path in sorted((ROOT / "recipes").glob("*.toml"))
