@@ -8,7 +8,7 @@
 
 namespace quern {
 
-/// Reports contradictions, and values that this version cannot do yet.
+/// Reports values that contradict each other.
 void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Problems& problems);
 
 }  // namespace quern
