@@ -6,7 +6,7 @@
 # The words that may follow each command.
 _quern_words() {
   case "$1" in
-    "") echo "train evaluate predict watch metrics shard data checkpoint import bench info preflight --version --help" ;;
+    "") echo "train evaluate predict watch metrics shard data checkpoint import plan bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --metrics --json --help" ;;
     "predict") echo "--images --from --data --split --out --help" ;;
@@ -23,6 +23,7 @@ _quern_words() {
     "checkpoint diff") echo "--help" ;;
     "checkpoint export") echo "--out --model --force --help" ;;
     "import") echo "--recipe --set --out --rename --skip --force --help" ;;
+    "plan") echo "--nodes --site --bench --ranks-per-node --batch-per-rank --cores --set --figures --json --help" ;;
     "bench") echo "kernels step allreduce io --help" ;;
     "bench kernels") echo "--set --filter --steps --rounds --json --help" ;;
     "bench step") echo "--set --steps --warmup --rounds --json --help" ;;

@@ -14,10 +14,11 @@ std::vector<Command> add_commands(CLI::App& app) {
                        "Print the version and exit");
   app.require_subcommand(1);
   const CommandLine line(app);
-  return {add_train_command(line), add_evaluate_command(line),   add_predict_command(line),
-          add_watch_command(line), add_metrics_command(line),    add_shard_command(line),
-          add_data_command(line),  add_checkpoint_command(line), add_import_command(line),
-          add_bench_command(line), add_info_command(line),       add_preflight_command(line)};
+  return {add_train_command(line),    add_evaluate_command(line),   add_predict_command(line),
+          add_watch_command(line),    add_metrics_command(line),    add_shard_command(line),
+          add_data_command(line),     add_checkpoint_command(line), add_import_command(line),
+          add_plan_command(line),     add_bench_command(line),      add_info_command(line),
+          add_preflight_command(line)};
 }
 
 }  // namespace quern

@@ -30,6 +30,8 @@ Command add_shard_command(CommandLine app);
 Command add_checkpoint_command(CommandLine app);
 /// Weights from elsewhere to a checkpoint.
 Command add_import_command(CommandLine app);
+/// What a step takes on many nodes: the model of docs/scaling.md.
+Command add_plan_command(CommandLine app);
 /// kernels, step, allreduce, io: the room bench.
 Command add_bench_command(CommandLine app);
 /// show: what is in a set of shards.

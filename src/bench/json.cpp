@@ -25,6 +25,7 @@ Json bench_document(const std::string& name, const MachineInfo& machine, int rou
   info["vectors"] = machine.vectors;
   info["device"] = machine.device;
   info["ranks"] = machine.ranks;
+  info["nodes"] = machine.nodes;
   info["threads"] = machine.threads;
   info["fma_peak_gflops"] = machine.fma_flops.median * 1e-9;
   info["smallest_fma_peak_gflops"] = machine.fma_flops.smallest * 1e-9;

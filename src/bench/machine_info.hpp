@@ -27,6 +27,7 @@ struct MachineInfo {
   std::string vectors;  ///< instructions the program was compiled for
   std::string device;   ///< Kokkos' name of the execution space
   int ranks = 1;
+  int nodes = 1;    ///< that they run on
   int threads = 1;  ///< of a rank
   Spread fma_flops;
   MeasuredBandwidth l1;

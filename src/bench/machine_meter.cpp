@@ -2,11 +2,23 @@
 #include "bench/machine_meter.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "bench/cache_sizes.hpp"
 #include "bench/fma_peak.hpp"
 
 namespace quern {
+
+namespace {
+
+int num_nodes(const Communicator& comm) {
+  std::set<std::string> hosts;
+  for (int rank = 0; rank < comm.size(); ++rank) hosts.insert(comm.host(rank));
+  return static_cast<int>(hosts.size());
+}
+
+}  // namespace
 
 MachineMeter::MachineMeter(Communicator& comm) : comm_(comm) {
   constexpr std::int64_t kLargest = std::int64_t{512} << 20;
@@ -44,6 +56,7 @@ MachineInfo MachineMeter::info() const {
   info.vectors = vector_instructions();
   info.device = ExecSpace::name();
   info.ranks = comm_.size();
+  info.nodes = num_nodes(comm_);
   info.threads = exec_.concurrency();
   info.fma_flops = spread_of(fma_flops_);
   info.l1 = of(probes_[0]);

@@ -8,7 +8,7 @@ from pathlib import Path
 import training
 
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
-MACHINE = {"processor", "vectors", "device", "ranks", "threads", "fma_peak_gflops",
+MACHINE = {"processor", "vectors", "device", "ranks", "nodes", "threads", "fma_peak_gflops",
            "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l1", "l2", "l3", "memory"}
 BANDWIDTH = {"gb_per_s", "smallest_gb_per_s", "largest_gb_per_s", "array_bytes"}
 

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/out_file.hpp"
+#include "app/site_figures.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "bench/bench_figures.hpp"
+#include "bench/measure_rank.hpp"
+#include "bench/scaling_report.hpp"
+#include "comm/agree.hpp"
+#include "config/read_recipe.hpp"
+#include "exchange/whole_file.hpp"
+#include "runtime/cpu_mask.hpp"
+#include "runtime/ranks.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "tensor/types.hpp"
+
+namespace quern {
+
+namespace {
+
+struct PlanOptions {
+  std::string recipe;
+  std::vector<std::string> overrides;
+  std::string nodes;
+  std::string site;
+  std::string figures;
+  int ranks_per_node = 0;
+  int batch_per_rank = 0;
+  int cores = 0;
+  std::vector<std::string> bench;
+  std::string json;
+};
+
+/// "64" or "1,8,64", rising, with the one node first that all others are compared with.
+std::vector<int> nodes_of(const std::string& text) {
+  constexpr int kMost = 1 << 16;
+  std::vector<int> nodes = {1};
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    int count = 0;
+    const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, count);
+    if (error != std::errc() || rest != text.data() + end || count < 1 || count > kMost) {
+      throw InputError("--nodes: '" + text.substr(begin, end - begin) +
+                       "' is no number of nodes from 1 to " + std::to_string(kMost));
+    }
+    nodes.push_back(count);
+    begin = end + 1;
+  }
+  std::ranges::sort(nodes);
+  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  return nodes;
+}
+
+/// Everything that a plan is made of but the work of a rank.
+struct Given {
+  Recipe recipe;
+  std::vector<int> nodes;
+  BenchFigures figures;
+  std::optional<SiteFigures> site;
+  int ranks_per_node = 1;
+  PlanSources sources;
+};
+
+Given read_given(const PlanOptions& options) {
+  Given given;
+  if (!kHostExecution)
+    throw InputError("quern plan knows ranks on processors, but this quern was built for GPUs");
+  given.nodes = nodes_of(options.nodes);
+  for (const std::string& file : options.bench) read_bench_figures(file, given.figures);
+  given.sources.site = options.site;
+  if (!options.site.empty()) {
+    given.site = read_site_figures(
+        options.figures.empty() ? site_figures_file() : std::filesystem::path(options.figures),
+        options.site);
+  }
+  given.ranks_per_node = options.ranks_per_node > 0 ? options.ranks_per_node
+                         : given.site               ? given.site->ranks
+                                                    : 1;
+  const int ranks = given.nodes.back() * given.ranks_per_node;
+  given.recipe = with_strategy(read_recipe(options.recipe, options.overrides), ranks);
+  if (options.batch_per_rank > 0) {
+    given.recipe.data.batch_per_rank = options.batch_per_rank;
+    given.recipe.data.global_batch = 0;
+  }
+  for (const MeasuredStep& step : given.figures.steps) {
+    if (step.workload == given.recipe.name) continue;
+    throw InputError("--bench: a step of '" + step.workload + "' was measured, expected one of '" +
+                     given.recipe.name + "'");
+  }
+  return given;
+}
+
+/// Of several ranks: with the sum of their gradients.
+MeasuredLine rank_line(const std::vector<MeasuredStep>& steps) {
+  std::vector<MeasuredLine::Point> points;
+  for (const MeasuredStep& step : steps)
+    points.push_back({static_cast<double>(step.samples), step.seconds});
+  return MeasuredLine(std::move(points));
+}
+
+const MeasuredReductions* reductions_of(const Given& given, bool several_nodes) {
+  const MeasuredReductions* found = nullptr;
+  for (const MeasuredReductions& measured : given.figures.reductions) {
+    if (measured.machine.ranks == 1 || (measured.machine.nodes > 1) != several_nodes) continue;
+    if (!several_nodes && measured.machine.ranks != given.ranks_per_node) continue;
+    found = &measured;
+  }
+  return found;
+}
+
+/// What the ranks run on: the site, or else what was measured.
+ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchMachine& machine) {
+  const bool is_fast = given.recipe.train.determinism == Determinism::fast;
+  ClusterFigures cluster;
+  cluster.ranks_per_node = given.ranks_per_node;
+  cluster.adding_bytes_per_s = machine.rank_bytes_per_s;
+  if (given.site) {
+    cluster.speed = given.site->node_flops / given.ranks_per_node / machine.rank_flops;
+    cluster.adding_bytes_per_s = given.site->memory_bytes_per_s / given.ranks_per_node;
+    cluster.message_s = given.site->message_s;
+    cluster.node_bytes_per_s = given.site->node_bytes_per_s;
+    given.sources.network = "published figures of the site and assumptions, not measured";
+  } else {
+    const int cores =
+        options.cores > 0 ? options.cores : std::max(1, static_cast<int>(allowed_cpus().size()));
+    cluster.turns = std::max(1.0, static_cast<double>(given.ranks_per_node) / cores);
+    if (const MeasuredReductions* inside = reductions_of(given, false))
+      cluster.node_sum = node_sum_line(*inside, !is_fast);
+  }
+  if (const MeasuredReductions* measured = reductions_of(given, true)) {
+    const NetworkFit fit = fit_network(*measured);
+    cluster.message_s = fit.message_s;
+    cluster.node_bytes_per_s = fit.node_bytes_per_s;
+    given.sources.network =
+        "quern bench allreduce on " + std::to_string(measured->machine.nodes) + " nodes";
+  }
+  if (given.nodes.back() > 1 && cluster.node_bytes_per_s == 0) {
+    throw InputError(
+        "nothing is known of the network between nodes (expected --site, or --bench with what "
+        "quern bench allreduce wrote on several nodes)");
+  }
+  if (given.nodes.back() * given.ranks_per_node > 1 && cluster.adding_bytes_per_s == 0) {
+    throw InputError(
+        "the bandwidth of the memory is not known (expected --site, or --bench with a step whose "
+        "machine.memory is there)");
+  }
+  return cluster;
+}
+
+void print_plan(const Given& given, const PlanOptions& options, const ClusterFigures& cluster,
+                MeasuredLine rank) {
+  const ScalingPlanner planner(given.recipe, std::move(rank), cluster);
+  std::vector<PlannedStep> steps;
+  for (const int nodes : given.nodes) steps.push_back(planner.plan(nodes));
+  log::print(scaling_text(planner, given.sources, steps));
+  if (options.json.empty()) return;
+  write_whole_file(options.json, scaling_json(planner, given.sources, steps) + "\n");
+}
+
+/// As many samples as keep a rank of this machine busy for as long as those that a rank has on the
+/// most nodes, in whole micro-blocks, and four times as many.
+std::vector<int> batches_to_measure(const StepDemand& demand, const ClusterFigures& cluster) {
+  constexpr int kMost = 4096;
+  const int block = std::min(demand.block_samples, kMost);
+  const double blocks = std::ceil(demand.samples / cluster.speed / block);
+  const int batch = block * static_cast<int>(std::min<double>(blocks, kMost / block));
+  return {batch, 4 * batch};
+}
+
+ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& options) {
+  if (comm.size() > 1) {
+    throw AgreedError("quern plan measures one rank alone, but " + std::to_string(comm.size()) +
+                          " were started (expected one, or --bench with what was measured)",
+                      ExitCode::bad_input);
+  }
+  const ClusterFigures cluster = cluster_of(given, options, measure_machine(comm));
+  const StepDemand demand =
+      StepDemands(given.recipe).of(given.recipe, given.nodes.back() * cluster.ranks_per_node);
+  given.sources.computed = "steps of one rank on this machine, measured now";
+  print_plan(given, options, cluster,
+             measure_rank(comm, options.recipe, options.overrides, demand.block_samples,
+                          batches_to_measure(demand, cluster)));
+  return ExitCode::done;
+}
+
+ExitCode plan(const PlanOptions& options) {
+  Given given = read_given(options);
+  if (!options.json.empty()) check_out_file(options.json, true);
+  if (given.figures.steps.empty()) {
+    return run_on_ranks(
+        [&](Communicator& comm) { return plan_by_measuring(comm, given, options); });
+  }
+  const std::vector<MeasuredStep>& steps = given.figures.steps;
+  given.sources.computed = "quern bench step, " + options.bench.front() +
+                           (options.bench.size() > 1 ? " and others" : "");
+  print_plan(given, options, cluster_of(given, options, steps.front().machine), rank_line(steps));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command add_plan_command(CommandLine app) {
+  const auto options = std::make_shared<PlanOptions>();
+  CommandLine command = app.add_command(
+      "plan",
+      "What a step of a recipe takes on many nodes: batch, blocks, bytes, efficiency, and "
+      "what to change");
+  command.add_option("recipe", options->recipe, "Recipe file (TOML)").required().type_name("FILE");
+  command.add_option("--nodes", options->nodes, "How many; several for a table: 8,64,512")
+      .required()
+      .type_name("N");
+  command
+      .add_option(
+          "--site", options->site,
+          "Nodes and network of this site (jobs/sites/figures.txt); default: nodes like this "
+          "machine")
+      .type_name("NAME");
+  command
+      .add_option("--bench", options->bench,
+                  "What quern bench step --json and quern bench allreduce --json wrote (may be "
+                  "repeated); without a step one rank is measured now")
+      .type_name("FILE")
+      .one_value_each();
+  command
+      .add_option("--ranks-per-node", options->ranks_per_node,
+                  "Ranks of a node (default: the site's, or 1)")
+      .in_range(1, 1 << 12)
+      .type_name("N");
+  command
+      .add_option("--batch-per-rank", options->batch_per_rank,
+                  "Samples of a rank, in place of the recipe's batch")
+      .in_range(1, kMaxGlobalBatch)
+      .type_name("N");
+  command
+      .add_option("--cores", options->cores,
+                  "Cores of a node, without --site: more ranks take turns (default: those that "
+                  "this program may use)")
+      .in_range(1, 1 << 12)
+      .type_name("N");
+  command
+      .add_option("--set", options->overrides,
+                  "Override a key of the recipe: key.path=value (may be repeated)")
+      .type_name("KEY=VALUE")
+      .one_value_each();
+  command.add_option("--figures", options->figures, "File of the sites' figures, in place of it")
+      .type_name("FILE");
+  command.add_option("--json", options->json, "Write the figures to this file, too")
+      .type_name("FILE");
+  return {command, [options] { return plan(*options); }};
+}
+
+}  // namespace quern

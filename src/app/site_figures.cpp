@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/site_figures.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "app/share_folder.hpp"
+#include "base/error.hpp"
+
+namespace quern {
+
+namespace {
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, '|');) {
+    const auto first = cell.find_first_not_of(" \t");
+    const auto last = cell.find_last_not_of(" \t\r");
+    cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
+  }
+  return cells;
+}
+
+/// One number above 0 and nothing else.
+double number(const std::string& text, const std::string& where) {
+  std::istringstream stream(text);
+  double value = 0;
+  if (stream >> value && stream.eof() && value > 0) return value;
+  throw InputError(fmt::format("{}: '{}' is no number above 0", where, text));
+}
+
+}  // namespace
+
+SiteFigures read_site_figures(const std::filesystem::path& file, const std::string& site) {
+  constexpr std::size_t kCells = 7;
+  std::ifstream stream(file);
+  if (!stream) throw InputError(fmt::format("cannot read the sites' figures '{}'", file.string()));
+  std::vector<std::string> known;
+  int number_of_line = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number_of_line;
+    if (line.empty() || line[0] == '#') continue;
+    const std::vector<std::string> cells = cells_of(line);
+    known.push_back(cells[0]);
+    if (cells[0] != site) continue;
+    const std::string where = fmt::format("{}:{}", file.string(), number_of_line);
+    if (cells.size() != kCells)
+      throw InputError(fmt::format("{}: {} columns, expected {}", where, cells.size(), kCells));
+    SiteFigures figures;
+    figures.ranks = static_cast<int>(number(cells[1], where));
+    figures.node_flops = 1e9 * number(cells[2], where);
+    figures.memory_bytes_per_s = 1e9 * number(cells[3], where);
+    figures.message_s = 1e-6 * number(cells[4], where);
+    figures.node_bytes_per_s = 1e9 * number(cells[5], where);
+    return figures;
+  }
+  throw InputError(fmt::format("'{}' has no figures of the site '{}' (known: {})", file.string(),
+                               site, fmt::join(known, ", ")));
+}
+
+std::filesystem::path site_figures_file() {
+  const std::filesystem::path share = share_folder();
+  return (share.empty() ? std::filesystem::path() : share) / "jobs" / "sites" / "figures.txt";
+}
+
+}  // namespace quern

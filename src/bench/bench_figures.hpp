@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `quern bench --json` wrote, for those who go on with it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/measured_line.hpp"
+
+namespace quern {
+
+/// Where something was measured.
+struct BenchMachine {
+  int ranks = 1;
+  int nodes = 1;
+  double rank_flops = 0;        ///< multiply-add peak of a rank, in flop/s
+  double rank_bytes_per_s = 0;  ///< that a rank reads from memory; 0: not known
+};
+
+/// `quern bench step`.
+struct MeasuredStep {
+  BenchMachine machine;
+  std::string workload;  ///< the recipe's name
+  int samples = 0;       ///< of a rank, rounded up
+  double seconds = 0;
+};
+
+/// A gradient of `quern bench allreduce`.
+struct MeasuredReduction {
+  double bytes = 0;
+  int partial_sums = 0;         ///< of rank 0, rank-invariant
+  double rank_invariant_s = 0;  ///< 0: not measured
+  double fast_s = 0;            ///< 0: not measured
+};
+struct MeasuredReductions {
+  BenchMachine machine;
+  std::vector<MeasuredReduction> rows;
+};
+
+struct BenchFigures {
+  std::vector<MeasuredStep> steps;
+  std::vector<MeasuredReductions> reductions;
+};
+
+/// Adds what is in `file`. InputError, naming it, where that is not a document of `quern bench
+/// step` or `quern bench allreduce`.
+void read_bench_figures(const std::string& file, BenchFigures& figures);
+
+/// What each message costs and what comes out of a node, from reductions that were measured on
+/// several nodes: the pair that leaves the least relative errors.
+struct NetworkFit {
+  double message_s = 0;
+  double node_bytes_per_s = 0;
+};
+/// At least two rows of different sizes, and more than one node. InputError where that makes no
+/// sense: times that fall with the bytes.
+NetworkFit fit_network(const MeasuredReductions& measured);
+
+/// Seconds of a reduction inside one node by the bytes that a rank reads and writes (added_bytes).
+MeasuredLine node_sum_line(const MeasuredReductions& measured, bool rank_invariant);
+
+}  // namespace quern

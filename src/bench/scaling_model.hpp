@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training step takes on many nodes without devices, from what a rank takes alone and what
+// the network does. docs/scaling.md has the formulas, and what they leave out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "bench/measured_line.hpp"
+#include "spec/training_spec.hpp"
+
+namespace quern {
+
+/// What a step asks of its ranks.
+struct StepDemand {
+  int ranks = 1;
+  int global_batch = 0;
+  int samples = 0;           ///< of the rank that has most
+  int blocks = 0;            ///< micro-blocks of the batch
+  int block_samples = 0;     ///< of a micro-block
+  int idle_ranks = 0;        ///< without a micro-block
+  int partial_sums = 0;      ///< of the rank that hands on most
+  int all_partial_sums = 0;  ///< of all ranks together
+  std::int64_t floats = 0;   ///< of the gradient, with what travels behind it
+  int batch_sums = 0;        ///< sums over the whole batch inside of layers, one after the other
+  Determinism determinism = Determinism::rank_invariant;
+};
+
+/// What the ranks run on.
+struct ClusterFigures {
+  int ranks_per_node = 1;
+  double speed = 1;  ///< of a rank, where that of the measured one is 1
+  /// Ranks of a node that share a core, or 1: they take turns.
+  double turns = 1;
+  double meeting_s = 2e-6;        ///< until all ranks of a node know that all are there
+  double adding_bytes_per_s = 0;  ///< of a rank: partial sums that it reads and adds
+  double message_s = 0;           ///< of each message, whatever its size
+  double node_bytes_per_s = 0;    ///< out of a node and into it, each
+  /// The sum of gradients inside one node as measured: seconds by the bytes that a rank reads.
+  std::optional<MeasuredLine> node_sum = {};
+};
+
+/// Seconds of a step, and bytes that are sent in it.
+struct StepPrediction {
+  double compute_s = 0;     ///< forward, backward, update
+  double meetings_s = 0;    ///< starts of messages, and ranks of a node that wait for each other
+  double network_s = 0;     ///< bytes over the network of a node
+  double adding_s = 0;      ///< partial sums added
+  double batch_sums_s = 0;  ///< sums inside of layers
+  double rank_bytes = 0;    ///< that the rank with most partial sums sends, to whomever
+  double node_bytes = 0;    ///< that leave a node
+  double all_bytes = 0;     ///< that all ranks send
+
+  double reduction_s() const { return meetings_s + network_s + adding_s + batch_sums_s; }
+  double step_s() const { return compute_s + reduction_s(); }
+};
+
+/// What the reduction takes, and sends; compute_s is 0. Nodes are full: demand.ranks is a multiple
+/// of cluster.ranks_per_node.
+StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster);
+
+/// The same with the work of a rank before it: nothing of the reduction runs beside the backward
+/// pass, for on processors the program begins it afterwards. `rank`: seconds of a step by the
+/// samples of a rank alone.
+StepPrediction predict_step(const StepDemand& demand, const MeasuredLine& rank,
+                            const ClusterFigures& cluster);
+
+/// Bytes that a rank reads while it adds its slice of all partial sums, and writes.
+double added_bytes(const StepDemand& demand);
+
+/// Samples per second and node, beside those of one node alone.
+double efficiency(const StepDemand& demand, const StepPrediction& step, int nodes,
+                  const StepDemand& one_node, const StepPrediction& step_of_one_node);
+
+}  // namespace quern

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "bench/scaling_model.hpp"
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern::test {
+
+namespace {
+
+const std::string kMachine =
+    R"("machine": {"ranks": 4, "nodes": 1, "fma_peak_gflops": 400, "memory": {"gb_per_s": 40}})";
+
+std::string step_text(const std::string& step_us = "1500") {
+  return R"({"benchmark": "step", )" + kMachine +
+         R"(, "workload": "toy", "global_batch": 130, "step_us": )" + step_us + "}";
+}
+
+std::string allreduce_text(const std::string& rows) {
+  return R"({"benchmark": "allreduce", )" + kMachine + R"(, "rows": [)" + rows + "]}";
+}
+
+class BenchFiguresTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    const auto path = folder_.path() / "figures.json";
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  BenchFigures read(const std::string& text) {
+    BenchFigures figures;
+    read_bench_figures(write(text), figures);
+    return figures;
+  }
+
+ private:
+  TempDir folder_;
+};
+
+}  // namespace
+
+TEST_F(BenchFiguresTest, TakesStepsAndReductions) {
+  const BenchFigures step = read(step_text());
+  ASSERT_EQ(step.steps.size(), 1u);
+  EXPECT_EQ(step.steps[0].workload, "toy");
+  EXPECT_EQ(step.steps[0].samples, 33);
+  EXPECT_DOUBLE_EQ(step.steps[0].seconds, 1500e-6);
+  EXPECT_EQ(step.steps[0].machine.nodes, 1);
+  EXPECT_DOUBLE_EQ(step.steps[0].machine.rank_flops, 100e9);
+  EXPECT_DOUBLE_EQ(step.steps[0].machine.rank_bytes_per_s, 10e9);
+  const BenchFigures sums = read(allreduce_text(
+      R"({"bytes": 4096, "partials": 2, "rank_invariant": {"time_us": 20}, "fast": {"time_us": 10}},
+         {"bytes": 8192, "partials": 0, "fast": {"time_us": 15}})"));
+  ASSERT_EQ(sums.reductions.size(), 1u);
+  ASSERT_EQ(sums.reductions[0].rows.size(), 2u);
+  EXPECT_EQ(sums.reductions[0].rows[0].partial_sums, 2);
+  EXPECT_DOUBLE_EQ(sums.reductions[0].rows[0].rank_invariant_s, 20e-6);
+  EXPECT_EQ(sums.reductions[0].rows[1].rank_invariant_s, 0);
+}
+
+TEST_F(BenchFiguresTest, RefusesEverythingElse) {
+  BenchFigures figures;
+  expect_error([&] { read_bench_figures("absent.json", figures); }, ExitCode::bad_input,
+               {"cannot read 'absent.json'"});
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"", "no JSON document"},
+           {"{\"benchmark\": 1}", "no JSON document"},
+           {"[]", "no JSON document"},
+           {"{\"benchmark\": \"io\"}", "benchmark 'io'"},
+           {step_text("0"), "'step_us' is 0"},
+           {step_text("-1"), "'step_us' is -1"},
+           {step_text("\"fast\""), "no JSON document"},
+           {step_text("1e999"), "no JSON document"},
+           {std::string(step_text()).replace(step_text().find("nodes\": 1"), 9, "nodes\": 2"),
+            "several nodes"},
+           {std::string(step_text()).replace(step_text().find("nodes\": 1"), 9, "nodes\": 3"),
+            "different numbers of ranks"},
+           {allreduce_text("{\"bytes\": 3}"), "no floats"},
+           {allreduce_text(""), "no rows"},
+           {allreduce_text("{\"bytes\": 0}"), "'bytes' is 0"},
+           {step_text().substr(0, 60), "no JSON document"}}) {
+    const std::string file = write(text);
+    expect_error([&] { read_bench_figures(file, figures); }, ExitCode::bad_input, {file, words});
+  }
+  EXPECT_TRUE(figures.steps.empty() && figures.reductions.empty());
+}
+
+TEST_F(BenchFiguresTest, FindsTheNetworkThatMadeTheTimes) {
+  MeasuredReductions measured;
+  measured.machine = {8, 4, 100e9, 10e9};
+  ClusterFigures cluster;
+  cluster.ranks_per_node = 2;
+  cluster.adding_bytes_per_s = 10e9;
+  cluster.message_s = 3e-6;
+  cluster.node_bytes_per_s = 5e9;
+  for (const double bytes : {4096.0, 65536.0, 1048576.0, 16777216.0}) {
+    StepDemand demand;
+    demand.ranks = 8;
+    demand.floats = static_cast<std::int64_t>(bytes / 4);
+    demand.partial_sums = 1;
+    demand.all_partial_sums = 8;
+    measured.rows.push_back({bytes, 1, predict_reduction(demand, cluster).reduction_s(), 0});
+  }
+  const NetworkFit fit = fit_network(measured);
+  EXPECT_NEAR(fit.message_s, 3e-6, 1e-8);
+  EXPECT_NEAR(fit.node_bytes_per_s, 5e9, 1e7);
+  measured.rows.resize(1);
+  expect_error([&] { fit_network(measured); }, ExitCode::bad_input, {"what a message costs"});
+}
+
+TEST_F(BenchFiguresTest, TakesSumsInsideANodeAsTheyAre) {
+  MeasuredReductions measured;
+  measured.machine = {2, 1, 100e9, 10e9};
+  measured.rows = {{4000, 2, 5e-6, 0}, {4000000, 2, 900e-6, 0}};
+  const MeasuredLine line = node_sum_line(measured, true);
+  EXPECT_DOUBLE_EQ(line.seconds(5 * 4000.0 / 2), 5e-6);
+  EXPECT_DOUBLE_EQ(line.seconds(5 * 4000000.0 / 2), 900e-6);
+  expect_error([&] { node_sum_line(measured, false); }, ExitCode::bad_input, {"--mode both"});
+}
+
+}  // namespace quern::test
