@@ -205,6 +205,23 @@ def _old_files(folder, name, split, overwrite):
     return old
 
 
+def _block_samples(inputs, answer):
+    """Samples of 64 KiB, as quern shard takes them."""
+    sample_bytes = inputs[:1].nbytes + (0 if answer is None else answer[:1].nbytes)
+    return min(len(inputs), max(1, (64 << 10) // sample_bytes))
+
+
+def _block_sums(inputs, answer, block):
+    """SHA-256 of each block's inputs and answers, uint8 [blocks, 64]."""
+    digests = []
+    for first in range(0, len(inputs), block):
+        digest = hashlib.sha256(inputs[first:first + block].tobytes())
+        if answer is not None:
+            digest.update(answer[first:first + block].tobytes())
+        digests.append(digest.hexdigest())
+    return np.frombuffer("".join(digests).encode(), np.uint8).reshape(-1, 64)
+
+
 def _write_file(path, inputs, answer, split, numbers, classes, class_names):
     is_image = inputs.dtype == np.uint8
     parts = {"images" if is_image else "values": inputs.reshape(_array_shape(len(inputs), inputs.shape[1:], is_image))}
@@ -217,6 +234,11 @@ def _write_file(path, inputs, answer, split, numbers, classes, class_names):
             array = np.ascontiguousarray(array)
             file.create_dataset(key, data=array)
             file.attrs[f"sha256_{key}"] = hashlib.sha256(array.tobytes()).hexdigest()
+        block = _block_samples(inputs, answer)
+        sums = _block_sums(inputs, answer, block)
+        file.create_dataset("blocks", data=sums)
+        file.attrs["block_samples"] = np.int64(block)
+        file.attrs["sha256_blocks"] = hashlib.sha256(sums.tobytes()).hexdigest()
         file.attrs["format"] = "quern-shard"
         file.attrs["format_version"] = np.int64(1 if is_simple else 2)
         file.attrs["split"] = split

@@ -63,7 +63,12 @@ std::string plan_text(const PlanInfo& info) {
   line("sums", determinism_text(info.determinism));
   line("gradient reduction", info.reduction);
   if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
-  line("samples", fmt::format("{} ({} per node)", info.samples, bytes_text(info.data_bytes)));
+  line("samples", fmt::format("{} ({} {})", info.samples, bytes_text(info.data_bytes),
+                              info.is_streamed ? "in memory, over all ranks" : "per node"));
+  if (info.windows > 1) {
+    line("order", fmt::format("{}{} windows of {} samples", info.is_streamed ? "streamed in " : "",
+                              info.windows, info.window_samples));
+  }
   const std::string trained =
       info.trained < info.parameters ? fmt::format(", {} of them trained", info.trained) : "";
   line("parameters", fmt::format("{}{}", info.parameters, trained));
@@ -110,10 +115,14 @@ std::string plan_text(const PlanInfo& info) {
 }
 
 std::string summary_text(const std::string& name, const PlanInfo& info) {
-  return fmt::format("{}: {} parameters, {} samples, batch {}, {} rank{} x {} thread{}, {} steps",
-                     name, info.parameters, info.samples, info.batches.front().samples, info.ranks,
-                     info.ranks == 1 ? "" : "s", info.threads, info.threads == 1 ? "" : "s",
-                     info.epochs * info.steps_per_epoch);
+  const std::string windows =
+      info.windows > 1 ? fmt::format("{} in windows of {} samples",
+                                     info.is_streamed ? ", streamed" : "", info.window_samples)
+                       : "";
+  return fmt::format("{}: {} parameters, {} samples{}, batch {}, {} rank{} x {} thread{}, {} steps",
+                     name, info.parameters, info.samples, windows, info.batches.front().samples,
+                     info.ranks, info.ranks == 1 ? "" : "s", info.threads,
+                     info.threads == 1 ? "" : "s", info.epochs * info.steps_per_epoch);
 }
 
 }  // namespace quern

@@ -40,7 +40,10 @@ struct PlanInfo {
   int threads = 1;     ///< per rank
   std::string device;  ///< what runs the kernels: "OpenMP", "NVIDIA H200"
   std::int64_t samples = 0;
-  std::int64_t data_bytes = 0;       ///< per node
+  std::int64_t data_bytes = 0;  ///< per node; streamed: of the ranks together
+  bool is_streamed = false;
+  std::int64_t windows = 1;          ///< of an epoch, within which it is shuffled
+  std::int64_t window_samples = 0;   ///< at most
   std::int64_t memory_bytes = 0;     ///< activations, parameters, gradients, optimizer; per rank
   int segments = 1;                  ///< of the network (train.recompute)
   std::int64_t optimizer_bytes = 0;  ///< of memory_bytes

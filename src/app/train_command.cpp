@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,10 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.spreads_state = place == StatePlace::owners;
   info.shares_state = place == StatePlace::node;
   info.data_bytes = samples.num_bytes();
+  info.is_streamed = samples.stream != nullptr;
+  if (info.is_streamed) comm.all_reduce_sum(std::span(&info.data_bytes, 1));
+  info.windows = step.windows().windows;
+  info.window_samples = step.windows().window_samples();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
     PlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};
     for (int rank = 0; rank < batch->partition.num_ranks(); ++rank) {

@@ -21,7 +21,8 @@ enum class RandomUse : std::uint32_t {
   shuffle = 2,
   dropout = 3,
   samples = 4,
-  windows = 5
+  windows = 5,
+  window_order = 6
 };
 
 QUERN_INLINE_FUNCTION PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/benches.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 
@@ -22,8 +23,11 @@
 #include "io/shard_writer.hpp"
 #include "optim/optimizer.hpp"
 #include "strategy/model.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "strategy/sample_stream.hpp"
 #include "train/load_recipe.hpp"
 #include "train/samples.hpp"
+#include "train/shard_stream.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -145,6 +149,49 @@ IoRow time_shards(Communicator& comm, const std::string& folder, const std::stri
           spread_of(raw_seconds)};
 }
 
+// Half of a smaller set has no room for windows.
+constexpr std::int64_t kFewestStreamed = 64;
+
+// All ranks stream the set as training does, with nothing to compute, an epoch a round, and hold
+// half of it. The system drops its copies before that, and before the files are read plainly.
+IoRow time_stream(Communicator& comm, const std::string& folder, const std::string& what,
+                  const ScratchFolder* scratch, int rounds) {
+  const ShardSet shards = agree(comm, [&] { return ShardSet::open(folder, ""); });
+  Recipe recipe;
+  recipe.data.global_batch =
+      static_cast<int>(std::clamp<std::int64_t>(shards.count() / kFewestStreamed, 1, 256));
+  recipe.data.memory = shards.count() * shards.content().memory_bytes() / 2;
+  recipe.train.epochs = rounds + 2;
+  const ProcessGrid grid = make_grid(comm, recipe);
+  const Samples samples = stream_shards(grid, recipe, shards);
+  const auto files = own_files(comm, shards);
+  std::vector<std::byte> buffer;
+  const auto drop_cached = [&] {
+    agree(comm, [&] {
+      for (const auto& file : files) drop_cached_file(file);
+    });
+  };
+  const auto read_raw = [&] {
+    for (const auto& file : files) read_raw_file(file, buffer);
+  };
+  const WindowPlan& plan = samples.stream->plan();
+  const auto stream = [&](std::int64_t epoch) {
+    for (std::int64_t step = 0; step < plan.steps(); ++step)
+      samples.stream->prepare(epoch, step * plan.batch);
+  };
+  agree(comm, [&] { stream(0); });
+  std::vector<double> seconds, raw_seconds;
+  for (int round = 0; round < rounds; ++round) {
+    run_on_root(comm, [&] { scratch->stop_if_interrupted(); });
+    drop_cached();
+    seconds.push_back(time_together(comm, [&] { agree(comm, [&] { stream(round + 1); }); }));
+    drop_cached();
+    raw_seconds.push_back(time_together(comm, [&] { agree(comm, read_raw); }));
+  }
+  return {"shards_streamed",     what, shards.stored_bytes(), shards.count(), spread_of(seconds),
+          spread_of(raw_seconds)};
+}
+
 std::vector<IoRow> time_checkpoints(Communicator& comm, const ScratchFolder* scratch,
                                     const IoOptions& options) {
   std::vector<IoRow> rows;
@@ -188,6 +235,8 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   }
   const std::string what = options.data.empty() ? "synthetic" : options.data;
   info.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
+  if (kHostExecution && info.rows.back().samples >= kFewestStreamed)
+    info.rows.push_back(time_stream(comm, folder, what, here, options.rounds));
   meter.measure();
   log::print(io_bench_text(meter.info(), info));
   write_json_file(comm, options.json, io_bench_json(meter.info(), info));

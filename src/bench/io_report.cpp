@@ -15,7 +15,7 @@ constexpr const char* kIoRow = "{:<17} {:<18} {:>9} {:>10} {:>20} {:>11} {:>14} 
 std::string name_of(const std::string& operation) {
   if (operation == "checkpoint_write") return "write checkpoint";
   if (operation == "checkpoint_read") return "verify checkpoint";
-  return "load shards";
+  return operation == "shards_read" ? "load shards" : "stream shards";
 }
 
 std::string row_text(const IoRow& row) {
@@ -36,7 +36,10 @@ std::string io_bench_text(const MachineInfo& machine, const IoBenchInfo& info) {
   std::string text = fmt::format(
       "{}\nin '{}', medians of {}; raw: the same bytes in one file by plain write + fsync + "
       "rename, "
-      "or plain read.\nReading is from the system's cache: emptying it to read cold takes root.\n",
+      "or plain read.\nReading is from the system's cache: emptying it to read cold takes root. "
+      "Only before "
+      "shards are streamed, and read plainly beside that, the system is asked to drop its "
+      "copies.\n",
       machine_text(machine), info.folder, count_text(info.rounds, "round"));
   text += fmt::format(fmt::runtime(kIoRow), "operation", "of", "bytes", "time", "range", "rate",
                       "samples", "raw", "/ raw");

@@ -89,8 +89,9 @@ std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenc
 
 /// One operation on files, and the same bytes moved by the system's plain calls.
 struct IoRow {
-  std::string operation;  ///< "checkpoint_write", "checkpoint_read", "shards_read"
-  std::string what;       ///< the recipe, the size or the data set
+  std::string
+      operation;     ///< "checkpoint_write", "checkpoint_read", "shards_read", "shards_streamed"
+  std::string what;  ///< the recipe, the size or the data set
   std::int64_t bytes = 0;
   std::int64_t samples = 0;  ///< shards only
   Spread time_s;

@@ -101,4 +101,9 @@ void read_raw_file(const std::filesystem::path& path, std::vector<std::byte>& by
   }
 }
 
+void drop_cached_file(const std::filesystem::path& path) {
+  const Descriptor in(path, O_RDONLY);
+  posix_fadvise(in.number(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
 }  // namespace quern

@@ -42,4 +42,8 @@ void write_raw_file(const std::filesystem::path& path, std::span<const std::byte
 /// Throws Error.
 void read_raw_file(const std::filesystem::path& path, std::vector<std::byte>& bytes);
 
+/// Asks the system to drop its copy of the file, so that the next reader waits for the disk. It may
+/// keep what is new and not on the disk yet. Throws Error when there is no such file.
+void drop_cached_file(const std::filesystem::path& path);
+
 }  // namespace quern

@@ -55,6 +55,15 @@ void add_data(Keys& list) {
                "Samples per step and rank: the global batch grows with the ranks")
       .left_out_when_zero();
   keys.boolean("shuffle", &D::shuffle, "A new order of the samples every epoch");
+  keys.bytes("memory", &D::memory,
+             "Memory for the training samples. A larger set is streamed out of its shards: the "
+             "ranks together hold this much of it. Not stated: the set is held in memory")
+      .only_with("data.source", {"shards"});
+  keys.integer("window", &D::window, at_least(1),
+               "Samples that are shuffled among each other: an epoch takes one window after the "
+               "other. Not stated: half of what `memory` holds where the set is streamed, else the "
+               "whole set")
+      .left_out_when_zero();
   keys.choice<TargetType>(
       "target", &D::target,
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},

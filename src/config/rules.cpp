@@ -69,6 +69,13 @@ void check_target(const Checker& check) {
   }
 }
 
+void check_window(const Checker& check) {
+  if (!check.are_sound({"data.window", "data.shuffle"})) return;
+  if (check.recipe.data.window == 0 || check.recipe.data.shuffle) return;
+  check.report("data.window", check.text_of("data.window") +
+                                  " contradicts data.shuffle = false, expected none, or true");
+}
+
 void check_normalize(const Checker& check) {
   const NormalizeSpec& normalize = check.recipe.data.normalize;
   if (normalize.type != NormalizeType::given || !check.are_sound({"network.input"})) return;
@@ -220,6 +227,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   const Checker check{recipe, reader, problems};
   check_batch(check);
   check_target(check);
+  check_window(check);
   check_normalize(check);
   check_augment(check);
   check_optimizer(check);

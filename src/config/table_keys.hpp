@@ -47,6 +47,22 @@ class TableKeys {
     return key;
   }
 
+  /// A size in bytes, "2 GiB"; 0 is not stated.
+  Key<Target>& bytes(const std::string& name, std::int64_t Table::*member,
+                     const std::string& meaning) {
+    Key<Target>& key = add(name, "size: `\"2 GiB\"`", meaning);
+    key.read = [member, get = get_](const toml::node& node, const ValueContext& context,
+                                    Target& target) {
+      std::int64_t value = 0;
+      if (read_bytes(node, context, value)) get(target).*member = value;
+    };
+    key.write = [member, get = get_](const Target& target) {
+      const std::int64_t value = get(target).*member;
+      return value == 0 ? std::string() : to_toml_text(std::string_view(size_text(value)));
+    };
+    return key;
+  }
+
   Key<Target>& number(const std::string& name, double Table::*member, const Range& range,
                       const std::string& meaning) {
     Key<Target>& key = add(name, "number " + range.words, meaning);

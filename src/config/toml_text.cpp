@@ -3,6 +3,8 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 
 namespace quern {
 
@@ -55,6 +57,13 @@ std::string to_toml_text(const std::vector<std::string>& values) {
   std::vector<std::string> texts;
   for (const std::string& value : values) texts.push_back(to_toml_text(std::string_view(value)));
   return "[" + join(texts, ", ") + "]";
+}
+
+std::string size_text(std::int64_t bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; unit + 1 < std::size(units) && bytes % 1024 == 0; ++unit) bytes /= 1024;
+  return std::to_string(bytes) + " " + units[unit];
 }
 
 std::string printable(std::string_view text) {

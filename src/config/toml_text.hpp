@@ -18,6 +18,9 @@ std::string to_toml_text(std::string_view value);
 /// An array of such strings.
 std::string to_toml_text(const std::vector<std::string>& values);
 
+/// "2 GiB", "1536 MiB", "100 B": exact, in the largest unit that divides it. Not a TOML value.
+std::string size_text(std::int64_t bytes);
+
 /// `text` fit for a message: control characters escaped, at most about 60 characters.
 std::string printable(std::string_view text);
 

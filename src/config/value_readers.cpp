@@ -2,7 +2,10 @@
 #include "config/value_readers.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <system_error>
+#include <utility>
 
 #include "config/document.hpp"
 #include "config/nearest_name.hpp"
@@ -117,6 +120,33 @@ bool read_choice(const toml::node& node, const ValueContext& context,
   const std::string nearest = nearest_name(value, choices);
   const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
   context.fail("\"" + printable(value) + "\" is unknown, expected " + list_choices(choices) + hint);
+  return false;
+}
+
+bool read_bytes(const toml::node& node, const ValueContext& context, std::int64_t& value) {
+  const char* const expected = "a number and one of B, KB, KiB, MB, MiB, GB, GiB, TB, TiB";
+  std::string text;
+  if (!node.is_string()) {
+    report_type(node, context, std::string("a string: ") + expected);
+    return false;
+  }
+  if (!read_string(node, context, text)) return false;
+  constexpr std::pair<const char*, double> kUnits[] = {
+      {"B", 1},    {"KB", 1e3},       {"KiB", 1024.0}, {"MB", 1e6},      {"MiB", 1048576.0},
+      {"GB", 1e9}, {"GiB", 0x1.0p30}, {"TB", 1e12},    {"TiB", 0x1.0p40}};
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  std::string unit(rest, end);
+  unit.erase(0, unit.find_first_not_of(' '));
+  for (const auto& [name, bytes] : kUnits) {
+    if (error != std::errc() || unit != name) continue;
+    constexpr double kMost = 0x1.0p62;
+    if (!(number * bytes >= 1) || number * bytes > kMost) break;
+    value = static_cast<std::int64_t>(number * bytes);
+    return true;
+  }
+  context.fail("\"" + printable(text) + "\" is no size, expected " + expected + ", at least 1 B");
   return false;
 }
 

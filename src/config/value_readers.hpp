@@ -37,6 +37,9 @@ bool read_strings(const toml::node& node, const ValueContext& context,
 bool read_choice(const toml::node& node, const ValueContext& context,
                  const std::vector<std::string>& choices, std::size_t& index);
 
+/// A size such as "2 GiB" or "1.5 MiB", in bytes.
+bool read_bytes(const toml::node& node, const ValueContext& context, std::int64_t& value);
+
 /// An array of two numbers.
 bool read_number_pair(const toml::node& node, const ValueContext& context, const Range& range,
                       double& first, double& second);

@@ -71,6 +71,14 @@ std::optional<Shape> shape_of_sample(std::span<const std::int64_t> array_shape) 
   return Shape{static_cast<int>(units), 1, 1};
 }
 
+std::int64_t ShardContent::memory_bytes() const {
+  constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
+  std::int64_t bytes = has_pixels() ? shape.units() : kFloat * shape.units();
+  if (has_labels()) bytes += static_cast<std::int64_t>(sizeof(std::int32_t));
+  if (has_targets()) bytes += kFloat * target_shape.units();
+  return bytes;
+}
+
 std::int64_t ShardContent::answer_bytes() const {
   if (answer == Answer::none) return 0;
   return bytes_of(answer_type) * (has_targets() ? target_shape.units() : 1);

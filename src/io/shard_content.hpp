@@ -48,6 +48,8 @@ struct ShardContent {
   /// Of one sample, as stored; answer_bytes() is 0 where there is no answer.
   std::int64_t input_bytes() const { return shape.units() * bytes_of(input); }
   std::int64_t answer_bytes() const;
+  /// Of one sample in memory (SampleArrays).
+  std::int64_t memory_bytes() const;
 
   friend bool operator==(const ShardContent&, const ShardContent&) = default;
 };

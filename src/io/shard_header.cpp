@@ -8,9 +8,11 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <vector>
 
 #include "base/error.hpp"
 #include "io/h5_stored_type.hpp"
+#include "io/shard_blocks.hpp"
 
 namespace quern {
 
@@ -115,6 +117,7 @@ void read_input(const H5File& file, ShardHeader& header, std::int64_t version) {
   if (!has_values) expect_rank(file, input, 4, expected);
   header.content.shape = sample_shape(file, input);
   header.count = input.info.shape[0];
+  header.input_offset = input.info.offset;
   header.sha256_input = read_sha256(file, fmt::format("sha256_{}", header.content.input_name()));
 }
 
@@ -158,7 +161,25 @@ void read_answer(const H5File& file, ShardHeader& header, std::int64_t version) 
     fail(file, fmt::format("{} {} but {} {}", header.count, content.input_name(),
                            answer.info.shape[0], content.answer_name()));
   }
+  header.answer_offset = answer.info.offset;
   header.sha256_answer = read_sha256(file, fmt::format("sha256_{}", content.answer_name()));
+}
+
+// Shards may come without.
+void read_blocks(const H5File& file, ShardHeader& header) {
+  if (!file.has_dataset(kBlockSums)) return;
+  const Dataset sums{kBlockSums, file.dataset_info(kBlockSums)};
+  const std::int64_t samples = read_number(file, kBlockSamples, 1, header.count);
+  const std::int64_t blocks = (header.count + samples - 1) / samples;
+  if (sums.info.type != H5Type::uint8 ||
+      sums.info.shape != std::vector<std::int64_t>{blocks, kBlockDigits}) {
+    fail(file, fmt::format("dataset '{}' is of {} with shape [{}], expected uint8 [{}, {}]",
+                           sums.path, to_string(sums.info.type), fmt::join(sums.info.shape, ", "),
+                           blocks, kBlockDigits));
+  }
+  header.block_samples = samples;
+  header.block_sums_offset = sums.info.offset;
+  header.sha256_blocks = read_sha256(file, "sha256_blocks");
 }
 
 }  // namespace
@@ -175,6 +196,7 @@ ShardHeader read_shard_header(const ShardFile& shard) {
   header.first_index = read_number(file, "first_index", 0, header.total - 1);
   read_input(file, header, version);
   read_answer(file, header, version);
+  read_blocks(file, header);
   return header;
 }
 

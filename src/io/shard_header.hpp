@@ -21,6 +21,11 @@ struct ShardHeader {
   std::int64_t count = 0;  ///< samples in this shard
   std::string sha256_input;
   std::string sha256_answer;  ///< empty without an answer
+  std::int64_t input_offset = 0;
+  std::int64_t answer_offset = 0;
+  std::int64_t block_samples = 0;  ///< 0: no checksums of blocks
+  std::int64_t block_sums_offset = 0;
+  std::string sha256_blocks;  ///< of all their checksums; empty without
 };
 
 /// Reads attributes and shapes and checks all that can be checked with one file alone, its name

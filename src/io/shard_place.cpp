@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -13,6 +12,8 @@
 #include "base/float16.hpp"
 #include "base/sha256.hpp"
 #include "io/h5_stored_type.hpp"
+#include "io/sample_checks.hpp"
+#include "io/shard_blocks.hpp"
 
 namespace quern {
 
@@ -59,6 +60,11 @@ void ShardPlace::read() {
   } else {
     read("values", content_.input, std::as_writable_bytes(arrays_.values));
   }
+  if (shard_.block_samples > 0) {
+    const std::int64_t blocks = (shard_.count + shard_.block_samples - 1) / shard_.block_samples;
+    block_sums_.resize(static_cast<std::size_t>(blocks * kBlockDigits));
+    file.read_stored(kBlockSums, H5Type::uint8, block_sums_);
+  }
   if (content_.has_targets()) {
     read("targets", content_.answer_type, std::as_writable_bytes(arrays_.targets));
   } else if (content_.has_labels() && content_.answer_type == StoredType::uint8) {
@@ -82,7 +88,7 @@ void ShardPlace::verify() {
   } else {
     check_sha256("values", std::as_bytes(arrays_.values), shard_.sha256_input);
   }
-  check_finite("values", arrays_.values, content_.shape.units());
+  check_finite(shard_, "values", arrays_.values, content_.shape.units(), shard_.first_index);
 
   if (!byte_labels_.empty()) {
     check_sha256("labels", byte_labels_, shard_.sha256_answer);
@@ -94,8 +100,10 @@ void ShardPlace::verify() {
   } else if (content_.has_targets()) {
     check_sha256("targets", std::as_bytes(arrays_.targets), shard_.sha256_answer);
   }
-  check_labels();
-  check_finite("targets", arrays_.targets, content_.target_shape.units());
+  if (shard_.block_samples > 0) check_sha256("blocks", block_sums_, shard_.sha256_blocks);
+  check_labels(shard_, arrays_.labels, content_.classes, shard_.first_index);
+  check_finite(shard_, "targets", arrays_.targets, content_.target_shape.units(),
+               shard_.first_index);
 }
 
 void ShardPlace::check_sha256(const char* name, std::span<const std::byte> bytes,
@@ -104,26 +112,6 @@ void ShardPlace::check_sha256(const char* name, std::span<const std::byte> bytes
   if (actual == expected) return;
   throw UnusableError(fmt::format("'{}': dataset '/{}' is damaged: its SHA-256 is {}, expected {}",
                                   shard_.path.string(), name, actual, expected));
-}
-
-void ShardPlace::check_finite(const char* name, std::span<const float> values,
-                              std::int64_t units) const {
-  const auto wrong =
-      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-  if (wrong == values.end()) return;
-  throw UnusableError(fmt::format("'{}': the {} of sample {} hold {}, expected finite numbers",
-                                  shard_.path.string(), name,
-                                  shard_.first_index + (wrong - values.begin()) / units, *wrong));
-}
-
-void ShardPlace::check_labels() const {
-  const auto wrong =
-      std::find_if(arrays_.labels.begin(), arrays_.labels.end(),
-                   [&](std::int32_t label) { return label < 0 || label >= content_.classes; });
-  if (wrong == arrays_.labels.end()) return;
-  throw UnusableError(fmt::format(
-      "'{}': label {} of sample {} is out of range, expected 0 to {}", shard_.path.string(), *wrong,
-      shard_.first_index + (wrong - arrays_.labels.begin()), content_.classes - 1));
 }
 
 }  // namespace quern

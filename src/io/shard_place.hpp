@@ -29,8 +29,6 @@ class ShardPlace {
  private:
   void check_sha256(const char* name, std::span<const std::byte> bytes,
                     const std::string& expected) const;
-  void check_finite(const char* name, std::span<const float> values, std::int64_t units) const;
-  void check_labels() const;
 
   const ShardContent& content_;
   const Shard& shard_;
@@ -38,6 +36,7 @@ class ShardPlace {
   // What is not stored as it lies in memory; the others are read where they belong.
   std::vector<std::byte> half_values_;
   std::vector<std::byte> byte_labels_;
+  std::vector<std::byte> block_sums_;
 };
 
 }  // namespace quern

@@ -137,8 +137,9 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
     const ShardHeader header = read_shard_header(file);
     if (set.shards_.empty()) first = header;
     check_agreement(file, header, first, set.count_);
-    set.add(
-        {file.path, header.first_index, header.count, header.sha256_input, header.sha256_answer});
+    set.add({file.path, header.first_index, header.count, header.sha256_input, header.sha256_answer,
+             header.input_offset, header.answer_offset, header.block_samples,
+             header.block_sums_offset, header.sha256_blocks});
   }
   if (set.count_ != first.total) {
     throw InputError(fmt::format("the shards in '{}' hold {} samples, expected {} (total)",
@@ -182,9 +183,15 @@ std::string ShardSet::content_hash() const {
 // A name may hold anything, so its length comes first.
 std::string ShardSet::table() const {
   const std::string names = fmt::format("{}", fmt::join(content_.class_names, "\n"));
-  return fmt::format("{} {} {} {}\n{} {}\n", split_, shards_.size(), name_.size(), name_,
-                     names.size(), names) +
-         content_text();
+  std::string text = fmt::format("{} {} {} {}\n{} {}\n", split_, shards_.size(), name_.size(),
+                                 name_, names.size(), names) +
+                     content_text();
+  for (const Shard& shard : shards_) {
+    text += fmt::format("{} {} {} {}", shard.input_offset, shard.answer_offset, shard.block_samples,
+                        shard.block_sums_offset);
+    text += (shard.block_samples > 0 ? " " : "") + shard.sha256_blocks + "\n";
+  }
+  return text;
 }
 
 namespace {
@@ -238,10 +245,17 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
   content_ = read_content(text);
   for (std::string name; std::getline(names, name);) content_.class_names.push_back(name);
   for (; file.index < file.count && text; ++file.index) {
-    Shard shard{folder / to_string(file), count_, 0, "", ""};
+    Shard shard;
+    shard.path = folder / to_string(file);
+    shard.first_index = count_;
     text >> shard.count >> shard.sha256_input;
     if (content_.answer != Answer::none) text >> shard.sha256_answer;
     add(std::move(shard));
+  }
+  for (Shard& shard : shards_) {
+    text >> shard.input_offset >> shard.answer_offset >> shard.block_samples >>
+        shard.block_sums_offset;
+    if (shard.block_samples > 0) text >> shard.sha256_blocks;
   }
   name_ = file.name;
   split_ = file.split;

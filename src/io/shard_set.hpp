@@ -16,6 +16,12 @@ struct Shard {
   std::int64_t count = 0;
   std::string sha256_input;
   std::string sha256_answer;  ///< empty without an answer
+  // Where they lie in the file.
+  std::int64_t input_offset = 0;
+  std::int64_t answer_offset = 0;
+  std::int64_t block_samples = 0;  ///< 0: no checksums of blocks
+  std::int64_t block_sums_offset = 0;
+  std::string sha256_blocks;  ///< of all their checksums; empty without
 };
 
 /// All shards of one split in a folder, validated as a whole.

@@ -16,6 +16,7 @@
 #include "base/sha256.hpp"
 #include "io/h5_stored_type.hpp"
 #include "io/pending_file.hpp"
+#include "io/shard_blocks.hpp"
 #include "io/shard_format.hpp"
 
 namespace quern {
@@ -190,6 +191,22 @@ std::vector<std::int64_t> array_shape(std::int64_t count, const Shape& shape, bo
   return {count, shape.channels, shape.height, shape.width};
 }
 
+// One checksum after the other.
+std::string block_sums(const ShardContent& content, std::int64_t block, std::int64_t count,
+                       const StoredShard& stored) {
+  std::string sums;
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t samples = std::min(block, count - first);
+    const auto part = [&](std::span<const std::byte> bytes, std::int64_t sample_bytes) {
+      return bytes.subspan(static_cast<std::size_t>(first * sample_bytes),
+                           static_cast<std::size_t>(samples * sample_bytes));
+    };
+    sums += block_sum(part(stored.input, content.input_bytes()),
+                      part(stored.answer, content.answer_bytes()));
+  }
+  return sums;
+}
+
 void write_shard(const std::filesystem::path& path, const ShardSetName& set,
                  const ShardContent& content, int index, std::int64_t total,
                  const WrittenShard& shard, const StoredShard& stored) {
@@ -204,12 +221,18 @@ void write_shard(const std::filesystem::path& path, const ShardSetName& set,
     file.write_stored(name(content.answer_name()), h5_type_of(content.answer_type), stored.answer,
                       array_shape(shard.count, content.target_shape, false));
   }
+  const std::int64_t block = std::min(block_samples_of(content), shard.count);
+  const std::string sums = block_sums(content, block, shard.count, stored);
+  file.write_stored(
+      kBlockSums, H5Type::uint8, std::as_bytes(std::span(sums)),
+      std::array{static_cast<std::int64_t>(sums.size()) / kBlockDigits, kBlockDigits});
   file.write_string("/", "format", kShardFormat);
   file.write_int64("/", "format_version", format_version_of(content));
   file.write_string("/", "split", set.split);
   file.write_int64("/", "shard_index", index);
   file.write_int64("/", "shard_count", set.num_shards);
   file.write_int64("/", "first_index", shard.first_index);
+  file.write_int64("/", kBlockSamples, block);
   file.write_int64("/", "total", total);
   if (content.has_labels()) file.write_int64("/", "classes", content.classes);
   if (!content.class_names.empty()) {
@@ -220,6 +243,7 @@ void write_shard(const std::filesystem::path& path, const ShardSetName& set,
   };
   write_sha256(content.input_name(), shard.sha256_input);
   if (content.answer != Answer::none) write_sha256(content.answer_name(), shard.sha256_answer);
+  write_sha256("blocks", sha256(sums));
   file.flush_and_sync();
   file.close();
 }

@@ -15,7 +15,7 @@ namespace quern {
 
 /// What the prediction is compared with; each loss reads its own member.
 struct LossTarget {
-  View<const std::int32_t> labels;  ///< cross entropy: class of every sample of the data set
+  View<const std::int32_t> labels;  ///< cross entropy: class of every sample in memory
   Activation values;                ///< mse: wanted prediction of every row, prediction's layout
 };
 
@@ -23,7 +23,7 @@ struct LossTarget {
 struct LossContext {
   BlockSchedule schedule;
   StepScalarsView scalars;
-  View<const std::int64_t> sample_of_row;  ///< -1 for an empty row
+  View<const std::int64_t> sample_of_row;  ///< place of its label; -1 for an empty row
 };
 
 class Loss {

@@ -52,6 +52,8 @@ struct DataSpec {
   int global_batch = 0;    ///< samples per step over all ranks, or 0
   int batch_per_rank = 0;  ///< or this, times the number of ranks; exactly one of the two is set
   bool shuffle = true;
+  std::int64_t memory = 0;  ///< bytes; a larger set is streamed; 0: held in memory, however large
+  std::int64_t window = 0;  ///< samples that are shuffled among each other; 0: see window_samples()
   TargetType target = TargetType::label;
   NormalizeSpec normalize;
   AugmentSpec augment;

@@ -75,8 +75,7 @@ struct RowAssignment {
   std::int64_t first_sample;
   std::int64_t num_samples;
   std::int64_t num_rows;
-  std::int64_t data_count;
-  bool shuffle;
+  SampleOrder order;
   StepScalarsView scalars;
   View<std::int64_t> sample_of_row;
 
@@ -99,9 +98,9 @@ struct RowAssignment {
       positions[i] = at < 0 ? 0 : at;
       samples[i] = positions[i];
     }
-    if (shuffle) {
+    if (order.shuffle) {
       const Permutation permutation(scalars().seed, static_cast<std::uint32_t>(scalars().epoch),
-                                    data_count);
+                                    order.count);
       if constexpr (kHostExecution)
         permutation.map(positions, samples);
       else
@@ -114,23 +113,51 @@ struct RowAssignment {
   }
 };
 
+/// The same out of windows, a row each.
+struct WindowAssignment {
+  RowAssignment rows;
+  WindowPlan windows;
+  WindowBuffers buffers;
+  View<std::int64_t> place_of_row;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t row) const {
+    const std::int64_t position = rows.position(row);
+    std::int64_t sample = -1;
+    std::int64_t at = -1;
+    if (position >= 0) {
+      const StepScalars& scalars = rows.scalars();
+      const WindowOrder order(windows, scalars.seed, static_cast<std::uint32_t>(scalars.epoch));
+      const WindowPlace place = order.place(position);
+      sample = order.sample(place);
+      if (place_of_row.extent(0) > 0) at = buffers.at(windows, scalars.epoch, position, place);
+    }
+    rows.sample_of_row(row) = sample;
+    if (place_of_row.extent(0) > 0) place_of_row(row) = at;
+  }
+};
+
 }  // namespace
 
-void assign_rows(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
-                 bool shuffle, const StepScalarsView& scalars,
-                 const View<std::int64_t>& sample_of_row) {
+void assign_rows(const ExecSpace& exec, const BatchPlan& plan, const SampleOrder& order,
+                 const StepScalarsView& scalars, const View<std::int64_t>& sample_of_row,
+                 const View<std::int64_t>& place_of_row) {
   const RowAssignment assignment{plan.schedule.block_rows,
                                  plan.partition.block_size(),
                                  plan.first_sample,
                                  plan.num_samples,
                                  plan.rows(),
-                                 data_count,
-                                 shuffle,
+                                 order,
                                  scalars,
                                  sample_of_row};
+  const std::string label = "quern::strategy::assign_rows";
+  if (order.windows.is_active()) {
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, plan.rows()),
+                         WindowAssignment{assignment, order.windows, order.buffers, place_of_row});
+    return;
+  }
   constexpr int kWidth = RowAssignment::kRows;
-  Kokkos::parallel_for("quern::strategy::assign_rows",
-                       RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth), assignment);
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth),
+                       assignment);
 }
 
 }  // namespace quern

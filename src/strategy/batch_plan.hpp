@@ -2,6 +2,7 @@
 // Everything about one size of batch that can be worked out before the loop.
 #pragma once
 
+#include "dataset/window_order.hpp"
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_reducer.hpp"
@@ -52,11 +53,20 @@ std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int 
 /// Room for partial sums that these pieces need: what GradientReducer::reserve() is told.
 int most_piece_sums(const BatchCut& cut, const BatchPartition& partition);
 
+/// In which order an epoch takes the samples of a set, and where they are.
+struct SampleOrder {
+  std::int64_t count = 0;
+  bool shuffle = false;   ///< by (seed, epoch); else they are counted
+  WindowPlan windows;     ///< if it is active, the shuffle of that
+  WindowBuffers buffers;  ///< of a streamed set
+};
+
 /// Overwrites sample_of_row[0 .. plan.rows()) with the samples of the batch that starts at
-/// scalars().cursor: sample i of the batch is number cursor + i of the epoch's order, which is the
-/// shuffle of (seed, epoch) or plain counting. Empty rows get -1.
-void assign_rows(const ExecSpace& exec, const BatchPlan& plan, std::int64_t data_count,
-                 bool shuffle, const StepScalarsView& scalars,
-                 const View<std::int64_t>& sample_of_row);
+/// scalars().cursor: sample i of the batch is number cursor + i of the epoch's order. Empty rows
+/// get -1. For a streamed set also place_of_row, with where they are in its buffers; else it may be
+/// empty.
+void assign_rows(const ExecSpace& exec, const BatchPlan& plan, const SampleOrder& order,
+                 const StepScalarsView& scalars, const View<std::int64_t>& sample_of_row,
+                 const View<std::int64_t>& place_of_row);
 
 }  // namespace quern

@@ -10,6 +10,7 @@
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
+#include "strategy/sample_stream.hpp"
 #include "tensor/kernel_choice.hpp"
 
 namespace quern {
@@ -87,6 +88,7 @@ Model::InFlight Model::allocate_batch(const BatchLimit& most) const {
       network().allocate(most, in_flight_.empty() ? nullptr : &in_flight(0).activations);
   const auto rows = static_cast<std::size_t>(most.rows);
   batch.sample_of_row = View<std::int64_t>("quern::strategy::sample_of_row", rows);
+  batch.place_of_row = View<std::int64_t>("quern::strategy::place_of_row", rows);
   if (has_windows_) batch.window_of_row = View<Window>("quern::strategy::window_of_row", rows);
   if (target_type_ == TargetType::label || !place_.is_last()) return batch;
   if (target_is_input()) {
@@ -147,9 +149,9 @@ void Model::check_samples(const Samples& samples) const {
   }
   if (target_type_ == TargetType::values &&
       samples.targets.extent(0) !=
-          static_cast<std::size_t>(samples.count * whole().output_shape().units())) {
+          static_cast<std::size_t>(samples.held() * whole().output_shape().units())) {
     throw InputError("the network puts out " + to_string(whole().output_shape()) + ", but " +
-                     std::to_string(samples.count) + " samples come with " +
+                     std::to_string(samples.held()) + " samples come with " +
                      std::to_string(samples.targets.extent(0)) +
                      " target values (expected one per output and sample)");
   }
@@ -173,7 +175,9 @@ void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Sampl
   InFlight& to = in_flight_[static_cast<std::size_t>(batch)];
   to.activations.set_rows(plan.rows(), plan.schedule.block_rows);
   to.target.rows = plan.rows();
-  assign_rows(exec, plan, samples.count, sampling.shuffle, scalars, to.sample_of_row);
+  const WindowBuffers buffers = samples.stream ? samples.stream->buffers() : WindowBuffers{};
+  assign_rows(exec, plan, {samples.count, sampling.shuffle, sampling.windows, buffers}, scalars,
+              to.sample_of_row, samples.stream ? to.place_of_row : View<std::int64_t>());
   View<const Window> windows;
   if (has_windows_ && sampling.augment.is_active()) {
     draw_windows(exec, sampling.augment, scalars, to.sample_of_row, plan.rows(), to.window_of_row);
@@ -197,20 +201,20 @@ Activation shaped(Activation array, const Shape& shape) {
 }  // namespace
 
 void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
-                           const View<const std::int64_t>& sample_of_row,
+                           const View<const std::int64_t>& place_of_row,
                            const View<const Window>& windows, const Activation& y) const {
   if (normalization_.is_active() && y.layout == Layout::tiles) {
     Activation unrounded = unrounded_;
     unrounded.rows = y.rows;
-    gather_samples(exec, samples, sample_of_row, windows, unrounded);
+    gather_samples(exec, samples, place_of_row, windows, unrounded);
     convert_layout(exec, unrounded, y);
     return;
   }
   if (samples.images.extent(0) > 0)
-    gather_images(exec, samples.images, sample_of_row, y, windows);
+    gather_images(exec, samples.images, place_of_row, y, windows);
   else
-    gather_values(exec, samples.values, sample_of_row, y, windows);
-  if (normalization_.is_active()) normalize(exec, normalization_, sample_of_row, y);
+    gather_values(exec, samples.values, place_of_row, y, windows);
+  if (normalization_.is_active()) normalize(exec, normalization_, place_of_row, y);
 }
 
 // From a target in cn16c it is quicker to round it than to gather the samples again.
@@ -222,7 +226,7 @@ bool Model::rounds_target() const {
 void Model::gather_input(const ExecSpace& exec, const Samples& samples,
                          const View<const Window>& windows, const InFlight& batch) const {
   if (!rounds_target())
-    gather_samples(exec, samples, batch.sample_of_row, windows, batch.activations.input());
+    gather_samples(exec, samples, places(samples, batch), windows, batch.activations.input());
 }
 
 void Model::gather_target(const ExecSpace& exec, const Samples& samples,
@@ -230,7 +234,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
   if (target_type_ == TargetType::values) {
     // Samples that are only to be predicted come without.
     if (samples.targets.extent(0) > 0)
-      gather_values(exec, samples.targets, batch.sample_of_row, batch.target);
+      gather_values(exec, samples.targets, places(samples, batch), batch.target);
     return;
   }
   if (target_type_ != TargetType::input || target_is_input()) return;
@@ -241,7 +245,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
     return;
   }
   const Activation target = shaped(batch.target, samples.shape);
-  gather_samples(exec, samples, batch.sample_of_row, {}, target);
+  gather_samples(exec, samples, places(samples, batch), {}, target);
   if (rounds_target()) convert_layout(exec, target, input);
 }
 
@@ -263,8 +267,9 @@ void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const S
   if (!place_.is_last()) return;
   const Activations& activations = in_flight(batch).activations;
   const Activation d_output = step.mode == Mode::train ? activations.d_output() : Activation{};
-  loss_->compute(exec, {step.schedule, step.scalars, step.sample_of_row}, activations.output(),
-                 {samples.labels, in_flight(batch).target}, d_output, sums, offset);
+  loss_->compute(exec, {step.schedule, step.scalars, places(samples, in_flight(batch))},
+                 activations.output(), {samples.labels, in_flight(batch).target}, d_output, sums,
+                 offset);
 }
 
 void Model::backward(const ExecSpace& exec, const StepContext& step,

@@ -21,6 +21,7 @@ namespace quern {
 struct Sampling {
   bool shuffle = false;
   AugmentSpec augment = {};  ///< active only in models whose recipe has it
+  WindowPlan windows = {};
 };
 
 /// Does the network put out what the loss compares with? InputError.
@@ -109,8 +110,9 @@ class Model {
   struct InFlight {
     Activations activations;
     View<std::int64_t> sample_of_row;
-    View<Window> window_of_row;  // none unless has_windows_
-    Activation target;           // mse: what the prediction should be, in its layout
+    View<std::int64_t> place_of_row;  // in the arrays of samples, of a streamed set
+    View<Window> window_of_row;       // none unless has_windows_
+    Activation target;                // mse: what the prediction should be, in its layout
   };
 
   Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
@@ -121,8 +123,12 @@ class Model {
   bool target_is_input() const;
   bool rounds_target() const;
   void allocate_normalization(int max_rows);
+  // Where the samples of a batch lie in their arrays.
+  static View<const std::int64_t> places(const Samples& samples, const InFlight& batch) {
+    return samples.stream ? batch.place_of_row : batch.sample_of_row;
+  }
   void gather_samples(const ExecSpace& exec, const Samples& samples,
-                      const View<const std::int64_t>& sample_of_row,
+                      const View<const std::int64_t>& place_of_row,
                       const View<const Window>& windows, const Activation& y) const;
   InFlight allocate_batch(const BatchLimit& most) const;
   std::int64_t most_summed(int rows) const;

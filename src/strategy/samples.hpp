@@ -13,7 +13,10 @@
 
 namespace quern {
 
-/// Either images or values; labels, targets or neither.
+class SampleStream;
+
+/// Either images or values; labels, targets or neither. Of a streamed set the arrays hold the
+/// buffers of the stream instead of `count` samples.
 struct Samples {
   std::int64_t count = 0;
   Shape shape;                           ///< of one sample
@@ -26,12 +29,22 @@ struct Samples {
   ConstFloatView values;            ///< [count, units]
   ConstFloatView targets;           ///< [count, target units]
 
+  std::shared_ptr<SampleStream> stream;  ///< null: the samples are in memory
+
   std::shared_ptr<NodeShared> storage;  ///< what the views look into, unless they own their memory
 
+  /// Samples that the arrays have room for.
+  std::int64_t held() const {
+    const std::size_t units = images.size() + values.size();
+    return static_cast<std::int64_t>(units) / (shape.units() > 0 ? shape.units() : 1);
+  }
+
+  /// All that the arrays take.
   std::int64_t num_bytes() const {
     return static_cast<std::int64_t>(images.size() + sizeof(std::int32_t) * labels.size() +
                                      sizeof(float) * (values.size() + targets.size()));
   }
+  std::int64_t sample_bytes() const { return held() > 0 ? num_bytes() / held() : 0; }
 };
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include "device/inventory.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 
 namespace quern {
@@ -103,7 +104,10 @@ StepContext TrainingStep::context(const BatchPiece& piece, int batch) {
 
 void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   is_last_ = batches_.is_short(cursor_);
-  host_flags_().vote = vote_to_stop ? 1.0f : 0.0f;
+  timer_.enter(StepPhase::data);
+  await_samples();
+  const bool has_failed = samples_.stream && samples_.stream->has_failed();
+  host_flags_().vote = vote_to_stop || has_failed ? 1.0f : 0.0f;
   const auto work = [&] { enqueue_batch(exec); };
   if (is_capturable()) {
     (is_last_ ? last_graph_ : full_graph_).run(exec, work);
@@ -112,6 +116,10 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   }
   steps_ += 1;
   cursor_ += batch().samples();
+}
+
+void TrainingStep::await_samples() const {
+  if (samples_.stream) samples_.stream->prepare(epoch_, cursor_);
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {
@@ -188,7 +196,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       model_(model),
       samples_(samples),
       seed_(recipe.seed),
-      sampling_{recipe.data.shuffle, recipe.data.augment},
+      sampling_{recipe.data.shuffle, recipe.data.augment, {}},
       wants_rank_loss_(recipe.train.per_rank_loss),
       reducer_(make_reducer(grid.data(), transport, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
@@ -202,6 +210,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
     const int rank = grid.data().rank();
     const int num_ranks = grid.data().size();
     batches_ = training_batches(recipe, num_ranks, samples.count);
+    sampling_.windows = window_plan(recipe.data, batches_, samples.sample_bytes());
     const BatchCut cut = batches_.cut(model.row_multiple());
     check_least_samples(model.whole(), batches_);
     full_ = make_batch_plan(cut, batches_.full_batch, rank, num_ranks);
@@ -296,6 +305,7 @@ void TrainingStep::set_position(const TrainingProgress& progress) {
   metric_sums().samples = progress.epoch_samples;
   Kokkos::deep_copy(metric_sums_, metric_sums);
   steps_ = progress.step;
+  epoch_ = progress.epoch;
   cursor_ = progress.cursor;
 }
 

@@ -60,6 +60,8 @@ class TrainingStep {
 
   std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
   const Model& model() const { return model_; }
+  /// Within which an epoch is shuffled.
+  const WindowPlan& windows() const { return sampling_.windows; }
   const BatchPlan& full_batch() const { return full_; }
   const BatchPlan& last_batch() const { return last_; }
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
@@ -88,8 +90,13 @@ class TrainingStep {
 
   /// Puts one step on `exec`: from the batch at the cursor to updated parameters. Collective; on a
   /// device the host does not wait. When the loss is not finite, parameters and optimizer stay as
-  /// they were in this step and all that follow. Always the same `exec`.
+  /// they were in this step and all that follow. Always the same `exec`. Where samples that come
+  /// later cannot be read, this rank votes to stop.
   void enqueue(const ExecSpace& exec, bool vote_to_stop);
+
+  /// Of a streamed set: waits until the samples of the coming batch are there. Throws what reading
+  /// them has thrown.
+  void await_samples() const;
 
   /// Waits for the steps and says where they have led. Collective; AgreedError when an exchange
   /// between devices has failed.
@@ -171,6 +178,7 @@ class TrainingStep {
   std::int64_t memory_bytes_ = 0;
   std::int64_t optimizer_bytes_ = 0;
   // The host's own count, ahead of scalars(): it decides which batch comes next.
+  std::int64_t epoch_ = 0;
   std::int64_t steps_ = 0;
   std::int64_t cursor_ = 0;
   bool is_last_ = false;

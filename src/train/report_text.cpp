@@ -67,4 +67,11 @@ std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {
       step, checkpoint_text(last_checkpoint), kHint);
 }
 
+std::string bad_samples_text(const std::string& problem, std::int64_t step) {
+  return fmt::format(
+      "{}; stopped at step {}, where a checkpoint is written: once the file is as it was, the same "
+      "command resumes",
+      problem, step);
+}
+
 }  // namespace quern

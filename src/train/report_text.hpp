@@ -32,4 +32,7 @@ std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
 /// "training diverged by step 12: weights or optimizer state ..."
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint);
 
+/// "rank 1 on HOST: 'FILE': ...; stopped at step 12 ..."; `problem`: with the file's name.
+std::string bad_samples_text(const std::string& problem, std::int64_t step);
+
 }  // namespace quern

@@ -12,6 +12,8 @@
 #include "device/inventory.hpp"
 #include "io/shard_set.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/sample_stream.hpp"
+#include "train/shard_stream.hpp"
 
 namespace quern {
 
@@ -97,8 +99,9 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   return samples;
 }
 
-Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
-  const ShardSet shards = open_once(comm, folder, split);
+namespace {
+
+Samples load_all(Communicator& comm, const std::string& folder, const ShardSet& shards) {
   Samples samples =
       make_node_samples(comm, "the data set '" + folder + "'", shards.count(), shards.content(),
                         [&](const SampleArrays& arrays) {
@@ -107,6 +110,12 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
                         });
   samples.data_hash = shards.content_hash();
   return samples;
+}
+
+}  // namespace
+
+Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
+  return load_all(comm, folder, open_once(comm, folder, split));
 }
 
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs) {
@@ -143,9 +152,14 @@ Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape&
   return samples;
 }
 
-Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output) {
-  if (recipe.data.source == DataSource::shards)
-    return load_shards(comm, recipe.data.train, "train");
+Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, const Shape& output) {
+  Communicator& comm = grid.world();
+  if (recipe.data.source == DataSource::shards) {
+    const ShardSet shards = open_once(comm, recipe.data.train, "train");
+    return is_streamed(recipe.data, shards.count(), shards.content().memory_bytes())
+               ? stream_shards(grid, recipe, shards)
+               : load_all(comm, recipe.data.train, shards);
+  }
   if (recipe.data.source == DataSource::program) {
     throw AgreedError(
         "data.source = \"program\" is for C++ programs that bring their own samples "

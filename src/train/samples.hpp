@@ -7,6 +7,7 @@
 
 #include "base/shape.hpp"
 #include "comm/communicator.hpp"
+#include "comm/process_grid.hpp"
 #include "io/shard_content.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
@@ -36,7 +37,7 @@ std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outp
 Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
                             TargetType target, int outputs);
 
-/// Collective. The training data of a recipe.
-Samples load_training_samples(Communicator& comm, const Recipe& recipe, const Shape& output);
+/// Collective. The training data of a recipe; streamed where they are larger than data.memory.
+Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, const Shape& output);
 
 }  // namespace quern

@@ -14,6 +14,7 @@
 #include "config/write_recipe.hpp"
 #include "parallel/device_stream.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/sample_stream.hpp"
 #include "train/report_text.hpp"
 #include "train/snapshot.hpp"
 
@@ -78,6 +79,7 @@ ExitCode Trainer::run() {
 ExitCode Trainer::train() {
   open_outputs();
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
+  await_first_samples();
   while (progress_.epoch < recipe_.train.epochs) {
     step_.set_position(progress_);
     since_epoch_.restart();
@@ -87,6 +89,7 @@ ExitCode Trainer::train() {
       const StepReport report = take_report();
       log_step(report);
       if (report.stop) {
+        stop_on_bad_samples();
         stop.accept();
         return stop_early(stop);
       }
@@ -117,6 +120,29 @@ void Trainer::open_outputs() {
   });
   since_start_.restart();
   since_log_.restart();
+}
+
+// Before anybody is in the middle of a step, where he would wait for those who cannot read theirs.
+void Trainer::await_first_samples() {
+  if (!train_.stream || progress_.epoch >= recipe_.train.epochs) return;
+  step_.set_position(progress_);
+  agree(comm_, [&] {
+    if (progress_.cursor < train_.count) step_.await_samples();
+  });
+}
+
+// A rank that cannot read what comes next has voted to stop while its samples lasted.
+void Trainer::stop_on_bad_samples() {
+  if (!train_.stream) return;
+  try {
+    agree(comm_, [&] { train_.stream->rethrow(); });
+  } catch (const AgreedError& error) {
+    finish_with_checkpoint();
+    bar_->finish();
+    const std::string text = bad_samples_text(error.what(), progress_.step);
+    if (events_) events_->failed(progress_, text);
+    throw AgreedError(text, error.code());
+  }
 }
 
 void Trainer::enqueue_step(bool vote_to_stop) {

@@ -59,6 +59,8 @@ class Trainer {
   void check_checkpoint_memory() const;
   ExitCode train();
   void open_outputs();
+  void await_first_samples();
+  void stop_on_bad_samples();
   void enqueue_step(bool vote_to_stop);
   bool is_report_due() const;
   StepReport take_report();

@@ -70,7 +70,7 @@ Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptio
     recipe.global_batch(grid.data().size());
   });
   if (options.train) return std::move(*options.train);
-  return load_training_samples(comm, recipe, output);
+  return load_training_samples(grid, recipe, output);
 }
 
 std::optional<Samples> test_samples(Communicator& comm, const Recipe& recipe, RunOptions& options) {

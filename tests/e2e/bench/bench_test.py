@@ -134,7 +134,7 @@ class BenchTest(training.TrainingTest):
             self.assertEqual([(row["operation"], row["of"]) for row in rows],
                              [("checkpoint_write", "64.0 KiB"), ("checkpoint_read", "64.0 KiB"),
                               ("checkpoint_write", "toy"), ("checkpoint_read", "toy"),
-                              ("shards_read", "train")])
+                              ("shards_read", "train"), ("shards_streamed", "train")])
             self.assertEqual((rows[-1]["samples"], rows[-1]["bytes"]), (600, 600 * 145))
             for row in rows:
                 self.check_time(row, "time")

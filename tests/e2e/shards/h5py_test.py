@@ -18,18 +18,23 @@ class H5pyTest(shard_files.ShardTest):
         all_images, all_labels = [], []
         for index, name in enumerate(names):
             with h5py.File(self.out / name, "r") as file:
-                self.assertEqual(set(file), {"images", "labels"})
+                self.assertEqual(set(file), {"images", "labels", "blocks"})
                 for dataset in file.values():
                     self.assertEqual(dataset.dtype, np.uint8)
                     self.assertIsNone(dataset.chunks)
                 attributes = dict(file.attrs)
                 data, target = file["images"][()], file["labels"][()]
+                sums = file["blocks"][()]
             self.assertEqual(attributes, {
                 "format": "quern-shard", "format_version": 1, "split": "train",
                 "shard_index": index, "shard_count": 3, "first_index": first, "total": 25,
                 "classes": 10, "sha256_images": hashlib.sha256(data.tobytes()).hexdigest(),
-                "sha256_labels": hashlib.sha256(target.tobytes()).hexdigest()})
-            for key in ("format", "split", "sha256_images", "sha256_labels"):
+                "sha256_labels": hashlib.sha256(target.tobytes()).hexdigest(),
+                "sha256_blocks": hashlib.sha256(sums.tobytes()).hexdigest(),
+                "block_samples": len(target)})
+            self.assertEqual(sums.tobytes().decode(),
+                             hashlib.sha256(data.tobytes() + target.tobytes()).hexdigest())
+            for key in ("format", "split", "sha256_images", "sha256_labels", "sha256_blocks"):
                 self.assertIs(type(attributes[key]), str)
             first += len(target)
             all_images.append(data)

@@ -39,7 +39,7 @@ std::vector<std::int64_t> epoch_order(const Case& c, bool shuffle, std::int64_t 
       const StepScalarsView scalars("test::scalars");
       set_position(scalars, 11, 0, epoch, cursor);
       const View<std::int64_t> rows("test::rows", static_cast<std::size_t>(full.limit().rows));
-      assign_rows(ExecSpace(), plan, c.count, shuffle, scalars, rows);
+      assign_rows(ExecSpace(), plan, {c.count, shuffle, {}, {}}, scalars, rows, {});
       int filled = 0;
       const std::vector<std::int64_t> values = to_vector(rows);
       for (int row = 0; row < plan.rows(); ++row) {

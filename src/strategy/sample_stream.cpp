@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/sample_stream.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes_text.hpp"
+#include "base/error.hpp"
+#include "parallel/batch_partition.hpp"
+
+namespace quern {
+
+namespace {
+
+/// What is read in one go, at most: from there on a disk is as fast as it gets.
+constexpr std::int64_t kMostChunkBytes = std::int64_t{1} << 20;
+
+}  // namespace
+
+bool is_streamed(const DataSpec& data, std::int64_t count, std::int64_t sample_bytes) {
+  return data.memory > 0 && count > data.memory / sample_bytes;
+}
+
+WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes) {
+  expect(sample_bytes > 0, "samples that take memory");
+  const std::int64_t count = batches.num_samples;
+  const std::int64_t room = data.memory / sample_bytes;
+  const bool streams = is_streamed(data, count, sample_bytes);
+  std::int64_t window = data.window > 0 ? data.window : count;
+  // Beside two windows there are two times a last batch.
+  if (streams && data.window == 0) window = room / 2 - batches.full_batch;
+  const WindowPlan plan = make_window_plan(count, batches.full_batch, batches.block_samples, window,
+                                           kMostChunkBytes / sample_bytes, data.shuffle);
+  if (!streams) return plan;
+  const std::int64_t needed = 2 * (plan.window_samples() + batches.full_batch);
+  if (plan.is_active() && needed <= room) return plan;
+  throw InputError(
+      "data.memory = " + bytes_text(data.memory) + " is too small for two windows of " +
+      std::to_string(data.window > 0 ? std::min(data.window, count) : batches.full_batch) +
+      " samples of " + std::to_string(sample_bytes) + " bytes and the last batches (expected " +
+      bytes_text(needed * sample_bytes) + (data.window > 0 ? ", or a smaller data.window)" : ")"));
+}
+
+WindowBuffers window_buffers(const WindowPlan& plan, const BatchRule& batches, int rank,
+                             int num_ranks) {
+  const BatchPartition full(batches.full_batch, batches.block_samples, num_ranks);
+  WindowBuffers buffers;
+  buffers.first_lane = full.first_block(rank);
+  buffers.lanes = full.num_blocks(rank);
+  buffers.capacity = plan.window_steps() * batches.block_samples;
+  if (batches.last_batch == batches.full_batch) return buffers;
+  const BatchPartition last(batches.last_batch, batches.block_samples, num_ranks);
+  buffers.tail_first = last.first_sample(rank);
+  buffers.tail = last.num_samples(rank);
+  return buffers;
+}
+
+SampleStream::SampleStream(const WindowPlan& plan, const WindowBuffers& buffers, std::uint64_t seed,
+                           std::int64_t epochs, Source source)
+    : plan_(plan),
+      buffers_(buffers),
+      seed_(seed),
+      windows_(epochs * plan.windows),
+      source_(std::move(source)),
+      prefetch_([this](std::int64_t window) { load(window); }) {}
+
+void SampleStream::prepare(std::int64_t epoch, std::int64_t cursor) {
+  const std::int64_t step = cursor / plan_.batch;
+  const std::int64_t window = epoch * plan_.windows + plan_.window_of_step(step);
+  if (window_ < 0 || (window != window_ && window != window_ + 1))
+    prefetch_.start(window, windows_);
+  window_ = window;
+  prefetch_.enter(window);
+  if (!prefetch_.wait_for(window)) prefetch_.rethrow();
+  const std::int64_t next = step + 1 < plan_.steps()
+                                ? epoch * plan_.windows + plan_.window_of_step(step + 1)
+                                : (epoch + 1) * plan_.windows;
+  if (next < windows_) prefetch_.wait_for(next);
+}
+
+void SampleStream::load(std::int64_t window) {
+  const std::int64_t epoch = window / plan_.windows;
+  const WindowOrder order(plan_, seed_, static_cast<std::uint32_t>(epoch));
+  load_lanes(order, window);
+  if (window % plan_.windows == plan_.windows - 1) load_tail(order, epoch);
+}
+
+namespace {
+
+/// The runs of some lanes in a window, one after the other.
+class Runs {
+ public:
+  Runs(const WindowOrder& order, const WindowBuffers& lanes, std::int64_t window)
+      : order_(order), end_(lanes.first_lane + lanes.lanes), place_{lanes.first_lane, window, 0} {
+    skip_ended_lanes();
+  }
+
+  bool has_one() const { return place_.lane < end_; }
+  const WindowPlace& place() const { return place_; }
+  std::int64_t first() const { return order_.sample(place_); }
+  std::int64_t count() const { return order_.run(place_); }
+  void go_on() {
+    place_.index += count();
+    skip_ended_lanes();
+  }
+
+ private:
+  void skip_ended_lanes() {
+    while (has_one() && place_.index == order_.size(place_.lane, place_.window))
+      place_ = {place_.lane + 1, place_.window, 0};
+  }
+
+  const WindowOrder& order_;
+  std::int64_t end_;
+  WindowPlace place_;
+};
+
+}  // namespace
+
+// Some runs are announced ahead, so that a disk reads while others are verified.
+void SampleStream::load_lanes(const WindowOrder& order, std::int64_t window) {
+  constexpr int kAhead = 4;
+  Runs runs(order, buffers_, window % plan_.windows);
+  Runs ahead = runs;
+  const auto announce = [&] {
+    if (!ahead.has_one()) return;
+    source_.announce(ahead.first(), ahead.count());
+    ahead.go_on();
+  };
+  for (int i = 0; i < kAhead; ++i) announce();
+  for (; runs.has_one(); runs.go_on()) {
+    announce();
+    const WindowPlace& place = runs.place();
+    source_.read(runs.first(), runs.count(), buffers_.lane_at(place.lane, window) + place.index);
+  }
+}
+
+void SampleStream::load_tail(const WindowOrder& order, std::int64_t epoch) {
+  const std::int64_t begin = plan_.full_steps() * plan_.batch + buffers_.tail_first;
+  for (std::int64_t i = 0; i < buffers_.tail; ++i)
+    source_.read(order(begin + i), 1, buffers_.tail_at(epoch) + i);
+}
+
+}  // namespace quern

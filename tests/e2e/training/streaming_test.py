@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets larger than data.memory: the same bits for any number of ranks, as in memory, and after a stop."""
+import random
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import idx
+import numpy as np
+import training
+from training import checkpoint_steps, tree
+
+# 4000 samples of 148 bytes, in 5 shards of two blocks each. An epoch has 82 steps, the last of 31.
+SAMPLES = 4000
+MEMORY = "data.memory='150 KB'"
+RECIPE = training.RECIPE.replace("epochs = 3", "epochs = 2")
+_data = None
+
+
+def many_samples():
+    global _data
+    if _data is None:
+        _data = tempfile.TemporaryDirectory()
+        training.make_shards(Path(_data.name), "train", *idx.blobs(SAMPLES), shards=5)
+        training.make_shards(Path(_data.name), "test", *idx.blobs(151, seed=8))
+    return Path(_data.name)
+
+
+class StreamingTest(training.TrainingTest):
+    def setUp(self):
+        super().setUp()
+        for split in ("train", "test"):
+            (self.folder / split).unlink()
+            shutil.copytree(many_samples() / split, self.folder / split)
+        self.write_recipe("conv", RECIPE, training.CONV_LAYERS)
+        self.write_recipe("mlp", RECIPE, training.MLP_LAYERS)
+        self.shards = sorted((self.folder / "train").glob("*.h5"))
+
+    def window(self, *sets):
+        """Samples of a window, as --dry-run tells."""
+        done = self.quern(*self.train_arguments("conv", "none", sets), "--dry-run")
+        self.assertEqual(done.code, 0, done)
+        return int(re.search(r"windows of (\d+) samples", done.out)[1])
+
+    def test_same_bits_on_any_ranks_and_in_memory(self):
+        in_memory = f"data.window={self.window(MEMORY)}"
+        for recipe in ("conv", "mlp"):
+            self.train(recipe, f"{recipe}-1", MEMORY)
+            for ranks in (2, 3, 4):
+                self.train(recipe, f"{recipe}-{ranks}", MEMORY, ranks=ranks)
+                self.assert_same_run(f"{recipe}-{ranks}", f"{recipe}-1")
+            for ranks in (1, 3):
+                self.train(recipe, f"{recipe}-memory-{ranks}", in_memory, ranks=ranks)
+                self.assert_same_run(f"{recipe}-memory-{ranks}", f"{recipe}-1")
+
+    def test_memory_for_all_changes_nothing(self):
+        self.train("conv", "plain", "train.epochs=1")
+        self.train("conv", "fits", "train.epochs=1", "data.memory='1 MB'", ranks=2)
+        self.train("conv", "window", "train.epochs=1", f"data.window={SAMPLES}")
+        self.train("conv", "streamed", "train.epochs=1", MEMORY)
+        self.assert_same_run("fits", "plain")
+        self.assert_same_run("window", "plain")
+        self.assertNotEqual(self.hash("streamed"), self.hash("plain"))
+
+    def test_in_the_order_of_the_set(self):
+        self.train("conv", "plain", "data.shuffle=false", ranks=2)
+        for ranks in (1, 3):
+            self.train("conv", f"on-{ranks}", MEMORY, "data.shuffle=false", ranks=ranks)
+            self.assert_same_run(f"on-{ranks}", "plain")
+
+    def test_normalized_augmented_in_pieces_and_stages(self):
+        window = f"data.window={self.window(MEMORY)}"
+        cases = {"normalized": ("conv", ["data.normalize=dataset"]),
+                 "augmented": ("conv", ["data.augment.crop=2", "data.augment.flip=true"]),
+                 "pieces": ("mlp", ["parallel.micro_batches=3"]),
+                 "stages": ("mlp", ["parallel.pipeline=3", "parallel.micro_batches=2"])}
+        for name, (recipe, sets) in cases.items():
+            with self.subTest(name):
+                once = [*sets, "train.epochs=1"]
+                self.train(recipe, f"{name}-memory", window, *once, ranks=3)
+                self.train(recipe, name, MEMORY, *once, ranks=3)
+                self.assert_same_run(name, f"{name}-memory")
+
+    def test_floats_and_targets(self):
+        chance = np.random.default_rng(3)
+        values = chance.standard_normal((1500, 20))
+        np.save(self.folder / "y.npy", (values @ chance.standard_normal((20, 2))).astype(np.float32))
+        text = re.sub("test = .*", 'target = "values"', RECIPE).replace("[1, 12, 12]", "[20]")
+        self.write_recipe("floats", text.replace("cross_entropy", "mse"),
+                          '[{type = "linear", features = 9}, {type = "tanh"}, {type = "linear", features = 2}]')
+        for dtype in (np.float32, np.float16):
+            name = np.dtype(dtype).name
+            np.save(self.folder / "x.npy", values.astype(dtype))
+            done = self.quern("shard", "--images", "x.npy", "--targets", "y.npy", "--out", name, "--shards", 7)
+            self.assertEqual(done.code, 0, done)
+            sets = (f"data.train={name}", "data.normalize=dataset")
+            done = self.train("floats", name, "data.memory='60 KB'", *sets, ranks=2)
+            window = re.search(r"windows of (\d+) samples", done.err)[1]
+            self.train("floats", f"{name}-memory", f"data.window={window}", *sets, ranks=3)
+            self.assert_same_run(name, f"{name}-memory")
+
+    def test_kill_and_resume_on_other_ranks(self):
+        self.train("conv", "whole", MEMORY, "train.epochs=4")
+        chance = random.Random(7)
+        folder = self.folder / "killed"
+        sets = (MEMORY, "train.epochs=4", "checkpoint.every_steps=3")
+        for ranks in (3, 1, 4, 2):
+            done = max(checkpoint_steps(folder), default=0)
+            goal = done + chance.randrange(3, 75)
+            run = self.start("conv", "killed", *sets, ranks=ranks)
+            self.assertTrue(run.wait_until(lambda: goal <= max(checkpoint_steps(folder), default=0)))
+            run.kill()
+        self.train("conv", "killed", *sets, ranks=3)
+        self.assert_same_run("killed", "whole")
+
+    def test_other_memory_is_another_order(self):
+        self.train("conv", "run", MEMORY, "train.epochs=1")
+        done = self.train("conv", "run", "data.memory='200 KB'", expected=2, ranks=2)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn("data.memory is \"150000 B\" there", done.errors()[0])
+
+    def spoil(self, file, change):
+        content = bytearray(file.read_bytes())
+        change(content)
+        file.write_bytes(content)
+
+    def fails(self, *sets, ranks):
+        """-> the one error line."""
+        done = self.train("conv", "run", MEMORY, *sets, expected=93, ranks=ranks)
+        self.assertEqual(len(done.errors()), 1, done)
+        return done.errors()[0]
+
+    def test_a_shard_that_fails_in_the_middle(self):
+        self.train("conv", "whole", MEMORY)
+        for ranks in (1, 3):
+            for how, words in (("flip", "are damaged"), ("cut", "ends after"), ("label", "are damaged")):
+                with self.subTest(how, ranks=ranks):
+                    shutil.rmtree(self.folder / "run", ignore_errors=True)
+                    bad = self.shards[3]
+                    good = bad.read_bytes()
+                    run = self.start("conv", "run", MEMORY, "checkpoint.every_steps=1", "train.epochs=200",
+                                     ranks=ranks)
+                    run.wait_until(lambda: max(checkpoint_steps(self.folder / "run"), default=0) > 3)
+                    with bad.open("r+b") as file:
+                        if how == "cut":
+                            file.truncate(len(good) // 2)
+                        else:
+                            at = good.rindex(bytes(idx.blobs(SAMPLES)[1][2400:3200])) if how == "label" else len(good) // 2
+                            file.seek(at)
+                            file.write(bytes([good[at] ^ 4]))
+                    done = run.wait()
+                    self.assertEqual(set(done.codes), {93}, done)
+                    self.assertEqual(len(done.errors()), 1, done)
+                    error = done.errors()[0]
+                    self.assertIn(bad.name, error)
+                    self.assertIn(words, error)
+                    step = int(re.search(r"stopped at step (\d+), where a checkpoint", error)[1])
+                    self.assertEqual(checkpoint_steps(self.folder / "run")[-1], step)
+                    before = tree(self.folder / "run" / "checkpoints")
+                    if how != "cut":  # that is found before anything is read
+                        error = self.fails("train.epochs=200", ranks=2)
+                        self.assertIn(bad.name, error)
+                    self.assertEqual(tree(self.folder / "run" / "checkpoints"), before)
+                    bad.write_bytes(good)
+
+    def test_goes_on_once_the_shard_is_mended(self):
+        self.train("conv", "whole", MEMORY, "train.epochs=6")
+        bad = self.shards[1]
+        good = bad.read_bytes()
+        run = self.start("conv", "run", MEMORY, "train.epochs=6", "checkpoint.every_steps=1", ranks=2)
+        run.wait_until(lambda: max(checkpoint_steps(self.folder / "run"), default=0) > 3)
+        self.spoil(bad, lambda content: content.__setitem__(slice(6000, 6400), bytes(400)))
+        self.assertEqual(set(run.wait().codes), {93})
+        bad.write_bytes(good)
+        self.train("conv", "run", MEMORY, "train.epochs=6", ranks=3)
+        self.assert_same_run("run", "whole")
+
+    def test_memory_that_is_too_little(self):
+        for ranks in (1, 2):
+            done = self.train("conv", "run", "data.memory='20 KB'", expected=2, ranks=ranks)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertRegex(done.errors()[0], r"data.memory = 19.5 KiB is too small .*expected 29.2 KiB")
+        done = self.train("conv", "run", MEMORY, "data.window=2000", expected=2)
+        self.assertRegex(done.errors()[0], r"two windows of 2000 samples .* or a smaller data.window")
+        self.assertFalse((self.folder / "run").exists())
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples out of the middle of shards: what read_share() makes of the whole set, and the same
+// refusals.
+#include "io/sample_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "io/h5_file.hpp"
+#include "io/shard_set.hpp"
+#include "io/shard_writer.hpp"
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+using test::expect_error;
+
+// Blocks of 64 KiB have some 20 samples of the sizes below.
+constexpr std::size_t kSamples = 200;
+constexpr int kUnits = 3000;
+
+struct Arrays {
+  std::vector<std::uint8_t> images;
+  std::vector<float> values;
+  std::vector<std::int32_t> labels;
+  std::vector<float> targets;
+
+  Arrays(const ShardContent& content, std::size_t count) {
+    const auto units = static_cast<std::size_t>(content.shape.units());
+    if (content.has_pixels())
+      images.resize(count * units, 9);
+    else
+      values.resize(count * units, 9);
+    if (content.has_labels()) labels.resize(count, 9);
+    if (content.has_targets())
+      targets.resize(count * static_cast<std::size_t>(content.target_shape.units()), 9);
+  }
+  SampleArrays all() { return {images, values, labels, targets}; }
+  ConstSampleArrays all() const { return {images, values, labels, targets}; }
+  friend bool operator==(const Arrays&, const Arrays&) = default;
+};
+
+ShardContent content_of(StoredType input, Answer answer, StoredType answer_type) {
+  ShardContent content;
+  content.input = input;
+  content.shape = {3, 10, 100};
+  content.answer = answer;
+  content.answer_type = answer_type;
+  content.classes = answer == Answer::labels ? 300 : 0;
+  if (answer_type == StoredType::uint8 && answer == Answer::labels) content.classes = 10;
+  if (answer == Answer::targets) content.target_shape = {4, 1, 1};
+  return content;
+}
+
+std::vector<ShardContent> contents() {
+  using enum StoredType;
+  return {content_of(uint8, Answer::labels, uint8), content_of(uint8, Answer::labels, int32),
+          content_of(float32, Answer::targets, float32), content_of(float16, Answer::labels, uint8),
+          content_of(float16, Answer::none, uint8)};
+}
+
+class SampleReaderTest : public testing::Test {
+ protected:
+  ShardSet write(const ShardContent& content, int num_shards = 3) {
+    Arrays samples(content, kSamples);
+    for (std::size_t i = 0; i < samples.images.size(); ++i)
+      samples.images[i] = static_cast<std::uint8_t>(i * 31 % 251);
+    for (std::size_t i = 0; i < samples.values.size(); ++i)
+      samples.values[i] = static_cast<float>(i % 2039) / 8;
+    for (std::size_t i = 0; i < samples.labels.size(); ++i)
+      samples.labels[i] =
+          static_cast<std::int32_t>(i * 7 % static_cast<std::size_t>(content.classes));
+    for (std::size_t i = 0; i < samples.targets.size(); ++i)
+      samples.targets[i] = static_cast<float>(i) / 3;
+    write_shards(folder_.path(), {"toy", "train", num_shards}, content,
+                 static_cast<const Arrays&>(samples).all(), Overwrite::yes);
+    return ShardSet::open(folder_.path(), "train");
+  }
+
+  // Of the second shard, which holds the samples 66 to 132.
+  void overwrite(const ShardSet& set, std::int64_t offset, const std::string& bytes) {
+    std::fstream file(set.shards()[1].path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  void expect_refused(const ShardSet& set, std::int64_t first, std::int64_t count,
+                      std::initializer_list<std::string> parts) {
+    Arrays arrays(set.content(), kSamples);
+    SampleReader reader(set);
+    expect_error([&] { reader.read(first, count, 0, arrays.all()); }, ExitCode::do_not_requeue,
+                 parts);
+  }
+
+  test::TempDir folder_;
+};
+
+TEST_F(SampleReaderTest, ReadsAnyPartOfAnySet) {
+  for (const ShardContent& content : contents()) {
+    const ShardSet set = write(content);
+    Arrays whole(content, kSamples);
+    set.read_share(0, 1, 1, whole.all());
+    SampleReader reader(set);
+    Arrays read(content, kSamples);
+    // Into the last places first, so that the order of reading shows nothing.
+    for (const std::int64_t step : {1, 7, 40, 200}) {
+      read = Arrays(content, kSamples);
+      for (std::int64_t end = kSamples; end > 0; end -= step) {
+        const std::int64_t first = std::max<std::int64_t>(0, end - step);
+        reader.read(first, end - first, first, read.all());
+      }
+      EXPECT_TRUE(read == whole) << to_string(content) << " by " << step;
+    }
+  }
+}
+
+TEST_F(SampleReaderTest, LeavesOtherPlacesAlone) {
+  const ShardSet set = write(contents()[0]);
+  Arrays some(set.content(), 3);
+  SampleReader reader(set);
+  reader.read(65, 2, 1, some.all());
+  EXPECT_EQ(std::count(some.images.begin(), some.images.begin() + kUnits, 9), kUnits);
+  EXPECT_EQ(some.labels[0], 9);
+  EXPECT_NE(some.labels[1], 9);
+}
+
+TEST_F(SampleReaderTest, OpensMoreShardsThanAProcessMay) {
+  const ShardSet set = write(contents()[0], 150);
+  Arrays whole(set.content(), kSamples);
+  set.read_share(0, 1, 1, whole.all());
+  Arrays read(set.content(), kSamples);
+  SampleReader reader(set);
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = open_files();
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t i = 0; i < std::int64_t{kSamples}; ++i) reader.read(i, 1, i, read.all());
+  EXPECT_LE(open_files() - before, 64);
+  EXPECT_TRUE(read == whole);
+}
+
+TEST_F(SampleReaderTest, FindsDamageInItsBlock) {
+  for (const ShardContent& content : contents()) {
+    const ShardSet set = write(content);
+    const Shard& shard = set.shards()[1];
+    const std::int64_t bytes = content.input_bytes();
+    overwrite(set, shard.input_offset + 40 * bytes + 5, "\x7b");
+    expect_refused(set, 100, 10, {shard.path.filename().string(), "are damaged", "SHA-256"});
+    // The samples of another block are as good as before.
+    Arrays arrays(content, kSamples);
+    SampleReader(set).read(66, 1, 0, arrays.all());
+    if (content.answer == Answer::none) continue;
+    const ShardSet again = write(content);
+    overwrite(again, shard.answer_offset + 40 * content.answer_bytes(), "\x05");
+    expect_refused(again, 66 + 40, 1, {shard.path.filename().string(), "are damaged"});
+  }
+}
+
+TEST_F(SampleReaderTest, FindsDamageOfTheChecksums) {
+  const ShardSet set = write(contents()[0]);
+  overwrite(set, set.shards()[1].block_sums_offset + 3, "x");
+  expect_refused(set, 66, 1, {"are damaged"});
+}
+
+// Shards of older programs have no checksums of blocks.
+TEST_F(SampleReaderTest, WithoutChecksumsChecksWhatNumbersMean) {
+  const ShardSet set = write(content_of(StoredType::float32, Answer::labels, StoredType::int32));
+  std::string table = set.table();
+  for (const Shard& shard : set.shards()) {
+    const std::string stated = " " + std::to_string(shard.block_samples) + " " +
+                               std::to_string(shard.block_sums_offset) + " " + shard.sha256_blocks;
+    table.replace(table.find(stated), stated.size(), " 0 0");
+  }
+  const ShardSet old(folder_.path(), table);
+  Arrays whole(set.content(), kSamples);
+  set.read_share(0, 1, 1, whole.all());
+  Arrays read(set.content(), kSamples);
+  SampleReader(old).read(0, kSamples, 0, read.all());
+  EXPECT_TRUE(read == whole);
+
+  const Shard& shard = set.shards()[1];
+  const std::string nan("\x00\x00\xc0\x7f", 4);
+  overwrite(set, shard.input_offset + 2 * set.content().input_bytes(), nan);
+  expect_refused(old, 60, 20, {"values of sample 68", "expected finite"});
+  overwrite(set, shard.answer_offset + 4 * 5, std::string("\x00\x00\x01\x00", 4));
+  expect_refused(old, 70, 2, {"label 65536 of sample 71", "0 to 299"});
+}
+
+TEST_F(SampleReaderTest, NamesAShardThatIsGoneOrCut) {
+  const ShardSet set = write(contents()[2]);
+  const Shard& shard = set.shards()[1];
+  const std::string name = shard.path.filename().string();
+  ASSERT_EQ(truncate(shard.path.c_str(), shard.input_offset + 50000), 0);
+  expect_refused(set, 66, 10, {name, "ends after", "was changed"});
+  std::filesystem::remove(shard.path);
+  expect_refused(set, 66, 10, {name, "cannot be opened: No such file"});
+  Arrays arrays(set.content(), kSamples);
+  SampleReader(set).read(0, 66, 0, arrays.all());
+}
+
+}  // namespace
+}  // namespace quern
