@@ -120,8 +120,8 @@ run_under_tsan() {
 }
 
 part_tsan() {
-  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier &&
-    run_under_tsan tsan tsan --tests-regex '^unit[.]comm[.]node_barrier$'
+  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier unit_dataset_prefetch &&
+    run_under_tsan tsan tsan --tests-regex '^unit[.](comm[.]node_barrier|dataset[.]prefetch)$'
 }
 
 part_no_mpi() {

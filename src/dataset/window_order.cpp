@@ -9,8 +9,8 @@ WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t
                             std::int64_t window, std::int64_t most_chunk, bool shuffle) {
   WindowPlan plan{count, batch, block_samples, 1, 1, shuffle};
   if (window >= count) return plan;
-  // Every lane has room for whole micro-blocks, also the one whose blocks are shorter.
-  const std::int64_t steps = std::max<std::int64_t>(1, window / (plan.lanes() * block_samples));
+  // Every track has room for whole micro-blocks, also the one whose blocks are shorter.
+  const std::int64_t steps = std::max<std::int64_t>(1, window / (plan.tracks() * block_samples));
   plan.windows = (plan.steps() + steps - 1) / steps;
   plan.chunk = std::clamp<std::int64_t>(plan.window_steps() * block_samples / 16, 1,
                                         std::max<std::int64_t>(1, most_chunk));

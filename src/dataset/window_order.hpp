@@ -3,10 +3,11 @@
 //
 //   set       chunk 0 | chunk 1 | chunk 2 | ...          neighbours, as they lie in the shards
 //   sequence  chunk 5 | chunk 0 | chunk 9 | ...          level one: the chunks shuffled
-//   lanes     ------ lane 0 ------|------ lane 1 ------  the sequence cut: one for each micro-block
-//   windows   w 0 | w 1 | w 2 |...|w 0 | w 1 | w 2 |...  level two: samples shuffled within each
+//   tracks     ------ track 0 ------|------ track 1 ------  the sequence cut: one for each
+//   micro-block windows   w 0 | w 1 | w 2 |...|w 0 | w 1 | w 2 |...  level two: samples shuffled
+//   within each
 //
-// Every batch takes its micro-block j out of lane j. So who computes a micro-block reads its lane
+// Every batch takes its micro-block j out of track j. So who computes a micro-block reads its track
 // alone, front to back, and no rank reads what another one needs. All is a function of (seed,
 // epoch, position) and the plan, which the ranks have no part in.
 #pragma once
@@ -32,11 +33,11 @@ struct WindowPlan {
   bool is_active() const { return windows > 1; }
   QUERN_INLINE_FUNCTION std::int64_t steps() const { return (count + batch - 1) / batch; }
   QUERN_INLINE_FUNCTION std::int64_t full_steps() const { return count / batch; }
-  std::int64_t lanes() const { return (batch + block_samples - 1) / block_samples; }
+  std::int64_t tracks() const { return (batch + block_samples - 1) / block_samples; }
   /// Steps of the longest window.
   std::int64_t window_steps() const { return (steps() + windows - 1) / windows; }
   /// What a window has room for. make_window_plan() makes the same plan of it.
-  std::int64_t window_samples() const { return window_steps() * lanes() * block_samples; }
+  std::int64_t window_samples() const { return window_steps() * tracks() * block_samples; }
 
   QUERN_INLINE_FUNCTION std::int64_t first_step(std::int64_t window) const {
     return window * steps() / windows;
@@ -45,20 +46,20 @@ struct WindowPlan {
     return ((step + 1) * windows - 1) / steps();
   }
 
-  /// Samples of a full batch that are of this lane.
-  QUERN_INLINE_FUNCTION std::int64_t lane_width(std::int64_t lane) const {
-    return clamp(batch - lane * block_samples, block_samples);
+  /// Samples of a full batch that are of this track.
+  QUERN_INLINE_FUNCTION std::int64_t track_width(std::int64_t track) const {
+    return clamp(batch - track * block_samples, block_samples);
   }
-  /// Where the lane begins in the sequence.
-  QUERN_INLINE_FUNCTION std::int64_t lane_begin(std::int64_t lane) const {
-    const std::int64_t before = lane * block_samples;
+  /// Where the track begins in the sequence.
+  QUERN_INLINE_FUNCTION std::int64_t track_begin(std::int64_t track) const {
+    const std::int64_t before = track * block_samples;
     return full_steps() * clamp(before, batch) + clamp(before, count % batch);
   }
-  /// Samples of this lane in the first `step` steps.
-  QUERN_INLINE_FUNCTION std::int64_t lane_samples(std::int64_t lane, std::int64_t step) const {
-    const std::int64_t width = lane_width(lane);
+  /// Samples of this track in the first `step` steps.
+  QUERN_INLINE_FUNCTION std::int64_t track_samples(std::int64_t track, std::int64_t step) const {
+    const std::int64_t width = track_width(track);
     if (step <= full_steps()) return step * width;
-    return full_steps() * width + clamp(count % batch - lane * block_samples, width);
+    return full_steps() * width + clamp(count % batch - track * block_samples, width);
   }
 
  private:
@@ -68,16 +69,16 @@ struct WindowPlan {
 };
 
 /// Cuts an epoch into windows of `window` samples at most, and at least a batch each. A chunk is a
-/// sixteenth of what a lane has of a window, and at most `most_chunk` samples. `window` >= count:
+/// sixteenth of what a track has of a window, and at most `most_chunk` samples. `window` >= count:
 /// there is one window.
 WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t block_samples,
                             std::int64_t window, std::int64_t most_chunk, bool shuffle);
 
 /// A place in the epoch, as its window sees it.
 struct WindowPlace {
-  std::int64_t lane = 0;
+  std::int64_t track = 0;
   std::int64_t window = 0;
-  std::int64_t index = 0;  ///< in the lane's part of the window, which lies as the sequence does
+  std::int64_t index = 0;  ///< in the track's part of the window, which lies as the sequence does
 };
 
 class WindowOrder {
@@ -96,43 +97,43 @@ class WindowOrder {
     const std::int64_t step = position / plan_.batch;
     const std::int64_t in_batch = position % plan_.batch;
     WindowPlace place;
-    place.lane = in_batch / plan_.block_samples;
+    place.track = in_batch / plan_.block_samples;
     place.window = plan_.window_of_step(step);
-    const std::int64_t begin = begin_of(place.lane, place.window);
-    place.index = step * plan_.lane_width(place.lane) + in_batch % plan_.block_samples - begin;
+    const std::int64_t begin = begin_of(place.track, place.window);
+    place.index = step * plan_.track_width(place.track) + in_batch % plan_.block_samples - begin;
     if (!plan_.shuffle) return place;
     const Permutation within(
-        word(static_cast<std::uint64_t>(place.lane * plan_.windows + place.window)), epoch_,
-        end_of(place.lane, place.window) - begin);
+        word(static_cast<std::uint64_t>(place.track * plan_.windows + place.window)), epoch_,
+        end_of(place.track, place.window) - begin);
     place.index = within(place.index);
     return place;
   }
 
-  /// Samples of a lane in a window.
-  QUERN_INLINE_FUNCTION std::int64_t size(std::int64_t lane, std::int64_t window) const {
-    return end_of(lane, window) - begin_of(lane, window);
+  /// Samples of a track in a window.
+  QUERN_INLINE_FUNCTION std::int64_t size(std::int64_t track, std::int64_t window) const {
+    return end_of(track, window) - begin_of(track, window);
   }
 
   /// The sample that lies there.
   QUERN_INLINE_FUNCTION std::int64_t sample(const WindowPlace& place) const {
-    const std::int64_t index = begin_of(place.lane, place.window) + place.index;
+    const std::int64_t index = begin_of(place.track, place.window) + place.index;
     if (!plan_.shuffle) {
-      const std::int64_t width = plan_.lane_width(place.lane);
-      return index / width * plan_.batch + place.lane * plan_.block_samples + index % width;
+      const std::int64_t width = plan_.track_width(place.track);
+      return index / width * plan_.batch + place.track * plan_.block_samples + index % width;
     }
-    return in_sequence(plan_.lane_begin(place.lane) + index);
+    return in_sequence(plan_.track_begin(place.track) + index);
   }
 
-  /// How many samples of the lane's window, from this one on, follow each other in the set.
+  /// How many samples of the track's window, from this one on, follow each other in the set.
   std::int64_t run(const WindowPlace& place) const {
-    const std::int64_t begin = begin_of(place.lane, place.window);
-    const std::int64_t rest = end_of(place.lane, place.window) - begin - place.index;
+    const std::int64_t begin = begin_of(place.track, place.window);
+    const std::int64_t rest = end_of(place.track, place.window) - begin - place.index;
     if (!plan_.shuffle) {
-      const std::int64_t width = plan_.lane_width(place.lane);
+      const std::int64_t width = plan_.track_width(place.track);
       return std::min(rest, width - (begin + place.index) % width);
     }
     const std::int64_t turned =
-        (plan_.lane_begin(place.lane) + begin + place.index + rotation_) % plan_.count;
+        (plan_.track_begin(place.track) + begin + place.index + rotation_) % plan_.count;
     return std::min({rest, plan_.chunk - turned % plan_.chunk, plan_.count - turned});
   }
 
@@ -142,11 +143,11 @@ class WindowOrder {
   }
 
  private:
-  QUERN_INLINE_FUNCTION std::int64_t begin_of(std::int64_t lane, std::int64_t window) const {
-    return plan_.lane_samples(lane, plan_.first_step(window));
+  QUERN_INLINE_FUNCTION std::int64_t begin_of(std::int64_t track, std::int64_t window) const {
+    return plan_.track_samples(track, plan_.first_step(window));
   }
-  QUERN_INLINE_FUNCTION std::int64_t end_of(std::int64_t lane, std::int64_t window) const {
-    return plan_.lane_samples(lane, plan_.first_step(window + 1));
+  QUERN_INLINE_FUNCTION std::int64_t end_of(std::int64_t track, std::int64_t window) const {
+    return plan_.track_samples(track, plan_.first_step(window + 1));
   }
 
   QUERN_INLINE_FUNCTION std::int64_t in_sequence(std::int64_t index) const {
@@ -169,22 +170,22 @@ class WindowOrder {
 };
 
 /// Where one rank keeps its part of two windows. In arrays of samples: two buffers for each of its
-/// lanes, and two for what it computes of the epoch's last batch where that is shorter, because
-/// then others may have its lanes.
+/// tracks, and two for what it computes of the epoch's last batch where that is shorter, because
+/// then others may have its tracks.
 struct WindowBuffers {
-  std::int64_t first_lane = 0;
-  std::int64_t lanes = 0;
-  std::int64_t capacity = 0;    ///< samples of a lane in a window, at most
+  std::int64_t first_track = 0;
+  std::int64_t tracks = 0;
+  std::int64_t capacity = 0;    ///< samples of a track in a window, at most
   std::int64_t tail_first = 0;  ///< of the last batch: the first sample that is this rank's
   std::int64_t tail = 0;        ///< and how many are
 
-  std::int64_t samples() const { return 2 * (lanes * capacity + tail); }
+  std::int64_t samples() const { return 2 * (tracks * capacity + tail); }
   /// `window`: counted over all epochs.
-  QUERN_INLINE_FUNCTION std::int64_t lane_at(std::int64_t lane, std::int64_t window) const {
-    return ((lane - first_lane) * 2 + window % 2) * capacity;
+  QUERN_INLINE_FUNCTION std::int64_t track_at(std::int64_t track, std::int64_t window) const {
+    return ((track - first_track) * 2 + window % 2) * capacity;
   }
   QUERN_INLINE_FUNCTION std::int64_t tail_at(std::int64_t epoch) const {
-    return 2 * lanes * capacity + epoch % 2 * tail;
+    return 2 * tracks * capacity + epoch % 2 * tail;
   }
 
   /// Where the sample at `position` of the epoch is; `place`: WindowOrder::place(position).
@@ -192,7 +193,7 @@ struct WindowBuffers {
                                         std::int64_t position, const WindowPlace& place) const {
     const std::int64_t in_tail = position - plan.full_steps() * plan.batch;
     if (in_tail >= 0) return tail_at(epoch) + in_tail - tail_first;
-    return lane_at(place.lane, epoch * plan.windows + place.window) + place.index;
+    return track_at(place.track, epoch * plan.windows + place.window) + place.index;
   }
 };
 

@@ -47,8 +47,8 @@ WindowBuffers window_buffers(const WindowPlan& plan, const BatchRule& batches, i
                              int num_ranks) {
   const BatchPartition full(batches.full_batch, batches.block_samples, num_ranks);
   WindowBuffers buffers;
-  buffers.first_lane = full.first_block(rank);
-  buffers.lanes = full.num_blocks(rank);
+  buffers.first_track = full.first_block(rank);
+  buffers.tracks = full.num_blocks(rank);
   buffers.capacity = plan.window_steps() * batches.block_samples;
   if (batches.last_batch == batches.full_batch) return buffers;
   const BatchPartition last(batches.last_batch, batches.block_samples, num_ranks);
@@ -83,33 +83,35 @@ void SampleStream::prepare(std::int64_t epoch, std::int64_t cursor) {
 void SampleStream::load(std::int64_t window) {
   const std::int64_t epoch = window / plan_.windows;
   const WindowOrder order(plan_, seed_, static_cast<std::uint32_t>(epoch));
-  load_lanes(order, window);
+  load_tracks(order, window);
   if (window % plan_.windows == plan_.windows - 1) load_tail(order, epoch);
 }
 
 namespace {
 
-/// The runs of some lanes in a window, one after the other.
+/// The runs of some tracks in a window, one after the other.
 class Runs {
  public:
-  Runs(const WindowOrder& order, const WindowBuffers& lanes, std::int64_t window)
-      : order_(order), end_(lanes.first_lane + lanes.lanes), place_{lanes.first_lane, window, 0} {
-    skip_ended_lanes();
+  Runs(const WindowOrder& order, const WindowBuffers& tracks, std::int64_t window)
+      : order_(order),
+        end_(tracks.first_track + tracks.tracks),
+        place_{tracks.first_track, window, 0} {
+    skip_ended_tracks();
   }
 
-  bool has_one() const { return place_.lane < end_; }
+  bool has_one() const { return place_.track < end_; }
   const WindowPlace& place() const { return place_; }
   std::int64_t first() const { return order_.sample(place_); }
   std::int64_t count() const { return order_.run(place_); }
   void go_on() {
     place_.index += count();
-    skip_ended_lanes();
+    skip_ended_tracks();
   }
 
  private:
-  void skip_ended_lanes() {
-    while (has_one() && place_.index == order_.size(place_.lane, place_.window))
-      place_ = {place_.lane + 1, place_.window, 0};
+  void skip_ended_tracks() {
+    while (has_one() && place_.index == order_.size(place_.track, place_.window))
+      place_ = {place_.track + 1, place_.window, 0};
   }
 
   const WindowOrder& order_;
@@ -120,7 +122,7 @@ class Runs {
 }  // namespace
 
 // Some runs are announced ahead, so that a disk reads while others are verified.
-void SampleStream::load_lanes(const WindowOrder& order, std::int64_t window) {
+void SampleStream::load_tracks(const WindowOrder& order, std::int64_t window) {
   constexpr int kAhead = 4;
   Runs runs(order, buffers_, window % plan_.windows);
   Runs ahead = runs;
@@ -133,7 +135,7 @@ void SampleStream::load_lanes(const WindowOrder& order, std::int64_t window) {
   for (; runs.has_one(); runs.go_on()) {
     announce();
     const WindowPlace& place = runs.place();
-    source_.read(runs.first(), runs.count(), buffers_.lane_at(place.lane, window) + place.index);
+    source_.read(runs.first(), runs.count(), buffers_.track_at(place.track, window) + place.index);
   }
 }
 

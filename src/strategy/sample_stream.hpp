@@ -55,7 +55,7 @@ class SampleStream {
 
  private:
   void load(std::int64_t window);
-  void load_lanes(const WindowOrder& order, std::int64_t window);
+  void load_tracks(const WindowOrder& order, std::int64_t window);
   void load_tail(const WindowOrder& order, std::int64_t epoch);
 
   WindowPlan plan_;

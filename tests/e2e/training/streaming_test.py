@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets larger than data.memory: the same bits for any number of ranks, as in memory, and after a stop."""
+import os
 import random
 import re
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 import idx
 import numpy as np
+import program
 import training
 from training import checkpoint_steps, tree
 
@@ -175,6 +178,28 @@ class StreamingTest(training.TrainingTest):
         bad.write_bytes(good)
         self.train("conv", "run", MEMORY, "train.epochs=6", ranks=3)
         self.assert_same_run("run", "whole")
+
+    def peak_bytes(self, *sets):
+        """Of one rank."""
+        command = [program.PROGRAM, *self.train_arguments("mlp", "run", ("train.epochs=1", *sets))]
+        process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, env=program.environment(1, None))
+        _, status, usage = os.wait4(process.pid, 0)
+        self.assertEqual(status, 0)
+        shutil.rmtree(self.folder / "run")
+        return 1024 * usage.ru_maxrss
+
+    def test_memory_is_kept(self):
+        few = self.peak_bytes()
+        large = self.folder / "large"
+        large.mkdir()
+        count = 400_000  # 58 MB
+        training.make_shards(large, "train", *(np.resize(array, (count, *array.shape[1:]))
+                                               for array in idx.blobs(SAMPLES)), shards=5)
+        whole = self.peak_bytes("data.train=large/train", "data.global_batch=1000")
+        self.assertGreater(whole - few, 50e6)
+        streamed = self.peak_bytes("data.train=large/train", "data.global_batch=1000", "data.memory='8 MiB'")
+        self.assertLess(streamed - few, 8 * 2**20 + 6e6)
 
     def test_memory_that_is_too_little(self):
         for ranks in (1, 2):

@@ -28,7 +28,7 @@ TEST(UnknownKeys, GetLineAndNearestName) {
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
-            "global_batch, batch_per_rank, shuffle, target, normalize, augment)");
+            "global_batch, batch_per_rank, shuffle, memory, window, target, normalize, augment)");
 }
 
 TEST(UnknownKeys, AreLookedForInOtherTables) {
@@ -259,6 +259,31 @@ TEST(Contradictions, MseWithAStatedLabel) {
   EXPECT_EQ(error_of(replaced(mse, "[data]\n", "[data]\ntarget = \"label\"\n")),
             "r.toml:4: data.target: \"label\" contradicts loss.type = \"mse\", expected \"input\" "
             "or \"values\"");
+}
+
+TEST(Contradictions, AWindowOfAnOrderThatIsNotShuffled) {
+  const std::string unshuffled = "global_batch = 32\nshuffle = false\nwindow = 100";
+  EXPECT_EQ(error_of(small_recipe("global_batch = 32", unshuffled)),
+            "r.toml:7: data.window: 100 contradicts data.shuffle = false, expected none, or true");
+  EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nwindow = 100")), "");
+}
+
+TEST(Sizes, NeedANumberAndAUnit) {
+  const auto error = [](const std::string& size) {
+    return error_of(small_recipe("global_batch = 32", "global_batch = 32\nmemory = " + size));
+  };
+  for (const char* size : {"\"2 GiB\"", "\"1.5MiB\"", "\"100 B\"", "\"64 KB\"", "\"0.5 TiB\""})
+    EXPECT_EQ(error(size), "") << size;
+  for (const char* size : {"\"\"", "\"GiB\"", "\"2\"", "\"2 gib\"", "\"-2 GiB\"", "\"2 GiB.\"",
+                           "\"nan GiB\"", "\"0 B\"", "\"1e30 TiB\"", "\"99999999999 TiB\""}) {
+    EXPECT_THAT(error(size), StartsWith("r.toml:6: data.memory: ")) << size;
+    EXPECT_THAT(error(size), HasSubstr("is no size, expected a number and one of B, KB, KiB"))
+        << size;
+  }
+  EXPECT_EQ(
+      error("1000"),
+      "r.toml:6: data.memory: found an integer, expected a string: a number and one of B, KB, "
+      "KiB, MB, MiB, GB, GiB, TB, TiB");
 }
 
 TEST(Contradictions, WhatCannotBeAugmented) {

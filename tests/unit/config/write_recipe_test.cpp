@@ -144,6 +144,21 @@ TEST(WriteRecipe, LeavesOutTheOtherWayToStateTheBatch) {
   EXPECT_THAT(to_toml(recipe), Not(HasSubstr("global_batch")));
 }
 
+TEST(WriteRecipe, SizesAreExact) {
+  for (const auto& [stated, written] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"2 GiB", "2 GiB"},
+                                                                  {"1.5MiB", "1536 KiB"},
+                                                                  {"150 KB", "150000 B"},
+                                                                  {"4096 GiB", "4 TiB"},
+                                                                  {"5000 TiB", "5000 TiB"}}) {
+    const std::string key = "memory = \"" + std::string(stated) + "\"";
+    const Recipe recipe =
+        parse_recipe(small_recipe("global_batch = 32", "global_batch = 32\n" + key), "r.toml");
+    EXPECT_THAT(to_toml(recipe), HasSubstr("\nmemory = \"" + std::string(written) + "\"\n"));
+    EXPECT_EQ(parse_recipe(to_toml(recipe), "r.toml"), recipe);
+  }
+}
+
 TEST(TomlText, DoublesAreShortAndExact) {
   EXPECT_EQ(to_toml_text(0.1), "0.1");
   EXPECT_EQ(to_toml_text(1.0), "1.0");

@@ -53,7 +53,7 @@ TEST(WindowOrder, TakesEverySampleOnce) {
 
 TEST(WindowOrder, WindowsHoldNoMoreThanIsAskedFor) {
   for (const WindowPlan& plan : plans()) {
-    const std::int64_t step = plan.lanes() * plan.block_samples;
+    const std::int64_t step = plan.tracks() * plan.block_samples;
     for (const std::int64_t window : {step, 3 * step, std::int64_t{300}}) {
       const WindowPlan cut = make_window_plan(plan.count, plan.batch, plan.block_samples, window,
                                               1 << 20, plan.shuffle);
@@ -73,35 +73,35 @@ TEST(WindowOrder, OneWindowIsNone) {
   EXPECT_TRUE(make_window_plan(100, 10, 5, 99, 1000, true).is_active());
 }
 
-// Whoever computes some micro-blocks finds their samples in their lanes, window after window, and
+// Whoever computes some micro-blocks finds their samples in their tracks, window after window, and
 // there they lie in runs.
-TEST(WindowOrder, LanesAndRunsHoldWhatBatchesTake) {
+TEST(WindowOrder, TracksAndRunsHoldWhatBatchesTake) {
   for (const WindowPlan& plan : plans()) {
     if (!plan.is_active()) continue;
     const WindowOrder order(plan, kSeed, 2);
     std::vector<std::int64_t> loaded;
     std::set<std::vector<std::int64_t>> places;
     for (std::int64_t window = 0; window < plan.windows; ++window) {
-      for (std::int64_t lane = 0; lane < plan.lanes(); ++lane) {
-        WindowPlace place{lane, window, 0};
-        ASSERT_LE(order.size(lane, window), plan.window_steps() * plan.block_samples);
-        while (place.index < order.size(lane, window)) {
+      for (std::int64_t track = 0; track < plan.tracks(); ++track) {
+        WindowPlace place{track, window, 0};
+        ASSERT_LE(order.size(track, window), plan.window_steps() * plan.block_samples);
+        while (place.index < order.size(track, window)) {
           const std::int64_t run = order.run(place);
           ASSERT_GE(run, 1);
           for (std::int64_t i = 0; i < run; ++i) loaded.push_back(order.sample(place) + i);
           place.index += run;
         }
-        ASSERT_EQ(place.index, order.size(lane, window));
+        ASSERT_EQ(place.index, order.size(track, window));
       }
     }
     std::int64_t last_window = 0;
     for (std::int64_t position = 0; position < plan.count; ++position) {
       const WindowPlace place = order.place(position);
-      EXPECT_EQ(place.lane, position % plan.batch / plan.block_samples);
+      EXPECT_EQ(place.track, position % plan.batch / plan.block_samples);
       EXPECT_GE(place.window, last_window);
-      EXPECT_LT(place.index, order.size(place.lane, place.window));
+      EXPECT_LT(place.index, order.size(place.track, place.window));
       last_window = place.window;
-      places.insert({place.lane, place.window, place.index});
+      places.insert({place.track, place.window, place.index});
     }
     EXPECT_EQ(static_cast<std::int64_t>(places.size()), plan.count);
     std::sort(loaded.begin(), loaded.end());
@@ -139,11 +139,11 @@ TEST(WindowOrder, MixesASortedSet) {
   EXPECT_GT(spread / batches, 5);
 }
 
-// Ranks own consecutive lanes; together they have room for two windows and the last batch's rest.
+// Ranks own consecutive tracks; together they have room for two windows and the last batch's rest.
 TEST(WindowBuffers, KeepTwoWindowsApart) {
   for (const WindowPlan& plan : plans()) {
     if (!plan.is_active()) continue;
-    const WindowBuffers all{0, plan.lanes(), plan.window_steps() * plan.block_samples, 0,
+    const WindowBuffers all{0, plan.tracks(), plan.window_steps() * plan.block_samples, 0,
                             plan.count % plan.batch};
     std::vector<std::int64_t> owner(static_cast<std::size_t>(all.samples()), -1);
     for (std::int64_t epoch = 0; epoch < 2; ++epoch) {

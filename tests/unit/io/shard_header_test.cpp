@@ -116,6 +116,35 @@ TEST_F(ShardHeaderTest, NumbersOutOfRange) {
   expect_refused({"'sha256_images'", "64"});
 }
 
+// Shards of older programs have none.
+TEST_F(ShardHeaderTest, ChecksumsOfBlocks) {
+  const auto with_blocks = [](std::int64_t samples, const Extents& extents) {
+    return [=](H5File& f) {
+      const Bytes sums(static_cast<std::size_t>(extents[0] * extents[1]), '0');
+      f.write_dataset("/blocks", sums, extents);
+      f.write_int64("/", "block_samples", samples);
+      write_sha256(f, "sha256_blocks", sums);
+    };
+  };
+  make("", with_blocks(3, {2, 64}));
+  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).block_samples, 3);
+  make();
+  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).block_samples, 0);
+  make("", with_blocks(0, {2, 64}));
+  expect_refused({"'block_samples' is 0", "1 to 4"});
+  make("", with_blocks(3, {3, 64}));
+  expect_refused({"'/blocks'", "[3, 64]", "expected uint8 [2, 64]"});
+  make("", with_blocks(3, {2, 32}));
+  expect_refused({"'/blocks'", "[2, 32]"});
+  make("", [](H5File& f) {
+    f.write_dataset("/blocks", std::vector<float>(128), Extents{2, 64});
+    f.write_int64("/", "block_samples", 3);
+  });
+  expect_refused({"'/blocks'", "float32"});
+  make("", [](H5File& f) { f.write_dataset("/blocks", Bytes(128), Extents{2, 64}); });
+  expect_refused({"block_samples"});
+}
+
 TEST_F(ShardHeaderTest, DatasetsOfWrongTypeRankOrSize) {
   make("images", [](H5File& f) {
     f.write_dataset("/images", std::vector<float>(24), Extents{4, 1, 2, 3});
