@@ -54,13 +54,16 @@ std::string visible_devices_variable() {
 }
 
 // One rank of a node looks at the files: metadata servers do not see every rank.
-void look_at_files(const PreflightOptions& options, const Recipe& recipe, RankInfo& info) {
+void look_at_files(const Communicator& comm, const PreflightOptions& options, const Recipe& recipe,
+                   RankInfo& info) {
   try {
     info.recipe_hash = sha256_of_file(options.recipe);
   } catch (const Error& error) {
     info.recipe_hash = std::string("nothing (") + error.what() + ")";
   }
-  info.data_problem = data_problem(recipe);
+  const DataProblems problems = data_problems(recipe, comm.node_size(), comm.size());
+  info.data_problem = problems.reading;
+  info.memory_problem = problems.memory;
 }
 
 RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
@@ -79,7 +82,7 @@ RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
   info.clock_offset_s = clock_offset_s;
   info.mpi = mpi_library_version();
   info.hdf5 = hdf5_version();
-  if (recipe && comm.node_rank() == 0) look_at_files(options, *recipe, info);
+  if (recipe && comm.node_rank() == 0) look_at_files(comm, options, *recipe, info);
   return info;
 }
 

@@ -25,9 +25,16 @@ Shape shape_of(const Array& array) {
                   array.name, description(array), kMaxUnits));
 }
 
+// Of a part of the samples as of all of them.
+Shape shape_of_input(Array& array, std::int64_t count) {
+  const std::int64_t held = std::exchange(array.shape[0], count);
+  const Shape shape = shape_of(array);
+  array.shape[0] = held;
+  return shape;
+}
+
 void set_input(Array array, SampleSet& set) {
-  set.count = array.count();
-  set.content.shape = shape_of(array);
+  set.content.shape = shape_of_input(array, set.count);
   if (array.type == NumberType::uint8) {
     set.content.input = StoredType::uint8;
     set.images = std::get<std::vector<std::uint8_t>>(std::move(array.values));
@@ -73,13 +80,15 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
 }
 
-SampleFile read_inputs(const SampleSetSource& source) {
+SampleFile read_inputs(const SampleSetSource& source, const ChooseRange& choose) {
   if (source.inputs.size() != 1 && !source.sha256.empty()) {
     throw InputError("--sha256 is of one file, but there are several");
   }
+  const bool is_one = source.inputs.size() == 1;
   SampleFile all;
   for (const std::string& path : source.inputs) {
-    SampleFile file = read_sample_file({path, source.format, source.sha256}, ArrayRole::input);
+    SampleFile file = read_sample_file({path, source.format, source.sha256}, ArrayRole::input,
+                                       is_one ? choose : ChooseRange());
     if (file.array.shape.empty()) {
       throw InputError(fmt::format("{}: a single number", file.array.name));
     }
@@ -88,6 +97,10 @@ SampleFile read_inputs(const SampleSetSource& source) {
     else
       append(std::move(file), source.inputs.front(), all);
   }
+  if (is_one) return all;
+  all.count = all.array.count();
+  all.range = choose ? choose(all.count) : SampleRange{0, all.count};
+  keep_samples(all.array, all.range);
   return all;
 }
 
@@ -100,9 +113,22 @@ void check_counts(const SampleSet& set, const SampleSetSource& source, const Arr
                                source.targets.path.empty() ? "labels" : "targets"));
 }
 
+// The classes of a set are counted over all labels; only those of the range are kept.
+template <class T>
+void keep(std::vector<T>& answers, const SampleSet& set) {
+  const auto units = static_cast<std::int64_t>(answers.size()) / set.count;
+  answers.erase(answers.begin() + (set.range.first + set.range.count) * units, answers.end());
+  answers.erase(answers.begin(), answers.begin() + set.range.first * units);
+}
+
+void keep_answers(SampleSet& set) {
+  keep(set.labels, set);
+  keep(set.targets, set);
+}
+
 }  // namespace
 
-SampleSet read_sample_set(const SampleSetSource& source) {
+SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose) {
   const bool has_labels = !source.labels.path.empty();
   if (!has_labels && !source.labels.sha256.empty()) {
     throw InputError("--sha256-labels without --labels");
@@ -113,7 +139,7 @@ SampleSet read_sample_set(const SampleSetSource& source) {
     answer = read_sample_file({answer_source.path, source.format, answer_source.sha256},
                               has_labels ? ArrayRole::labels : ArrayRole::targets);
   }
-  SampleFile input = read_inputs(source);
+  SampleFile input = read_inputs(source, choose);
   if (!input.labels.empty() && has_labels) {
     throw InputError(
         fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));
@@ -122,6 +148,8 @@ SampleSet read_sample_set(const SampleSetSource& source) {
   SampleSet set;
   set.input_sha256 = input.sha256;
   set.answer_sha256 = answer.sha256;
+  set.count = input.count;
+  set.range = input.range;
   set_input(std::move(input.array), set);
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
@@ -135,6 +163,7 @@ SampleSet read_sample_set(const SampleSetSource& source) {
     set_labels(std::move(input.labels), std::max(source.classes, input.classes), set);
     set.content.class_names = std::move(input.class_names);
   }
+  keep_answers(set);
   return set;
 }
 

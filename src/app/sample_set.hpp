@@ -22,8 +22,9 @@ struct SampleSetSource {
 };
 
 struct SampleSet {
-  std::int64_t count = 0;
-  ShardContent content;
+  std::int64_t count = 0;  ///< of all samples
+  SampleRange range;       ///< of those that the arrays have
+  ShardContent content;    ///< of the whole set
   std::vector<std::uint8_t> images;
   std::vector<float> values;
   std::vector<std::int32_t> labels;
@@ -35,7 +36,8 @@ struct SampleSet {
 };
 
 /// Bytes become images, other numbers values; what is not float16 becomes float32. InputError.
-SampleSet read_sample_set(const SampleSetSource& source);
+/// `choose`: which samples to keep; empty: all.
+SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose = {});
 
 /// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".
 std::string image_text(const Shape& shape, bool has_pixels);

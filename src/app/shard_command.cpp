@@ -9,9 +9,12 @@
 #include "app/sample_set.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_writer.hpp"
 #include "readers/sample_file.hpp"
+#include "runtime/ranks.hpp"
 
 namespace quern {
 
@@ -62,22 +65,74 @@ std::string describe(const ShardContent& content, std::int64_t count) {
   return text;
 }
 
-ExitCode make_shards(const ShardOptions& options) {
-  const SampleSet set = read_sample_set(options.source);
-  const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
-                             options.split, options.shards};
-  const auto shards = write_shards(options.out, name, set.content, set.arrays(),
-                                   options.force ? Overwrite::yes : Overwrite::no);
+// Consecutive shards, so that a rank keeps consecutive samples.
+int first_shard(int num_shards, int rank, int num_ranks) {
+  return static_cast<int>(std::int64_t{num_shards} * rank / num_ranks);
+}
 
+void check_same_samples(Communicator& comm, const SampleSet& set) {
+  const std::string mine = describe(set.content, set.count);
+  const std::string first = broadcast_string(comm, mine);
+  agree(comm, [&] {
+    if (mine != first) {
+      throw InputError(
+          fmt::format("found {}, but rank 0 found {}: expected a file system that all "
+                      "ranks share",
+                      mine, first));
+    }
+  });
+}
+
+// Each rank writes some of the shards, with the bytes that one rank alone would write.
+void write_together(Communicator& comm, const ShardOptions& options, const ShardSetName& name,
+                    const SampleSet& set, int first, int last) {
+  ShardSetWriter writer = agree(comm, [&] {
+    ShardSetWriter made(options.out, name, set.content, set.count);
+    made.check(set.arrays(), set.range.first);
+    return made;
+  });
+  run_on_root(comm, [&] { writer.open_folder(options.force ? Overwrite::yes : Overwrite::no); });
+  agree(comm, [&] {
+    for (int index = first; index < last; ++index)
+      writer.write(index, set.arrays(), set.range.first);
+  });
+  run_on_root(comm, [&] { writer.remove_old(); });
+  try {
+    agree(comm, [&] { writer.publish(); });
+  } catch (...) {
+    writer.withdraw();
+    throw;
+  }
+}
+
+void report(const ShardOptions& options, const ShardSetName& name, const SampleSet& set) {
   report_sha256(options.source.inputs.front(), set.input_sha256);
   report_sha256(options.source.labels.path, set.answer_sha256);
-  for (const WrittenShard& shard : shards) {
-    log::print(fmt::format("{}  samples {} to {}", shard.path.string(), shard.first_index,
-                           shard.first_index + shard.count - 1));
+  for (int index = 0; index < options.shards; ++index) {
+    const auto path = std::filesystem::path(options.out) /
+                      to_string(ShardFileName{name.name, name.split, index, options.shards});
+    log::print(fmt::format("{}  samples {} to {}", path.string(),
+                           set.count * index / options.shards,
+                           set.count * (index + 1) / options.shards - 1));
   }
   log::print(fmt::format("{} {}: {}, {} shard{} in {}", name.name, name.split,
-                         describe(set.content, set.count), shards.size(),
-                         shards.size() == 1 ? "" : "s", options.out));
+                         describe(set.content, set.count), options.shards,
+                         options.shards == 1 ? "" : "s", options.out));
+}
+
+ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
+  const int first = first_shard(options.shards, comm.rank(), comm.size());
+  const int last = first_shard(options.shards, comm.rank() + 1, comm.size());
+  const auto choose = [&](std::int64_t total) {
+    const std::int64_t begin = total * first / options.shards;
+    return SampleRange{begin, total * last / options.shards - begin};
+  };
+  const SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
+  const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
+                             options.split, options.shards};
+  check_same_samples(comm, set);
+  write_together(comm, options, name, set, first, last);
+  if (comm.rank() == 0) report(options, name, set);
   return ExitCode::done;
 }
 
@@ -87,7 +142,9 @@ Command add_shard_command(CommandLine app) {
   const auto options = std::make_shared<ShardOptions>();
   SampleSetSource& source = options->source;
   CommandLine command = app.add_command(
-      "shard", "Turn samples (IDX, NumPy, HDF5, CSV, CIFAR, folders of pictures) into HDF5 shards");
+      "shard",
+      "Turn samples (IDX, NumPy, HDF5, CSV, CIFAR, folders of pictures) into HDF5 shards; alone or "
+      "under mpirun");
   command
       .add_option("--images", source.inputs,
                   "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
@@ -133,7 +190,9 @@ Command add_shard_command(CommandLine app) {
                   "Expected SHA-256 of the labels' file, or of its unpacked content")
       .type_name("HEX");
   command.add_flag("--force", options->force, "Replace all shards of this name and split");
-  return {command, [options] { return make_shards(*options); }};
+  return {command, [options] {
+            return run_on_hosts([&](Communicator& comm) { return make_shards(comm, *options); });
+          }};
 }
 
 }  // namespace quern

@@ -2,21 +2,15 @@
 #include "io/shard_writer.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/float16.hpp"
-#include "base/sha256.hpp"
-#include "io/h5_stored_type.hpp"
-#include "io/pending_file.hpp"
-#include "io/shard_blocks.hpp"
+#include "io/shard_file.hpp"
 #include "io/shard_format.hpp"
 
 namespace quern {
@@ -63,7 +57,8 @@ std::int64_t count_of(const ShardContent& content, const ConstSampleArrays& samp
   return static_cast<std::int64_t>(count);
 }
 
-void check_labels(std::span<const std::int32_t> labels, const ShardContent& content) {
+void check_labels(std::span<const std::int32_t> labels, const ShardContent& content,
+                  std::int64_t first) {
   const int most = content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
   if (content.classes < 1 || content.classes > most) {
     throw InputError(fmt::format("{} classes, expected 1 to {}", content.classes, most));
@@ -73,7 +68,7 @@ void check_labels(std::span<const std::int32_t> labels, const ShardContent& cont
   });
   if (wrong == labels.end()) return;
   throw InputError(fmt::format("label {} of sample {} is out of range, expected 0 to {}", *wrong,
-                               wrong - labels.begin(), content.classes - 1));
+                               first + (wrong - labels.begin()), content.classes - 1));
 }
 
 void check_class_names(const ShardContent& content) {
@@ -89,7 +84,7 @@ void check_class_names(const ShardContent& content) {
 }
 
 void check_finite(std::span<const float> values, const char* name, const Shape& shape,
-                  StoredType stored) {
+                  StoredType stored, std::int64_t first) {
   constexpr float kTooLargeForHalf = 65520;  // rounds to infinity
   const auto is_good = [&](float value) {
     return std::isfinite(value) &&
@@ -98,19 +93,8 @@ void check_finite(std::span<const float> values, const char* name, const Shape& 
   const auto wrong = std::find_if_not(values.begin(), values.end(), is_good);
   if (wrong == values.end()) return;
   throw InputError(fmt::format("the {} of sample {} hold {}, expected finite {} numbers", name,
-                               (wrong - values.begin()) / shape.units(), *wrong,
+                               first + (wrong - values.begin()) / shape.units(), *wrong,
                                to_string(stored)));
-}
-
-void check_samples(const ShardSetName& set, const ShardContent& content, std::int64_t count,
-                   const ConstSampleArrays& samples) {
-  if (count < set.num_shards) {
-    throw InputError(fmt::format("{} samples cannot fill {} shards", count, set.num_shards));
-  }
-  if (content.has_labels()) check_labels(samples.labels, content);
-  check_class_names(content);
-  check_finite(samples.values, "values", content.shape, content.input);
-  check_finite(samples.targets, "targets", content.target_shape, content.answer_type);
 }
 
 // -> the shards that the new ones replace.
@@ -137,161 +121,79 @@ std::vector<ShardFile> check_folder(const std::filesystem::path& folder, const S
   return old;
 }
 
-// The numbers of an array as they are stored. `stored` holds them where that is not how they lie in
-// memory.
-std::span<const std::byte> as_stored(std::span<const float> values, StoredType type,
-                                     std::vector<std::byte>& stored) {
-  if (type != StoredType::float16) return std::as_bytes(values);
-  stored.resize(values.size() * sizeof(std::uint16_t));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t half = half_of_float(values[i]);
-    std::memcpy(stored.data() + i * sizeof(half), &half, sizeof(half));
+}  // namespace
+
+ShardSetWriter::ShardSetWriter(std::filesystem::path folder, ShardSetName set, ShardContent content,
+                               std::int64_t total)
+    : folder_(std::move(folder)),
+      set_(std::move(set)),
+      content_(std::move(content)),
+      total_(total) {
+  check_set(set_);
+  if (total_ < set_.num_shards) {
+    throw InputError(fmt::format("{} samples cannot fill {} shards", total_, set_.num_shards));
   }
-  return stored;
+  check_class_names(content_);
 }
 
-std::span<const std::byte> as_stored(std::span<const std::int32_t> labels, StoredType type,
-                                     std::vector<std::byte>& stored) {
-  if (type != StoredType::uint8) return std::as_bytes(labels);
-  stored.resize(labels.size());
-  std::transform(labels.begin(), labels.end(), stored.begin(),
-                 [](std::int32_t label) { return static_cast<std::byte>(label); });
-  return stored;
+void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first) const {
+  if (content_.has_labels()) check_labels(samples.labels, content_, first);
+  check_finite(samples.values, "values", content_.shape, content_.input, first);
+  check_finite(samples.targets, "targets", content_.target_shape, content_.answer_type, first);
 }
 
-// The stored bytes of the samples of one shard.
-struct StoredShard {
-  StoredShard(const ShardContent& content, const ConstSampleArrays& samples, std::int64_t first,
-              std::int64_t count) {
-    const auto part = [&](auto all, int units) {
-      return all.subspan(static_cast<std::size_t>(first * units),
-                         static_cast<std::size_t>(count * units));
-    };
-    const int units = content.shape.units();
-    input = content.has_pixels()
-                ? std::as_bytes(part(samples.images, units))
-                : as_stored(part(samples.values, units), content.input, input_storage);
-    if (content.has_labels()) {
-      answer = as_stored(part(samples.labels, 1), content.answer_type, answer_storage);
-    } else if (content.has_targets()) {
-      answer = as_stored(part(samples.targets, content.target_shape.units()), content.answer_type,
-                         answer_storage);
-    }
-  }
-
-  std::span<const std::byte> input;
-  std::span<const std::byte> answer;
-  std::vector<std::byte> input_storage;
-  std::vector<std::byte> answer_storage;
-};
-
-// A flat sample [f] makes an array [n, f].
-std::vector<std::int64_t> array_shape(std::int64_t count, const Shape& shape, bool is_image) {
-  if (!is_image && shape.is_flat()) return {count, shape.channels};
-  return {count, shape.channels, shape.height, shape.width};
+void ShardSetWriter::open_folder(Overwrite overwrite) {
+  for (const ShardFile& file : check_folder(folder_, set_, overwrite)) old_.push_back(file.path);
 }
 
-// One checksum after the other.
-std::string block_sums(const ShardContent& content, std::int64_t block, std::int64_t count,
-                       const StoredShard& stored) {
-  std::string sums;
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t samples = std::min(block, count - first);
-    const auto part = [&](std::span<const std::byte> bytes, std::int64_t sample_bytes) {
-      return bytes.subspan(static_cast<std::size_t>(first * sample_bytes),
-                           static_cast<std::size_t>(samples * sample_bytes));
-    };
-    sums += block_sum(part(stored.input, content.input_bytes()),
-                      part(stored.answer, content.answer_bytes()));
-  }
-  return sums;
+WrittenShard ShardSetWriter::write(int index, const ConstSampleArrays& samples,
+                                   std::int64_t first) {
+  const std::int64_t begin = first_sample(index);
+  const ShardRange range{index, begin, first_sample(index + 1) - begin, total_};
+  WrittenShard shard;
+  shard.path = folder_ / to_string({set_.name, set_.split, index, set_.num_shards});
+  shard.first_index = range.first;
+  shard.count = range.count;
+  pending_.emplace_back(shard.path);
+  write_shard_file(pending_.back().temporary(), set_, content_, range, samples, first, shard);
+  return shard;
 }
 
-void write_shard(const std::filesystem::path& path, const ShardSetName& set,
-                 const ShardContent& content, int index, std::int64_t total,
-                 const WrittenShard& shard, const StoredShard& stored) {
-  H5File file = H5File::create(path);
-  const auto name = [](const char* array) { return fmt::format("/{}", array); };
-  file.write_stored(name(content.input_name()), h5_type_of(content.input), stored.input,
-                    array_shape(shard.count, content.shape, content.has_pixels()));
-  if (content.has_labels()) {
-    file.write_stored(name(content.answer_name()), h5_type_of(content.answer_type), stored.answer,
-                      std::array{shard.count});
-  } else if (content.has_targets()) {
-    file.write_stored(name(content.answer_name()), h5_type_of(content.answer_type), stored.answer,
-                      array_shape(shard.count, content.target_shape, false));
-  }
-  const std::int64_t block = std::min(block_samples_of(content), shard.count);
-  const std::string sums = block_sums(content, block, shard.count, stored);
-  file.write_stored(
-      kBlockSums, H5Type::uint8, std::as_bytes(std::span(sums)),
-      std::array{static_cast<std::int64_t>(sums.size()) / kBlockDigits, kBlockDigits});
-  file.write_string("/", "format", kShardFormat);
-  file.write_int64("/", "format_version", format_version_of(content));
-  file.write_string("/", "split", set.split);
-  file.write_int64("/", "shard_index", index);
-  file.write_int64("/", "shard_count", set.num_shards);
-  file.write_int64("/", "first_index", shard.first_index);
-  file.write_int64("/", kBlockSamples, block);
-  file.write_int64("/", "total", total);
-  if (content.has_labels()) file.write_int64("/", "classes", content.classes);
-  if (!content.class_names.empty()) {
-    file.write_string("/", "class_names", fmt::format("{}", fmt::join(content.class_names, "\n")));
-  }
-  const auto write_sha256 = [&](const char* array, const std::string& value) {
-    file.write_string("/", fmt::format("sha256_{}", array), value);
-  };
-  write_sha256(content.input_name(), shard.sha256_input);
-  if (content.answer != Answer::none) write_sha256(content.answer_name(), shard.sha256_answer);
-  write_sha256("blocks", sha256(sums));
-  file.flush_and_sync();
-  file.close();
-}
-
-// All or nothing, as far as a file system allows.
-void publish(std::vector<PendingFile>& pending, const std::vector<ShardFile>& old) {
-  for (const ShardFile& file : old) {
+void ShardSetWriter::remove_old() {
+  for (const std::filesystem::path& file : old_) {
     std::error_code error;
-    std::filesystem::remove(file.path, error);
-    if (error) {
-      throw Error(fmt::format("cannot remove '{}': {}", file.path.string(), error.message()));
-    }
+    std::filesystem::remove(file, error);
+    if (error) throw Error(fmt::format("cannot remove '{}': {}", file.string(), error.message()));
   }
-  std::size_t published = 0;
+}
+
+void ShardSetWriter::publish() {
   try {
-    for (; published < pending.size(); ++published) pending[published].commit();
+    for (; published_ < pending_.size(); ++published_) pending_[published_].commit();
   } catch (...) {
-    std::error_code ignored;
-    for (std::size_t i = 0; i <= published; ++i) {
-      std::filesystem::remove(pending[i].path(), ignored);
-    }
+    ++published_;  // it may have got its name
+    withdraw();
     throw;
   }
 }
 
-}  // namespace
+void ShardSetWriter::withdraw() {
+  std::error_code ignored;
+  for (std::size_t i = 0; i < published_; ++i) std::filesystem::remove(pending_[i].path(), ignored);
+  published_ = 0;
+}
 
 std::vector<WrittenShard> write_shards(const std::filesystem::path& folder, const ShardSetName& set,
                                        const ShardContent& content,
                                        const ConstSampleArrays& samples, Overwrite overwrite) {
-  check_set(set);
-  const std::int64_t total = count_of(content, samples);
-  check_samples(set, content, total, samples);
-  const std::vector<ShardFile> old = check_folder(folder, set, overwrite);
-
-  std::vector<PendingFile> pending;
+  ShardSetWriter writer(folder, set, content, count_of(content, samples));
+  writer.check(samples, 0);
+  writer.open_folder(overwrite);
   std::vector<WrittenShard> shards;
-  for (int index = 0; index < set.num_shards; ++index) {
-    const std::int64_t first = total * index / set.num_shards;
-    const std::int64_t count = total * (index + 1) / set.num_shards - first;
-    const StoredShard stored(content, samples, first, count);
-    const auto path = folder / to_string({set.name, set.split, index, set.num_shards});
-    shards.push_back({path, first, count, sha256(stored.input),
-                      content.answer == Answer::none ? "" : sha256(stored.answer)});
-    pending.emplace_back(path);
-    write_shard(pending.back().temporary(), set, content, index, total, shards.back(), stored);
-  }
-  publish(pending, old);
+  for (int index = 0; index < set.num_shards; ++index)
+    shards.push_back(writer.write(index, samples, 0));
+  writer.remove_old();
+  writer.publish();
   return shards;
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/pending_file.hpp"
 #include "io/shard_content.hpp"
 
 namespace quern {
@@ -35,6 +37,48 @@ struct WrittenShard {
 };
 
 enum class Overwrite { no, yes };
+
+/// Writes a set alone, or its own shards of one that several processes write together. Each does
+/// all that is marked "each" for itself and waits for the others after every call; one of them does
+/// the rest. Files that have not been published are removed at the end.
+class ShardSetWriter {
+ public:
+  /// Each. `total`: samples of the whole set. InputError for what no set can be.
+  ShardSetWriter(std::filesystem::path folder, ShardSetName set, ShardContent content,
+                 std::int64_t total);
+
+  /// The first sample of a shard; of index num_shards: their number.
+  std::int64_t first_sample(int index) const { return total_ * index / set_.num_shards; }
+
+  /// Each. InputError unless the values of its samples are finite (also after rounding to float16)
+  /// and the labels in range. `samples` are those of the set from the one numbered `first` on.
+  void check(const ConstSampleArrays& samples, std::int64_t first) const;
+
+  /// One. Makes the folder. InputError where it holds another data set of the split, or shards of
+  /// this one without Overwrite::yes.
+  void open_folder(Overwrite overwrite);
+
+  /// Each. Writes a shard, which gets its name later.
+  WrittenShard write(int index, const ConstSampleArrays& samples, std::int64_t first);
+
+  /// One, after everybody has written: removes the shards that open_folder() has found.
+  void remove_old();
+
+  /// Each. What was written gets its name, or nothing has: Error.
+  void publish();
+
+  /// Each, when publish() has failed elsewhere.
+  void withdraw();
+
+ private:
+  std::filesystem::path folder_;
+  ShardSetName set_;
+  ShardContent content_;
+  std::int64_t total_;
+  std::vector<std::filesystem::path> old_;
+  std::vector<PendingFile> pending_;
+  std::size_t published_ = 0;
+};
 
 /// Writes samples as shards of nearly equal size into `folder`, which is made when missing.
 /// `content` says what there is of every sample and how it is stored; `samples` holds just that.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,6 +28,18 @@ struct Array {
   std::int64_t count() const { return shape.empty() ? 0 : shape[0]; }
   bool is_float() const { return values.index() == 2; }
 };
+
+/// Consecutive samples.
+struct SampleRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// Which of so many samples are wanted. Empty: all.
+using ChooseRange = std::function<SampleRange(std::int64_t total)>;
+
+/// Leaves of the array only these samples.
+void keep_samples(Array& array, const SampleRange& range);
 
 /// "float32 [60000, 28, 28]"
 std::string description(const Array& array);

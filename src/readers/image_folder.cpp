@@ -47,18 +47,15 @@ std::vector<std::filesystem::path> class_folders(const std::filesystem::path& fo
 // One picture after the other; they have to be alike.
 class Collector {
  public:
+  explicit Collector(const std::filesystem::path& first)
+      : first_(first), picture_(read_picture(first)) {
+    shape_ = shape_of(picture_);
+  }
+
   void add(const std::filesystem::path& path) {
-    if (!is_picture(path)) {
-      throw InputError(
-          fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
-    }
-    Picture picture = read_picture(path);
-    if (count_ == 0) {
-      first_ = path;
-      shape_ = {picture.channels, picture.height, picture.width};
-    }
+    Picture picture = path == first_ ? std::move(picture_) : read_picture(path);
     if (shape_[0] == 3 && picture.channels == 1) picture = to_colour(picture);
-    const std::vector<std::int64_t> shape = {picture.channels, picture.height, picture.width};
+    const std::vector<std::int64_t> shape = shape_of(picture);
     if (shape != shape_) {
       throw InputError(fmt::format("'{}' has {}, expected {} as '{}' has", path.string(),
                                    size_text(shape), size_text(shape_), first_.string()));
@@ -76,12 +73,16 @@ class Collector {
   }
 
  private:
+  static std::vector<std::int64_t> shape_of(const Picture& picture) {
+    return {picture.channels, picture.height, picture.width};
+  }
   static std::string size_text(const std::vector<std::int64_t>& shape) {
     return fmt::format("{} x {} pixels in {}", shape[2], shape[1],
                        shape[0] == 1 ? "grey" : "colour");
   }
 
   std::filesystem::path first_;
+  Picture picture_;  // the first
   std::vector<std::int64_t> shape_;
   std::vector<std::uint8_t> pixels_;
   std::int64_t count_ = 0;
@@ -89,21 +90,30 @@ class Collector {
 
 }  // namespace
 
-ImageFolder read_image_folder(const std::filesystem::path& folder) {
+ImageFolder read_image_folder(const std::filesystem::path& folder, const ChooseRange& choose) {
   ImageFolder result;
-  Collector collector;
+  std::vector<std::filesystem::path> pictures;
   for (const std::filesystem::path& class_folder : class_folders(folder)) {
     const auto label = static_cast<std::int32_t>(result.class_names.size());
     result.class_names.push_back(class_folder.filename().string());
-    const std::vector<std::filesystem::path> pictures = members_of(class_folder);
-    if (pictures.empty()) {
+    const std::vector<std::filesystem::path> members = members_of(class_folder);
+    if (members.empty()) {
       throw InputError(fmt::format("'{}' holds no pictures", class_folder.string()));
     }
-    for (const std::filesystem::path& path : pictures) {
-      collector.add(path);
+    for (const std::filesystem::path& path : members) {
+      if (!is_picture(path)) {
+        throw InputError(
+            fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
+      }
+      pictures.push_back(path);
       result.labels.push_back(label);
     }
   }
+  result.count = static_cast<std::int64_t>(pictures.size());
+  result.range = choose ? choose(result.count) : SampleRange{0, result.count};
+  Collector collector(pictures.front());
+  for (std::int64_t i = 0; i < result.range.count; ++i)
+    collector.add(pictures[static_cast<std::size_t>(result.range.first + i)]);
   result.images = collector.take(fmt::format("'{}'", folder.string()));
   return result;
 }

@@ -167,12 +167,15 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256) {
   return file;
 }
 
-SampleFile read_folder(const std::filesystem::path& path, const std::string& sha256) {
+SampleFile read_folder(const std::filesystem::path& path, const std::string& sha256,
+                       const ChooseRange& choose) {
   if (!sha256.empty()) {
     throw InputError(fmt::format("'{}' is a folder, which has no SHA-256", path.string()));
   }
-  ImageFolder folder = read_image_folder(path);
+  ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
+  file.count = folder.count;
+  file.range = folder.range;
   file.array = std::move(folder.images);
   file.labels = std::move(folder.labels);
   file.classes = static_cast<int>(folder.class_names.size());
@@ -192,15 +195,11 @@ std::vector<std::string> file_format_names() {
   return names;
 }
 
-SampleFile read_sample_file(const SampleSource& source, ArrayRole role) {
-  check_is_sha256(source.sha256);
-  const Location place = locate(source.path);
-  const FileFormat format = format_of(source, place.path);
-  if (!place.part.empty() && !has_parts(format)) {
-    throw InputError(
-        fmt::format("'{}': ':{}' names a part, which only .npz, HDF5 and CSV files have",
-                    source.path, place.part));
-  }
+namespace {
+
+// Of a folder those that are chosen, else everything.
+SampleFile read_format(const Location& place, FileFormat format, const SampleSource& source,
+                       ArrayRole role, const ChooseRange& choose) {
   switch (format) {
     case FileFormat::idx:
       return read_idx(place.path, source, role);
@@ -219,7 +218,29 @@ SampleFile read_sample_file(const SampleSource& source, ArrayRole role) {
     case FileFormat::folder:
       break;
   }
-  return read_folder(place.path, source.sha256);
+  return read_folder(place.path, source.sha256, choose);
+}
+
+}  // namespace
+
+SampleFile read_sample_file(const SampleSource& source, ArrayRole role, const ChooseRange& choose) {
+  check_is_sha256(source.sha256);
+  const Location place = locate(source.path);
+  const FileFormat format = format_of(source, place.path);
+  if (!place.part.empty() && !has_parts(format)) {
+    throw InputError(
+        fmt::format("'{}': ':{}' names a part, which only .npz, HDF5 and CSV files have",
+                    source.path, place.part));
+  }
+  SampleFile file = read_format(place, format, source, role, choose);
+  if (format == FileFormat::folder) return file;
+  file.count = file.array.count();
+  file.range = {0, file.count};
+  if (choose && !file.array.shape.empty()) {
+    file.range = choose(file.count);
+    keep_samples(file.array, file.range);
+  }
+  return file;
 }
 
 }  // namespace quern

@@ -29,6 +29,8 @@ struct SampleSource {
 };
 
 struct SampleFile {
+  std::int64_t count = 0;  ///< samples of the file
+  SampleRange range;       ///< those that `array` has
   Array array;
   /// The class of each sample where the format has it (CIFAR, folders); else empty.
   std::vector<std::int32_t> labels = {};
@@ -37,8 +39,10 @@ struct SampleFile {
   Sha256Match sha256 = Sha256Match::not_asked;
 };
 
-/// Reads everything. InputError when it is missing, of no such format, truncated, too long, damaged
-/// or not what was expected.
-SampleFile read_sample_file(const SampleSource& source, ArrayRole role);
+/// InputError when it is missing, of no such format, truncated, too long, damaged
+/// or not what was expected. `choose`: which samples to keep; pictures of a folder are read only
+/// then, other files as a whole.
+SampleFile read_sample_file(const SampleSource& source, ArrayRole role,
+                            const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -30,19 +30,10 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
   return code;
 }
 
-ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body,
-                  const std::function<void(Communicator&)>& prepare) {
+// What `body` throws becomes one message.
+ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   try {
     check_same_program(comm);
-    if (prepare) prepare(comm);
-    bind_this_rank(comm);
-    ask_for_amx();
-    Kokkos::InitializationSettings settings;
-    // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
-    settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
-    const int visible = agree(comm, [] { return visible_devices(); });
-    if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
-    Kokkos::ScopeGuard kokkos(settings);
     return body(comm);
   } catch (const AgreedError& error) {
     if (comm.rank() == 0) log::error(error.what());
@@ -56,10 +47,21 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
   }
 }
 
+ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
+  bind_this_rank(comm);
+  ask_for_amx();
+  Kokkos::InitializationSettings settings;
+  // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
+  settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
+  const int visible = agree(comm, [] { return visible_devices(); });
+  if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
+  Kokkos::ScopeGuard kokkos(settings);
+  return body(comm);
+}
+
 }  // namespace
 
-ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
-                      const std::function<void(Communicator&)>& prepare) {
+ExitCode run_on_hosts(const std::function<ExitCode(Communicator&)>& body) {
   const Launch launch = read_launch();
   log::set_rank(launch.rank);
   try {
@@ -68,11 +70,19 @@ ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
     log::set_rank(comm.rank());
     const std::string warning = launch_warning(launch, comm.size());
     if (!warning.empty()) log::warn(warning);
-    return run_body(comm, body, prepare);
+    return run_body(comm, body);
   } catch (const Error& error) {  // of the launch itself: the same on all ranks
     if (launch.rank == 0) log::error(error.what());
     return error.code();
   }
+}
+
+ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
+                      const std::function<void(Communicator&)>& prepare) {
+  return run_on_hosts([&](Communicator& comm) {
+    if (prepare) prepare(comm);
+    return with_kokkos(comm, body);
+  });
 }
 
 }  // namespace quern

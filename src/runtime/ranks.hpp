@@ -16,4 +16,7 @@ namespace quern {
 ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
                       const std::function<void(Communicator&)>& prepare = {});
 
+/// The same without Kokkos and devices: for commands that read and write files.
+ExitCode run_on_hosts(const std::function<ExitCode(Communicator&)>& body);
+
 }  // namespace quern

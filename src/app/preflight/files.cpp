@@ -14,7 +14,9 @@
 #include "base/error.hpp"
 #include "io/shard_set.hpp"
 #include "optim/optimizer.hpp"
+#include "runtime/memory.hpp"
 #include "strategy/model.hpp"
+#include "strategy/sample_stream.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -91,15 +93,37 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
   return info;
 }
 
-std::string data_problem(const Recipe& recipe) {
-  if (recipe.data.source != DataSource::shards) return "";
+namespace {
+
+/// Of the data that all ranks have once on each node, or together.
+std::int64_t data_bytes(const Recipe& recipe, int node_ranks, int ranks) {
+  const auto bytes_of = [](const ShardSet& set) {
+    return set.count() * set.content().memory_bytes();
+  };
+  const ShardSet train = ShardSet::open(recipe.data.train, "train");
+  std::int64_t bytes = is_streamed(recipe.data, train.count(), train.content().memory_bytes())
+                           ? recipe.data.memory / ranks * node_ranks
+                           : bytes_of(train);
+  if (!recipe.data.test.empty()) bytes += bytes_of(ShardSet::open(recipe.data.test, "test"));
+  return bytes;
+}
+
+}  // namespace
+
+DataProblems data_problems(const Recipe& recipe, int node_ranks, int ranks) {
+  if (recipe.data.source != DataSource::shards) return {};
+  std::int64_t bytes = 0;
   try {
-    ShardSet::open(recipe.data.train, "train");
-    if (!recipe.data.test.empty()) ShardSet::open(recipe.data.test, "test");
-    return "";
+    bytes = data_bytes(recipe, node_ranks, ranks);
   } catch (const Error& error) {
-    return error.what();
+    return {error.what(), ""};
   }
+  try {
+    check_memory(bytes, "the data set");
+  } catch (const Error& error) {
+    return {"", error.what()};
+  }
+  return {};
 }
 
 std::int64_t checkpoint_bytes(const Recipe& recipe) {

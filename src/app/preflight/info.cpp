@@ -21,7 +21,8 @@ std::string to_text(const RankInfo& info) {
               info.recipe_hash,
               info.data_problem,
               info.mpi,
-              info.hdf5}
+              info.hdf5,
+              info.memory_problem}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -42,6 +43,7 @@ RankInfo rank_info_of(const std::string& text) {
   info.data_problem = json.at(11);
   info.mpi = json.at(12);
   info.hdf5 = json.at(13);
+  info.memory_problem = json.at(14);
   return info;
 }
 

@@ -25,7 +25,8 @@ struct RankInfo {
   std::string hdf5;
   // Of the first rank of each node only:
   std::string recipe_hash;
-  std::string data_problem;  ///< why it cannot read the shards
+  std::string data_problem;    ///< why it cannot read the shards
+  std::string memory_problem;  ///< why they are too large for it
 };
 
 std::string to_text(const RankInfo& info);

@@ -33,6 +33,7 @@ class Judge {
     versions();
     recipes();
     data();
+    memory();
     network();
     clocks();
     files();
@@ -219,6 +220,15 @@ class Judge {
       if (rank.data_problem.empty()) continue;
       error("data", rank.host + ": " + rank.data_problem,
             "data.train and data.test on a file system that all nodes share");
+      return;
+    }
+  }
+
+  void memory() {
+    for (const RankInfo& rank : info_.ranks) {
+      if (rank.memory_problem.empty()) continue;
+      error("memory", rank.host + ": " + rank.memory_problem,
+            "nodes with more memory, or data.memory in the recipe: larger sets are streamed");
       return;
     }
   }

@@ -50,9 +50,15 @@ std::optional<DeviceNetworkInfo> try_nccl(Communicator& comm);
 /// told. Writes nothing else.
 FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
 
-/// The first rank of a node: why this node cannot read the recipe's shards; "" when it can. Reads
-/// what the shards say of themselves, no data.
-std::string data_problem(const Recipe& recipe);
+/// Of a node; "" where there is none.
+struct DataProblems {
+  std::string reading;  ///< why it cannot read the recipe's shards
+  std::string memory;   ///< why it cannot hold of them what it is to hold
+};
+
+/// The first rank of a node, which has `node_ranks` of all `ranks`. Reads what the shards say of
+/// themselves, no data.
+DataProblems data_problems(const Recipe& recipe, int node_ranks, int ranks);
 
 /// Bytes of a checkpoint of this recipe: weights and optimizer state, a little more for the rest.
 /// InputError when the network does not fit together.

@@ -31,10 +31,10 @@ TEST(PreflightFiles, FolderThatCannotBeWritten) {
 TEST(PreflightFiles, Data) {
   Recipe recipe;
   recipe.data.source = DataSource::random;
-  EXPECT_EQ(data_problem(recipe), "");
+  EXPECT_EQ(data_problems(recipe, 1, 1).reading, "");
   recipe.data.source = DataSource::shards;
   recipe.data.train = "no/such/folder";
-  EXPECT_THAT(data_problem(recipe), HasSubstr("no/such/folder"));
+  EXPECT_THAT(data_problems(recipe, 1, 1).reading, HasSubstr("no/such/folder"));
 }
 
 }  // namespace

@@ -152,6 +152,12 @@ TEST(PreflightJudge, DataThatANodeCannotRead) {
   expect_error(info, "node2: there is no folder 'data'", "data.train");
 }
 
+TEST(PreflightJudge, DataThatANodeCannotHold) {
+  Preflight info = good_launch(2, 1);
+  info.ranks[1].memory_problem = "the data set needs 3 GiB";
+  expect_error(info, "node2: the data set needs 3 GiB", "data.memory");
+}
+
 TEST(PreflightJudge, Network) {
   Preflight info = good_launch(2, 1);
   info.network.all_reduce_is_right = false;

@@ -86,6 +86,7 @@ TEST(PreflightText, InfoSurvivesTheJourney) {
   info.device_id = "GPU-\xff";  // whatever a driver says
   info.clock_offset_s = -0.25;
   info.data_problem = "none";
+  info.memory_problem = "little";
   info.mpi = "Intel MPI";
   info.hdf5 = "2.0.0";
   const RankInfo there = rank_info_of(to_text(info));
@@ -94,6 +95,7 @@ TEST(PreflightText, InfoSurvivesTheJourney) {
   EXPECT_EQ(there.cpus, info.cpus);
   EXPECT_EQ(there.clock_offset_s, -0.25);
   EXPECT_EQ(there.data_problem, "none");
+  EXPECT_EQ(there.memory_problem, "little");
   EXPECT_EQ(there.mpi, "Intel MPI");
   EXPECT_EQ(there.hdf5, "2.0.0");
 }

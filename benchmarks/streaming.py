@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What streaming costs: a training step with samples out of shards beside one with all of them in memory.
+
+Both take the samples in the same order. They run in turn, whole runs, and the rate of an epoch counts, the first of a run
+left out. Then `quern bench io` goes through the shards with nothing to compute, beside plain reading.
+
+Example: benchmarks/streaming.py recipes/lenet-fashion.toml --memory "16 MiB"
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from contender import failure_line
+from words import positive
+from workloads import ProblemError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(command):
+    """What it prints."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise ProblemError(f"'{shlex.join(command)}' failed with exit status {done.returncode}: "
+                           f"{failure_line(done.stderr or done.stdout)}")
+    return done.stdout
+
+
+def window_samples(train, streamed):
+    """Samples of a window, which a set in memory is to have, too."""
+    found = re.search(r"(?m)^order .*streamed in \d+ windows of (\d+) samples$", run([*train, "--dry-run", *streamed]))
+    if not found:
+        raise ProblemError("the set fits into --memory, expected less")
+    return int(found[1])
+
+
+def epoch_rates(run_dir):
+    """Samples per second of each epoch but the first."""
+    lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+    return [line["samples_per_s"] for line in lines if line["kind"] == "epoch"][1:]
+
+
+def compare_steps(arguments, folder):
+    launch = shlex.split(arguments.launcher.format(ranks=arguments.ranks)) if arguments.ranks > 1 else []
+    train = [*launch, arguments.quern, "train", arguments.recipe, "--set", f"train.epochs={arguments.epochs}",
+             "--set", "checkpoint.every_epochs=0", "--set", "data.test=''",
+             *(word for text in arguments.set for word in ("--set", text))]
+    streamed = ["--set", f"data.memory='{arguments.memory}'"]
+    ways = {"streamed": streamed, "in memory": ["--set", f"data.window={window_samples(train, streamed)}"]}
+    rates = {way: [] for way in ways}
+    for number in range(arguments.rounds):
+        for way, sets in ways.items():
+            run_dir = folder / f"{way.replace(' ', '-')}-{number}"
+            run([*train, *sets, "--run-dir", str(run_dir)])
+            rates[way].append(statistics.median(epoch_rates(run_dir)))
+    for way, found in rates.items():
+        print(f"{way:<10} {statistics.median(found):>10.0f} samples/s ({min(found):.0f} to {max(found):.0f})")
+    ratios = [memory / stream for memory, stream in zip(rates["in memory"], rates["streamed"])]
+    print(f"time of a step streamed / in memory: {statistics.median(ratios):.3f} "
+          f"({min(ratios):.3f} to {max(ratios):.3f})", flush=True)
+
+
+def compare_reading(arguments, folder):
+    recipe = tomllib.loads(Path(arguments.recipe).read_text(encoding="utf-8"))
+    data = arguments.data or recipe.get("data", {}).get("train")
+    if not data:
+        raise ProblemError(f"{arguments.recipe} names no shards (expected data.train, or --data)")
+    report = folder / "io.json"
+    run([arguments.quern, "bench", "io", "--data", data, "--bytes", "4K", "--run-dir", str(folder),
+         "--rounds", str(arguments.rounds), "--json", str(report)])
+    rows = {row["operation"]: row for row in json.loads(report.read_text())["rows"]}
+    if "shards_streamed" not in rows:
+        raise ProblemError(f"{arguments.quern} streams no shards of {data}")
+    row = rows["shards_streamed"]
+    print(f"read rate  {row['gb_per_s']:>10.2f} GB/s, {100 / row['over_raw']:.0f} % of plain reading "
+          f"({row['raw_gb_per_s']:.2f} GB/s)")
+
+
+def parse_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipe", help="a recipe with shards")
+    parser.add_argument("--memory", required=True, metavar="SIZE", help="data.memory, less than the set takes")
+    parser.add_argument("--data", metavar="DIR", help="shards to read (default: the recipe's)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of quern train")
+    parser.add_argument("--epochs", type=positive, default=4, help="of a run, at least 2 (default: 4)")
+    parser.add_argument("--rounds", type=positive, default=5, help="(default: 5)")
+    parser.add_argument("--ranks", type=positive, default=1, help="(default: 1)")
+    parser.add_argument("--launcher", default="mpirun -n {ranks}", metavar="COMMAND",
+                        help="starts {ranks} ranks (default: %(default)s)")
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
+                        help="the program (default: %(default)s)")
+    arguments = parser.parse_args(words)
+    if arguments.epochs < 2:
+        parser.error("the first epoch of a run does not count: expected --epochs 2 or more")
+    return arguments
+
+
+def main(words=None):
+    arguments = parse_arguments(words)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    print(f"{len(os.sched_getaffinity(0))} core(s), {arguments.ranks} rank(s); medians of {arguments.rounds} rounds "
+          "(range)", flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            compare_steps(arguments, Path(name))
+            compare_reading(arguments, Path(name))
+    except (ProblemError, OSError) as error:
+        print(f"streaming: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
