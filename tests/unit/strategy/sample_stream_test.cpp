@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/sample_stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel/batch_partition.hpp"
+#include "support/expect_error.hpp"
+
+namespace quern {
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+constexpr std::int64_t kSampleBytes = 10;
+
+Recipe recipe_of(int batch, int block, std::int64_t memory_samples) {
+  Recipe recipe;
+  recipe.data.global_batch = batch;
+  recipe.data.memory = memory_samples * kSampleBytes;
+  recipe.train.micro_block = block;
+  recipe.train.epochs = 3;
+  return recipe;
+}
+
+/// One rank's buffers, each place holding the number of the sample that was read there.
+struct Reader {
+  std::vector<std::int64_t> places;
+  std::atomic<std::int64_t> samples_read{0};
+  std::atomic<std::int64_t> bad_sample{-1};
+
+  SampleStream::Source source() {
+    return {.announce = [](std::int64_t, std::int64_t) {},
+            .read =
+                [this](std::int64_t first, std::int64_t count, std::int64_t place) {
+                  for (std::int64_t i = 0; i < count; ++i) {
+                    if (first + i == bad_sample) throw std::runtime_error("bad sample");
+                    places.at(static_cast<std::size_t>(place + i)) = first + i;
+                  }
+                  samples_read += count;
+                }};
+  }
+};
+
+struct RankStream {
+  RankStream(const Recipe& recipe, const BatchRule& batches, int rank, int num_ranks)
+      : plan(window_plan(recipe.data, batches, kSampleBytes)),
+        buffers(window_buffers(plan, batches, rank, num_ranks)),
+        full(batches.full_batch, batches.block_samples, num_ranks),
+        last(batches.last_batch, batches.block_samples, num_ranks),
+        own_rank(rank),
+        stream(plan, buffers, recipe.seed, recipe.train.epochs, reader.source()) {
+    reader.places.assign(static_cast<std::size_t>(buffers.samples()), -1);
+  }
+
+  /// Places of the batch that do not hold the sample that the order says.
+  int wrong_in_batch(std::int64_t epoch, std::int64_t cursor) {
+    stream.prepare(epoch, cursor);
+    const WindowOrder order(plan, kSeed, static_cast<std::uint32_t>(epoch));
+    const BatchPartition& batch = plan.count - cursor < plan.batch ? last : full;
+    int wrong = 0;
+    for (int i = 0; i < batch.num_samples(own_rank); ++i) {
+      const std::int64_t position = cursor + batch.first_sample(own_rank) + i;
+      const WindowPlace place = order.place(position);
+      const auto at = static_cast<std::size_t>(buffers.at(plan, epoch, position, place));
+      wrong += reader.places.at(at) != order.sample(place);
+    }
+    return wrong;
+  }
+
+  WindowPlan plan;
+  WindowBuffers buffers;
+  BatchPartition full;
+  BatchPartition last;
+  int own_rank;
+  Reader reader;
+  SampleStream stream;
+};
+
+// Last batches and micro-blocks that are shorter; more ranks than micro-blocks.
+TEST(SampleStream, HasTheSamplesOfEveryBatchInTheirPlaces) {
+  for (const auto& [batch, block] : std::vector<std::pair<int, int>>{{49, 4}, {48, 16}, {10, 10}}) {
+    for (const bool shuffle : {true, false}) {
+      for (const int ranks : {1, 2, 3, 4, 7}) {
+        Recipe recipe = recipe_of(batch, block, 400);
+        recipe.seed = kSeed;
+        recipe.data.shuffle = shuffle;
+        const BatchRule batches = training_batches(recipe, ranks, 1003);
+        std::int64_t held = 0;
+        std::int64_t read = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          RankStream own(recipe, batches, rank, ranks);
+          for (std::int64_t epoch = 0; epoch < recipe.train.epochs; ++epoch)
+            for (std::int64_t cursor = 0; cursor < 1003; cursor += batch)
+              ASSERT_EQ(own.wrong_in_batch(epoch, cursor), 0) << rank << " of " << ranks;
+          held += own.buffers.samples();
+          read += own.reader.samples_read;
+        }
+        EXPECT_LE(held, 400) << "data.memory";
+        // Together the ranks read the set once an epoch, and what is left over once more.
+        EXPECT_EQ(read, recipe.train.epochs * (1003 + 1003 % batch)) << ranks;
+      }
+    }
+  }
+}
+
+TEST(SampleStream, BeginsAnywhere) {
+  Recipe recipe = recipe_of(20, 4, 200);
+  recipe.seed = kSeed;
+  const BatchRule batches = training_batches(recipe, 2, 1003);
+  RankStream own(recipe, batches, 1, 2);
+  for (const auto& [epoch, cursor] :
+       std::vector<std::pair<int, int>>{{1, 500}, {1, 520}, {2, 1000}, {0, 0}, {2, 980}, {2, 1000}})
+    EXPECT_EQ(own.wrong_in_batch(epoch, cursor), 0) << epoch << " " << cursor;
+  EXPECT_FALSE(own.stream.has_failed());
+}
+
+// It is known in time: the batch that was prepared is whole, and the caller can still vote.
+TEST(SampleStream, TellsOfAFailureBeforeItsBatch) {
+  Recipe recipe = recipe_of(20, 4, 200);
+  recipe.seed = kSeed;
+  const BatchRule batches = training_batches(recipe, 1, 1003);
+  RankStream own(recipe, batches, 0, 1);
+  own.reader.bad_sample = WindowOrder(own.plan, kSeed, 1)(300);
+  int steps = 0;
+  for (; !own.stream.has_failed() && steps < 200; ++steps)
+    ASSERT_EQ(own.wrong_in_batch(steps / 51, steps % 51 * 20), 0);
+  EXPECT_GT(steps, 51);
+  EXPECT_LT(steps, 51 + 300 / 20 + 1);
+  EXPECT_THROW(own.stream.rethrow(), std::runtime_error);
+  EXPECT_THROW(own.stream.prepare(1, 300), std::runtime_error);
+}
+
+TEST(SampleStream, OneThatIsNeverUsedReadsNothing) {
+  const Recipe recipe = recipe_of(20, 4, 200);
+  const BatchRule batches = training_batches(recipe, 1, 1003);
+  RankStream own(recipe, batches, 0, 1);
+  EXPECT_EQ(own.reader.samples_read, 0);
+}
+
+TEST(WindowPlan, FollowsFromMemoryOrIsStated) {
+  const auto plan = [](const Recipe& recipe) {
+    return window_plan(recipe.data, training_batches(recipe, 1, 1000), kSampleBytes);
+  };
+  EXPECT_FALSE(plan(recipe_of(20, 4, 1000)).is_active()) << "it fits";
+  EXPECT_EQ(plan(recipe_of(20, 4, 400)).window_samples(), 180);
+  Recipe stated = recipe_of(20, 4, 0);
+  EXPECT_FALSE(plan(stated).is_active());
+  stated.data.window = 180;
+  EXPECT_EQ(plan(stated).windows, plan(recipe_of(20, 4, 400)).windows);
+  EXPECT_EQ(plan(stated).chunk, plan(recipe_of(20, 4, 400)).chunk);
+  stated.data.memory = 400 * kSampleBytes;
+  EXPECT_EQ(plan(stated).window_samples(), 180);
+  stated.data.window = 400;
+  test::expect_error([&] { plan(stated); }, ExitCode::bad_input,
+                     {"two windows of 400 samples", "or a smaller data.window"});
+  test::expect_error([&] { plan(recipe_of(20, 4, 79)); }, ExitCode::bad_input,
+                     {"data.memory = 0.8 KiB is too small", "20 samples of 10 bytes"});
+  EXPECT_TRUE(plan(recipe_of(20, 4, 80)).is_active());
+}
+
+}  // namespace
+}  // namespace quern
