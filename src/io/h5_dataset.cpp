@@ -174,9 +174,10 @@ void H5File::write_values(const std::string& path, const void* values, std::size
       shape.empty() ? H5Screate(H5S_SCALAR)
                     : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
       H5Sclose);
-  H5Handle dataset(
-      H5Dcreate2(id_, path.c_str(), stored, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-      H5Dclose);
+  const H5Handle properties = h5_without_times(H5P_DATASET_CREATE);
+  H5Handle dataset(H5Dcreate2(id_, path.c_str(), stored, space.get(), H5P_DEFAULT, properties.get(),
+                              H5P_DEFAULT),
+                   H5Dclose);
   const bool good =
       dataset.valid() &&
       (count == 0 || H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) &&

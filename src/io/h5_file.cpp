@@ -55,7 +55,8 @@ std::string hdf5_version() {
 H5File H5File::create(const std::filesystem::path& path) {
   h5_silence();
   const H5Handle access = access_properties(Locking::best_effort);
-  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
+  const H5Handle properties = h5_without_times(H5P_FILE_CREATE);
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
   if (id < 0) throw InputError(fmt::format("cannot create '{}': {}", path.string(), h5_reason()));
   return H5File(path, id, Mode::write);
 }
@@ -130,7 +131,8 @@ void H5File::create_group(const std::string& path) {
     if (kind != H5ObjectKind::missing) {
       fail_writing(fmt::format("cannot make group '{}': '{}' is not a group", path, prefix));
     }
-    H5Handle group(H5Gcreate2(id_, prefix.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+    const H5Handle properties = h5_without_times(H5P_GROUP_CREATE);
+    H5Handle group(H5Gcreate2(id_, prefix.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
                    H5Gclose);
     if (!group.valid() || !group.close()) {
       fail_writing(fmt::format("cannot make group '{}': {}", prefix, h5_reason()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/h5_raw.hpp"
 
+#include "base/error.hpp"
+
 namespace quern {
 
 namespace {
@@ -36,6 +38,13 @@ void h5_silence() {
   // Every file is closed by then.
   [[maybe_unused]] static const herr_t no_cleanup = H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+H5Handle h5_without_times(hid_t property_class) {
+  H5Handle properties(H5Pcreate(property_class), H5Pclose);
+  if (!properties.valid() || H5Pset_obj_track_times(properties.get(), false) < 0)
+    throw Error("cannot set up HDF5's objects: " + h5_reason());
+  return properties;
 }
 
 std::string h5_reason() {

@@ -35,6 +35,10 @@ class H5Handle {
 /// Stops HDF5 from printing its errors on standard error: they go into our messages instead.
 void h5_silence();
 
+/// Properties to create an object of this class with (H5P_DATASET_CREATE and so on), whose header
+/// does not say when: equal content is equal bytes.
+H5Handle h5_without_times(hid_t property_class);
+
 /// What HDF5 says about the call that just failed, from the general to the particular.
 std::string h5_reason();
 

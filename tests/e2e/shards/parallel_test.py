@@ -59,7 +59,7 @@ class ParallelTest(unittest.TestCase):
                         self.assertEqual((set(done.codes), done.err), ({0}, ""), done)
                         self.assertEqual(done.out, alone.out.replace(f"{shards}/alone", f"{shards}/{ranks}"))
                         self.assertEqual(self.files(out), files)
-        self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))
+        self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))  # seconds later
 
     def refused(self, *options, ranks, out="new", code=2):
         """-> the one error line."""

@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
                  "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
                  "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "
-                 "target, normalize, augment)"},
+                 "window, target, normalize, augment)"},
         BadValue{"train = \"shards\"\n", "", "r.toml:3: data.train: missing, expected string"},
         BadValue{"[loss]\n", "[network.init]\ntype = \"default\"\nstd = 0.1\n[loss]\n",
                  "r.toml:19: network.init.std: applies only to network.init.type = \"normal\"; "

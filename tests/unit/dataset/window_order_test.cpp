@@ -134,8 +134,9 @@ TEST(WindowOrder, MixesASortedSet) {
     for (std::size_t i = begin; i < begin + 128; ++i) ++count[samples[i] / 6000];
     for (const int n : count) spread += (n - 12.8) * (n - 12.8) / 12.8;
   }
-  // Chi-squared with 9 degrees of freedom: 9 on average where samples are independent.
-  EXPECT_LT(spread / batches, 16);
+  // Chi-squared with 9 degrees of freedom: 9 on average where samples are independent. A window has
+  // 128 chunks of the 640, as many as a batch has samples, which adds 0.8 times as much.
+  EXPECT_LT(spread / batches, 19);
   EXPECT_GT(spread / batches, 5);
 }
 
