@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "parallel/batch_partition.hpp"
@@ -20,12 +19,12 @@ constexpr std::int64_t kMostChunkBytes = std::int64_t{1} << 20;
 }  // namespace
 
 bool is_streamed(const DataSpec& data, std::int64_t count, std::int64_t sample_bytes) {
-  return data.memory > 0 && count > data.memory / sample_bytes;
+  return data.memory > 0 && count > data.memory / std::max<std::int64_t>(sample_bytes, 1);
 }
 
 WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes) {
-  expect(sample_bytes > 0, "samples that take memory");
   const std::int64_t count = batches.num_samples;
+  sample_bytes = std::max<std::int64_t>(sample_bytes, 1);
   const std::int64_t room = data.memory / sample_bytes;
   const bool streams = is_streamed(data, count, sample_bytes);
   std::int64_t window = data.window > 0 ? data.window : count;
