@@ -105,12 +105,14 @@ def make_scaling(options):
     folder = options.runs[0]
     if len(options.runs) > 1 or (folder / "recipe.toml").exists():
         found = scaling.points_of_runs([read_run(path) for path in options.runs])
-        out, sections = options.out or Path("scaling"), scaling.run_sections(found)
+        plan = scaling.read_plan(options.plan, found, "ranks") if options.plan else ()
+        out, sections = options.out or Path("scaling"), scaling.run_sections(found, plan)
     else:
         found, others = scaling.read_study(folder, options.study)
         expected = [int(count) for count in options.expect.replace(",", " ").split()]
+        plan = scaling.read_plan(options.plan, found, "nodes") if options.plan else ()
         out, sections = options.out or folder, scaling.study_sections(
-            found, scaling.remarks(found, others, expected))
+            found, scaling.remarks(found, others, expected), plan)
     report = Report(f"Scaling of {found[0]['workload']}", "Scaling study", "", sections)
     path = write(report, out, "scaling")
     scaling.write_csv(found, out / "scaling.csv")
@@ -152,6 +154,8 @@ def parse(words):
     if command == "scaling":
         parser.add_argument("--study", default="", help="the study whose points count (job/study.txt)")
         parser.add_argument("--expect", default="", metavar="N,N...", help="node counts that were asked for")
+        parser.add_argument("--plan", type=Path, metavar="FILE",
+                            help="what quern plan --json predicted, to be drawn beside the measurements")
     options = parser.parse_args(words)
     options.command = command
     return options

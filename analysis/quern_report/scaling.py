@@ -17,7 +17,7 @@ from .runlog import RunError
 from .svg import Series
 
 WANTED = 0.75
-COLUMNS = {"nodes": "{}", "ranks": "{}", "global_batch": "{}", "step_us": "{:.1f}",
+COLUMNS = {"nodes": "{}", "ranks": "{}", "global_batch": "{}", "step_us": "{:.1f}", "predicted_us": "{:.1f}",
            "samples_per_s": "{:,.0f}", "speedup": "{:.2f}", "efficiency": "{:.1%}", "wall_s": "{}"}
 
 
@@ -96,6 +96,35 @@ def points_of_runs(runs):
     return ordered
 
 
+def read_plan(path, found, by):
+    """The steps that `quern plan --json` predicted from the fewest workers on, like the points, and beside each
+    point what was predicted for it."""
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        name, steps = plan["plan"], [{key: step[key] for key in ("nodes", "ranks", "global_batch", "step_us")}
+                                     for step in plan["steps"]]
+        if not all(step["step_us"] > 0 and step[by] > 0 for step in steps):
+            raise ValueError("step_us must be positive")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path}: {error!r} (expected what quern plan --json wrote)") from error
+    if name != found[0]["workload"]:
+        raise RunError(f"{path}: a plan of {name}, expected one of {found[0]['workload']}")
+    steps = sorted((step for step in steps if step[by] >= found[0][by]), key=lambda step: step[by])
+    predicted = {step[by]: step for step in steps}
+    for point in found:
+        step = predicted.get(point[by])
+        if step and step["global_batch"] != point["global_batch"]:
+            raise RunError(f"{path}: a batch of {step['global_batch']} on {point[by]} {by}, expected "
+                           f"{point['global_batch']}")
+        point["predicted_us"] = step["step_us"] if step else None
+    if found[0]["predicted_us"] is None:
+        raise RunError(f"{path}: no step on {found[0][by]} {by}, where the study begins")
+    for step in steps:
+        step["mode"] = found[0]["mode"]
+    add_efficiency(steps, by)
+    return steps
+
+
 def verdict(found, by="nodes"):
     good = [point[by] for point in found if point["efficiency"] >= WANTED]
     bad = [point[by] for point in found if point["efficiency"] < WANTED]
@@ -121,31 +150,35 @@ def remarks(found, others, expected):
 
 
 def table_of(found):
-    columns = [key for key in COLUMNS if any(point[key] is not None for point in found)]
-    rows = [[Cell(forms.NONE if point[key] is None else COLUMNS[key].format(point[key]),
-                  order="" if point[key] is None else point[key],
+    columns = [key for key in COLUMNS if any(point.get(key) is not None for point in found)]
+    rows = [[Cell(forms.NONE if point.get(key) is None else COLUMNS[key].format(point[key]),
+                  order="" if point.get(key) is None else point[key],
                   style=("good" if point[key] >= WANTED else "bad") if key == "efficiency" else "")
              for key in columns] for point in found]
     return Table(columns, rows, left=0)
 
 
-def figures_of(found, by):
+def figures_of(found, by, plan):
     counts = [point[by] for point in found]
+
+    def series(name, key):
+        model = [Series("model", [step[by] for step in plan], [step[key] for step in plan], 2, dashed=True)]
+        return [Series(name, counts, [point[key] for point in found], 1), *(model if plan else [])]
+
     efficiency = svg.chart(f"Parallel efficiency by {by}",
-                           [Series("efficiency", counts, [point["efficiency"] for point in found], 1)],
-                           by, from_zero=True, unit=" %", factor=100,
+                           series("measured" if plan else "efficiency", "efficiency"), by, from_zero=True, unit=" %", factor=100,
                            lines=[(WANTED, f"{WANTED:.0%}"), (1.0, "ideal")],
                            y_form=lambda value: f"{100 * value:.4g} %")
     base = counts[0]
     speedup = svg.chart(f"Speed-up by {by}",
-                        [Series("measured", counts, [point["speedup"] for point in found], 1),
+                        [*series("measured", "speedup"),
                          Series("ideal", counts, [count / base for count in counts], 7, dashed=True)],
                         by, from_zero=True)
     return [Figure("scaling-efficiency", efficiency, "Parallel efficiency"),
             Figure("scaling-speedup", speedup, "Speed-up")]
 
 
-def study_sections(found, notes):
+def study_sections(found, notes, plan=()):
     first = found[0]
     batch = "the same global batch" if first["mode"] == "strong" else "the same batch for each rank"
     return [Section("Efficiency", [
@@ -154,21 +187,21 @@ def study_sections(found, notes):
              f"synthetic data, median of several measurements; speed-up and efficiency against "
              f"{first['nodes']} node(s)."),
         table_of(found), Text(verdict(found)), *(Text(note, True) for note in notes),
-        *figures_of(found, "nodes"),
+        *figures_of(found, "nodes", plan),
         Text("The job scripts are in `job/`, what each job printed in `log/`.")])]
 
 
-def run_sections(found):
+def run_sections(found, plan=()):
     first = found[0]
     batch = "the same global batch" if first["mode"] == "strong" else "the same batch for each rank"
     return [Section("Efficiency", [
         Text(f"{first['mode'].capitalize()} scaling ({batch}). Median speed of the runs while they "
              f"trained; speed-up and efficiency against {forms.plural(first['ranks'], 'rank')}."),
-        table_of(found), Text(verdict(found, "ranks")), *figures_of(found, "ranks")])]
+        table_of(found), Text(verdict(found, "ranks")), *figures_of(found, "ranks", plan)])]
 
 
 def write_csv(found, path):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows([point[key] for key in COLUMNS] for point in found)
+        writer.writerows([point.get(key) for key in COLUMNS] for point in found)

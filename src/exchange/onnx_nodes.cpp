@@ -111,8 +111,8 @@ OnnxValue OnnxNodes::window(const LayerSpec& layer, const OnnxValue& x) {
   if (layer.type == LayerType::avg_pool2d)
     attributes.emplace_back("count_include_pad", std::int64_t{1});
   std::vector<std::string> parameters;
-  if (is_conv) parameters.push_back("weight");
-  if (is_conv && layer.bias) parameters.push_back("bias");
+  if (is_conv) parameters.emplace_back("weight");
+  if (is_conv && layer.bias) parameters.emplace_back("bias");
   const char* type = is_conv                               ? "Conv"
                      : layer.type == LayerType::max_pool2d ? "MaxPool"
                                                            : "AveragePool";

@@ -43,6 +43,30 @@ class ScalingTest(unittest.TestCase):
         self.assertIn("97.1%", text)
         self.assertIn("At least 75% up to 4 nodes", text)
 
+    def plan(self, steps, name="toy", batch=64):
+        path = self.folder / "plan.json"
+        path.write_text(json.dumps({"plan": name, "steps": [
+            {"nodes": nodes, "ranks": 2 * nodes, "global_batch": batch, "step_us": time} for nodes, time in steps]}))
+        return "--plan", path
+
+    def test_measured_against_the_model(self):
+        points = [point(2, 50.0), point(4, 40.0), point(8, 30.0)]
+        text = self.report(*points, options=self.plan([(1, 100.0), (2, 55.0), (4, 30.0), (16, 12.0)]))
+        self.assertIn("| 2 | 4 | 64 | 50.0 | 55.0 |", text)
+        self.assertIn("| 4 | 8 | 64 | 40.0 | 30.0 |", text)
+        page = (self.folder / "scaling.html").read_text()
+        self.assertIn("model", page)
+        header, *rows = (self.folder / "scaling.csv").read_text().splitlines()
+        self.assertEqual([dict(zip(header.split(","), row.split(",")))["predicted_us"] for row in rows],
+                         ["55.0", "30.0", ""])
+        for plan, message in ((([(1, 100.0), (4, 30.0)],), "no step on 2 nodes"),
+                              (([(2, 50.0)], "other"), "a plan of other, expected one of toy"),
+                              (([(2, 50.0)], "toy", 128), "a batch of 128 on 2 nodes, expected 64"),
+                              (([(2, 0)],), "plan.json")):
+            self.assertIn(message, self.report(*points, options=self.plan(*plan), expected=2))
+        (self.folder / "plan.json").write_text("junk")
+        self.assertIn("plan.json", self.report(*points, options=("--plan", self.folder / "plan.json"), expected=2))
+
     def test_too_few(self):
         self.assertIn("Fewer than three", self.report(point(1, 1.0), point(2, 1.0)))
 
