@@ -98,8 +98,8 @@ struct LayerSetup {
   std::optional<Pool> pool = {};
   /// What the layer rounds the operands of its own products to, on a device.
   OperandPrecision precision = OperandPrecision::fp32;
-  /// Dense products to use instead of the layer's own; may be null.
-  std::shared_ptr<DenseProducts> products = {};
+  /// By which a layer multiplies matrices.
+  std::shared_ptr<DenseProducts> products = plain_products();
 };
 
 /// The arrays of one call, for the same number of rows.

@@ -3,10 +3,6 @@
 
 #include "layers/host/linear_tiles.hpp"
 #include "layers/host/tile_rounding.hpp"
-#include "linalg/block_sum.hpp"
-#include "linalg/device/gemm.hpp"
-#include "linalg/gemm.hpp"
-#include "linalg/transpose.hpp"
 #include "tensor/kernel_choice.hpp"
 
 namespace quern {
@@ -47,10 +43,11 @@ LayerTraits Linear::traits() const {
 }
 
 void Linear::add_parameters(ParameterTable& table) {
-  const std::int64_t panel = runs_device_kernels() ? row_floats(out_features_) : kLanes;
+  const bool in_panels = flat_layout() == Layout::cn16c;
+  const std::int64_t panel = in_panels ? kLanes : row_floats(out_features_);
   weight_ = {
       table.add_transposed(name() + ".weight", out_features_, in_features_, panel, training_),
-      panel, runs_device_kernels() ? std::int64_t{kLanes} : panel * in_features_};
+      panel, in_panels ? panel * in_features_ : std::int64_t{kLanes}};
   bias_ =
       table.add(name() + ".bias", {out_features_}, in_features_, ParameterKind::bias, training_);
   if (training_ == Training::frozen) frozen_ = table.reduced_size();
@@ -63,17 +60,16 @@ void Linear::set_up(const LayerSetup& setup) {
   if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
 }
 
-// W [O, I] in panels for the input gradient, whose padding columns stay zero; or W rounded for
-// forward and for the input gradient.
+// W as the input gradient reads it; or W rounded for forward and for the input gradient.
 std::int64_t Linear::own_floats(const BatchLimit& /*most*/) const {
   if (has_tiles_) return 2 * tiles_shape().packed_floats();
-  return runs_device_kernels() ? 0 : out_features_ * round_up_to_lanes(in_features_);
+  return products_->copy_floats(in_features_, out_features_);
 }
 
 // Or dy rounded.
 std::int64_t Linear::workspace_floats(const BatchLimit& most) const {
   if (has_tiles_) return OperandTiles::floats(out_features_, most.rows);
-  return products_ ? products_->workspace_floats(in_features_, weight_.stride, most.rows) : 0;
+  return products_->workspace_floats(in_features_, weight_.stride, most.rows);
 }
 
 host::LinearShape Linear::tiles_shape() const {
@@ -96,32 +92,15 @@ void Linear::forward(const ExecSpace& exec, const StepContext& step,
   Epilogue epilogue;
   epilogue.bias = parameters(step) + bias_;
   epilogue.relu = with_relu_;
-  const Matrix result = matrix_of(arrays.y);
-  const ConstMatrix x = values_of(arrays.x);
-  if (products_)
-    products_->multiply(exec, "quern::layers::linear_forward", result, x, weight_t(step), epilogue);
-  else
-    multiply(exec, "quern::layers::linear_forward", result, x, weight_t(step), epilogue);
+  products_->multiply(exec, "quern::layers::linear_forward", matrix_of(arrays.y),
+                      values_of(arrays.x), weight_t(step), epilogue);
 }
 
 void Linear::parameter_gradients(const ExecSpace& exec, const StepContext& step,
                                  const LayerArrays& arrays) const {
-  const ConstMatrix x = values_of(arrays.x);
-  const ConstMatrix dy = values_of(arrays.dy);
-  if (!products_ && runs_device_kernels()) {
-    device::multiply_and_sum_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                                    step.gradients, weight_, x, dy, bias_);
-    return;
-  }
-  if (products_) {
-    products_->multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
-                               step.gradients, weight_, x, dy, arrays.workspace);
-  } else {
-    multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-                    weight_, x, dy);
-  }
-  block_tree_sum(exec, "quern::layers::linear_bias_gradient", step.schedule, arrays.dy,
-                 step.gradients, bias_);
+  products_->multiply_blocks(exec, "quern::layers::linear_weight_gradient", step.schedule,
+                             step.gradients, weight_, values_of(arrays.x), values_of(arrays.dy),
+                             {bias_, "quern::layers::linear_bias_gradient"}, arrays.workspace);
 }
 
 void Linear::backward(const ExecSpace& exec, const StepContext& step,
@@ -140,21 +119,9 @@ void Linear::input_gradient(const ExecSpace& exec, const StepContext& step,
                             const LayerArrays& arrays) const {
   Epilogue epilogue;
   if (with_input_relu_) epilogue.relu_mask = arrays.x.data.data();
-  const Matrix result = matrix_of(arrays.dx);
-  const ConstMatrix dy = values_of(arrays.dy);
-  if (products_) {
-    products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", result, dy,
-                                   weight_t(step), epilogue);
-  } else if (runs_device_kernels()) {
-    device::multiply_transposed(exec, "quern::layers::linear_input_gradient", result, dy,
-                                weight_t(step), epilogue);
-  } else if constexpr (kHostExecution) {
-    // A CPU reads whole vectors of W's rows.
-    const Matrix rows = in_panels(arrays.own.data(), out_features_, in_features_);
-    transpose(exec, "quern::layers::linear_transpose", rows, weight_t(step));
-    multiply(exec, "quern::layers::linear_input_gradient", result, dy,
-             {rows.data, rows.rows, rows.columns, rows.stride, rows.panel}, epilogue);
-  }
+  products_->multiply_transposed(exec, "quern::layers::linear_input_gradient", matrix_of(arrays.dx),
+                                 values_of(arrays.dy), weight_t(step), epilogue,
+                                 {arrays.own, "quern::layers::linear_transpose"});
 }
 
 void Linear::forward_in_tiles(const ExecSpace& exec, const StepContext& step,

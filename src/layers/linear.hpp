@@ -55,7 +55,7 @@ class Linear final : public Layer {
   std::int64_t frozen_ = 0;  // where the block's frozen tensors begin, if it is such
   GradientPlace weight_;     // of W^T in the flat block, and so in its gradient;
   std::int64_t bias_ = 0;    // offset; if frozen both from frozen_ on
-  std::shared_ptr<DenseProducts> products_;  // or null: linalg/gemm.hpp
+  std::shared_ptr<DenseProducts> products_ = plain_products();
   bool has_tiles_;
   bool with_relu_ = false;
   bool with_input_relu_ = false;

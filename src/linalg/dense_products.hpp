@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of a linear layer as a choice: by a vendor's library, or with operands rounded for
-// tensor cores. Without one, layers use linalg/gemm.hpp.
+// The products of a linear layer as a choice: the kernels of linalg/gemm.hpp,
+// a vendor's library, or operands rounded for tensor cores.
 #pragma once
 
-#include <string>
+#include <memory>
 
 #include "linalg/gemm.hpp"
 #include "linalg/operand_precision.hpp"
@@ -12,34 +12,53 @@ namespace quern {
 
 class DenseProducts {
  public:
+  /// Room for a copy of B in multiply_transposed(), and the label of the kernel that writes it.
+  struct Copy {
+    FloatView memory;  ///< copy_floats() floats, zero at first, of no other B
+    const char* label;
+  };
+  /// The sums of B's columns in multiply_blocks(): their offset in each partial sum, and the label
+  /// of their kernel, if they need one.
+  struct ColumnSums {
+    std::int64_t offset;
+    const char* label;
+  };
+
   DenseProducts() = default;
   virtual ~DenseProducts() = default;
   DenseProducts(const DenseProducts&) = delete;
   DenseProducts& operator=(const DenseProducts&) = delete;
 
-  // Each overwrites its result; no aliasing. Matrices are row-major, their rows begin on 16 bytes.
-  // `label` names the kernel or region that a profiler shows. The first product of a shape may be
-  // planned; later ones only run.
+  // Each overwrites its result; no aliasing. Matrices are row-major, their rows begin on 16 bytes;
+  // those of the host's own products may be in panels. `label` names the kernel or region that a
+  // profiler shows. The first product of a shape may be planned; later ones only run.
 
   /// C = epilogue(A B). A [m, k], B [k, n].
-  virtual void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+  virtual void multiply(const ExecSpace& exec, const char* label, const Matrix& c,
                         const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) = 0;
   /// C = epilogue(A B^T). A [m, k], B [n, k].
-  virtual void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+  virtual void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                                    const ConstMatrix& a, const ConstMatrix& b,
-                                   const Epilogue& epilogue) = 0;
+                                   const Epilogue& epilogue, const Copy& copy) = 0;
+  /// Floats of Copy::memory for a B [n, k].
+  virtual std::int64_t copy_floats(int /*n*/, int /*k*/) const { return 0; }
+  /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s; and B[s, j] at `sums`.
+  /// A [rows, m], B [rows, n]. Overwrites the workspace.
+  virtual void multiply_blocks(const ExecSpace& exec, const char* label,
+                               const BlockSchedule& schedule, const GradientSums& partial_sums,
+                               const GradientPlace& place, const ConstMatrix& a,
+                               const ConstMatrix& b, const ColumnSums& sums,
+                               const FloatView& workspace) = 0;
   /// Floats of scratch memory that multiply_blocks() needs for at most `max_rows` rows and
   /// results of m rows, `stride` floats each.
   virtual std::int64_t workspace_floats(int /*m*/, std::int64_t /*stride*/,
                                         int /*max_rows*/) const {
     return 0;
   }
-  /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s. A [rows, m],
-  /// B [rows, n]. Overwrites the workspace.
-  virtual void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                               const BlockSchedule& schedule, const GradientSums& partial_sums,
-                               const GradientPlace& place, const ConstMatrix& a,
-                               const ConstMatrix& b, const FloatView& workspace) = 0;
 };
+
+/// The products of linalg/gemm.hpp: fp32, each element one chain of fused multiply-adds, by the
+/// kernels of host/ or device/, with the same bits.
+const std::shared_ptr<DenseProducts>& plain_products();
 
 }  // namespace quern

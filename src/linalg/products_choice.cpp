@@ -23,7 +23,7 @@ std::shared_ptr<DenseProducts> choose_products(OperandPrecision precision,
   if (any_order) return std::make_shared<cublas::Products>(precision);
 #endif
   const bool is_on_host = !runs_device_kernels() && precision == OperandPrecision::bf16;
-  if (precision == OperandPrecision::fp32 || is_on_host) return nullptr;
+  if (precision == OperandPrecision::fp32 || is_on_host) return plain_products();
   return std::make_shared<device::RoundedProducts>(precision);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dense products layers take in place of their own.
+// Which dense products linear layers take.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace quern {
 /// Does this build have a library of the device's vendor for them?
 bool has_vendor_products();
 
-/// Null: layers take their own, which are of fp32, or on a CPU of bf16 as well. With `any_order`
-/// the vendor's library, on tensor cores where there are some: its order of additions may be
-/// another one for another number of rows. Otherwise, for operands rounded to `precision`, kernels
-/// of a fixed order.
+/// plain_products() for fp32, and on a CPU for bf16, where linear layers hold their operands in
+/// tiles instead (Layout::tiles). With `any_order` the vendor's library, on tensor cores where
+/// there are some: its order of additions may be another one for another number of rows. Otherwise,
+/// for operands rounded to `precision`, kernels of a fixed order.
 std::shared_ptr<DenseProducts> choose_products(OperandPrecision precision, bool any_order);
 
 }  // namespace quern

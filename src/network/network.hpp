@@ -20,8 +20,8 @@ namespace quern {
 struct NetworkSetup {
   /// What layers round the operands of their products to; of a Graph, what it was built for.
   OperandPrecision precision = OperandPrecision::fp32;
-  /// Dense products to use instead of the layers' own; may be null.
-  std::shared_ptr<DenseProducts> products = {};
+  /// By which layers multiply matrices.
+  std::shared_ptr<DenseProducts> products = plain_products();
   /// Layout of the output, if not the one in which the last layer puts it out.
   std::optional<Layout> output_layout = {};
   /// Values inside segments of the network are not kept but computed again before they are needed

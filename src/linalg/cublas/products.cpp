@@ -4,6 +4,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include "base/assert.hpp"
+#include "linalg/block_sum.hpp"
 #include "linalg/cublas/status.hpp"
 #include "linalg/rounding.hpp"
 
@@ -55,7 +56,7 @@ Products::Planned Products::make(const MatmulShape& shape, const ConstMatrix& a,
   return planned;
 }
 
-void Products::run(const ExecSpace& exec, const std::string& label, const MatmulShape& shape,
+void Products::run(const ExecSpace& exec, const char* label, const MatmulShape& shape,
                    const Matrix& c, const ConstMatrix& a, const ConstMatrix& b,
                    const Epilogue& epilogue) {
   if (c.rows == 0) return;
@@ -78,25 +79,26 @@ void Products::run(const ExecSpace& exec, const std::string& label, const Matmul
 
 // Row-major C = A B is column-major C^T = B^T A^T: B comes first, and each is its own transpose.
 
-void Products::multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+void Products::multiply(const ExecSpace& exec, const char* label, const Matrix& c,
                         const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
   const MatmulShape shape{seen(b, false), seen(a, false), seen(c.rows, c.columns, c.stride, false),
                           epilogue.bias != nullptr, epilogue.relu};
   run(exec, label, shape, c, b, a, epilogue);
 }
 
-void Products::multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
+void Products::multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                                    const ConstMatrix& a, const ConstMatrix& b,
-                                   const Epilogue& epilogue) {
+                                   const Epilogue& epilogue, const Copy&) {
   const MatmulShape shape{seen(b, true), seen(a, false), seen(c.rows, c.columns, c.stride, false),
                           epilogue.bias != nullptr, epilogue.relu};
   run(exec, label, shape, c, b, a, epilogue);
 }
 
-void Products::multiply_blocks(const ExecSpace& exec, const std::string& label,
+void Products::multiply_blocks(const ExecSpace& exec, const char* label,
                                const BlockSchedule& schedule, const GradientSums& partial_sums,
                                const GradientPlace& place, const ConstMatrix& a,
-                               const ConstMatrix& b, const FloatView&) {
+                               const ConstMatrix& b, const ColumnSums& column_sums,
+                               const FloatView&) {
   expect(schedule.num_partial_sums <= 1, "fast sums");
   if (schedule.num_partial_sums == 0) return;
   const Matrix c{partial_sums.data.data() + place.offset, a.columns, b.columns, place.stride,
@@ -104,6 +106,7 @@ void Products::multiply_blocks(const ExecSpace& exec, const std::string& label,
   const MatmulShape shape{seen(b, false), seen(a, true), seen(c.rows, c.columns, c.stride, false),
                           false, false};
   run(exec, label, shape, c, b, a, {});
+  block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 
 }  // namespace quern::cublas

@@ -14,16 +14,16 @@ class Products final : public DenseProducts {
  public:
   explicit Products(OperandPrecision precision);
 
-  void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) override;
-  void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                           const ConstMatrix& a, const ConstMatrix& b,
-                           const Epilogue& epilogue) override;
+  void multiply(const ExecSpace& exec, const char* label, const Matrix& c, const ConstMatrix& a,
+                const ConstMatrix& b, const Epilogue& epilogue) override;
+  void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
+                           const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
+                           const Copy& copy) override;
   /// One sum over all blocks at once: serves fast sums, of which a rank has one partial sum or
   /// none.
-  void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                       const BlockSchedule& schedule, const GradientSums& partial_sums,
-                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+  void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
+                       const GradientSums& partial_sums, const GradientPlace& place,
+                       const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
                        const FloatView& workspace) override;
 
  private:
@@ -39,8 +39,8 @@ class Products final : public DenseProducts {
   };
 
   Planned make(const MatmulShape& shape, const ConstMatrix& a, const ConstMatrix& b) const;
-  void run(const ExecSpace& exec, const std::string& label, const MatmulShape& shape,
-           const Matrix& c, const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
+  void run(const ExecSpace& exec, const char* label, const MatmulShape& shape, const Matrix& c,
+           const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
   OperandPrecision precision_;
   std::unique_ptr<cublasLtContext, DestroyHandle> handle_;

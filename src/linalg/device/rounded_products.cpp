@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "linalg/block_sum.hpp"
 #include "linalg/device/dense_problems.hpp"
 #include "linalg/device/slice_tree.hpp"
 
@@ -55,15 +56,15 @@ RoundedProducts::RoundedProducts(OperandPrecision precision) : precision_(precis
   expect(precision != OperandPrecision::fp32, "a precision of tensor cores");
 }
 
-void RoundedProducts::multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
+void RoundedProducts::multiply(const ExecSpace& exec, const char* label, const Matrix& c,
                                const ConstMatrix& a, const ConstMatrix& b,
                                const Epilogue& epilogue) {
   run<false>(exec, label, precision_, c, a, b, epilogue);
 }
 
-void RoundedProducts::multiply_transposed(const ExecSpace& exec, const std::string& label,
-                                          const Matrix& c, const ConstMatrix& a,
-                                          const ConstMatrix& b, const Epilogue& epilogue) {
+void RoundedProducts::multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
+                                          const ConstMatrix& a, const ConstMatrix& b,
+                                          const Epilogue& epilogue, const Copy&) {
   run<true>(exec, label, precision_, c, a, b, epilogue);
 }
 
@@ -72,11 +73,11 @@ std::int64_t RoundedProducts::workspace_floats(int m, std::int64_t stride, int m
   return (blocks_of_round(tiles, max_rows) + most_depth(max_rows)) * m * stride;
 }
 
-void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& label,
+void RoundedProducts::multiply_blocks(const ExecSpace& exec, const char* label,
                                       const BlockSchedule& schedule,
                                       const GradientSums& partial_sums, const GradientPlace& place,
                                       const ConstMatrix& a, const ConstMatrix& b,
-                                      const FloatView& workspace) {
+                                      const ColumnSums& column_sums, const FloatView& workspace) {
   expect_rows(a);
   expect_rows(b);
   expect(place.panel == kLanes, "a row-major gradient");
@@ -102,6 +103,7 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const std::string& 
     SliceTree{sums, 1, values, stack}.push(exec, "quern::linalg::add_blocks", schedule, begin, end,
                                            partial_sums, place.offset);
   }
+  block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 
 }  // namespace quern::device

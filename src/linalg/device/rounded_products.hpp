@@ -13,16 +13,16 @@ class RoundedProducts final : public DenseProducts {
   /// Not fp32.
   explicit RoundedProducts(OperandPrecision precision);
 
-  void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) override;
-  void multiply_transposed(const ExecSpace& exec, const std::string& label, const Matrix& c,
-                           const ConstMatrix& a, const ConstMatrix& b,
-                           const Epilogue& epilogue) override;
+  void multiply(const ExecSpace& exec, const char* label, const Matrix& c, const ConstMatrix& a,
+                const ConstMatrix& b, const Epilogue& epilogue) override;
+  void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
+                           const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
+                           const Copy& copy) override;
   std::int64_t workspace_floats(int m, std::int64_t stride, int max_rows) const override;
   /// Rows of the result become zero after the columns of B.
-  void multiply_blocks(const ExecSpace& exec, const std::string& label,
-                       const BlockSchedule& schedule, const GradientSums& partial_sums,
-                       const GradientPlace& place, const ConstMatrix& a, const ConstMatrix& b,
+  void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
+                       const GradientSums& partial_sums, const GradientPlace& place,
+                       const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
                        const FloatView& workspace) override;
 
  private:

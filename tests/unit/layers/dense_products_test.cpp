@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a linear layer asks of other products than its own, with some that do what DenseProducts
-// says.
+// What a linear layer asks of its products, with some that do what DenseProducts says.
 #include "linalg/products_choice.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ using test::relative_difference;
 /// Products on the host, in double, counted.
 class HostProducts final : public DenseProducts {
  public:
-  void multiply(const ExecSpace&, const std::string&, const Matrix& c, const ConstMatrix& a,
+  void multiply(const ExecSpace&, const char*, const Matrix& c, const ConstMatrix& a,
                 const ConstMatrix& b, const Epilogue& epilogue) override {
     ++products;
     store(c, epilogue, [&](int i, int j) {
@@ -29,9 +28,8 @@ class HostProducts final : public DenseProducts {
       return sum;
     });
   }
-  void multiply_transposed(const ExecSpace&, const std::string&, const Matrix& c,
-                           const ConstMatrix& a, const ConstMatrix& b,
-                           const Epilogue& epilogue) override {
+  void multiply_transposed(const ExecSpace&, const char*, const Matrix& c, const ConstMatrix& a,
+                           const ConstMatrix& b, const Epilogue& epilogue, const Copy&) override {
     ++products;
     store(c, epilogue, [&](int i, int j) {
       double sum = 0;
@@ -39,11 +37,17 @@ class HostProducts final : public DenseProducts {
       return sum;
     });
   }
-  void multiply_blocks(const ExecSpace&, const std::string&, const BlockSchedule& schedule,
+  void multiply_blocks(const ExecSpace&, const char*, const BlockSchedule& schedule,
                        const GradientSums& partial_sums, const GradientPlace& place,
-                       const ConstMatrix& a, const ConstMatrix& b, const FloatView&) override {
+                       const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
+                       const FloatView&) override {
     ++products;
     EXPECT_EQ(schedule.num_partial_sums, 1);
+    for (int j = 0; j < b.columns; ++j) {
+      double sum = 0;
+      for (int s = 0; s < b.rows; ++s) sum += double{b.data[b.place(s, j)]};
+      partial_sums.data(sums.offset + j) = static_cast<float>(sum);
+    }
     store(
         {partial_sums.data.data() + place.offset, a.columns, b.columns, place.stride, place.panel},
         {}, [&](int i, int j) {
@@ -104,12 +108,13 @@ TEST(DenseProducts, DoAllProductsOfALinearLayer) {
   EXPECT_LT(relative_difference(expected.bias, run.gradients.at("fc.bias")), 2e-6);
 }
 
-TEST(ProductsChoice, LayersKeepTheirOwnUnlessAskedForOthers) {
-  EXPECT_EQ(choose_products(OperandPrecision::fp32, false), nullptr);
-  EXPECT_EQ(choose_products(OperandPrecision::fp32, true) != nullptr, has_vendor_products());
-  EXPECT_NE(choose_products(OperandPrecision::tf32, false), nullptr);
+TEST(ProductsChoice, ArePlainUnlessAskedForOthers) {
+  EXPECT_EQ(choose_products(OperandPrecision::fp32, false), plain_products());
+  EXPECT_EQ(choose_products(OperandPrecision::fp32, true) != plain_products(),
+            has_vendor_products());
+  EXPECT_NE(choose_products(OperandPrecision::tf32, false), plain_products());
   const bool has_tiles = kHostExecution && !runs_device_kernels();
-  EXPECT_EQ(choose_products(OperandPrecision::bf16, true) == nullptr, has_tiles);
+  EXPECT_EQ(choose_products(OperandPrecision::bf16, true) == plain_products(), has_tiles);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_P(RoundedProductsOf, WholeNumbersAreExact) {
               }),
               written([&, k = k](const Matrix& c) {
                 products.multiply_transposed(exec, "quern::test::multiply", c, matrix(a, c.rows, k),
-                                             matrix(b_t, c.columns, k), epilogue);
+                                             matrix(b_t, c.columns, k), epilogue, {});
               }));
   }
 }
@@ -90,7 +90,8 @@ Values block_sums(DenseProducts* products, const Size& size, int first, int last
   const BlockSchedule schedule = make_block_schedule(first, last, total, block_rows);
   const FloatView a = make_view(a_values);
   const FloatView b = make_view(b_values);
-  const std::int64_t stride = std::int64_t{size.m} * row_of(size.n) + 16;
+  const std::int64_t sums = 16 + std::int64_t{size.m} * row_of(size.n);
+  const std::int64_t stride = sums + size.n;
   const FloatView out = make_view(
       Values(static_cast<std::size_t>(stride * std::max(schedule.num_partial_sums, 1)), 0.0f));
   const GradientPlace place{16, row_of(size.n)};
@@ -104,10 +105,10 @@ Values block_sums(DenseProducts* products, const Size& size, int first, int last
                           row_of(size.n)};
   if (products)
     products->multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride},
-                              place, left, right, workspace);
+                              place, left, right, {sums, "quern::test::sums"}, workspace);
   else
-    device::multiply_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule, {out, stride},
-                            place, left, right);
+    device::multiply_and_sum_blocks(ExecSpace(), "quern::test::multiply_blocks", schedule,
+                                    {out, stride}, place, left, right, sums);
   return read(out, 0, out.extent(0));
 }
 
