@@ -7,10 +7,10 @@
 
 namespace quern {
 
-void expect(bool condition, const char* what, std::source_location where) {
+void expect(bool condition, const char* what, const char* file, int line, const char* function) {
   if (condition) return;
-  throw Error(std::string("internal error: expected ") + what + " (" + where.file_name() + ":" +
-              std::to_string(where.line()) + ", " + where.function_name() + ")");
+  throw Error(std::string("internal error: expected ") + what + " (" + file + ":" +
+              std::to_string(line) + ", " + function + ")");
 }
 
 }  // namespace quern

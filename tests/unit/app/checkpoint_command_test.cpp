@@ -194,9 +194,10 @@ TEST_F(CheckpointCommandTest, UsageIsChecked) {
   CLI::App app;
   add_checkpoint_command(CommandLine(app));
   for (const char* line : {"checkpoint", "checkpoint hash", "checkpoint remove x",
-                           "checkpoint export x", "checkpoint show x --json --recipe"}) {
+                           "checkpoint show x --json --recipe"}) {
     EXPECT_THROW(app.parse(line), CLI::ParseError) << line;
   }
+  expect_error([&] { run({"export", run_}); }, ExitCode::bad_input, {"--out"});
 }
 
 }  // namespace
