@@ -174,7 +174,8 @@ std::vector<int> batches_to_measure(const StepDemand& demand, const ClusterFigur
   constexpr int kMost = 4096;
   const int block = std::min(demand.block_samples, kMost);
   const double blocks = std::ceil(demand.samples / cluster.speed / block);
-  const int batch = block * static_cast<int>(std::min<double>(blocks, kMost / block));
+  const int most = kMost / block;
+  const int batch = block * (blocks < most ? static_cast<int>(blocks) : most);
   return {batch, 4 * batch};
 }
 
