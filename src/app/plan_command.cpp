@@ -93,6 +93,7 @@ Given read_given(const PlanOptions& options) {
     given.recipe.data.batch_per_rank = options.batch_per_rank;
     given.recipe.data.global_batch = 0;
   }
+  check_shares_samples(given.recipe);
   for (const MeasuredStep& step : given.figures.steps) {
     if (step.workload == given.recipe.name) continue;
     throw InputError("--bench: a step of '" + step.workload + "' was measured, expected one of '" +

@@ -35,9 +35,7 @@ std::optional<PlannedStep> least_good_batch(const StepDemand& demand, const Plan
 
 }  // namespace
 
-ScalingPlanner::ScalingPlanner(const Recipe& recipe, MeasuredLine rank,
-                               const ClusterFigures& cluster)
-    : recipe_(recipe), demands_(recipe), rank_(std::move(rank)), cluster_(cluster) {
+void check_shares_samples(const Recipe& recipe) {
   for (const auto& [key, value] :
        {std::pair("pipeline", recipe.parallel.pipeline), {"tensor", recipe.parallel.tensor}}) {
     if (value == 1) continue;
@@ -45,6 +43,12 @@ ScalingPlanner::ScalingPlanner(const Recipe& recipe, MeasuredLine rank,
         "parallel.{} = {}: a plan is for ranks that share a batch by its samples (expected 1)", key,
         value));
   }
+}
+
+ScalingPlanner::ScalingPlanner(const Recipe& recipe, MeasuredLine rank,
+                               const ClusterFigures& cluster)
+    : recipe_(recipe), demands_(recipe), rank_(std::move(rank)), cluster_(cluster) {
+  check_shares_samples(recipe);
 }
 
 Recipe ScalingPlanner::with_batch(int global_batch) const {

@@ -19,11 +19,13 @@ struct PlannedStep {
   std::int64_t memory_bytes = 0;  ///< of a rank, without the data
 };
 
+/// InputError for a recipe that cuts the network into stages or slices: there is no plan for it.
+void check_shares_samples(const Recipe& recipe);
+
 /// A recipe whose ranks share a batch by its samples, on nodes of one kind.
 class ScalingPlanner {
  public:
-  /// `rank`: seconds of its step on one rank alone, by the samples. InputError for a recipe that
-  /// cuts the network into stages or slices.
+  /// `rank`: seconds of its step on one rank alone, by the samples. check_shares_samples(recipe).
   ScalingPlanner(const Recipe& recipe, MeasuredLine rank, const ClusterFigures& cluster);
 
   /// InputError where there are more ranks than samples.

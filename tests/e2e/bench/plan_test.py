@@ -134,6 +134,8 @@ class PlanTest(training.TrainingTest):
                 (("--nodes", "2", "--site", "fast"), {"bench": ("other.json",)}, "'other' was measured"),
                 (("--nodes", "1"), {"recipe": "absent.toml"}, "absent.toml"),
                 (("--nodes", "1", "--ranks-per-node", "2"), {"recipe": "staged.toml"}, "parallel.pipeline"),
+                (("--nodes", "1", "--ranks-per-node", "2"), {"recipe": "staged.toml", "bench": ()},
+                 "parallel.pipeline = 2: a plan is for ranks"),
                 (("--nodes", "1", "--json", "no/out.json"), {}, "no folder 'no'"),
                 (("--nodes", "1"), {"bench": (), "ranks": 2}, "measures one rank")):
             done = self.plan(*words, **options)
