@@ -28,6 +28,7 @@ class LayerBench {
     layer_->add_parameters(table);
     const auto block = static_cast<std::size_t>(table.block_size());
     step_.schedule = make_block_schedule(0, blocks, blocks, block_rows);
+    step_.schedule.last_samples = samples - (blocks - 1) * block_rows;
     step_.scalars = StepScalarsView("quern::benchmarks::scalars");
     const int rows = step_.schedule.rows();
     step_.sample_of_row =
@@ -162,6 +163,21 @@ void add_all() {
   add_conv(32, {128, 56, 56}, 128, {3, 2, 1});
   add_conv(32, {512, 7, 7}, 512, {3, 1, 1});
   add_conv(128, {16, 32, 32}, 16, {3, 1, 1});  // ResNet-20
+  // Few samples: the time of 16 is that of any number where 16 samples are in the lanes.
+  for (const int samples : {1, 2, 4, 8, 12, 16}) {
+    add_conv(samples, {64, 32, 32}, 64, {3, 1, 1});
+    add_conv(samples, {64, 32, 32}, 256, {1});
+    add_conv(samples, {256, 32, 32}, 64, {1});
+    add_conv(samples, {128, 32, 32}, 128, {3, 2, 1});
+    add_conv(samples, {256, 8, 8}, 256, {3, 1, 1});
+    add_conv(samples, {1024, 8, 8}, 256, {1});
+    add_conv(samples, {512, 4, 4}, 512, {3, 1, 1});
+    add_conv(samples, {512, 4, 4}, 2048, {1});
+    add_conv(samples, {3, 128, 128}, 64, {7, 2, 3});
+    add_conv(samples, {16, 28, 28}, 16, {3, 1, 1});  // ResNet-20
+    add_conv(samples, {20, 13, 13}, 50, {5});        // W2
+    add_conv(samples, {6, 14, 14}, 16, {5});         // LeNet
+  }
 }
 
 }  // namespace

@@ -167,10 +167,14 @@ std::vector<std::string> kernels_with_declared_cost() {
 
 KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, int samples) {
   const LayerCost cost = layer_cost(label);
+  // Of other kernels the caller counts the calls.
+  const bool is_forward = cost.products > 0 && label.ends_with("_forward");
+  const int passes = is_forward ? layer.forward_passes : 1;
   const double units = cost.inputs * layer.input.units() + cost.outputs * layer.output.units();
   const double bytes =
       kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights));
-  return {2.0 * cost.products * static_cast<double>(layer.macs) * samples, bytes, bytes};
+  const double flop = 2.0 * cost.products * static_cast<double>(layer.macs) * samples;
+  return {passes * flop, passes * bytes, bytes};
 }
 
 std::string layer_kernel_shape(const LayerInfo& layer, int samples) {

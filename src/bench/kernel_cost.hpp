@@ -28,9 +28,11 @@ struct LayerInfo {
   Shape output;
   std::int64_t macs = 0;     ///< of one sample
   std::int64_t weights = 0;  ///< parameters of the layer
+  int forward_passes = 1;    ///< of a step: 2 where y is computed again (train.recompute)
 };
 
-/// One call of a kernel of this layer for `samples` samples.
+/// One call of a kernel of this layer for `samples` samples; of a product of the forward pass, all
+/// calls of a step.
 KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, int samples);
 
 /// "128 x [784] -> [10]"

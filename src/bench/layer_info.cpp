@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "network/buffer_plan.hpp"
+
 namespace quern {
 
 std::optional<NamedLayerInfo> layer_of_region(const Network& network, const std::string& region) {
@@ -17,6 +19,8 @@ std::optional<NamedLayerInfo> layer_of_region(const Network& network, const std:
   named.info.output = graph.value(node->output).shape;
   if (!node->layer) return named;
   named.info.macs = node->layer->macs();
+  const auto n = static_cast<std::size_t>(node - graph.nodes().begin());
+  if (plan_buffers(graph, network.fusion(), kLanes).runs_again[n]) named.info.forward_passes = 2;
   for (const ParameterEntry& entry : network.table().entries()) {
     if (entry.name.rfind(node->name + ".", 0) == 0) named.info.weights += entry.count;
   }

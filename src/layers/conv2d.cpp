@@ -21,6 +21,12 @@ Shape output_of(const LayerSpec& spec, const Shape& input) {
           (input.width + border) / spec.stride + 1};
 }
 
+// None where the schedule is not of these rows.
+FewRows groups_of_few(const BlockSchedule& schedule, int rows, int most) {
+  const bool any = most > 0 && schedule.rows() == rows;
+  return {schedule, any ? schedule.first_group_of_few(most) : schedule.rows() / kLanes, most};
+}
+
 }  // namespace
 
 Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
@@ -115,30 +121,51 @@ std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
 
 // Packed weights; the weight gradient's own; packed weights and the padded dx.
 std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
-  const std::int64_t forward = kernels_->forward_floats(shape_);
+  const Conv2dFewRowsKernels* few_rows = kernels_->few_rows;
+  std::int64_t forward = kernels_->forward_floats(shape_);
+  if (few_rows && !pool_) forward = std::max(forward, few_rows->forward_floats(shape_));
   if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, most.rows));
-  const std::int64_t dx =
-      round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(most.rows);
+  std::int64_t dx = round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(most.rows);
+  if (few_rows) dx = std::max(dx, few_rows->gradient_floats(shape_));
   return std::max({forward, kernels_->workspace_floats(shape_, most.rows), dx});
+}
+
+std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
+  const ExecSpace exec;
+  if (pool_) {
+    return pool_kernels_->scratch_floats ? pool_kernels_->scratch_floats(exec, shape_, *pool_, most)
+                                         : 0;
+  }
+  return kernels_->scratch_floats ? kernels_->scratch_floats(exec, shape_, most) : 0;
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
                      const LayerArrays& arrays) const {
   const int rows = arrays.x.rows;
-  float* weights = arrays.workspace.data();
-  kernels_->pack_forward(exec, shape_, parameters(step) + weight_, weights);
   if (copies_) {
     kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
                   input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
+  const float* weight = parameters(step) + weight_;
   const float* bias = has_bias_ ? parameters(step) + bias_ : nullptr;
+  float* weights = arrays.workspace.data();
   float* y = arrays.y.data.data();
+  const Conv2dFewRowsKernels* few_rows = pool_ ? nullptr : kernels_->few_rows;
+  const FewRows few =
+      groups_of_few(step.schedule, rows, few_rows ? few_rows->most_forward(shape_) : 0);
+  if (few.groups() > 0) {
+    few_rows->pack_forward(exec, shape_, weight, weights);
+    few_rows->forward(exec, shape_, few, padded(arrays), weights, bias, with_relu_, y);
+  }
+  const int full_rows = rows - few.rows();
+  if (full_rows == 0) return;
+  kernels_->pack_forward(exec, shape_, weight, weights);
   if (pool_) {
     pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
                            passes(arrays), y);
     return;
   }
-  kernels_->forward(exec, shape_, rows, padded(arrays), weights, bias, with_relu_, y);
+  kernels_->forward(exec, shape_, full_rows, padded(arrays), weights, bias, with_relu_, y);
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
@@ -161,12 +188,23 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
 void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
                             const LayerArrays& arrays) const {
   const Activation& dx = arrays.dx;
+  const float* weight = parameters(step) + weight_;
+  const float* dy = arrays.dy.data.data();
+  const float* mask = with_input_relu_ ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
+  const Conv2dFewRowsKernels* few_rows = kernels_->few_rows;
+  const FewRows few =
+      groups_of_few(step.schedule, dx.rows, few_rows ? few_rows->most_gradient(shape_) : 0);
+  if (few.groups() > 0) {
+    few_rows->pack_gradient(exec, shape_, weight, weights);
+    few_rows->input_gradient(exec, shape_, few, dy, weights, mask, dx.data.data());
+  }
+  const int full_rows = dx.rows - few.rows();
+  if (full_rows == 0) return;
   float* padded_dx =
       copies_ ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_)) : dx.data.data();
-  kernels_->pack_gradient(exec, shape_, parameters(step) + weight_, weights);
-  kernels_->input_gradient(exec, shape_, dx.rows, arrays.dy.data.data(), weights,
-                           with_input_relu_ ? arrays.x.data.data() : nullptr, padded_dx);
+  kernels_->pack_gradient(exec, shape_, weight, weights);
+  kernels_->input_gradient(exec, shape_, full_rows, dy, weights, mask, padded_dx);
   if (copies_) {
     kernels_->crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
                    input_shape().width, padding_, padded_dx, dx.data.data());

@@ -37,6 +37,7 @@ class Conv2d final : public Layer {
   void set_up(const LayerSetup& setup) override;
   std::int64_t own_floats(const BatchLimit& most) const override;
   std::int64_t workspace_floats(const BatchLimit& most) const override;
+  std::int64_t scratch_floats(const BatchLimit& most) const override;
   void forward(const ExecSpace& exec, const StepContext& step,
                const LayerArrays& arrays) const override;
   void backward(const ExecSpace& exec, const StepContext& step,

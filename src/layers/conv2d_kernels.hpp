@@ -3,11 +3,44 @@
 // in_height and in_width of the shape include the border of zeros.
 #pragma once
 
+#include <algorithm>
+
 #include "layers/conv_shape.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/operand_precision.hpp"
 
 namespace quern {
+
+/// The lane groups from `first` on, of at most `most` samples each.
+struct FewRows {
+  BlockSchedule schedule;
+  int first;
+  int most;
+
+  int groups() const { return schedule.rows() / kLanes - first; }
+  int rows() const { return groups() * kLanes; }
+  /// Of a group, counted from the first of the batch. An empty one is computed as if it had one.
+  int samples(int group) const { return std::max(1, schedule.samples_of_group(group)); }
+};
+
+/// Kernels for lane groups with few samples, which leave most lanes of the others empty. The same
+/// bits, and zeros where a row holds no sample. Packed weights are of an order of their own.
+struct Conv2dFewRowsKernels {
+  /// Up to how many samples these are faster than the others; 0: never.
+  int (*most_forward)(const ConvShape& shape);
+  std::int64_t (*forward_floats)(const ConvShape& shape);
+  void (*pack_forward)(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                       float* packed);
+  void (*forward)(const ExecSpace& exec, const ConvShape& shape, const FewRows& few, const float* x,
+                  const float* weights, const float* bias, bool with_relu, float* y);
+
+  int (*most_gradient)(const ConvShape& shape);
+  std::int64_t (*gradient_floats)(const ConvShape& shape);
+  void (*pack_gradient)(const ExecSpace& exec, const ConvShape& shape, const float* weight,
+                        float* packed);
+  void (*input_gradient)(const ExecSpace& exec, const ConvShape& shape, const FewRows& few,
+                         const float* dy, const float* weights, const float* x_mask, float* dx);
+};
 
 /// The kernels of a convolution. There are several sets of them: host/ for the CPU back ends,
 /// vectorised over 16 samples, and device/ for the others, one lane of a micro-tile per thread,
@@ -17,6 +50,13 @@ struct Conv2dKernels {
   /// Whether forward and gradients take x, dx and x_mask without their border, ConvShape::padding
   /// wide. Others expect arrays that hold it (pad, crop), and a shape with padding 0.
   bool adds_borders;
+
+  /// For groups with few samples; null: there are none. The weight gradient looks by itself.
+  const Conv2dFewRowsKernels* few_rows = nullptr;
+
+  /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most; null: none.
+  std::int64_t (*scratch_floats)(const ExecSpace& exec, const ConvShape& shape,
+                                 const BatchLimit& most) = nullptr;
 
   /// Weights [O, C, K, K] in the order in which `forward` reads them: forward_floats() floats, from
   /// a 16 byte boundary on. Overwrites `packed`.

@@ -17,6 +17,10 @@ struct Conv2dPoolKernels {
   /// As Conv2dKernels::adds_borders, of x.
   bool adds_borders;
 
+  /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most; null: none.
+  std::int64_t (*scratch_floats)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+                                 const BatchLimit& most) = nullptr;
+
   /// Are there kernels for this?
   bool (*supports)(const ConvShape& shape, const Pool& pool);
 

@@ -154,6 +154,8 @@ class Layer {
   // Memory for batches up to `most`, see LayerArrays. It decides whether a run fits.
   virtual std::int64_t own_floats(const BatchLimit& /*most*/) const { return 0; }
   virtual std::int64_t workspace_floats(const BatchLimit& /*most*/) const { return 0; }
+  /// What each thread allocates for itself, once, and all layers share (layers/host/scratch.hpp).
+  virtual std::int64_t scratch_floats(const BatchLimit& /*most*/) const { return 0; }
 
   /// Floats of the sums that it asks StepContext::batch_sums for.
   virtual std::vector<std::int64_t> batch_sums() const { return {}; }

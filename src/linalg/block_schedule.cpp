@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/block_schedule.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/assert.hpp"
 
 namespace quern {
+
+int BlockSchedule::samples_of_group(int group) const {
+  const int row = group * kLanes;
+  const int samples = row / block_rows + 1 == num_blocks ? last_samples : block_samples;
+  return std::clamp(samples - row % block_rows, 0, kLanes);
+}
+
+int BlockSchedule::first_group_of_few(int most) const {
+  int first = rows() / kLanes;
+  while (first > 0 && samples_of_group(first - 1) <= most) --first;
+  return first;
+}
 
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows) {
   const BlockTree::Traversal traversal = BlockTree(total).traverse_blocks(first, last);
@@ -18,11 +33,18 @@ BlockSchedule make_block_schedule(int first, int last, int total, int block_rows
   BlockSchedule schedule;
   schedule.num_blocks = last - first;
   schedule.block_rows = block_rows;
+  schedule.block_samples = block_rows;
+  schedule.last_samples = block_rows;
   schedule.num_partial_sums = static_cast<int>(traversal.roots.size());
   schedule.depth = traversal.depth;
   schedule.merges = merges;
   schedule.host_merges = host;
   return schedule;
+}
+
+// Two sums of each height, on both sides of the highest.
+int most_depth(int blocks) {
+  return 2 * std::bit_width(static_cast<unsigned>(blocks));
 }
 
 }  // namespace quern

@@ -19,16 +19,28 @@ struct BlockSchedule {
 
   int num_blocks = 0;        ///< blocks of this rank, may be 0
   int block_rows = 0;        ///< rows of each block
+  int block_samples = 0;     ///< the first of them that hold samples, the others are empty
+  int last_samples = 0;      ///< the same of the last block, which may be short
   int num_partial_sums = 0;  ///< sums this rank hands on
   int depth = 0;             ///< the most sums that are on the stack at once
   View<const int> merges;
   Kokkos::View<const int*, Kokkos::HostSpace> host_merges;  ///< the same, for host micro-kernels
 
   int rows() const { return num_blocks * block_rows; }
+
+  /// How many of the kLanes rows of lane group `group` hold samples: the first ones.
+  int samples_of_group(int group) const;
+  /// The first lane group from which on all have at most `most` samples; rows() / kLanes: none.
+  int first_group_of_few(int most) const;
 };
 
-/// Schedule of the owner of blocks [first, last) of a batch of `total` blocks.
+/// Schedule of the owner of blocks [first, last) of a batch of `total` blocks. All rows hold
+/// samples.
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows);
+
+/// The most sums that are on the stack at once (BlockSchedule::depth) with so many neighbouring
+/// blocks of any batch, at most.
+int most_depth(int blocks);
 
 /// The largest batch that memory is for.
 struct BatchLimit {

@@ -81,6 +81,7 @@ class Planner {
       if (!node.layer) continue;
       plan_.workspace_floats =
           std::max(plan_.workspace_floats, node.layer->workspace_floats(most_));
+      plan_.scratch_floats = std::max(plan_.scratch_floats, node.layer->scratch_floats(most_));
     }
   }
 

@@ -56,8 +56,10 @@ struct BufferPlan {
   int d_input = -1;                      ///< of the batch; -1: it wants none
   std::vector<std::int64_t> own_floats;  ///< of each node (Layer::own_floats)
   std::int64_t workspace_floats = 0;     ///< shared by all layers
+  std::int64_t scratch_floats = 0;       ///< the same, of each thread, which allocates it by itself
 
   /// For `in_flight` batches in flight at once. Gradients and workspace serve one after the other.
+  /// Without scratch.
   std::int64_t bytes(int in_flight = 1) const;
 };
 

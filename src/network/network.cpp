@@ -50,7 +50,9 @@ Network::Network(Graph graph, const NetworkSetup& setup)
 }
 
 std::int64_t Network::memory_bytes(const BatchLimit& most, int in_flight) const {
-  return plan_buffers(graph_, fusion_, most).bytes(in_flight);
+  const BufferPlan plan = plan_buffers(graph_, fusion_, most);
+  return plan.bytes(in_flight) +
+         ExecSpace().concurrency() * plan.scratch_floats * std::int64_t{sizeof(float)};
 }
 
 bool Network::has_no_kernel(int n) const {

@@ -23,9 +23,14 @@ BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, 
       (cut.block_samples + cut.row_multiple - 1) / cut.row_multiple * cut.row_multiple;
   const int first = partition.first_block(rank);
   // Fast mode: each rank adds its blocks in a tree of its own.
-  return sum_order(cut) == SumOrder::ranks
-             ? make_block_schedule(from, to, std::max(1, partition.num_blocks(rank)), block_rows)
-             : make_block_schedule(first + from, first + to, partition.num_blocks(), block_rows);
+  BlockSchedule schedule =
+      sum_order(cut) == SumOrder::ranks
+          ? make_block_schedule(from, to, std::max(1, partition.num_blocks(rank)), block_rows)
+          : make_block_schedule(first + from, first + to, partition.num_blocks(), block_rows);
+  schedule.block_samples = cut.block_samples;
+  const int before = (first + to - 1) * cut.block_samples;
+  schedule.last_samples = std::min(cut.block_samples, partition.samples() - before);
+  return schedule;
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   const int multiple = layout == Layout::nchw16n ? kLanes : 1;
   const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
   const int blocks = (samples + block_samples - 1) / block_samples;
-  const BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_rows);
+  BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_rows);
+  schedule.block_samples = block_samples;
+  schedule.last_samples = samples - (blocks - 1) * block_samples;
 
   // Sample i sits in row (its block) * block_rows + (its place in the block).
   const auto spread = [&](const Activation& a, const std::vector<float>& values) {

@@ -41,6 +41,8 @@ inline StepContext make_test_step(const TestBatch& batch, std::int64_t block_siz
   StepContext step;
   step.schedule =
       make_block_schedule(1, 1 + batch.num_blocks(), batch.num_blocks() + 2, batch.block_rows);
+  step.schedule.block_samples = batch.block_samples;
+  step.schedule.last_samples = batch.samples - (batch.num_blocks() - 1) * batch.block_samples;
   step.scalars = StepScalarsView("test::scalars");
   StepScalars scalars;
   scalars.seed = 7;

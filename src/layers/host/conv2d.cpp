@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/conv2d_kernels.hpp"
 
+#include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/conv2d_input_gradient.hpp"
 #include "layers/host/conv2d_loops.hpp"
 #include "layers/host/conv2d_panels.hpp"
@@ -64,23 +65,37 @@ void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
   });
 }
 
+std::int64_t forward_panel_floats(const ConvShape& shape, int rows, int columns) {
+  const auto extent = [&](int outputs) {
+    return shape.kernel == 1 ? outputs : (outputs - 1) * shape.stride + shape.kernel;
+  };
+  return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.in_channels);
+}
+
+PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+          [&](int rows, int columns) { return forward_panel_floats(shape, rows, columns); }};
+}
+
 void forward(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
              const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const auto panel_floats = [&](int rows, int columns) {
-    const auto extent = [&](int outputs) {
-      return shape.kernel == 1 ? outputs : (outputs - 1) * shape.stride + shape.kernel;
-    };
-    return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.in_channels);
-  };
-  const PanelGrid grid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
-                       panel_floats);
+  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
   with_kernel_size(shape.kernel, [&]<int K>() {
     Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                          [=](std::int64_t item) {
                            forward_part<K>(shape, grid[item], x, weights, bias, with_relu, y);
                          });
   });
+}
+
+std::int64_t scratch_floats(const ExecSpace& exec, const ConvShape& given, const BatchLimit& most) {
+  const ConvShape shape = as_product(given);
+  const PanelPlace part = forward_grid(exec, shape, most.rows).largest();
+  return std::max({forward_panel_floats(shape, part.rows, part.columns),
+                   conv2d_input_gradient_scratch(exec, shape, most.rows),
+                   conv2d_weight_gradient_scratch(exec, shape, most),
+                   conv2d_few_rows_scratch(exec, shape, most)});
 }
 
 std::int64_t no_workspace(const ConvShape&, int) {
@@ -141,8 +156,10 @@ void crop(const ExecSpace& exec, std::int64_t planes, int height, int width, int
 }  // namespace
 
 const Conv2dKernels& conv2d_kernels() {
-  static constexpr Conv2dKernels kKernels = {
+  static const Conv2dKernels kernels = {
       .adds_borders = true,
+      .few_rows = &conv2d_few_rows_kernels(),
+      .scratch_floats = scratch_floats,
       .forward_floats = forward_floats,
       .pack_forward = pack_forward,
       .gradient_floats = conv2d_gradient_floats,
@@ -155,7 +172,7 @@ const Conv2dKernels& conv2d_kernels() {
       .pad = pad,
       .crop = crop,
   };
-  return kKernels;
+  return kernels;
 }
 
 }  // namespace quern::host

@@ -3,6 +3,8 @@
 // everything outside of a work item.
 #include "layers/host/conv2d_bf16.hpp"
 
+#include <algorithm>
+
 #include "layers/host/conv2d_bf16_products.hpp"
 #include "layers/host/conv2d_bf16_weight_gradient.hpp"
 #include "layers/host/conv2d_bf16_weights.hpp"
@@ -12,13 +14,18 @@ namespace quern::host {
 
 namespace {
 
+std::int64_t forward_floats(const ConvShape& shape, const PanelPlace& at) {
+  const ForwardKernel kernel(shape);
+  return channel_pair_floats(kernel.window(shape, at.row, at.rows, at.column, at.columns),
+                             kernel.tiles.channels);
+}
+
 // The outputs of a part, from their panel of x.
 void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float* x,
                        const float* weights, const float* bias, bool with_relu, float* y) {
   const ForwardKernel kernel(shape);
   const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
-  auto* panel =
-      reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, kernel.tiles.channels)));
+  auto* panel = reinterpret_cast<Bf16*>(scratch(forward_floats(shape, at)));
   pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
                       shape.image_width()},
                      window, kernel.fold, panel);
@@ -51,15 +58,17 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
   });
 }
 
+PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+          [&](int rows, int columns) {
+            return forward_floats(shape, {0, 0, rows, 0, columns});
+          }};
+}
+
 void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
                    const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const ForwardKernel kernel(shape);
-  const PanelGrid grid(batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
-                       [&](int rows, int columns) {
-                         return channel_pair_floats(kernel.window(shape, 0, rows, 0, columns),
-                                                    kernel.tiles.channels);
-                       });
+  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
@@ -96,13 +105,17 @@ MetOutputs met_outputs(const ConvShape& s, int begin, int count) {
   return {first, (begin + count - 1 + s.padding) / s.stride - first + 1};
 }
 
+// What the part of dx at `at` reads.
+PlaneWindow gradient_window(const ConvShape& shape, const PanelPlace& at) {
+  const MetOutputs rows = met_outputs(shape, at.row, at.rows);
+  const MetOutputs columns = met_outputs(shape, at.column, at.columns);
+  return rows_inside({rows.first, rows.count, columns.first, columns.count}, shape.out_height);
+}
+
 // The part of dx at `at`, phase by phase from one panel of dy.
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                               const float* weights, const float* x_mask, float* dx) {
-  const MetOutputs met_rows = met_outputs(shape, at.row, at.rows);
-  const MetOutputs met_columns = met_outputs(shape, at.column, at.columns);
-  const PlaneWindow window = rows_inside(
-      {met_rows.first, met_rows.count, met_columns.first, met_columns.count}, shape.out_height);
+  const PlaneWindow window = gradient_window(shape, at);
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
   pack_channel_pairs(
       {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
@@ -154,26 +167,45 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
   }
 }
 
+PanelGrid gradient_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+          [&](int rows, int columns) {
+            const auto extent = [&](int inputs) {
+              return (inputs + shape.stride - 2) / shape.stride +
+                     (shape.kernel - 1) / shape.stride + 1;
+            };
+            return channel_pair_floats({0, extent(rows), 0, extent(columns)}, shape.out_channels);
+          }};
+}
+
 void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid(
-      batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
-      [&](int rows, int columns) {
-        const auto extent = [&](int inputs) {
-          return (inputs + shape.stride - 2) / shape.stride + (shape.kernel - 1) / shape.stride + 1;
-        };
-        return channel_pair_floats({0, extent(rows), 0, extent(columns)}, shape.out_channels);
-      });
+  const PanelGrid grid = gradient_grid(exec, shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
                        });
 }
 
+std::int64_t scratch_of_tiles(const ExecSpace& exec, const ConvShape& given,
+                              const BatchLimit& most) {
+  const ConvShape shape = as_product(given);
+  const std::int64_t x = forward_grid(exec, shape, most.rows).most([&](const PanelPlace& at) {
+    return forward_floats(shape, at);
+  });
+  const std::int64_t dy = gradient_grid(exec, shape, most.rows).most([&](const PanelPlace& at) {
+    return channel_pair_floats(gradient_window(shape, at), shape.out_channels);
+  });
+  return std::max({x, dy, conv2d_bf16_pack_scratch(given),
+                   conv2d_bf16_weight_gradient_scratch(exec, shape, most)});
+}
+
 Conv2dKernels tile_kernels() {
   tile_unit();  // before threads need it
   Conv2dKernels kernels = conv2d_kernels();
+  kernels.few_rows = nullptr;
+  kernels.scratch_floats = scratch_of_tiles;
   kernels.forward_floats = conv2d_bf16_forward_floats;
   kernels.pack_forward = conv2d_bf16_pack_forward;
   kernels.gradient_floats = conv2d_bf16_gradient_floats;

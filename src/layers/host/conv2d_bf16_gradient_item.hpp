@@ -142,16 +142,25 @@ void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTil
 class GradientItem {
  public:
   /// with_bias: sums dy, too.
-  GradientItem(const WeightTiles& tiles, int depth, const OutputPart& largest, bool with_bias)
+  /// scratch_floats() floats for it are at `memory`.
+  GradientItem(const WeightTiles& tiles, int depth, const OutputPart& largest, bool with_bias,
+               float* memory)
       : tiles_(tiles),
         with_bias_(with_bias),
         bias_(tiles.floats()),
         floats_(bias_ + (with_bias ? round_up_to_lanes(tiles.out.count) : 0)) {
     const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
-    stack_ = scratch(depth * floats_ + lanes + gradient_panel_floats(tiles, largest));
+    stack_ = memory;
     lanes_ = stack_ + depth * floats_;
     gradient_ = reinterpret_cast<Bf16*>(lanes_ + lanes);
     pixels_ = gradient_ + 2 * gradient_tile_floats(tiles, largest);
+  }
+
+  static std::int64_t scratch_floats(const WeightTiles& tiles, int depth, const OutputPart& largest,
+                                     bool with_bias) {
+    const std::int64_t bias = with_bias ? round_up_to_lanes(tiles.out.count) : 0;
+    const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
+    return depth * (tiles.floats() + bias) + lanes + gradient_panel_floats(tiles, largest);
   }
 
   /// `x`: of the group. first: of the block.

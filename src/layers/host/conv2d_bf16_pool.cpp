@@ -31,6 +31,19 @@ void with_window_size(const Pool& pool, const F& f) {
     f(WindowSize<3>{});
 }
 
+// Of the panel that rows of the pool's output are computed from.
+std::int64_t panel_floats(const ConvShape& shape, int size, int row, int rows) {
+  const ForwardKernel kernel(shape);
+  return channel_pair_floats(kernel.window(shape, row * size, rows * size, 0, shape.out_width),
+                             kernel.tiles.channels);
+}
+
+PanelGrid pooled_grid(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+                      int batch_rows) {
+  return {batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(),
+          [&](int rows, int) { return panel_floats(shape, pool.window.size, 0, rows); }};
+}
+
 // Everything of the forward pass.
 struct PooledForward {
   ConvShape shape;
@@ -46,8 +59,7 @@ struct PooledForward {
   void compute(int group, int row, int rows) const {
     const ForwardKernel kernel(shape);
     const PlaneWindow read = kernel.window(shape, row * Size, rows * Size, 0, shape.out_width);
-    auto* panel =
-        reinterpret_cast<Bf16*>(scratch(channel_pair_floats(read, kernel.tiles.channels)));
+    auto* panel = reinterpret_cast<Bf16*>(scratch(panel_floats(shape, Size, row, rows)));
     pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
                         shape.image_width()},
                        read, kernel.fold, panel);
@@ -125,14 +137,8 @@ bool supports_tiles(const ConvShape& shape, const Pool& pool) {
 void pooled_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                           int batch_rows, const float* x, const float* weights, const float* bias,
                           std::uint16_t* passes, float* y) {
-  const ForwardKernel kernel(shape);
   const PooledForward work{shape, pool, x, reinterpret_cast<const Bf16*>(weights), bias, passes, y};
-  const PanelGrid grid(batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(),
-                       [&](int rows, int) {
-                         return channel_pair_floats(
-                             kernel.window(shape, 0, rows * pool.window.size, 0, shape.out_width),
-                             kernel.tiles.channels);
-                       });
+  const PanelGrid grid = pooled_grid(exec, shape, pool, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          const PanelPlace at = grid[item];
@@ -172,6 +178,14 @@ struct PooledGradient {
   }
 };
 
+std::int64_t pool_scratch(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+                          const BatchLimit& most) {
+  const std::int64_t x = pooled_grid(exec, shape, pool, most.rows).most([&](const PanelPlace& at) {
+    return panel_floats(shape, pool.window.size, at.row, at.rows);
+  });
+  return std::max(x, weight_gradient_scratch(exec, shape, most, true));
+}
+
 std::int64_t no_pool_workspace(const ConvShape&, int) {
   return 0;
 }
@@ -193,6 +207,7 @@ void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const
 const Conv2dPoolKernels& conv2d_bf16_pool_kernels() {
   static constexpr Conv2dPoolKernels kKernels = {
       .adds_borders = true,
+      .scratch_floats = pool_scratch,
       .supports = supports_tiles,
       .forward = pooled_forward_tiles,
       .workspace_floats = no_pool_workspace,

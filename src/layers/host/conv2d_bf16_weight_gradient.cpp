@@ -14,4 +14,9 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                       OutputGradient{shape, dy}, partial_sums, offset);
 }
 
+std::int64_t conv2d_bf16_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+                                                 const BatchLimit& most) {
+  return weight_gradient_scratch(exec, shape, most, false);
+}
+
 }  // namespace quern::host

@@ -13,4 +13,8 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                  const GradientSums& partial_sums, std::int64_t offset,
                                  const FloatView& workspace);
 
+/// Floats of scratch() that it needs; `shape` as_product().
+std::int64_t conv2d_bf16_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+                                                 const BatchLimit& most);
+
 }  // namespace quern::host

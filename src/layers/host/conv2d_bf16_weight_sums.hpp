@@ -78,6 +78,14 @@ class WeightGrid {
   int parts_columns_ = 2;
 };
 
+/// Floats of scratch() that sum_weight_gradient() needs.
+inline std::int64_t weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+                                            const BatchLimit& most, bool with_bias) {
+  const WeightGrid grid(shape, exec.concurrency());
+  const int depth = most_depth(std::min(most.blocks(), most.rows / kLanes));
+  return GradientItem::scratch_floats(grid[0], depth, grid.largest_part(), with_bias);
+}
+
 /// As Conv2dKernels::weight_gradient. dy.row(group, o, oh)[ow] is the gradient of 16 samples.
 /// With a bias_offset, 0 or more, the bias gradient as well.
 template <class Gradient>
@@ -90,7 +98,10 @@ void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const 
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t number) {
     const WeightTiles tiles = grid[number];
     const bool with_bias = bias_offset >= 0 && tiles.in.begin == 0 && tiles.kernel_rows.begin == 0;
-    GradientItem item(tiles, schedule.depth, grid.largest_part(), with_bias);
+    const OutputPart largest = grid.largest_part();
+    float* memory =
+        scratch(GradientItem::scratch_floats(tiles, schedule.depth, largest, with_bias));
+    GradientItem item(tiles, schedule.depth, largest, with_bias, memory);
     for (int block = 0; block < schedule.num_blocks; ++block) {
       for (int g = 0; g < groups; ++g) {
         const std::int64_t group = std::int64_t{block} * groups + g;

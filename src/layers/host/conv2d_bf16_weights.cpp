@@ -89,13 +89,18 @@ int gradient_tiles_at_once(const ConvShape& s) {
   return std::max(1, kFloats / (kTileRows * s.kernel * s.kernel));
 }
 
+// Room for the rounded weights of an output channel.
+std::int64_t rounded_floats(const ConvShape& s, int channels) {
+  return channels * s.kernel * s.kernel / 2 + kTileDepth;
+}
+
 // The weights of `channels` input channels from `first` on for one phase.
 void pack_gradient_rows(const ConvShape& s, const KernelTiles& kernel, int row_phase,
                         int column_phase, int first, int channels, const float* weight,
                         Bf16* packed) {
   std::fill_n(packed, count_tiles(channels) * kernel.weights(), Bf16{0});
   const int taps = s.kernel * s.kernel;
-  auto* rounded = reinterpret_cast<Bf16*>(scratch(channels * taps / 2 + kTileDepth));
+  auto* rounded = reinterpret_cast<Bf16*>(scratch(rounded_floats(s, channels)));
   for (int o = 0; o < s.out_channels; ++o) {
     round_weights(weight + s.weight(o, first, 0, 0), channels * taps, rounded);
     for (int row = 0; row < kernel.rows; ++row) {
@@ -149,6 +154,10 @@ std::int64_t conv2d_bf16_weights_before(const ConvShape& s, int row_phase, int c
 
 std::int64_t conv2d_bf16_gradient_floats(const ConvShape& shape) {
   return floats_of(conv2d_bf16_weights_before(shape, shape.stride, 0));
+}
+
+std::int64_t conv2d_bf16_pack_scratch(const ConvShape& shape) {
+  return rounded_floats(shape, gradient_tiles_at_once(shape) * kTileRows);
 }
 
 void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,

@@ -31,6 +31,9 @@ std::int64_t conv2d_bf16_weights_before(const ConvShape& s, int row_phase, int c
 
 std::int64_t conv2d_bf16_gradient_floats(const ConvShape& shape);
 
+/// Floats of scratch() that conv2d_bf16_pack_gradient() needs.
+std::int64_t conv2d_bf16_pack_scratch(const ConvShape& shape);
+
 /// For every phase, and in it for every 16 input channels, the tiles of its kernel.
 void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                                float* packed);

@@ -14,22 +14,6 @@ namespace {
 using simd::EvenSplit;
 using simd::kConvChannels;
 
-// Outputs [first, end) that meet `count` inputs from `begin` (of an image without border) on, along
-// one side of the image.
-struct Met {
-  int first;
-  int end;
-
-  int count() const { return end - first; }
-};
-
-Met outputs_of(const ConvShape& s, int begin, int count, int outputs) {
-  const int low = begin + s.padding - (s.kernel - 1);
-  const int first = low > 0 ? (low + s.stride - 1) / s.stride : 0;
-  const int end = std::min(outputs, (begin + count - 1 + s.padding) / s.stride + 1);
-  return {first, std::max(first, end)};
-}
-
 // The part of dx at `at`, from its panel of dy.
 void input_gradient_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                          const float* weights, const float* x_mask, float* dx) {
@@ -87,15 +71,31 @@ void conv2d_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const f
                        });
 }
 
+namespace {
+
+// Outputs that so many inputs in a row meet, at most.
+std::int64_t gradient_panel_floats(const ConvShape& shape, int rows, int columns) {
+  const auto extent = [&](int inputs) { return (inputs + shape.kernel - 2) / shape.stride + 1; };
+  return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.out_channels);
+}
+
+PanelGrid gradient_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+          [&](int rows, int columns) { return gradient_panel_floats(shape, rows, columns); }};
+}
+
+}  // namespace
+
+std::int64_t conv2d_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+                                           int batch_rows) {
+  const PanelPlace part = gradient_grid(exec, shape, batch_rows).largest();
+  return gradient_panel_floats(shape, part.rows, part.columns);
+}
+
 void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                            const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const auto panel_floats = [&](int rows, int columns) {
-    const auto extent = [&](int inputs) { return (inputs + shape.kernel - 2) / shape.stride + 1; };
-    return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.out_channels);
-  };
-  const PanelGrid grid(batch_rows / kLanes, shape.image_height(), shape.image_width(),
-                       exec.concurrency(), panel_floats);
+  const PanelGrid grid = gradient_grid(exec, shape, batch_rows);
   Kokkos::parallel_for(
       "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
       [=](std::int64_t item) { input_gradient_part(shape, grid[item], dy, weights, x_mask, dx); });

@@ -137,6 +137,17 @@ class PanelGrid {
 
   std::int64_t count() const { return std::int64_t{groups_} * rows_.pieces * columns_.pieces; }
 
+  /// A part as large as any.
+  PanelPlace largest() const { return {0, 0, rows_.size(0), 0, columns_.size(0)}; }
+  /// The most of floats(part) of all parts of a group.
+  template <class Floats>
+  std::int64_t most(Floats floats) const {
+    std::int64_t most = 0;
+    for (int item = 0; item < rows_.pieces * columns_.pieces; ++item)
+      most = std::max(most, floats((*this)[item]));
+    return most;
+  }
+
   /// Columns run fastest, then rows.
   PanelPlace operator[](std::int64_t item) const {
     const int column = static_cast<int>(item % columns_.pieces);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/conv2d_loops.hpp"
 #include "layers/host/conv2d_panels.hpp"
 #include "layers/host/scratch.hpp"
@@ -123,19 +124,27 @@ struct PartImages {
 class Item {
  public:
   // one_part: all of a block.
-  Item(const ConvShape& shape, const BlockSchedule& schedule, Channels out, Channels in,
-       bool one_part)
+  Item(const ConvShape& shape, int depth, Channels out, Channels in, bool one_part)
       : tiles_{shape, out, in},
         step_(shape.kernel == 1 ? shape.stride : 1),
         one_part_(one_part),
         stack_row_(std::int64_t{kTileWeights} * tiles_.count()) {
-    const std::int64_t lanes = (one_part ? kTileWeights : stack_row_) * kLanes;
-    const std::int64_t stack = round_up_to_lanes(schedule.depth * stack_row_);
-    const ConvShape largest = part_shape(Parts(shape)[0]);
-    lanes_ = scratch(lanes + stack + largest.in_group() + largest.out_group());
-    stack_ = lanes_ + lanes;
-    x_panel_ = stack_ + stack;
-    dy_panel_ = x_panel_ + largest.in_group();
+    lane_floats_ = (one_part ? kTileWeights : stack_row_) * kLanes;
+    stack_floats_ = round_up_to_lanes(depth * stack_row_);
+  }
+
+  // Of scratch().
+  std::int64_t scratch_floats() const {
+    const ConvShape largest = part_shape(Parts(tiles_.shape)[0]);
+    return lane_floats_ + stack_floats_ + largest.in_group() + largest.out_group();
+  }
+
+  // Before all that follows.
+  void take_scratch() {
+    lanes_ = scratch(scratch_floats());
+    stack_ = lanes_ + lane_floats_;
+    x_panel_ = stack_ + stack_floats_;
+    dy_panel_ = x_panel_ + part_shape(Parts(tiles_.shape)[0]).in_group();
   }
 
   // Beside the work the lines of the next part come into cache, if there is a next one.
@@ -243,10 +252,12 @@ class Item {
   int step_;  // of the pixels that a kernel of one pixel reads
   bool one_part_;
   std::int64_t stack_row_;
-  float* lanes_;  // kLanes for each float of a row of the stack, or of one tile
-  float* stack_;
-  float* x_panel_;
-  float* dy_panel_;
+  std::int64_t lane_floats_;
+  std::int64_t stack_floats_;
+  float* lanes_ = nullptr;  // kLanes for each float of a row of the stack, or of one tile
+  float* stack_ = nullptr;
+  float* x_panel_ = nullptr;
+  float* dy_panel_ = nullptr;
   int open_ = 0;
 };
 
@@ -275,10 +286,28 @@ struct ItemGrid {
 
 }  // namespace
 
+std::int64_t conv2d_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+                                            const BatchLimit& most) {
+  const int depth = most_depth(std::min(most.blocks(), most.rows / kLanes));
+  const auto floats = [&](bool one_part) {
+    const ItemGrid grid(shape, exec.concurrency(), one_part);
+    return Item(shape, depth, {0, grid.out.size(0)}, {0, grid.in.size(0)}, one_part)
+        .scratch_floats();
+  };
+  // Blocks may have one group of samples or several.
+  const std::int64_t several = floats(false);
+  return Parts(shape).count() == 1 ? std::max(several, floats(true)) : several;
+}
+
 void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                             const BlockSchedule& schedule, const float* x, const float* dy,
                             const GradientSums& partial_sums, std::int64_t offset,
                             const FloatView&) {
+  if (schedule.block_rows == kLanes &&
+      schedule.first_group_of_few(few_most_weight_gradient(given)) == 0) {
+    conv2d_few_weight_gradient(exec, given, schedule, x, dy, partial_sums, offset);
+    return;
+  }
   const ConvShape shape = as_product(given);
   const int groups = schedule.block_rows / kLanes;
   const Parts parts(shape);
@@ -290,8 +319,9 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& given,
       [=](std::int64_t number) {
         const int a = static_cast<int>(number / grid.in.pieces);
         const int b = static_cast<int>(number % grid.in.pieces);
-        Item item(shape, schedule, {grid.out.begin(a), grid.out.size(a)},
+        Item item(shape, schedule.depth, {grid.out.begin(a), grid.out.size(a)},
                   {grid.in.begin(b), grid.in.size(b)}, one_part);
+        item.take_scratch();
         const auto part = [&](std::int64_t n) {
           const std::int64_t group = n / parts.count();
           return PartImages{parts[static_cast<int>(n % parts.count())],

@@ -7,22 +7,33 @@
 
 namespace quern::host {
 
-/// Memory of the calling thread for one work item: `floats` floats with any values, from the start
-/// of a cache line on, until the thread's next call. Allocates where the thread never had as much.
-inline float* scratch(std::int64_t floats) {
-  constexpr std::align_val_t kLine{64};
+struct ScratchMemory {
+  static constexpr std::align_val_t kLine{64};
   struct Free {
     void operator()(float* memory) const { ::operator delete(memory, kLine); }
   };
-  thread_local std::unique_ptr<float, Free> memory;
-  thread_local std::int64_t size = 0;
-  if (floats > size) {
-    memory.reset();
+  std::unique_ptr<float, Free> memory;
+  std::int64_t floats = 0;
+};
+
+/// What the calling thread has.
+inline ScratchMemory& scratch_memory() {
+  thread_local ScratchMemory memory;
+  return memory;
+}
+
+/// Memory of the calling thread for one work item: `floats` floats with any values, from the start
+/// of a cache line on, until the thread's next call. Allocates where the thread never had as much;
+/// Layer::scratch_floats() says how much it will come to.
+inline float* scratch(std::int64_t floats) {
+  ScratchMemory& own = scratch_memory();
+  if (floats > own.floats) {
+    own.memory.reset();
     const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
-    memory.reset(static_cast<float*>(::operator new(bytes, kLine)));
-    size = floats;
+    own.memory.reset(static_cast<float*>(::operator new(bytes, ScratchMemory::kLine)));
+    own.floats = floats;
   }
-  return memory.get();
+  return own.memory.get();
 }
 
 }  // namespace quern::host

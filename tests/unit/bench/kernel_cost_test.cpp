@@ -38,6 +38,36 @@ TEST(LayerKernelCost, OfProductsCountsEveryArrayOnce) {
   }
 }
 
+// With train.recompute: one row for both calls, whose products are twice those of a pass.
+TEST(LayerKernelCost, OfALayerThatRunsAgainCountsBothForwardPasses) {
+  NetworkSetup setup;
+  setup.recompute = true;
+  const NetworkSpec spec = test::network_of(
+      {2, 6, 6}, {test::conv2d(4, 3, 1, 1), test::relu, test::conv2d(4, 3, 1, 1), test::relu,
+                  test::conv2d(4, 3, 1, 1), test::relu, test::conv2d(4, 3, 1, 1), test::relu,
+                  test::flatten, test::linear(3)});
+  const Network kept(spec);
+  const Network again(spec, setup);
+  int twice = 0;
+  for (const Node& node : again.graph().nodes()) {
+    if (!node.layer || node.layer->macs() == 0) continue;
+    const LayerInfo once = layer_of_region(kept, node.region)->info;
+    const LayerInfo info = layer_of_region(again, node.region)->info;
+    EXPECT_EQ(once.forward_passes, 1);
+    twice += info.forward_passes == 2;
+    const auto ratio = [&](const char* label) {
+      const KernelCost cost = layer_kernel_cost(label, info, 10);
+      const KernelCost of_one = layer_kernel_cost(label, once, 10);
+      EXPECT_EQ(cost.bytes / of_one.bytes, cost.flop / of_one.flop) << label;
+      EXPECT_EQ(cost.working_set, of_one.working_set) << label;
+      return cost.flop / of_one.flop;
+    };
+    EXPECT_EQ(ratio("quern::layers::conv2d_forward"), info.forward_passes);
+    EXPECT_EQ(ratio("quern::layers::conv2d_input_gradient"), 1);
+  }
+  EXPECT_GE(twice, 1);
+}
+
 TEST(LayerKernelCost, OfAConvolutionWithItsPoolLeavesTheImageBetweenOut) {
   for (const char* label :
        {"quern::layers::conv2d_pool_forward", "quern::layers::conv2d_pool_gradients"}) {

@@ -11,6 +11,7 @@
 
 #include "network/network.hpp"
 #include "support/layer_specs.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern::test {
 
@@ -46,7 +47,7 @@ void expect_memory_as_said(const NetworkSpec& spec, bool recompute = false, int 
   tools::set_allocate_data_callback(count_allocation);
   const Activations arrays = network.allocate(most);
   tools::set_allocate_data_callback(nullptr);
-  const std::int64_t said = network.memory_bytes(most);
+  const std::int64_t said = plan_buffers(network.graph(), network.fusion(), most).bytes();
   EXPECT_GE(allocated, said);
   EXPECT_LE(allocated, said + kRounding * allocations);
 }
@@ -83,6 +84,19 @@ TEST(BufferPlan, MemoryIsLabelledByItsLayer) {
   }
   EXPECT_EQ(std::ranges::count(labels, "quern::network::input"), 1);
   EXPECT_GE(network.layers()[0]->own_floats(kRows), 1) << "the padded image";
+}
+
+// What threads allocate when they first need it (layers/host/scratch.hpp): the most of any layer.
+TEST(BufferPlan, CountsTheScratchOfEachThread) {
+  const NetworkSpec spec =
+      network_of({2, 10, 8}, {conv2d(5, 3, 1, 1), conv2d(40, 3), conv2d(2, 1)});
+  const Network network(spec);
+  std::int64_t most = 0;
+  for (const Layer* layer : network.layers()) most = std::max(most, layer->scratch_floats(kRows));
+  EXPECT_EQ(most > 0, !runs_device_kernels());
+  const std::int64_t arrays = plan_buffers(network.graph(), network.fusion(), kRows).bytes();
+  EXPECT_EQ(network.memory_bytes(kRows),
+            arrays + ExecSpace().concurrency() * most * std::int64_t{sizeof(float)});
 }
 
 // Numbers for each micro-block, not for each row.

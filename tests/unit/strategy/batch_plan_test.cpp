@@ -111,6 +111,32 @@ TEST(BatchPlan, FastModeHasAtMostOnePartialSum) {
   EXPECT_EQ(make_batch_plan(cut, 2, 2, 3).schedule.num_partial_sums, 0);
 }
 
+// Samples of each group of kLanes rows.
+std::vector<int> samples_of_groups(const BlockSchedule& schedule) {
+  std::vector<int> samples;
+  for (int group = 0; group < schedule.rows() / kLanes; ++group)
+    samples.push_back(schedule.samples_of_group(group));
+  return samples;
+}
+
+TEST(BatchPlan, KnowsWhichRowsHoldSamples) {
+  const BatchCut cut{3, 16, Determinism::rank_invariant, 2};
+  EXPECT_EQ(samples_of_groups(make_batch_plan(cut, 13, 0, 2).schedule), (std::vector{3, 3, 3}));
+  EXPECT_EQ(samples_of_groups(make_batch_plan(cut, 13, 1, 2).schedule), (std::vector{3, 1}));
+  EXPECT_EQ(make_batch_plan(cut, 13, 1, 2).schedule.first_group_of_few(2), 1);
+  EXPECT_EQ(make_batch_plan(cut, 13, 1, 2).schedule.first_group_of_few(3), 0);
+  EXPECT_EQ(make_batch_plan(cut, 13, 1, 2).schedule.first_group_of_few(0), 2);
+  std::vector<int> of_pieces;
+  for (const BatchPiece& piece : make_batch_pieces(cut, 10, 0, 1))
+    for (const int samples : samples_of_groups(piece.plan.schedule)) of_pieces.push_back(samples);
+  EXPECT_EQ(of_pieces, (std::vector{3, 3, 3, 1}));
+  // Blocks of two groups.
+  const BatchCut wide{20, 16, Determinism::fast};
+  EXPECT_EQ(samples_of_groups(make_batch_plan(wide, 42, 0, 1).schedule),
+            (std::vector{16, 4, 16, 4, 2, 0}));
+  EXPECT_EQ(make_batch_plan(wide, 42, 0, 1).schedule.first_group_of_few(8), 3);
+}
+
 TEST(BatchPlan, SmallerBatchMayGiveARankMoreBlocks) {
   // Five blocks on four ranks: 2, 2, 1, 0. Four blocks: 1, 1, 1, 1.
   const BatchCut cut{2, 1, Determinism::rank_invariant};
