@@ -15,8 +15,8 @@
 //            Flat layers on a CPU: a vector register holds 16 units of one sample, and products
 //            read neighbouring cache lines whether they go along the units or down the rows.
 //   nchw16n  element (s, unit) at ((s / 16) * units + unit) * 16 + s % 16. Blocks of 16 samples.
-//            Image layers: a vector register holds one unit of 16 samples, so no lane is ever
-//            wasted on odd widths or channel counts. Not oneDNN's nChw16c, which blocks channels.
+//            Image layers: a register holds one unit of 16 samples: no lane is wasted on odd widths
+//            or channel counts (few samples: layers/host/conv2d_few_panels.hpp). Not nChw16c.
 // unit = (c * H + h) * W + w, as in PyTorch's contiguous [N, C, H, W].
 //
 // And one of bfloat16, in which the products of flat layers read their operands:

@@ -190,9 +190,13 @@ int few_most_gradient(const ConvShape& shape) {
 
 }  // namespace
 
-int few_most_weight_gradient(const ConvShape& shape) {
+bool has_few_samples(const ConvShape& shape, const BlockSchedule& schedule) {
+  if (schedule.block_rows > kLanes || schedule.num_blocks == 0) return false;
   const int channels = shape.out_channels;
-  return most_samples(channels, channels > kLanes ? kMostSamples : kMostSamplesOfVector);
+  const int most = most_samples(channels, channels > kLanes ? kMostSamples : kMostSamplesOfVector);
+  const std::int64_t full = schedule.num_blocks - 1;
+  return full * schedule.block_samples + schedule.last_samples <=
+         std::int64_t{most} * schedule.num_blocks;
 }
 
 std::int64_t few_forward_floats(const ConvShape& shape) {
@@ -241,10 +245,9 @@ std::int64_t conv2d_few_rows_scratch(const ExecSpace& exec, const ConvShape& sha
                                      const BatchLimit& most) {
   const int groups = most.rows / kLanes;
   const int depth = most_depth(std::min(most.blocks(), groups));
-  return std::max(
-      {few_forward_scratch(exec, shape, groups, few_most_forward(shape)),
-       few_input_gradient_scratch(exec, shape, groups, few_most_gradient(shape)),
-       conv2d_few_weight_gradient_scratch(exec, shape, depth, few_most_weight_gradient(shape))});
+  return std::max({few_forward_scratch(exec, shape, groups, few_most_forward(shape)),
+                   few_input_gradient_scratch(exec, shape, groups, few_most_gradient(shape)),
+                   conv2d_few_weight_gradient_scratch(exec, shape, depth)});
 }
 
 const Conv2dFewRowsKernels& conv2d_few_rows_kernels() {

@@ -20,8 +20,9 @@ void few_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const floa
 void few_input_gradient(const ExecSpace& exec, const ConvShape& shape, const FewRows& few,
                         const float* dy, const float* weights, const float* x_mask, float* dx);
 
-/// Blocks of one group, with at most most_few_weight_gradient() samples each.
-int few_most_weight_gradient(const ConvShape& shape);
+/// Whether the weight gradient with channels in the lanes is faster. It computes all blocks of a
+/// rank, full ones little slower than the other, and wants blocks of one group.
+bool has_few_samples(const ConvShape& shape, const BlockSchedule& schedule);
 void conv2d_few_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                 const BlockSchedule& schedule, const float* x, const float* dy,
                                 const GradientSums& partial_sums, std::int64_t offset);
@@ -32,7 +33,7 @@ std::int64_t few_forward_scratch(const ExecSpace& exec, const ConvShape& shape, 
 std::int64_t few_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape, int groups,
                                         int most_samples);
 std::int64_t conv2d_few_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                                int depth, int most_samples);
+                                                int depth);
 /// Of all of them, as far as they are used.
 std::int64_t conv2d_few_rows_scratch(const ExecSpace& exec, const ConvShape& shape,
                                      const BatchLimit& most);

@@ -322,9 +322,9 @@ FewItem few_item(const ConvShape& shape, const FewItemGrid& grid, int depth, int
 }  // namespace
 
 std::int64_t conv2d_few_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                                int depth, int most_samples) {
+                                                int depth) {
   std::int64_t most = 0;
-  for (int samples = 1; samples <= most_samples; ++samples) {
+  for (int samples = 1; samples <= kLanes; ++samples) {
     const FewItemGrid grid(shape, samples, exec.concurrency());
     most = std::max(most, few_item(shape, grid, depth, samples, 0).scratch_floats());
   }

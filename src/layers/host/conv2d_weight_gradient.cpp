@@ -303,8 +303,7 @@ void conv2d_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                             const BlockSchedule& schedule, const float* x, const float* dy,
                             const GradientSums& partial_sums, std::int64_t offset,
                             const FloatView&) {
-  if (schedule.block_rows == kLanes &&
-      schedule.first_group_of_few(few_most_weight_gradient(given)) == 0) {
+  if (has_few_samples(given, schedule)) {
     conv2d_few_weight_gradient(exec, given, schedule, x, dy, partial_sums, offset);
     return;
   }

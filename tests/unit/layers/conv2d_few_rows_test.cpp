@@ -35,8 +35,8 @@ struct Samples {
 };
 
 constexpr int kBlocks = 3;
-constexpr Samples kSamples[] = {{1, 1}, {2, 1}, {3, 2},   {4, 4},  {5, 3},   {7, 6},
-                                {8, 1}, {9, 8}, {11, 10}, {12, 5}, {14, 13}, {16, 15}};
+constexpr Samples kSamples[] = {{1, 1}, {2, 1},   {3, 2},  {4, 4},   {5, 3},   {7, 6}, {8, 1},
+                                {9, 8}, {11, 10}, {12, 5}, {14, 13}, {16, 15}, {16, 3}};
 
 class Conv2dFewRows : public ::testing::TestWithParam<Case> {
  protected:
