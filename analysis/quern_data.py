@@ -206,9 +206,9 @@ def _old_files(folder, name, split, overwrite):
 
 
 def _block_samples(inputs, answer):
-    """Samples of 64 KiB, as quern shard takes them."""
+    """Samples of 16 KiB, as quern shard takes them."""
     sample_bytes = inputs[:1].nbytes + (0 if answer is None else answer[:1].nbytes)
-    return min(len(inputs), max(1, (64 << 10) // sample_bytes))
+    return min(len(inputs), max(1, (16 << 10) // sample_bytes))
 
 
 def _block_sums(inputs, answer, block):

@@ -12,8 +12,11 @@ WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t
   // Every track has room for whole micro-blocks, also the one whose blocks are shorter.
   const std::int64_t steps = std::max<std::int64_t>(1, window / (plan.tracks() * block_samples));
   plan.windows = (plan.steps() + steps - 1) / steps;
-  plan.chunk = std::clamp<std::int64_t>(plan.window_steps() * block_samples / 16, 1,
-                                        std::max<std::int64_t>(1, most_chunk));
+  const std::int64_t samples = plan.window_steps() * block_samples;  // of a track
+  const std::int64_t most = std::max<std::int64_t>(1, most_chunk);
+  const std::int64_t least =
+      std::clamp<std::int64_t>(most / 8, 1, std::max<std::int64_t>(1, samples / 4));
+  plan.chunk = std::clamp(samples / 16, least, std::max(most, least));
   return plan;
 }
 

@@ -69,7 +69,8 @@ struct WindowPlan {
 };
 
 /// Cuts an epoch into windows of `window` samples at most, and at least a batch each. A chunk is a
-/// sixteenth of what a track has of a window, and at most `most_chunk` samples. `window` >= count:
+/// sixteenth of what a track has of a window, but at most `most_chunk` samples, and at least an
+/// eighth of these where a quarter of the track's part is that much. `window` >= count:
 /// there is one window.
 WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t block_samples,
                             std::int64_t window, std::int64_t most_chunk, bool shuffle);

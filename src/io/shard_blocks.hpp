@@ -19,9 +19,10 @@ inline constexpr const char* kBlockSums = "/blocks";
 inline constexpr const char* kBlockSamples = "block_samples";
 inline constexpr std::int64_t kBlockDigits = 64;
 
-/// What shards are written with: blocks of 64 KiB.
+/// What shards are written with: blocks of 16 KiB. Whoever reads some samples reads their blocks,
+/// so they are small beside what is read in one go.
 inline std::int64_t block_samples_of(const ShardContent& content) {
-  constexpr std::int64_t kBytes = std::int64_t{64} << 10;
+  constexpr std::int64_t kBytes = std::int64_t{16} << 10;
   return std::max<std::int64_t>(1, kBytes / (content.input_bytes() + content.answer_bytes()));
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 import training
 from training import checkpoint_steps, tree
 
-# 4000 samples of 148 bytes, in 5 shards of two blocks each. An epoch has 82 steps, the last of 31.
+# 4000 samples of 148 bytes, in 5 shards of eight blocks each. An epoch has 82 steps, the last of 31.
 SAMPLES = 4000
 MEMORY = "data.memory='150 KB'"
 RECIPE = training.RECIPE.replace("epochs = 3", "epochs = 2")

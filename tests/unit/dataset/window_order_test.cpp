@@ -125,7 +125,7 @@ TEST(WindowOrder, DiffersByEpochAndSeed) {
 // Data sets often come sorted by class. In batches of the windows' order each tenth of the set has
 // to be there about as often as by chance.
 TEST(WindowOrder, MixesASortedSet) {
-  const WindowPlan plan = make_window_plan(60000, 128, 16, 12000, 1000, true);
+  const WindowPlan plan = make_window_plan(60000, 128, 16, 12000, 700, true);
   const auto samples = epoch_order(plan, kSeed, 0);
   double spread = 0;
   int batches = 0;

@@ -24,7 +24,7 @@ namespace {
 
 using test::expect_error;
 
-// Blocks of 64 KiB have some 20 samples of the sizes below.
+// Blocks of 16 KiB have one to five samples of the sizes below.
 constexpr std::size_t kSamples = 200;
 constexpr int kUnits = 3000;
 
