@@ -124,11 +124,14 @@ void Trainer::open_outputs() {
 
 // Before anybody is in the middle of a step, where he would wait for those who cannot read theirs.
 void Trainer::await_first_samples() {
-  if (!train_.stream || progress_.epoch >= recipe_.train.epochs) return;
-  step_.set_position(progress_);
-  agree(comm_, [&] {
-    if (progress_.cursor < train_.count) step_.await_samples();
-  });
+  TrainingProgress first = progress_;
+  if (first.cursor >= train_.count) {  // stopped at the end of an epoch
+    first.epoch += 1;
+    first.cursor = 0;
+  }
+  if (!train_.stream || first.epoch >= recipe_.train.epochs) return;
+  step_.set_position(first);
+  agree(comm_, [&] { step_.await_samples(); });
 }
 
 // A rank that cannot read what comes next has voted to stop while its samples lasted.
