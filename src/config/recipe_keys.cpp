@@ -277,20 +277,22 @@ void add_parallel(Keys& list) {
                               {"single", SplitStrategy::single},
                               {"data", SplitStrategy::data},
                               {"sharded", SplitStrategy::sharded},
-                              {"pipeline", SplitStrategy::pipeline}},
+                              {"pipeline", SplitStrategy::pipeline},
+                              {"tensor", SplitStrategy::tensor}},
                              "How the training is split, in a word: not at all (`\"single\"`), by "
                              "samples (`\"data\"`), with `shard_optimizer` (`\"sharded\"`), into "
                              "a stage for each rank (`\"pipeline\"`, where `pipeline` and "
-                             "`micro_batches` do not say otherwise); `\"keys\"`: as the other keys "
-                             "say")
+                             "`micro_batches` do not say otherwise), every layer over all ranks "
+                             "(`\"tensor\"`, where `tensor` does not say otherwise); `\"keys\"`: "
+                             "as the other keys say")
       .free_to_change();
   keys.integer("tensor", &P::tensor, at_least(1),
                "Ranks that share the units of each linear and conv2d layer")
       .free_to_change();
   keys.integer("tensor_slices", &P::tensor_slices, at_least(0),
                "Slices of those units, the same number on each of these ranks: the bits depend on "
-               "it, and not on `tensor`; 0: 8 where `tensor` is 2, 4 or 8, none where it is 1 "
-               "(parallelism.md)");
+               "it, and not on `tensor`; 0: 8 where `tensor` is 2, 4 or 8, and with `strategy = "
+               "\"tensor\"`, none where `tensor` is 1 (parallelism.md)");
   keys.integer("pipeline", &P::pipeline, at_least(1),
                "Stages that the network is cut into, each on ranks of its own")
       .free_to_change();

@@ -2,7 +2,6 @@
 #include "config/rules.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -154,29 +153,24 @@ void check_micro_batches(const Checker& check) {
 void check_tensor(const Checker& check) {
   if (!check.are_sound({"parallel.tensor", "parallel.tensor_slices", "train.determinism"})) return;
   const int ranks = check.recipe.parallel.tensor;
-  const int slices = tensor_slices(check.recipe);
-  if (slices == 0) return;
-  const std::string tensor = "parallel.tensor = " + std::to_string(ranks);
-  if (slices % ranks != 0) {
-    check.report("parallel.tensor_slices", std::to_string(slices) + " cannot be shared by " +
-                                               tensor + " ranks, expected a multiple of " +
-                                               std::to_string(ranks));
-  } else if (ranks > 1 && !std::has_single_bit(static_cast<unsigned>(slices / ranks))) {
-    check.report("parallel.tensor_slices", std::to_string(slices) + " gives each of " + tensor +
-                                               " ranks " + std::to_string(slices / ranks) +
-                                               " slices, expected a power of two of them");
-  }
-  const std::string key =
-      check.is_stated("parallel.tensor") ? "parallel.tensor" : "parallel.tensor_slices";
+  const bool is_strategy = check.recipe.parallel.strategy == SplitStrategy::tensor;
+  if (!is_strategy && tensor_slices(check.recipe) == 0) return;
+  // With strategy = "tensor" the number of ranks says how many share a layer.
+  const std::string problem = tensor_slices_problem(check.recipe);
+  if (!problem.empty()) check.report("parallel.tensor_slices", problem);
+  const std::string key = is_strategy                          ? "parallel.strategy"
+                          : check.is_stated("parallel.tensor") ? "parallel.tensor"
+                                                               : "parallel.tensor_slices";
   if (check.are_sound({"train.precision"}) && check.recipe.train.precision != Precision::fp32) {
     check.report("train.precision", check.text_of("train.precision") + " contradicts " + key +
                                         " = " + check.text_of(key) +
                                         ", expected \"fp32\": slices of layers round no operands");
   }
-  if (ranks > 1 && check.are_sound({"optimizer.clip_norm"}) &&
+  if ((ranks > 1 || is_strategy) && check.are_sound({"optimizer.clip_norm"}) &&
       check.recipe.optimizer.clip_norm > 0) {
     check.report("optimizer.clip_norm",
-                 check.text_of("optimizer.clip_norm") + " contradicts " + tensor +
+                 check.text_of("optimizer.clip_norm") + " contradicts " + key + " = " +
+                     check.text_of(key) +
                      ": no rank has the whole gradient that the norm is of, expected 0");
   }
 }

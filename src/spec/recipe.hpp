@@ -70,6 +70,7 @@ enum class SplitStrategy {
   data,      ///< by samples
   sharded,   ///< and the optimizer's state over the ranks
   pipeline,  ///< the network into as many stages as there are ranks
+  tensor,    ///< every layer into as many parts as there are ranks
 };
 
 /// In which order a stage computes the pieces of a batch (strategy/pipeline_order.hpp).
@@ -123,9 +124,13 @@ struct Recipe {
 int micro_block_size(const Recipe& recipe, int global_batch);
 
 /// Into how many slices the units of a layer are cut, each rank of a tensor group with as many:
-/// what the recipe says, or else none where one rank has the whole layer, one a rank with fast
-/// sums, and otherwise 8, or the smallest number from 8 on that is a power of two times
-/// parallel.tensor. 0: layers are whole.
+/// what the recipe says, or else none where one rank has the whole layer and no strategy asks for
+/// parts, one a rank with fast sums, and otherwise 8, or the smallest number from 8 on that is a
+/// power of two times parallel.tensor. 0: layers are whole.
 int tensor_slices(const Recipe& recipe);
+
+/// Why the ranks of a tensor group cannot have equal numbers of slices, a power of two each, and
+/// what was expected; "" when they can, or where layers are whole.
+std::string tensor_slices_problem(const Recipe& recipe);
 
 }  // namespace quern

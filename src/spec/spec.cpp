@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
+#include <string>
 
 #include "base/error.hpp"
 #include "spec/recipe.hpp"
@@ -79,11 +81,27 @@ int micro_block_size(const Recipe& recipe, int global_batch) {
 int tensor_slices(const Recipe& recipe) {
   const ParallelSpec& parallel = recipe.parallel;
   if (parallel.tensor_slices > 0) return parallel.tensor_slices;
-  if (parallel.tensor == 1) return 0;
+  const bool is_fast = recipe.train.determinism == Determinism::fast;
+  if (parallel.tensor == 1 && (is_fast || parallel.strategy != SplitStrategy::tensor)) return 0;
   int slices = parallel.tensor;
-  if (recipe.train.determinism == Determinism::fast) return slices;
+  if (is_fast) return slices;
   while (slices < 8) slices *= 2;
   return slices;
+}
+
+std::string tensor_slices_problem(const Recipe& recipe) {
+  const int ranks = recipe.parallel.tensor;
+  const int slices = tensor_slices(recipe);
+  if (slices == 0 || ranks == 1) return "";
+  const std::string count = std::to_string(slices);
+  const std::string tensor = "parallel.tensor = " + std::to_string(ranks);
+  if (slices % ranks != 0) {
+    return count + " cannot be shared by " + tensor + " ranks, expected a multiple of " +
+           std::to_string(ranks);
+  }
+  if (std::has_single_bit(static_cast<unsigned>(slices / ranks))) return "";
+  return count + " gives each of " + tensor + " ranks " + std::to_string(slices / ranks) +
+         " slices, expected a power of two of them";
 }
 
 int Recipe::global_batch(int num_ranks) const {

@@ -16,6 +16,12 @@ bool takes_global_statistics(const LayerSpec& layer) {
   return layer.type == LayerType::batch_norm && layer.statistics == Statistics::global;
 }
 
+/// What is left to an axis of the grid where another one takes `taken` ranks; what does not divide
+/// is refused by grid_shape().
+int rest(int num_ranks, int taken) {
+  return std::max(1, num_ranks / taken);
+}
+
 }  // namespace
 
 Recipe with_strategy(Recipe recipe, int num_ranks) {
@@ -32,10 +38,15 @@ Recipe with_strategy(Recipe recipe, int num_ranks) {
       parallel.shard_optimizer = true;
       break;
     case SplitStrategy::pipeline:
-      if (parallel.pipeline == 1) parallel.pipeline = num_ranks;
+      if (parallel.pipeline == 1) parallel.pipeline = rest(num_ranks, parallel.tensor);
       if (parallel.micro_batches == 1 &&
           std::ranges::none_of(recipe.network.layers, takes_global_statistics))
         parallel.micro_batches = 4 * parallel.pipeline;
+      break;
+    case SplitStrategy::tensor:
+      if (parallel.tensor == 1) parallel.tensor = rest(num_ranks, parallel.pipeline);
+      if (const std::string problem = tensor_slices_problem(recipe); !problem.empty())
+        throw InputError("parallel.tensor_slices: " + problem);
       break;
   }
   return recipe;

@@ -11,7 +11,8 @@ namespace quern {
 /// What parallel.strategy says in the other keys, for so many ranks. InputError where "single" is
 /// started on several. With "pipeline" there are as many stages as ranks unless parallel.pipeline
 /// is stated, and four pieces for each unless parallel.micro_batches is, or a layer needs the whole
-/// batch at once.
+/// batch at once. With "tensor" all ranks share every layer unless parallel.tensor is stated;
+/// InputError where parallel.tensor_slices does not fit them. Either leaves the other what it has.
 Recipe with_strategy(Recipe recipe, int num_ranks);
 
 /// The shape of a recipe's grid on so many ranks. InputError, with the numbers, when its stages and
