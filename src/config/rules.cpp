@@ -152,7 +152,6 @@ void check_micro_batches(const Checker& check) {
 
 void check_tensor(const Checker& check) {
   if (!check.are_sound({"parallel.tensor", "parallel.tensor_slices", "train.determinism"})) return;
-  const int ranks = check.recipe.parallel.tensor;
   const bool is_strategy = check.recipe.parallel.strategy == SplitStrategy::tensor;
   if (!is_strategy && tensor_slices(check.recipe) == 0) return;
   // With strategy = "tensor" the number of ranks says how many share a layer.
@@ -165,13 +164,6 @@ void check_tensor(const Checker& check) {
     check.report("train.precision", check.text_of("train.precision") + " contradicts " + key +
                                         " = " + check.text_of(key) +
                                         ", expected \"fp32\": slices of layers round no operands");
-  }
-  if ((ranks > 1 || is_strategy) && check.are_sound({"optimizer.clip_norm"}) &&
-      check.recipe.optimizer.clip_norm > 0) {
-    check.report("optimizer.clip_norm",
-                 check.text_of("optimizer.clip_norm") + " contradicts " + key + " = " +
-                     check.text_of(key) +
-                     ": no rank has the whole gradient that the norm is of, expected 0");
   }
 }
 
@@ -194,7 +186,7 @@ void check_strategy(const Checker& check) {
 }
 
 void check_pipeline(const Checker& check) {
-  if (!check.are_sound({"parallel.pipeline", "parallel.cut", "optimizer.clip_norm"})) return;
+  if (!check.are_sound({"parallel.pipeline", "parallel.cut"})) return;
   const ParallelSpec& parallel = check.recipe.parallel;
   const std::size_t cuts = static_cast<std::size_t>(parallel.pipeline) - 1;
   // With strategy = "pipeline" the number of ranks says how many stages there are.
@@ -205,13 +197,6 @@ void check_pipeline(const Checker& check) {
                      (parallel.cut.size() == 1 ? " layer" : " layers") + ", expected " +
                      std::to_string(cuts) + ": the first of each of parallel.pipeline = " +
                      std::to_string(parallel.pipeline) + " stages but the first");
-  }
-  const bool is_cut = parallel.pipeline > 1 || parallel.strategy == SplitStrategy::pipeline;
-  if (is_cut && check.recipe.optimizer.clip_norm > 0) {
-    check.report("optimizer.clip_norm",
-                 check.text_of("optimizer.clip_norm") +
-                     " needs the gradients of all stages at once, which a pipeline does not bring "
-                     "together (expected 0, or parallel.pipeline = 1)");
   }
 }
 

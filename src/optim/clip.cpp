@@ -11,51 +11,88 @@ namespace quern {
 
 namespace {
 
-KOKKOS_INLINE_FUNCTION double sum_of_squares(const float* values, std::int64_t count) {
-  double lane[kLanes] = {};
+KOKKOS_INLINE_FUNCTION void add_squares(const float* values, std::int64_t count, double* lane) {
   for (std::int64_t i = 0; i < count; i += kLanes)
     for (int l = 0; l < kLanes; ++l) {
       const double value = values[i + l];
       lane[l] += value * value;
     }
+}
+
+KOKKOS_INLINE_FUNCTION double sum_of_lanes(double* lane) {
   for (int width = kLanes / 2; width > 0; width /= 2)
     for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
   return lane[0];
 }
 
+KOKKOS_INLINE_FUNCTION double sum_of_squares(const float* values, std::int64_t count) {
+  double lane[kLanes] = {};
+  add_squares(values, count, lane);
+  return sum_of_lanes(lane);
+}
+
 // Overwrites sums[i] with the squares of chunk chunks(i).
-void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient, std::int64_t size,
-                const View<std::int64_t>& chunks, double* sums) {
-  constexpr std::int64_t kChunk = GradientClip::kChunk;
+void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient,
+                const View<BlockRange>& chunks, double* sums) {
   if (runs_device_kernels()) {
     for_each_team(exec, "quern::optim::clip_chunks", chunks.extent_int(0),
-                  device::SquaresOfChunk<>{gradient.data(), size, kChunk, chunks.data(), sums});
+                  device::SquaresOfChunk<>{gradient.data(), chunks.data(), sums});
     return;
   }
   Kokkos::parallel_for(
       "quern::optim::clip_chunks", RangePolicy(exec, 0, chunks.extent_int(0)),
       KOKKOS_LAMBDA(std::int64_t i) {
-        const std::int64_t begin = chunks(i) * kChunk;
-        const std::int64_t count = size - begin < kChunk ? size - begin : kChunk;
-        sums[i] = sum_of_squares(gradient.data() + begin, count);
+        const BlockRange& chunk = chunks(i);
+        sums[i] = sum_of_squares(gradient.data() + chunk.begin, chunk.end - chunk.begin);
       });
 }
 
+void copy_pieces(const ExecSpace& exec, const ConstFloatView& gradient,
+                 const View<SpreadRange>& pieces, float* part) {
+  if (pieces.extent(0) == 0) return;
+  Kokkos::parallel_for(
+      "quern::optim::clip_pieces", RangePolicy(exec, 0, pieces.extent_int(0)),
+      KOKKOS_LAMBDA(std::int64_t p) {
+        const SpreadRange& piece = pieces(p);
+        for (std::int64_t i = piece.range.begin; i < piece.range.end; ++i)
+          part[piece.from + i - piece.range.begin] = gradient(i);
+      });
+}
+
+/// Of a chunk whose pieces begin with `piece` and end at `end`.
+KOKKOS_INLINE_FUNCTION double sum_of_pieces(const SpreadRange* piece, std::int64_t end,
+                                            const float* floats) {
+  double lane[kLanes] = {};
+  for (bool is_last = false; !is_last; ++piece) {
+    add_squares(floats + piece->from, piece->range.end - piece->range.begin, lane);
+    is_last = piece->range.end == end;
+  }
+  return sum_of_lanes(lane);
+}
+
 void scale_from_sums(const ExecSpace& exec, const View<double>& sums,
-                     const View<std::int64_t>& place, double max_norm,
-                     const StepScalarsView& scalars) {
+                     const View<std::int64_t>& place, const View<SpreadRange>& shared,
+                     std::int64_t block_size, double max_norm, const StepScalarsView& scalars) {
   Kokkos::parallel_for(
       "quern::optim::clip_scale", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+        constexpr std::int64_t kChunk = SpreadChunks::kChunk;
+        const auto* floats = reinterpret_cast<const float*>(sums.data());
         double total = 0;
-        for (std::size_t chunk = 0; chunk < place.extent(0); ++chunk) total += sums(place(chunk));
+        for (std::int64_t chunk = 0; chunk < place.extent_int(0); ++chunk) {
+          const std::int64_t at = place(chunk);
+          const std::int64_t end =
+              (chunk + 1) * kChunk < block_size ? (chunk + 1) * kChunk : block_size;
+          total += at >= 0 ? sums(at) : sum_of_pieces(&shared(~at), end, floats);
+        }
         const double factor = max_norm / (Kokkos::sqrt(total) + 1e-6);
         scalars().gradient_scale = factor >= 1 ? 1.0f : static_cast<float>(factor);
       });
 }
 
-View<std::int64_t> to_kernels(const std::string& label, const std::vector<std::int64_t>& values) {
-  const View<std::int64_t> view(label, values.size());
-  const Kokkos::View<std::int64_t*, Kokkos::HostSpace> host(label, values.size());
+template <class T>
+View<T> to_kernels(const std::string& label, const std::vector<T>& values) {
+  const View<T> view(label, values.size());
+  const Kokkos::View<T*, Kokkos::HostSpace> host(label, values.size());
   std::copy(values.begin(), values.end(), host.data());
   Kokkos::deep_copy(view, host);
   return view;
@@ -67,44 +104,36 @@ GradientClip::GradientClip(double max_norm, std::int64_t block_size)
     : max_norm_(max_norm), block_size_(block_size) {
   expect(max_norm >= 0, "a norm of at least 0");
   expect(block_size % kLanes == 0, "a parameter block of whole lane groups");
-  spread({{{0, block_size}}}, 0);
+  spread({{{{0, block_size}, 0}}}, 0);
 }
 
-void GradientClip::spread(const std::vector<std::vector<BlockRange>>& ranges, int rank) {
+void GradientClip::spread(const std::vector<std::vector<SpreadRange>>& ranges, int rank) {
   if (!is_active()) return;
-  const auto num_chunks = static_cast<std::size_t>((block_size_ + kChunk - 1) / kChunk);
-  std::vector<std::vector<std::int64_t>> chunks(ranges.size());
-  std::size_t most = 1;
-  for (std::size_t r = 0; r < ranges.size(); ++r) {
-    for (const BlockRange& range : ranges[r]) {
-      expect(range.begin % kChunk == 0, "ranges of whole chunks");
-      const std::int64_t end = std::min(range.end, block_size_);
-      for (std::int64_t at = range.begin; at < end; at += kChunk) chunks[r].push_back(at / kChunk);
-    }
-    most = std::max(most, chunks[r].size());
-  }
-  std::vector<std::int64_t> place(num_chunks, -1);
-  for (std::size_t r = 0; r < chunks.size(); ++r)
-    for (std::size_t i = 0; i < chunks[r].size(); ++i)
-      place.at(static_cast<std::size_t>(chunks[r][i])) = static_cast<std::int64_t>(r * most + i);
-  expect(std::find(place.begin(), place.end(), -1) == place.end(), "an owner for every chunk");
-  const auto own = static_cast<std::size_t>(rank);
-  chunks_ = to_kernels("quern::optim::clip_own_chunks", chunks.at(own));
-  sum_place_ = to_kernels("quern::optim::clip_sum_place", place);
-  first_sum_ = static_cast<std::int64_t>(own * most);
-  sums_ = View<double>("quern::optim::clip_sums", ranges.size() * most);
+  const SpreadChunks spread = spread_chunks(ranges, block_size_, rank);
+  least_floats_ = 0;
+  for (const BlockRange& chunk : spread.chunks) least_floats_ = std::max(least_floats_, chunk.end);
+  for (const SpreadRange& piece : spread.pieces)
+    least_floats_ = std::max(least_floats_, piece.range.end);
+  chunks_ = to_kernels("quern::optim::clip_chunks", spread.chunks);
+  pieces_ = to_kernels("quern::optim::clip_pieces", spread.pieces);
+  place_ = to_kernels("quern::optim::clip_place", spread.place);
+  shared_ = to_kernels("quern::optim::clip_shared", spread.shared);
+  first_float_ = rank * spread.part_floats;
+  sums_ = View<double>("quern::optim::clip_sums",
+                       ranges.size() * static_cast<std::size_t>(spread.part_floats) / 2);
 }
 
 void GradientClip::set_scale(const ExecSpace& exec, const StepScalarsView& scalars,
                              const ConstFloatView& gradient,
                              const std::function<void(const FloatView&)>& all_gather) const {
   if (!is_active()) return;
-  expect(static_cast<std::int64_t>(gradient.extent(0)) >= block_size_, "a whole gradient block");
-  sum_chunks(exec, gradient, block_size_, chunks_, sums_.data() + first_sum_);
+  expect(static_cast<std::int64_t>(gradient.extent(0)) >= least_floats_, "a whole gradient block");
   // Bits are moved, whatever they mean.
-  if (all_gather)
-    all_gather(FloatView(reinterpret_cast<float*>(sums_.data()), 2 * sums_.extent(0)));
-  scale_from_sums(exec, sums_, sum_place_, max_norm_, scalars);
+  const FloatView floats(reinterpret_cast<float*>(sums_.data()), 2 * sums_.extent(0));
+  sum_chunks(exec, gradient, chunks_, sums_.data() + first_float_ / 2);
+  copy_pieces(exec, gradient, pieces_, floats.data() + first_float_);
+  if (all_gather) all_gather(floats);
+  scale_from_sums(exec, sums_, place_, shared_, block_size_, max_norm_, scalars);
 }
 
 }  // namespace quern

@@ -17,6 +17,16 @@ GradientReducer::GradientReducer(Communicator& comm, std::int64_t num_floats, Su
   expect(num_sums >= 0 && num_floats > num_sums, "a gradient of at least one float");
 }
 
+std::int64_t GradientReducer::floats_sent(ReductionPlan plan) const {
+  const BatchPartition& partition = partitions_.at(static_cast<std::size_t>(plan));
+  // To the owners, and to everybody: the gradient, or the parameters that come of it.
+  const std::int64_t to_owners =
+      order_ == SumOrder::ranks ? 1 : num_partial_sums(partition, comm_.rank());
+  const std::int64_t parameters = order_ == SumOrder::ranks && spreads_state() ? num_gradient() : 0;
+  const std::int64_t ranks = comm_.size();
+  return ((to_owners + 1) * num_floats_ + parameters) * (ranks - 1) / ranks;
+}
+
 ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
   expect(partition.num_ranks() == comm_.size(), "a partition for this communicator's ranks");
   expect(partial_sums_.stride == 0, "plans before allocate()");

@@ -62,6 +62,10 @@ class GradientReducer {
   /// plans and other small buffers are left out. After the last plan.
   std::int64_t bytes() const { return num_buffer_floats() * std::int64_t{sizeof(float)}; }
 
+  /// Floats that this rank sends in a step with this plan; of exchanges in which every rank passes
+  /// something on to all others, (R - 1) / R of what it then has, as in a ring.
+  virtual std::int64_t floats_sent(ReductionPlan plan) const;
+
   /// Once, after the last plan: makes all buffers.
   void allocate();
 

@@ -29,6 +29,7 @@ class SharedMemoryReducer final : public GradientReducer {
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
   bool shares_state() const override { return true; }
+  std::int64_t floats_sent(ReductionPlan) const override { return 0; }
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
   std::string describe() const override;

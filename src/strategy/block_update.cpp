@@ -2,6 +2,7 @@
 #include "strategy/block_update.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -26,15 +27,29 @@ std::vector<std::vector<BlockRange>> ranges_of_all(const GradientReducer& reduce
   return all;
 }
 
+std::vector<std::vector<SpreadRange>> where_they_are(
+    const std::vector<std::vector<BlockRange>>& all) {
+  std::vector<std::vector<SpreadRange>> spread;
+  for (const std::vector<BlockRange>& ranges : all) {
+    spread.emplace_back();
+    for (const BlockRange& range : ranges) spread.back().push_back({range, range.begin});
+  }
+  return spread;
+}
+
 }  // namespace
 
 BlockUpdate::BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table,
-                         GradientReducer& reducer, const StateMemory& memory)
+                         GradientReducer& reducer, const StateMemory& memory,
+                         std::unique_ptr<ClipExchange> exchange)
     : reducer_(reducer),
       trained_size_(table.trained_size()),
-      clip_(spec.clip_norm, table.trained_size()) {
-  if (clips() && reducer.spreads_state())
-    clip_.spread(ranges_of_all(reducer, trained_size_), reducer.rank());
+      exchange_(std::move(exchange)),
+      clip_(spec.clip_norm, exchange_ ? exchange_->block_size() : table.trained_size()) {
+  if (exchange_)
+    clip_.spread(exchange_->ranges(), exchange_->rank());
+  else if (clips() && reducer.spreads_state())
+    clip_.spread(where_they_are(ranges_of_all(reducer, trained_size_)), reducer.rank());
   OptimizerPart part;
   if (reducer.shares_state()) {
     part.allocate_whole = [&](const std::string& label, std::int64_t count) {
@@ -68,7 +83,10 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
 
 void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                                     const FloatView& parameters, const ConstFloatView& gradient) {
-  if (reducer_.spreads_state()) {
+  if (exchange_) {
+    clip_.set_scale(exec, scalars, gradient,
+                    [&](const FloatView& all) { exchange_->all_gather(exec, all); });
+  } else if (reducer_.spreads_state()) {
     clip_.set_scale(exec, scalars, gradient,
                     [&](const FloatView& all) { reducer_.all_gather(exec, all); });
   } else {

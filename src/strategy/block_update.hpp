@@ -10,6 +10,7 @@
 #include "optim/running_averages.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/state_memory.hpp"
+#include "strategy/clip_exchange.hpp"
 #include "strategy/train_state.hpp"
 
 namespace quern {
@@ -19,8 +20,9 @@ namespace quern {
 class BlockUpdate {
  public:
   /// Collective. `reducer` has been allocated and outlives it; `memory` is that of its ranks.
+  /// `exchange`: of a network that is split, where its gradient is clipped.
   BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table, GradientReducer& reducer,
-              const StateMemory& memory);
+              const StateMemory& memory, std::unique_ptr<ClipExchange> exchange = nullptr);
   BlockUpdate(const BlockUpdate&) = delete;
   BlockUpdate& operator=(const BlockUpdate&) = delete;
 
@@ -57,6 +59,7 @@ class BlockUpdate {
 
   GradientReducer& reducer_;
   std::int64_t trained_size_;
+  std::unique_ptr<ClipExchange> exchange_;
   GradientClip clip_;
   std::vector<StateBlock> shared_;
   std::vector<Part> parts_;

@@ -50,8 +50,14 @@ class Model {
   const Network& whole() const {
     return networks_.whole.empty() ? networks_.own.front() : networks_.whole.front();
   }
+  /// Of the block of one rank that has the whole network and computes the same slices.
+  const ParameterTable& unsplit_table() const {
+    return networks_.unsplit ? *networks_.unsplit : whole().table();
+  }
   const StagePlace& place() const { return place_; }
   const TensorSlices& slices() const { return slices_; }
+  /// Has it the network's outputs, and of the ranks that have the same is it the first?
+  bool puts_out() const { return place_.is_last() && slices_.rank == 0; }
   const std::vector<StageInfo>& stages() const { return networks_.stages; }
   /// Network::row_multiple, of all stages.
   int row_multiple() const { return networks_.row_multiple; }

@@ -61,6 +61,10 @@ StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, con
     return networks;
   }
   networks.whole.push_back(std::move(whole));
+  if (slices.count > 0) {
+    const LayerRange all{0, static_cast<int>(recipe.network.layers.size())};
+    networks.unsplit = build_graph(recipe.network, precision, all, {slices.count, 1, 0}).table();
+  }
   const std::vector<LayerRange> ranges =
       cut_network(recipe.network, place.stages, recipe.parallel.cut);
   // From the last to the first: each is asked in which layout it takes its input.

@@ -2,6 +2,7 @@
 // The networks of a pipeline's stages.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct StageInfo {
 struct StageNetworks {
   std::vector<Network> whole;  ///< one, where the network is split; nothing computes with it
   std::vector<Network> own;    ///< one
+  /// The name table of one rank that has all of it, where that is not the whole network's: layers
+  /// are cut into slices.
+  std::optional<ParameterTable> unsplit;
   std::vector<StageInfo> stages;
   int row_multiple = 1;  ///< of all
 };

@@ -11,6 +11,7 @@
 #include "runtime/memory.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
+#include "strategy/tensor_plan.hpp"
 
 namespace quern {
 
@@ -255,7 +256,11 @@ void TrainingStep::allocate(const Recipe& recipe) {
   reducer_->allocate();
   sums_->allocate();
   const StateMemory memory(grid_.data(), *reducer_);
-  update_.emplace(recipe.optimizer, table, *reducer_, memory);
+  std::unique_ptr<ClipExchange> exchange;
+  if (is_split() && recipe.optimizer.clip_norm > 0) {
+    exchange = std::make_unique<ClipExchange>(grid_, model_.unsplit_table(), table, *reducer_);
+  }
+  update_.emplace(recipe.optimizer, table, *reducer_, memory, std::move(exchange));
   const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
   left_to_optimizer_ = model_.network().left_to_optimizer();
   updates_in_backward_ = kHostExecution && world.size() == 1 && !update_->clips() &&
@@ -284,6 +289,11 @@ std::int64_t TrainingStep::stage_bytes_sent(int stage) const {
   const CrossingFloats floats = crossing_floats(stages(), stage, full_.limit().rows);
   return static_cast<std::int64_t>(full_pieces_.size()) * (floats.y + floats.dx) *
          std::int64_t{sizeof(float)};
+}
+
+std::int64_t TrainingStep::sent_bytes() const {
+  return reducer_->floats_sent(full_reduction_) * std::int64_t{sizeof(float)} +
+         stage_bytes_sent(model_.place().stage) + tensor_plan(model_, full_.rows()).bytes_sent;
 }
 
 void TrainingStep::publish_state() {

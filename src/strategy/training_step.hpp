@@ -69,6 +69,9 @@ class TrainingStep {
   std::int64_t memory_bytes() const { return memory_bytes_; }
   /// What of these is optimizer state.
   std::int64_t optimizer_bytes() const { return optimizer_bytes_; }
+  /// What this rank sends to others in a full batch: gradients or parameters, at the borders of its
+  /// stage, and of layers that it shares. Nothing where ranks share memory.
+  std::int64_t sent_bytes() const;
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
   /// Of a network that is split; one where it is not.

@@ -3,6 +3,7 @@
 // order of optim/clip.cpp.
 #pragma once
 
+#include "tensor/parameter_block.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
@@ -13,16 +14,14 @@ struct SquaresOfChunk {
   static constexpr std::size_t kScratchBytes = kLanes * sizeof(double) + 16;
 
   const float* values;
-  std::int64_t size;
-  std::int64_t chunk;          ///< floats of a chunk, a multiple of kLanes
-  const std::int64_t* chunks;  ///< a team sums up each
+  const BlockRange* chunks;  ///< a team sums up each
   double* sums;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     auto* lanes = static_cast<double*>(
         team.team_scratch(scratch_level()).get_shmem_aligned(kLanes * sizeof(double), 16));
-    const std::int64_t begin = chunks[team.league_rank()] * chunk;
-    const std::int64_t end = begin + chunk < size ? begin + chunk : size;
+    const std::int64_t begin = chunks[team.league_rank()].begin;
+    const std::int64_t end = chunks[team.league_rank()].end;
     for (int l = team.team_rank(); l < kLanes; l += Threads) {
       double sum = 0;
       for (std::int64_t i = begin + l; i < end; i += kLanes) {

@@ -16,6 +16,7 @@ CONV = """[
   {type = "linear", features = 10},
 ]"""
 EIGHT = "parallel.tensor_slices=8"
+STRATEGY = "parallel.strategy=tensor"
 FAST = "train.determinism=fast"
 
 
@@ -43,6 +44,31 @@ class TensorTest(training.TrainingTest):
                 for run, ranks in (("whole", 0), ("2-2", 0), ("2-2", 3))]
         self.assertEqual([each.code for each in done], [0, 0, 0], done)
         self.assertEqual(len({each.out.split("on ")[1] for each in done}), 1, done)
+
+    def test_strategy_shares_every_layer_among_all_ranks(self):
+        self.train("conv", "whole", EIGHT, "train.epochs=1")
+        for ranks, more in ((0, ()), (2, ()), (4, ()), (4, ("parallel.tensor=2",)),
+                            (4, ("parallel.pipeline=2",))):
+            run = f"run{ranks}{len(more)}-{len(str(more))}"
+            self.train("conv", run, STRATEGY, "train.epochs=1", *more, ranks=ranks)
+            self.assert_same_run(run, "whole")
+            resolved = (self.folder / run / "recipe.toml").read_text()
+            self.assertIn(f"\ntensor = {2 if more else max(ranks, 1)}\n", resolved)
+        # And it goes on where there are other ranks.
+        self.train("conv", "whole", EIGHT, "train.epochs=2")
+        self.train("conv", "run40-2", STRATEGY, "train.epochs=2", ranks=2)
+        self.assert_same_run("run40-2", "whole")
+
+    def test_clips_by_the_norm_of_all_parts(self):
+        clip = (EIGHT, "optimizer.clip_norm=0.5", "train.epochs=1")
+        self.train("conv", "whole", *clip)
+        self.train("conv", "unclipped", EIGHT, "train.epochs=1")
+        self.assertNotEqual(self.hash("whole"), self.hash("unclipped"))
+        for ranks, keys in ((2, (tensor(2),)), (4, (tensor(2), "parallel.shard_optimizer=true")),
+                            (4, (tensor(2), "parallel.pipeline=2"))):
+            run = f"run{ranks}-{keys[-1]}"
+            self.train("conv", run, *clip, *keys, ranks=ranks)
+            self.assert_same_run(run, "whole")
 
     def test_killed_and_resumed_on_other_grids(self):
         self.train("conv", "whole", EIGHT, "train.epochs=40")
@@ -94,7 +120,10 @@ class TensorTest(training.TrainingTest):
                 (2, (tensor(2), "parallel.tensor_slices=12"),
                  "parallel.tensor_slices: 12 gives each of parallel.tensor = 2 ranks 6 slices, "
                  "expected a power of two of them"),
-                (2, (tensor(2), "optimizer.clip_norm=1"), "optimizer.clip_norm: 1"),
+                (2, (STRATEGY, "parallel.tensor_slices=7"),
+                 "parallel.tensor_slices: 7 cannot be shared by parallel.tensor = 2 ranks"),
+                (3, (STRATEGY, "parallel.pipeline=2"),
+                 "3 ranks cannot be cut into groups of 2 (pipeline) x 1 (tensor)"),
                 (2, (tensor(2), "train.precision=bf16"), "train.precision: \"bf16\" contradicts"),
         ):
             done = self.train("conv", "refused", *sets, ranks=ranks, expected=2)

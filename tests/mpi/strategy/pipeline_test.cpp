@@ -208,6 +208,32 @@ TEST(Pipeline, StagesWithoutParametersHaveNothingToAddAndPassOnWhatTheyGet) {
   check(kLenet, none_between);
 }
 
+// Chunks of the norm are shared by stages.
+TEST(Pipeline, ClipsByTheNormOfAllStages) {
+  const Samples samples = image_samples(30, kImage, 5);
+  for (const Layers& network : {kMlp, kLenet, kResnet}) {
+    SCOPED_TRACE(network.name);
+    const std::vector<std::string> clipped = {"optimizer={type=\"sgd\", lr=0.05, clip_norm=0.1}",
+                                              "parallel.micro_batches=3"};
+    const Expected expected(network, samples, 3, clipped);
+    EXPECT_NE(expected.tensors,
+              Expected(network, samples, 3, {"optimizer={type=\"sgd\", lr=0.05}"}).tensors);
+    for_each_split([&](int pipeline) {
+      Trained split(world(), recipe_of(network, pipeline, clipped), samples);
+      split.train(3);
+      expect_same(split, expected);
+      // Every rank has a slice of its stage's gradient.
+      const Recipe recipe =
+          recipe_of(network, pipeline, {clipped[0], clipped[1], "parallel.shard_optimizer=true"});
+      const ProcessGrid grid = make_grid(world(), recipe);
+      HostStagedTransport transport(grid.data());
+      Trained spread(world(), recipe, samples, &transport);
+      spread.train(3);
+      expect_same(spread, expected);
+    });
+  }
+}
+
 TEST(Pipeline, RoundsTheSameOperandsInBf16) {
   const Samples samples = image_samples(30, kImage, 5);
   const std::vector<std::string> bf16 = {"train.precision=bf16", "parallel.micro_batches=2"};

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "comm/serial/communicator.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
 #include "support/train_samples.hpp"
@@ -50,10 +51,11 @@ Recipe recipe_with(Sets sets) {
 using Tensors = std::vector<std::pair<std::string, std::vector<float>>>;
 
 struct Trained {
-  Trained(Communicator& comm, const Recipe& recipe, const Samples& samples)
+  Trained(Communicator& comm, const Recipe& recipe, const Samples& samples,
+          DeviceTransport* transport = nullptr)
       : grid(make_grid(comm, recipe)),
         model(recipe, stage_of(grid), slices_of(grid, recipe)),
-        step(recipe, grid, model, samples) {}
+        step(recipe, grid, model, samples, transport) {}
 
   void train(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -163,6 +165,36 @@ TEST(TensorParallel, HasThemInPiecesAndWithSpreadState) {
       const Tensors tensors = spread.tensors();
       if (is_root()) {
         EXPECT_EQ(tensors, expected);
+      }
+    }
+  }
+}
+
+// Slices end inside chunks of the norm, and some layers are whole on every rank.
+TEST(TensorParallel, ClipsByTheNormOfAllParts) {
+  const Samples samples = image_samples(18, kImage, 5);
+  const Sets network = {kLeNet, "optimizer={type=\"sgd\", lr=0.05, clip_norm=0.01}", kEight};
+  SerialCommunicator serial;
+  Trained alone(serial, recipe_with(network), samples);
+  alone.train(3);
+  Trained unclipped(serial, recipe_with(with(network, {"optimizer.clip_norm=0"})), samples);
+  unclipped.train(3);
+  const Tensors expected = alone.tensors();
+  EXPECT_NE(expected, unclipped.tensors());
+  for (const Grid& grid : grids()) {
+    SCOPED_TRACE(to_string(grid));
+    for (const Sets& more : {Sets{}, Sets{"parallel.shard_optimizer=true"}}) {
+      const Recipe recipe = on(grid, recipe_with(with(network, more)));
+      const ProcessGrid process_grid = make_grid(world(), recipe);
+      HostStagedTransport transport(process_grid.data());
+      for (DeviceTransport* through :
+           {static_cast<DeviceTransport*>(nullptr), static_cast<DeviceTransport*>(&transport)}) {
+        Trained spread(world(), recipe, samples, through);
+        spread.train(3);
+        const Tensors tensors = spread.tensors();
+        if (is_root()) {
+          EXPECT_EQ(tensors, expected);
+        }
       }
     }
   }
