@@ -75,6 +75,11 @@ std::string plan_text(const PlanInfo& info) {
   if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
   line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
                              info.stages.empty() ? "" : " of stage 0"));
+  if (info.ranks > 1) {
+    line("messages", info.sent_bytes == 0 ? std::string("none: the ranks share memory")
+                                          : fmt::format("a rank sends at most {} per step",
+                                                        bytes_text(info.sent_bytes)));
+  }
   if (info.segments > 1) {
     line("recompute",
          fmt::format("{} of {} segments run forward twice", info.segments - 1, info.segments));

@@ -111,6 +111,7 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
+    if (recipe) all.grid = grid_info(*recipe, comm.size());
     if (!options.run_dir.empty()) {
       const std::int64_t bytes = recipe ? checkpoint_bytes(*recipe) : 0;
       all.files = inspect_run_folder(options.run_dir, bytes, recipe ? recipe->checkpoint.keep : 0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,7 @@ struct TrainOptions {
 // Collective: stages differ in what they take.
 void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
   const std::vector<std::int64_t> memory = all_gather_value(comm, step.memory_bytes());
+  info.sent_bytes = std::ranges::max(all_gather_value(comm, step.sent_bytes()));
   const GridShape& shape = step.grid().shape();
   if (shape.pipeline == 1) return;
   for (int i = 0; i < shape.pipeline; ++i) {

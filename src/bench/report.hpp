@@ -31,6 +31,9 @@ struct StepBenchInfo {
   Spread step_s;
   double flop_per_sample = 0;
   std::int64_t epoch_samples = 60000;  ///< what seconds_per_epoch counts
+  // Of the rank with most; without the data.
+  std::int64_t memory_bytes = 0;  ///< TrainingStep::memory_bytes
+  std::int64_t sent_bytes = 0;    ///< TrainingStep::sent_bytes
 
   double samples_per_s() const { return global_batch / step_s.median; }
   double flops() const { return flop_per_sample * samples_per_s(); }

@@ -29,6 +29,8 @@ std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& inf
   json["samples_per_s"] = info.samples_per_s();
   json["epoch_samples"] = info.epoch_samples;
   json["seconds_per_epoch"] = static_cast<double>(info.epoch_samples) / info.samples_per_s();
+  json["memory_bytes"] = info.memory_bytes;
+  json["sent_bytes"] = info.sent_bytes;
   json["gflops"] = info.flops() * 1e-9;
   json["peak_gflops"] = machine.fma_flops.median * 1e-9;
   json["fraction_of_peak"] = info.flops() / machine.fma_flops.median;

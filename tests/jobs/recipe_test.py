@@ -35,6 +35,26 @@ class RecipeTest(SubmitCase):
         self.assert_refused(scaling, "8 ranks for a global batch of 7")
         self.assert_good(*scaling, "MODE=weak")
 
+    def test_split(self):
+        """Keys that split the network are settings, and the grid has to fit ranks and nodes."""
+        job = self.filled(*TRAIN, "NODES=2", "RANKS=2", "PIPELINE=2", "TENSOR=2", "MICRO_BATCHES=3", "SET=seed=5")
+        self.assertIn("settings=(--set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.micro_batches=3 "
+                      "--set seed=5)", job)
+        self.assertIn("parallel.strategy=pipeline", self.filled(*TRAIN, "RANKS=2", "STRATEGY=pipeline"))
+        chain = self.filled("generic", "chain", *TRAIN[2:], "NODES=2", "PIPELINE=2", "COUNT=2")
+        self.assertEqual(chain.count("settings=(--set parallel.pipeline=2)"), 2)
+        # Packed trials stay on a node each, however many ranks a node has.
+        sweep = self.filled("generic", "sweep", *TRAIN[2:], "GRID=grid", "NODES=2", "RANKS=2", "TRIALS_PER_JOB=2",
+                            "TENSOR=2")
+        self.assertIn("settings=(--set parallel.tensor=2)", sweep)
+        self.assert_refused([*TRAIN, "NODES=3", "PIPELINE=2"],
+                            "3 ranks cannot be cut into groups of 2 (pipeline) x 1 (tensor)")
+        self.assert_refused([*TRAIN, "NODES=2", "RANKS=2", "TENSOR=4"], "TENSOR=4 does not divide the RANKS=2 of a node")
+        self.assert_refused([*TRAIN, "NODES=2", "RANKS=2", "STRATEGY=tensor"], "TENSOR=2 would share each")
+        self.assert_refused([*TRAIN, "RANKS=2", "STRATEGY=single"], "2 ranks were started")
+        self.assert_refused([*TRAIN, "STRATEGY=pipelined"], "STRATEGY")
+        self.assert_refused([*TRAIN, "RANKS=2", "STRATEGY=data", "PIPELINE=2"], "parallel.strategy")
+
     def test_every_trial_of_a_sweep(self):
         sweep = ["generic", "sweep", *TRAIN[2:], "GRID=grid"]
         self.assert_good(*sweep)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches that would burn an allocation are refused within seconds, and say what to change."""
 import json
+import re
 
 import cluster
 import toy
@@ -60,6 +61,24 @@ class PreflightTest(cluster.JobTest):
         done = self.step("--ranks", "6", expected=2)
         self.assertEqual(len(self.errors(done)), 1, done.stdout)
         self.assertIn("4 rank(s) found each other, 6 were expected", done.stdout)
+
+    def test_grid(self):
+        """Two nodes of two ranks: stages may lie on one each, ranks that share a layer have to."""
+        toy.write_recipe(self.folder)
+        sets = lambda *keys: [word for key in keys for word in ("--set", f"parallel.{key}")]
+        good = self.step("toy.toml", *sets("pipeline=2", "tensor=2"), expected=0).stdout
+        stages = re.findall(r"  stage (\d): ranks (\d) to (\d) on (\S+)\n", good)
+        self.assertEqual([stage[:3] for stage in stages], [("0", "0", "1"), ("1", "2", "3")], good)
+        self.assertNotEqual(stages[0][3], stages[1][3])
+        facts = json.loads(self.step("toy.toml", *sets("strategy=pipeline"), "--json", expected=0).stdout)
+        self.assertEqual(facts["grid"], {"data": 1, "pipeline": 4, "tensor": 1})
+        for keys, text in ((("strategy=tensor",), "ranks 0 to 3 share every layer (parallel.tensor = 4), but lie on"),
+                           (("pipeline=3",), "4 ranks cannot be cut into groups of 3 (pipeline) x 1 (tensor)"),
+                           (("strategy=single",), "4 ranks were started"),
+                           (("cut=[\"fc2\",\"none\"]", "pipeline=2", "tensor=2"), "parallel.cut")):
+            done = self.step("toy.toml", *sets(*keys), expected=2)
+            self.assertEqual(len(self.errors(done)), 1, done.stdout + done.stderr)
+            self.assertIn(text, done.stdout + done.stderr)
 
     def test_refused_before_training(self):
         """The train template does not get to its training step."""

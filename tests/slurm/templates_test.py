@@ -73,6 +73,18 @@ class TemplatesTest(cluster.JobTest):
         recipes = list((self.folder / "w1" / "job").glob("mlp-mnist-*.toml"))
         self.assertEqual([recipe.read_text() for recipe in recipes], [(RECIPES / "mlp-mnist.toml").read_text()])
 
+    def test_split_over_two_nodes(self):
+        """Two stages, each on a node whose ranks share its layers, and the weights of one rank that computes the
+        same slices."""
+        toy.write_recipe(self.folder)
+        sliced = toy.RECIPE.replace("features = 24", "features = 128") + "[parallel]\ntensor_slices = 8\n"
+        (self.folder / "sliced.toml").write_text(sliced)
+        job = self.job("generic", "train", "RECIPE=sliced.toml", "RUN_DIR=split", "NODES=2", "RANKS=2", "PIPELINE=2",
+                       "TENSOR=2", "MICRO_BATCHES=2", "SET=checkpoint.every_steps=0")
+        self.complete(job, "split")
+        self.assertIn("grid: data 1 x pipeline 2 x tensor 2", self.log("split"))
+        self.assertEqual(self.hash("split"), toy.reference_hash(self.folder, "sliced", sliced))
+
     def test_w7(self):
         """The auto-encoder is another call of the same template."""
         job = self.job(*self.train_values("autoencoder-mnist.toml", "w7", "RANKS=2", "SET=train.epochs=1"))

@@ -85,6 +85,7 @@ resolve_parallel() {
   ((per_node == 0 || ranks * cpus <= per_node)) ||
     fail "RANKS=$ranks x CPUS=$cpus: ${site[NAME]} has $per_node CPUs a node"
   check_shares "$ranks" "$cpus"
+  check_split
   value[TOTAL_RANKS]=$((value[NODES] * ranks))
   value[THREADS]=$((cpus / site[THREADS_PER_CORE] > 0 ? cpus / site[THREADS_PER_CORE] : 1))
   value[GPUS]=$((gpus > 0 ? ranks : 0))

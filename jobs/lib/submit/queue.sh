@@ -70,6 +70,7 @@ job() {
   unset -f check_template
   declare_keys "$file"
   take_values "$@"
+  add_split_settings
   # shellcheck source=/dev/null
   [[ ! -f ${file%.sbatch}.check.sh ]] || source "${file%.sbatch}.check.sh"
   value[LOG_NAME]="$name"

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/process_grid.hpp"
+
 namespace quern {
 
 /// What one rank sees of itself.
@@ -67,6 +69,12 @@ struct FileInfo {
   std::string locking_problem;  ///< why files cannot be locked there
 };
 
+/// How the recipe splits the network over these ranks.
+struct GridInfo {
+  GridShape shape;
+  std::string problem;  ///< why it cannot
+};
+
 enum class Severity { warning, error };
 
 struct Finding {
@@ -84,6 +92,7 @@ struct Preflight {
   NetworkInfo network;  ///< between hosts
   std::optional<DeviceNetworkInfo> device_network;
   FileInfo files;
+  std::optional<GridInfo> grid;  ///< of a recipe
   std::vector<Finding> findings;
 };
 

@@ -28,6 +28,7 @@ class Judge {
   std::vector<Finding> run() {
     count_ranks();
     spread_over_nodes();
+    grid();
     devices();
     processors();
     versions();
@@ -88,6 +89,31 @@ class Judge {
     warn("nodes",
          fmt::format("{} to {} ranks a node: the fullest node sets the pace", fewest, most),
          "--nodes=<N> --ntasks-per-node=<R> instead of --ntasks");
+  }
+
+  void grid() {
+    if (!info_.grid) return;
+    if (!info_.grid->problem.empty()) {
+      error(
+          "grid", info_.grid->problem,
+          "--nodes and --ntasks-per-node, or parallel.pipeline and parallel.tensor of the recipe");
+      return;
+    }
+    // Neighbours in rank share layers (grid_place).
+    const auto shared = static_cast<std::size_t>(info_.grid->shape.tensor);
+    for (std::size_t first = 0; first < info_.ranks.size(); first += shared) {
+      const RankInfo& begin = info_.ranks[first];
+      const RankInfo& end = info_.ranks[first + shared - 1];
+      if (begin.host == end.host) continue;
+      error(
+          "grid",
+          fmt::format("ranks {} to {} share every layer (parallel.tensor = {}), but lie on {} and "
+                      "{}: they exchange in each layer, which takes one node",
+                      begin.rank, end.rank, shared, begin.host, end.host),
+          fmt::format("--ntasks-per-node=<a multiple of {}>, or a smaller parallel.tensor",
+                      shared));
+      return;
+    }
   }
 
   void devices() {

@@ -60,6 +60,9 @@ struct DataProblems {
 /// themselves, no data.
 DataProblems data_problems(const Recipe& recipe, int node_ranks, int ranks);
 
+/// How `recipe` splits its network over so many ranks, or why it cannot.
+GridInfo grid_info(const Recipe& recipe, int num_ranks);
+
 /// Bytes of a checkpoint of this recipe: weights and optimizer state, a little more for the rest.
 /// InputError when the network does not fit together.
 std::int64_t checkpoint_bytes(const Recipe& recipe);

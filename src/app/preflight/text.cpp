@@ -46,6 +46,38 @@ std::size_t num_hosts(const Preflight& info) {
   return hosts.size();
 }
 
+/// The hosts of ranks [first, last), each once.
+std::string hosts_of(const Preflight& info, std::size_t first, std::size_t last) {
+  std::string text;
+  std::string before;
+  for (std::size_t rank = first; rank < last; ++rank) {
+    const std::string& host = info.ranks[rank].host;
+    if (host == before) continue;
+    text += (text.empty() ? "" : ", ") + host;
+    before = host;
+  }
+  return text;
+}
+
+// Of a network that is split: where its stages lie.
+std::string grid_text(const Preflight& info) {
+  if (!info.grid || !info.grid->problem.empty()) return "";
+  const GridShape& shape = info.grid->shape;
+  if (shape.pipeline == 1 && shape.tensor == 1) return "";
+  std::string text = fmt::format("\ngrid: data {} x pipeline {} x tensor {}", shape.data,
+                                 shape.pipeline, shape.tensor);
+  const auto ranks = static_cast<std::size_t>(shape.data * shape.tensor);
+  constexpr std::size_t kStagesShown = 16;
+  const auto stages = static_cast<std::size_t>(shape.pipeline);
+  for (std::size_t stage = 0; stages > 1 && stage < std::min(stages, kStagesShown); ++stage) {
+    const std::size_t first = stage * ranks;
+    text += fmt::format("\n  stage {}: ranks {} to {} on {}", stage, first, first + ranks - 1,
+                        hosts_of(info, first, first + ranks));
+  }
+  if (stages > kStagesShown) text += fmt::format("\n  ... and {} more", stages - kStagesShown);
+  return text;
+}
+
 const char* name_of(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
@@ -85,6 +117,7 @@ std::string preflight_text(const Preflight& info) {
         info.device_network->transport, devices.latency_s * 1e6, devices.bytes_per_s / 1e9,
         devices.bytes / 1024, devices.bus_bytes_per_s / 1e9, network.bytes_per_s / 1e9);
   }
+  text += grid_text(info);
   if (!info.files.folder.empty()) {
     text += fmt::format("\n{}: {} free, {} checkpoints of {}", info.files.folder,
                         bytes_text(info.files.free_bytes), info.files.checkpoints,
@@ -115,6 +148,11 @@ std::string preflight_json(const Preflight& info) {
                                  {"threads", rank.threads},
                                  {"cores", rank.cpus},
                                  {"clock_offset_s", rank.clock_offset_s}});
+  }
+  if (info.grid && info.grid->problem.empty()) {
+    const GridShape& shape = info.grid->shape;
+    json["grid"] =
+        Json{{"data", shape.data}, {"pipeline", shape.pipeline}, {"tensor", shape.tensor}};
   }
   if (info.ranks.size() > 1) {
     json["all_reduce"] = json_of(info.network);

@@ -56,6 +56,28 @@ TEST(PreflightJudge, OtherRanksThanExpected) {
   expect_error(info, "6 rank(s) found each other, 8 were expected", "srun --mpi=pmix");
 }
 
+TEST(PreflightJudge, RanksThatShareLayersLieOnOneNode) {
+  Preflight info = good_launch(2, 4);
+  for (const GridShape shape : {GridShape{8, 1, 1}, GridShape{1, 8, 1}, GridShape{2, 2, 2},
+                                GridShape{1, 2, 4}, GridShape{2, 1, 4}}) {
+    info.grid = GridInfo{shape, ""};
+    EXPECT_TRUE(judge(info).empty());
+  }
+  info.grid = GridInfo{{1, 1, 8}, ""};
+  expect_error(info,
+               "ranks 0 to 7 share every layer (parallel.tensor = 8), but lie on node1 and node2",
+               "--ntasks-per-node=<a multiple of 8>, or a smaller parallel.tensor");
+  info = good_launch(2, 3);
+  info.grid = GridInfo{{3, 1, 2}, ""};
+  expect_error(info, "ranks 2 to 3 share every layer (parallel.tensor = 2)", "a multiple of 2");
+}
+
+TEST(PreflightJudge, ANetworkThatCannotBeSplitSo) {
+  Preflight info = good_launch(1, 3);
+  info.grid = GridInfo{{}, "3 ranks cannot be cut into groups of 2 (pipeline) x 1 (tensor)"};
+  expect_error(info, "3 ranks cannot be cut", "parallel.pipeline");
+}
+
 TEST(PreflightJudge, SingletonsInAJobOfSeveralTasks) {
   Preflight info = good_launch(1, 1);
   info.job.job_ranks = 6;

@@ -31,6 +31,19 @@ TEST(PreflightText, FindingsSayWhatToChange) {
   EXPECT_EQ(num_errors(info), 1);
 }
 
+TEST(PreflightText, StagesHaveTheirNodes) {
+  Preflight info = test::good_launch(2, 4);
+  info.grid = GridInfo{{8, 1, 1}, ""};
+  EXPECT_THAT(preflight_text(info), Not(HasSubstr("grid")));
+  info.grid = GridInfo{{2, 2, 2}, ""};
+  EXPECT_THAT(preflight_text(info), HasSubstr("\ngrid: data 2 x pipeline 2 x tensor 2\n"
+                                              "  stage 0: ranks 0 to 3 on node1\n"
+                                              "  stage 1: ranks 4 to 7 on node2\n"));
+  EXPECT_EQ(nlohmann::json::parse(preflight_json(info))["grid"]["tensor"], 2);
+  info.grid = GridInfo{{1, 1, 8}, ""};
+  EXPECT_THAT(preflight_text(info), HasSubstr("\ngrid: data 1 x pipeline 1 x tensor 8\n"));
+}
+
 TEST(PreflightText, ManyRanksAreCutShort) {
   const std::string text = preflight_text(test::good_launch(100, 1));
   EXPECT_THAT(text, HasSubstr("... and 36 more"));
