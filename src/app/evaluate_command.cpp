@@ -11,15 +11,13 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
-#include "device/inventory.hpp"
 #include "runtime/devices.hpp"
-#include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
 #include "train/class_metrics.hpp"
 #include "train/evaluator.hpp"
+#include "train/forward_model.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/samples.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 
@@ -77,23 +75,17 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const MetricsChoice choice = agree(comm, [&] { return parse_metrics(options.metrics); });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
-  Model model = agree(comm, [&] { return Model(recipe); });
+  ForwardModel forward(comm, recipe);
+  Model& model = forward.model();
   const Samples samples = load_shards(comm, options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
 
-  const auto transport = connect_devices(comm, recipe.parallel.backend);
-  Evaluator evaluator(comm, model, samples,
+  const auto transport = connect_devices(forward.grid().data(), recipe.parallel.backend);
+  Evaluator evaluator(forward.grid(), model, samples,
                       evaluation_batches(recipe, checkpoint.global_batch, samples.count,
                                          recipe.parallel.micro_batches),
                       transport.get());
-  agree(comm, [&] {
-    const std::int64_t floats = model.network().table().block_size();
-    check_device_memory({samples.num_bytes(), model.network().memory_bytes(evaluator.limit()),
-                         floats * static_cast<std::int64_t>(sizeof(float))},
-                        available_device_memory());
-  });
-  model.allocate(evaluator.limit());
-  restore(comm, checkpoint.state(), model.network().table(), model.parameters());
+  forward.load(evaluator.limit(), samples, checkpoint.state());
   std::optional<ClassMetrics> metrics;
   if (choice.any()) {
     agree(comm, [&] {

@@ -15,10 +15,10 @@
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
+#include "train/forward_model.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/predictor.hpp"
 #include "train/samples.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 
@@ -109,37 +109,31 @@ class PredictionTable {
 };
 
 Samples load_samples(Communicator& comm, const PredictOptions& options) {
-  if (options.source.inputs.empty() == options.data.empty())
-    throw InputError("predict expects either --images or --data");
+  agree(comm, [&] {
+    if (options.source.inputs.empty() == options.data.empty())
+      throw InputError("predict expects either --images or --data");
+  });
   if (!options.data.empty()) return load_shards(comm, options.data, options.split);
-  return samples_of(read_sample_set(options.source));
+  return agree(comm, [&] { return samples_of(read_sample_set(options.source)); });
 }
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
-  if (comm.size() > 1) {
-    throw AgreedError("predict runs on one rank, found " + std::to_string(comm.size()) +
-                          " (start it without mpirun or srun)",
-                      ExitCode::bad_input);
-  }
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
   const Samples samples = load_samples(comm, options);
-  Model model(recipe);
-  model.check_input(samples);
+  ForwardModel forward(comm, recipe);
+  Model& model = forward.model();
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
-  if (is_classifier && samples.labels.size() > 0) model.check_samples(samples);
-  constexpr int kBatch = 256;
-  const int rows = predictor_rows(model, kBatch);
-  const std::int64_t floats = model.network().table().block_size();
-  check_device_memory({samples.num_bytes(), model.network().memory_bytes(rows),
-                       floats * static_cast<std::int64_t>(sizeof(float))},
-                      available_device_memory());
-  model.allocate(rows);
-  restore(comm, checkpoint.state(), model.network().table(), model.parameters());
-  PredictionTable table(is_classifier, model.network().output_shape().units(), samples);
-  quern::predict(model, samples, kBatch,
+  agree(comm, [&] {
+    model.check_input(samples);
+    if (is_classifier && samples.labels.size() > 0) model.check_samples(samples);
+  });
+  constexpr int kBatch = 256;  // of each rank along the data axis
+  forward.load(predictor_rows(model, kBatch), samples, checkpoint.state());
+  PredictionTable table(is_classifier, model.whole().output_shape().units(), samples);
+  quern::predict(forward.grid(), model, samples, kBatch,
                  [&](std::span<const float> outputs) { table.add(outputs); });
-  table.write(options.out);
+  run_on_root(comm, [&] { table.write(options.out); });
   return ExitCode::done;
 }
 

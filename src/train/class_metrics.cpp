@@ -23,7 +23,7 @@ bool is_in_top(std::span<const float> outputs, int label, int top) {
 }  // namespace
 
 ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
-    : model_(model), outputs_(model.network().output_shape().units()) {
+    : model_(model), outputs_(model.whole().output_shape().units()) {
   if (outputs_ > kMaxClasses) {
     throw InputError("--metrics: the network has " + std::to_string(outputs_) +
                      " outputs, expected at most " + std::to_string(kMaxClasses));
@@ -34,6 +34,7 @@ ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
 }
 
 void ClassMetrics::add(const ExecSpace& exec, const BatchPlan& plan) {
+  if (!model_.puts_out()) return;
   exec.fence("quern::train::class_metrics");
   const Activation& output = model_.activations().output();
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);

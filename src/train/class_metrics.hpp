@@ -19,7 +19,8 @@ class ClassMetrics {
   /// `samples` come with labels. InputError above kMaxClasses outputs.
   ClassMetrics(const Model& model, const Samples& samples);
 
-  /// Counts the samples of this rank's part of a batch, after forward. Waits.
+  /// Counts the samples of this rank's part of a batch, after forward, where it has the outputs
+  /// (the last stage) and counts for those that have the same (the first of a tensor group). Waits.
   void add(const ExecSpace& exec, const BatchPlan& plan);
 
   /// Collective: adds what the other ranks have counted.

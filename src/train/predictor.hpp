@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/process_grid.hpp"
 #include "strategy/model.hpp"
 
 namespace quern {
@@ -12,9 +13,11 @@ namespace quern {
 /// The network's outputs for one sample, in the order of the units.
 using TakeOutputs = std::function<void(std::span<const float> outputs)>;
 
-/// Calls `take` for every sample in order. One rank. `samples` need no labels; `model` must be
-/// allocated for `batch` samples (see predictor_rows).
-void predict(Model& model, const Samples& samples, int batch, const TakeOutputs& take);
+/// Collective: rank 0 calls `take` for every sample in order. `samples` need no labels; `model`,
+/// this rank's part of the grid, must be allocated for `batch` samples (see predictor_rows), which
+/// each rank along the data axis takes at a time.
+void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
+             const TakeOutputs& take);
 
 struct Prediction {
   int best = 0;            ///< index of the largest output (the first one of equals)

@@ -324,13 +324,9 @@ CheckpointState state_of_rows(Communicator& group, const CheckpointState* state,
   });
 }
 
-}  // namespace
-
-void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
-             const ParameterTable& table, const TrainState& to) {
-  agree(grid.world(), [&] {
-    if (state) check_state(*state, whole, to.optimizer);
-  });
+// Rank 0's `state`, which fits, to where each rank has it.
+void put_on_grid(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+                 const ParameterTable& table, const TrainState& to) {
   Entries entries = table.entries();
   TensorStorage storage;
   CheckpointState stage;
@@ -345,6 +341,16 @@ void restore(const ProcessGrid& grid, const CheckpointState* state, const Parame
     entries = of_own_rows(entries);
   }
   put_state(grid.data(), state, entries, table.trained_size(), to);
+}
+
+}  // namespace
+
+void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+             const ParameterTable& table, const TrainState& to) {
+  agree(grid.world(), [&] {
+    if (state) check_state(*state, whole, to.optimizer);
+  });
+  put_on_grid(grid, state, whole, table, to);
 }
 
 namespace {
@@ -392,13 +398,14 @@ void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tenso
   WholeArrays(grid.data(), to.place).put_part(entries, tensors, to.parameters);
 }
 
-void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters) {
-  agree(comm, [&] {
-    if (state) check_tensors(table.entries(), state->model, "the model");
+void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+             const ParameterTable& table, const FloatView& parameters) {
+  agree(grid.world(), [&] {
+    if (state) check_tensors(whole.entries(), state->model, "the model");
   });
-  WholeArrays(comm, StatePlace::rank)
-      .put(table.entries(), state ? &state->model : nullptr, parameters);
+  TrainState to;
+  to.parameters = parameters;
+  put_on_grid(grid, state, whole, table, to);
 }
 
 }  // namespace quern

@@ -58,9 +58,9 @@ void restore(Communicator& comm, const CheckpointState* state, const ParameterTa
 /// stage gets its own. Collective over the grid's world, whose rank 0 has `state`.
 void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
              const ParameterTable& table, const TrainState& to);
-/// The model alone, whatever optimizer trained it.
-void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const FloatView& parameters);
+/// The model alone, whatever optimizer trained it: into `parameters`, every rank's own.
+void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
+             const ParameterTable& table, const FloatView& parameters);
 
 /// Collective over the grid's world. Overwrites these of the model's parameters, rank 0's `tensors`
 /// (the other ranks pass nullptr), with names and shapes of `whole`; the rest stays as it is. As

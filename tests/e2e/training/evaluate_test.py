@@ -100,6 +100,28 @@ class EvaluateTest(training.TrainingTest):
         self.assertEqual((done.code, done.out), (2, ""), done)
         self.assertIn("'f1' is unknown, expected top5, per_class or confusion", done.err)
 
+    def test_on_the_grid_of_the_training_or_on_any_other(self):
+        """Stages and parts of layers where the ranks form them, and the whole network on each elsewhere: the same
+        figures to the bit."""
+        self.train("conv", "run", "parallel.pipeline=2", "parallel.tensor=2", "train.epochs=1", ranks=4)
+        options = ("--metrics", "top5,per_class,confusion")
+        alone = self.evaluate("run", "test", *options)
+        table = self.quern("predict", "run", "--data", "test")
+        self.assertEqual((table.code, len(table.out.splitlines())), (0, 152), table)
+        for ranks in (2, 3, 4, 8):
+            several = self.evaluate("run", "test", *options, ranks=ranks)
+            self.assertEqual(several.pop("ranks"), ranks)
+            self.assertEqual(several, {k: v for k, v in alone.items() if k != "ranks"})
+            done = self.quern("predict", "run", "--data", "test", ranks=ranks)
+            self.assertEqual((done.code, done.out), (0, table.out), done)
+        images = self.quern("predict", "run", "--images", data_folder() / "test-images", "--out", "classes.csv", ranks=4)
+        self.assertEqual(images.code, 0, images)
+        classes = [line.split(",")[:2] for line in (self.folder / "classes.csv").read_text().splitlines()]
+        self.assertEqual(classes, [line.split(",")[:2] for line in table.out.splitlines()])
+        done = self.quern("predict", "run", "--images", "none", ranks=4)
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+
     def test_predictions_of_shards(self):
         self.train("mlp", "run")
         images, labels = idx.blobs(151, seed=8)

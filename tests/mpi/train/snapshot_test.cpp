@@ -78,7 +78,8 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
     const bool is_measured = kHostExecution && reset_peak();
     const std::int64_t before = memory("VmRSS");
     if (by_messages) {
-      restore(world(), state, model.network().table(), parameters);
+      restore(ProcessGrid(world()), state, model.network().table(), model.network().table(),
+              parameters);
     } else {
       restore(world(), state, model.network().table(), step.state());
       step.publish_state();

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/forward_model.hpp"
+
+#include "comm/agree.hpp"
+#include "device/inventory.hpp"
+#include "runtime/memory.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "train/snapshot.hpp"
+
+namespace quern {
+
+namespace {
+
+GridShape forward_shape(const Recipe& recipe, int num_ranks) {
+  // Ranks share layers through host memory.
+  const int tensor = kHostExecution ? recipe.parallel.tensor : 1;
+  const int pipeline = recipe.parallel.pipeline;
+  if (num_ranks % (std::int64_t{pipeline} * tensor) != 0) return {num_ranks, 1, 1};
+  return grid_shape(num_ranks, pipeline, tensor);
+}
+
+/// Forward has the same bits in slices and without: only what ranks share needs them.
+TensorSlices forward_slices(const ProcessGrid& grid, const Recipe& recipe) {
+  return grid.shape().tensor > 1 ? slices_of(grid, recipe) : TensorSlices{};
+}
+
+}  // namespace
+
+ForwardModel::ForwardModel(Communicator& comm, const Recipe& recipe)
+    : grid_(comm, forward_shape(recipe, comm.size())), model_(agree(comm, [&] {
+        return Model(recipe, stage_of(grid_), forward_slices(grid_, recipe));
+      })) {}
+
+void ForwardModel::load(const BatchLimit& most, const Samples& samples,
+                        const CheckpointState* state) {
+  const ParameterTable& table = model_.network().table();
+  agree(grid_.world(), [&] {
+    check_device_memory({samples.num_bytes(), model_.activation_bytes(most),
+                         table.block_size() * static_cast<std::int64_t>(sizeof(float))},
+                        available_device_memory());
+  });
+  model_.allocate(most);
+  model_.connect(grid_);
+  restore(grid_, state, model_.whole().table(), table, model_.parameters());
+}
+
+}  // namespace quern
