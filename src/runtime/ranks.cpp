@@ -19,12 +19,14 @@ namespace quern {
 
 namespace {
 
+std::string g_place;
+
 ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode code) {
   if (comm.size() == 1) {
     log::error(message);
   } else {
-    log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) + ": " +
-               message);
+    log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) +
+               (g_place.empty() ? "" : " (" + g_place + ")") + ": " + message);
     comm.abort(code);
   }
   return code;
@@ -60,6 +62,10 @@ ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicat
 }
 
 }  // namespace
+
+void set_place_of_this_rank(const std::string& place) {
+  g_place = place;
+}
 
 ExitCode run_on_hosts(const std::function<ExitCode(Communicator&)>& body) {
   const Launch launch = read_launch();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "base/exit_code.hpp"
 #include "comm/communicator.hpp"
@@ -18,5 +19,8 @@ ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
 
 /// The same without Kokkos and devices: for commands that read and write files.
 ExitCode run_on_hosts(const std::function<ExitCode(Communicator&)>& body);
+
+/// What to say of this rank besides its number and host where it fails alone: "stage 1 of 2".
+void set_place_of_this_rank(const std::string& place);
 
 }  // namespace quern

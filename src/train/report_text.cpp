@@ -49,10 +49,12 @@ std::string rank_losses_text(const std::vector<double>& losses) {
 }
 
 std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
-                            const std::string& layer, std::int64_t last_checkpoint) {
-  const std::string where =
-      layer.empty() ? "the loss itself overflows"
-                    : fmt::format("layer '{}' is the first to put out such values", layer);
+                            const std::string& layer, const std::string& place,
+                            std::int64_t last_checkpoint) {
+  const std::string where = layer.empty()
+                                ? "the loss itself overflows"
+                                : fmt::format("layer '{}'{} is the first to put out such values",
+                                              layer, place.empty() ? "" : " (" + place + ")");
   return fmt::format(
       "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
       "{}",

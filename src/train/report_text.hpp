@@ -25,9 +25,11 @@ std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);
 /// "  rank 0: sum of batch losses 71.62" per rank, a line each.
 std::string rank_losses_text(const std::vector<double>& losses);
 
-/// "diverged at step 12 ..."; `layer` may be empty.
+/// "diverged at step 12 ..."; `layer` may be empty, and so may `place`, which says of a network
+/// that is split where the layer is.
 std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
-                            const std::string& layer, std::int64_t last_checkpoint);
+                            const std::string& layer, const std::string& place,
+                            std::int64_t last_checkpoint);
 
 /// "training diverged by step 12: weights or optimizer state ..."
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint);

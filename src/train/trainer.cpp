@@ -371,15 +371,21 @@ void Trainer::report_divergence(double loss) {
   // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
   const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer(exec_));
   std::string culprit;
+  std::string place;
   for (const LayerSpec& layer : recipe_.network.layers) {
-    if (std::find(names.begin(), names.end(), layer.name) == names.end()) continue;
+    const auto first = std::find(names.begin(), names.end(), layer.name);
+    if (first == names.end()) continue;
     culprit = layer.name;
+    const auto rank = static_cast<int>(first - names.begin());
+    // Where each rank has the whole network, any may have met it first.
+    if (grid_.shape().pipeline * grid_.shape().tensor > 1)
+      place = describe(grid_place(grid_.shape(), rank), grid_.shape());
     break;
   }
   // What rank 0 prints. Weights that are not finite came before the loss of the next step.
   const std::string text = bad_weights_.empty()
                                ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
-                                                 culprit, checkpointed_step_)
+                                                 culprit, place, checkpointed_step_)
                                : bad_weights_;
   if (events_) events_->failed(progress_, text);
   throw AgreedError(text, ExitCode::do_not_requeue);

@@ -11,6 +11,8 @@
 #include "comm/exchange.hpp"
 #include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/rank_watch.hpp"
+#include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/kernel_choice.hpp"
 #include "train/initial_weights.hpp"
@@ -107,6 +109,7 @@ class TrainingRun::Parts {
   Recipe recipe_;
   Communicator& comm_;
   ProcessGrid grid_;
+  RankWatch watch_;
   RunFolder folder_;
   const std::string resume_;
   Model model_;
@@ -123,6 +126,8 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
     : recipe_(agree(comm, [&] { return with_strategy(recipe, comm.size()); })),
       comm_(comm),
       grid_(make_grid(comm, recipe_)),
+      watch_(comm, [shape = grid_.shape()](
+                       int rank) { return describe(grid_place(shape, rank), shape); }),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
       model_(
@@ -131,6 +136,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
       batches_(agree(
           comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),
       test_(test_samples(comm, recipe, options)) {
+  set_place_of_this_rank(describe(grid_.place(), grid_.shape()));
   agree(comm_, [&] { check(); });
   resolve_normalization();
   if (recipe_.data.source == DataSource::program) check_same_samples();

@@ -84,6 +84,13 @@ class Run:
                 continue  # it has ended meanwhile
         return sorted(found)
 
+    def pid_of_rank(self, rank):
+        """Processes start in any order."""
+        for pid in self.rank_pids():
+            if f"OMPI_COMM_WORLD_RANK={rank}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                return pid
+        raise ProcessLookupError(f"no process is rank {rank}")
+
     def send(self, number, only_first=False):
         pids = self.rank_pids()
         for pid in pids[:1] if only_first else pids:

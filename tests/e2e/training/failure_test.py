@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that diverges, and a rank that fails alone: all ranks end, with one message."""
+import os
 import resource
 import signal
 import time
@@ -82,7 +83,7 @@ class FailingRankTest(training.TrainingTest):
         done = run.wait(60)
         self.assertNotEqual(done.code, 0, done)
         self.assertEqual(len(done.errors()), 1, done)
-        self.assertIn("cannot write the checkpoint", done.errors()[0])
+        self.assertRegex(done.errors()[0], r"rank 0 on \S+ \(data 0 of 3\): cannot write the checkpoint")
         left = [path.name for path in (self.folder / "run" / "checkpoints").iterdir()]
         self.assertTrue(left)
         self.assertTrue(all(name.endswith(".h5") for name in left), left)
@@ -112,12 +113,13 @@ class FailingRankTest(training.TrainingTest):
         self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / "run")))
         pids = run.rank_pids()
         self.assertEqual(len(pids), 3)
-        run.send(9, only_first=True)
+        os.kill(run.pid_of_rank(0), signal.SIGKILL)
         done = run.wait(60)
         self.assertNotEqual(done.code, 0, done)
         self.assertNotIn(0, done.codes)
-        # The dead rank says nothing, and nobody else knows better than mpirun, which says it.
-        self.assertEqual(done.errors(), [], done)
+        # The dead rank says nothing, and the others say it once.
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertRegex(done.errors()[0], r"rank 0 on \S+ \(data 0 of 3\) has ended without a word")
         self.assertIn(137, done.codes)
         self.assertIn("Exit code:    137", done.err + done.out)
         end = time.monotonic() + 30  # mpirun does not wait for those that it ends
@@ -128,6 +130,33 @@ class FailingRankTest(training.TrainingTest):
         self.assertEqual(self.quern("checkpoint", "verify", "run").code, 0)
         self.train("mlp", "run", "train.epochs=200", ranks=2)
         self.assert_same_run("run", "whole")
+
+
+    def test_a_rank_of_any_group_dies(self):
+        """Whoever it is: one message says where it stood, and any grid goes on with the bits of one rank."""
+        sets = ("train.epochs=200", "parallel.tensor_slices=8", "optimizer.clip_norm=0.5")
+        self.train("mlp", "whole", *sets)
+        grids = {"data 1 of 2": (2, ()),
+                 "stage 1 of 2": (2, ("parallel.pipeline=2", "parallel.micro_batches=2")),
+                 "tensor 0 of 2": (2, ("parallel.tensor=2",)),
+                 "data 0 of 2, stage 1 of 2": (4, ("parallel.pipeline=2",)),
+                 "stage 0 of 2, tensor 1 of 2": (4, ("parallel.pipeline=2", "parallel.tensor=2"))}
+        victims = (1, 1, 0, 2, 1)
+        for (place, (ranks, keys)), victim in zip(grids.items(), victims):
+            with self.subTest(place):
+                name = f"run{len(place)}-{victim}"
+                run = self.start("mlp", name, *sets, *keys, "checkpoint.every_steps=5", ranks=ranks,
+                                 each_rank=EACH_RANK_ALONE)
+                self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / name)))
+                os.kill(run.pid_of_rank(victim), signal.SIGKILL)
+                done = run.wait(60)
+                self.assertNotEqual(done.code, 0, done)
+                self.assertNotIn(0, done.codes)
+                self.assertEqual(len(done.errors()), 1, done)
+                self.assertRegex(done.errors()[0],
+                                 rf"rank {victim} on \S+ \({place}\) has ended without a word")
+                self.train("mlp", name, *sets, "parallel.tensor=4", "parallel.pipeline=1", ranks=4)
+                self.assert_same_run(name, "whole")
 
 
 if __name__ == "__main__":

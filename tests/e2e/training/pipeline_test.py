@@ -37,6 +37,17 @@ class PipelineTest(training.TrainingTest):
                 self.train(recipe, run, "train.epochs=1", *keys, ranks=ranks)
                 self.assert_same_run(run, f"{recipe}-whole")
 
+    def test_clips_by_the_norm_of_all_stages(self):
+        clip = ("optimizer.clip_norm=0.5", "train.epochs=1")
+        self.train("residual", "whole", *clip)
+        self.train("residual", "unclipped", "train.epochs=1")
+        self.assertNotEqual(self.hash("whole"), self.hash("unclipped"))
+        for ranks, keys in ((2, split(2, 3)), (4, split(2, 2)), (3, split(3, 2)),
+                            (4, split(2, 2, "parallel.shard_optimizer=true"))):
+            run = f"run{ranks}-{len(keys)}-{keys[0][-1]}"
+            self.train("residual", run, *clip, *keys, ranks=ranks)
+            self.assert_same_run(run, "whole")
+
     def test_kill_one_stage_and_go_on_elsewhere(self):
         sets = ("train.epochs=30", "checkpoint.every_steps=3")
         self.train("residual", "whole", "train.epochs=30")
@@ -44,11 +55,12 @@ class PipelineTest(training.TrainingTest):
             run = self.start("residual", f"run{stage}", *sets, *split(2, 3), ranks=2,
                              each_rank=EACH_RANK_ALONE)
             self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / f"run{stage}")))
-            os.kill(run.rank_pids()[stage], signal.SIGKILL)
+            os.kill(run.pid_of_rank(stage), signal.SIGKILL)
             done = run.wait(60)
             self.assertNotEqual(done.code, 0, done)
             self.assertNotIn(0, done.codes)
-            self.assertEqual(done.errors(), [], done)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(f"(stage {stage} of 2) has ended without a word", done.errors()[0])
             self.assertEqual(self.quern("checkpoint", "verify", f"run{stage}").code, 0)
         self.train("residual", "run0", *sets)
         self.assert_same_run("run0", "whole")
@@ -65,7 +77,9 @@ class PipelineTest(training.TrainingTest):
             done = self.start("conv", f"run{ranks}", "optimizer.lr=1e25", *keys, ranks=ranks).wait()
             self.assertEqual(set(done.codes), {93}, done)
             self.assertEqual(len(done.errors()), 1, done)
-            messages.append(done.errors()[0])
+            message, places = re.subn(r" \((data \d of \d, )?stage \d of 2\)", "", done.errors()[0])
+            self.assertEqual(places, 1 if ranks else 0, done)
+            messages.append(message)
         self.assertEqual(len(set(messages)), 1, messages)
 
     def refused(self, *sets, ranks):
@@ -82,8 +96,6 @@ class PipelineTest(training.TrainingTest):
                       self.refused(*split(7, 1), ranks=7))
         self.assertIn("parallel.cut names 'conv9'",
                       self.refused(*split(2, 1, 'parallel.cut=["conv9"]'), ranks=2))
-        self.assertIn("optimizer.clip_norm",
-                      self.refused(*split(2, 1, "optimizer.clip_norm=1"), ranks=2))
         self.assertIn("2 ranks were started", self.refused("parallel.strategy=single", ranks=2))
         done = self.quern("train", "conv.toml", "--check-recipe", "--ranks", 4, "--set",
                           "parallel.pipeline=3")

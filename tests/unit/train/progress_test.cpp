@@ -55,11 +55,12 @@ TEST(ReportText, Sentences) {
 }
 
 TEST(ReportText, DivergenceSaysWhereAndWhatIsLeft) {
-  const std::string text = divergence_text(12, 2, std::nan(""), "fc1", 8);
-  for (const char* part : {"step 12", "epoch 2", "nan", "'fc1'", "checkpoint of step 8"}) {
+  const std::string text = divergence_text(12, 2, std::nan(""), "fc1", "stage 1 of 2", 8);
+  for (const char* part :
+       {"step 12", "epoch 2", "nan", "'fc1' (stage 1 of 2)", "checkpoint of step 8"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
-  EXPECT_NE(divergence_text(1, 1, 0, "", -1).find("no checkpoint"), std::string::npos);
+  EXPECT_NE(divergence_text(1, 1, 0, "", "", -1).find("no checkpoint"), std::string::npos);
   EXPECT_NE(bad_weights_text(9, 4).find("checkpoint of step 4 is untouched"), std::string::npos);
 }
 
