@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scaling.py and startup.py with the program of this build: check_real_program.py PROGRAM MPIEXEC."""
+"""scaling.py, startup.py and split_ways.py with the program of this build: check_real_program.py PROGRAM MPIEXEC."""
 import json
 import re
 import sys
@@ -7,6 +7,7 @@ import sys
 from fakes import ROOT, FakesCase, unittest
 
 import scaling
+import split_ways
 import startup
 
 PROGRAM, MPIEXEC = sys.argv[1:3]
@@ -48,6 +49,20 @@ class StartupTest(FakesCase):
         self.assertEqual([row[0] for row in rows], ["1", "2"], text)
         for row in rows:
             self.assertGreater(min(float(figure) for figure in row[1:]), 0)
+
+
+class SplitWaysTest(FakesCase):
+    main = staticmethod(split_ways.main)
+
+    def test_each_way_has_the_weights_of_one_rank(self):
+        out = self.folder / "out.json"
+        status, text, errors = self.run_main(*COMMON[:4], "--quick", "--json", out)
+        self.assertEqual((status, errors), (0, ""), text)
+        rows = json.loads(out.read_text())["results"]
+        self.assertEqual([row["split"] for row in rows], 2 * ["", *split_ways.STRATEGIES])
+        for row in rows:
+            self.assertEqual(row["sent_bytes"] > 0, row["split"] in ("layers", "inside of layers"), row)
+            self.assertGreater(row["memory_bytes"], 1e5)
 
 
 if __name__ == "__main__":

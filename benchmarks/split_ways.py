@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""LeNet and the MLP split by samples, by layers and inside of layers, on 2, 3 and 4 ranks.
+
+Each way is a word of parallel.strategy: "data", "pipeline", "tensor". First each trains a few steps on random images,
+and its weights must be those of one rank, to the bit ("tensor": of one rank that computes as many slices). Then
+training steps are timed, in changing order, at the same global batch. Prints time, bytes that a rank sends in a step
+and memory of a rank, both of the rank with most, and checks that the weights were equal: exit status 1 if not.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from contender import failure_line, run_quern
+from words import positive
+from workloads import ProblemError
+
+ROOT = Path(__file__).resolve().parents[1]
+NETWORKS = {"LeNet": "lenet-fashion.toml", "MLP": "mlp-mnist.toml"}
+STRATEGIES = {"samples": "data", "layers": "pipeline", "inside of layers": "tensor"}
+
+
+def slices_of(ranks):
+    """What parallel.tensor_slices is by default."""
+    while ranks < 8:
+        ranks *= 2
+    return ranks
+
+
+def random_data(text):
+    """The recipe without files: random images of the same shape."""
+    lines = [line for line in text.splitlines() if not line.startswith(("train =", "test =", "batch_per_rank", "global_batch"))]
+    return "\n".join(lines).replace("[data]", '[data]\nsource = "random"', 1) + "\n"
+
+
+class Way:
+    """One network, split in one way over so many ranks; one rank is what the others are compared with."""
+
+    def __init__(self, arguments, network, recipe, split, ranks):
+        self.arguments, self.network, self.recipe, self.split, self.ranks = arguments, network, recipe, split, ranks
+        self.times, self.figures = [], {}
+
+    @property
+    def name(self):
+        return f"{self.network}, {self.split}, {self.ranks} ranks" if self.split else f"{self.network}, one rank"
+
+    def settings(self, *more):
+        found = [f"data.global_batch={self.arguments.batch}", *more]
+        if self.split:
+            found.append(f"parallel.strategy={STRATEGIES[self.split]}")
+        return [word for setting in found for word in ("--set", setting)]
+
+    def launch(self):
+        return shlex.split(self.arguments.launcher.format(ranks=self.ranks)) if self.ranks > 1 else []
+
+    def train(self, folder, slices=0):
+        """The hash of the weights after a few steps."""
+        run = folder / f"{self.name}-{slices}".replace(" ", "-").replace(",", "")
+        more = [f"data.samples={4 * self.arguments.batch}", "train.epochs=1"]
+        more += [f"parallel.tensor_slices={slices}"] if slices else []
+        self.call([*self.launch(), self.arguments.quern, "train", str(self.recipe), "--run-dir", str(run),
+                   *self.settings(*more)])
+        return self.call([self.arguments.quern, "checkpoint", "hash", str(run)]).strip()
+
+    @staticmethod
+    def call(command):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
+        if done.returncode != 0:
+            raise ProblemError(f"'{' '.join(command)}' failed with exit status {done.returncode}: "
+                               f"{failure_line(done.stderr or done.stdout)}")
+        return done.stdout
+
+    def time(self):
+        command = [*self.launch(), self.arguments.quern, "bench", "step", str(self.recipe), "--rounds", "1", "--steps",
+                   str(self.arguments.steps), *self.settings("data.samples=60000")]
+        self.figures = run_quern(command)
+        try:
+            ranks, seconds = self.figures["machine"]["ranks"], float(self.figures["step_us"]) * 1e-6
+            self.sent, self.memory = int(self.figures["sent_bytes"]), int(self.figures["memory_bytes"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProblemError(f"no usable figures from '{' '.join(command)}': {error!r}") from error
+        if ranks != self.ranks:
+            raise ProblemError(f"'{' '.join(command)}' ran on {ranks} rank(s), expected {self.ranks}: see --launcher")
+        self.times.append(seconds)
+
+
+def ways(arguments, folder):
+    """For each network one rank, and each split on each number of ranks."""
+    found = []
+    for network, file in NETWORKS.items():
+        recipe = folder / file
+        recipe.write_text(random_data((arguments.recipes / file).read_text()))
+        found.append(Way(arguments, network, recipe, "", 1))
+        found += [Way(arguments, network, recipe, split, ranks) for split in STRATEGIES for ranks in arguments.ranks]
+    return found
+
+
+def compare(contenders, folder):
+    """Sets is_equal of each: has it the weights of one rank?"""
+    wholes = {}
+    for way in contenders:
+        if not way.split:
+            whole = way
+        slices = slices_of(way.ranks) if way.split == "inside of layers" else 0
+        key = (way.network, slices)
+        if key not in wholes:
+            wholes[key] = whole.train(folder, slices)
+        way.is_equal = not way.split or way.train(folder) == wholes[key]
+
+
+def summary(way, whole):
+    spread = statistics.stdev(way.times) if len(way.times) > 1 else 0.0
+    return {"network": way.network, "split": way.split, "ranks": way.ranks, "is_equal": way.is_equal,
+            "mean_s": statistics.mean(way.times), "deviation_s": spread, "times_s": way.times,
+            "speedup": statistics.mean(whole.times) / statistics.mean(way.times), "sent_bytes": way.sent,
+            "memory_bytes": way.memory}
+
+
+def print_rows(rows):
+    print("| network | split by | ranks | weights of one rank | ms | deviation | speed-up | KB sent | MB of memory |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        equal = ("yes" if row["is_equal"] else "NO") if row["split"] else "-"
+        print(f"| {row['network']} | {row['split'] or '-'} | {row['ranks']} | {equal} | {row['mean_s'] * 1e3:.2f} | "
+              f"{row['deviation_s'] * 1e3:.2f} | {row['speedup']:.2f} | {row['sent_bytes'] / 1e3:.0f} | "
+              f"{row['memory_bytes'] / 1e6:.1f} |")
+
+
+def numbers(text):
+    try:
+        return [positive(word) for word in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
+
+
+def parse_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=positive, default=768, help="samples of a step (default: 768)")
+    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4], metavar="R,...", help="(default: 2,3,4)")
+    parser.add_argument("--repeats", type=positive, default=5, help="(default: 5)")
+    parser.add_argument("--steps", type=positive, default=20, help="timed steps of a repeat (default: 20)")
+    parser.add_argument("--quick", action="store_true", help="a batch of 96, two ranks, one repeat: only to see that it works")
+    parser.add_argument("--launcher", default="mpirun --oversubscribe -n {ranks}", metavar="COMMAND",
+                        help="starts {ranks} ranks (default: %(default)s)")
+    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"), help="the program (default: %(default)s)")
+    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes", help="folder of the recipes (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    arguments = parser.parse_args(words)
+    if arguments.quick:
+        arguments.batch, arguments.ranks, arguments.repeats, arguments.steps = 96, [2], 1, 2
+    return arguments
+
+
+def main(words=None):
+    arguments = parse_arguments(words)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_PROC_BIND", "false")
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            contenders = ways(arguments, Path(name))
+            compare(contenders, Path(name))
+            for number in range(arguments.repeats):
+                first = number % len(contenders)
+                for way in contenders[first:] + contenders[:first]:
+                    way.time()
+        rows = []
+        for way in contenders:
+            whole = whole if way.split else way
+            rows.append(summary(way, whole))
+        print(f"Training steps, batch {arguments.batch}, {arguments.repeats} repeats of {arguments.steps} steps")
+        print_rows(rows)
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"batch": arguments.batch, "repeats": arguments.repeats,
+                                                  "launcher": arguments.launcher, "results": rows}, indent=2) + "\n")
+    except (ProblemError, OSError) as error:
+        print(f"split_ways: {error}", file=sys.stderr)
+        return 2
+    return 0 if all(row["is_equal"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
