@@ -148,7 +148,9 @@ class Run:
             codes = []
             for rank in range(self.ranks):
                 file = self.status_folder / str(rank)
-                codes.append(int(file.read_text()) if file.exists() else None)
+                # Empty where the launcher ended the shell while it wrote.
+                text = file.read_text() if file.exists() else ""
+                codes.append(int(text) if text else None)
             self._folder.cleanup()
         return Outcome(self.process.returncode, *texts, codes or [self.process.returncode])
 

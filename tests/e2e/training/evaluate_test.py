@@ -114,7 +114,7 @@ class EvaluateTest(training.TrainingTest):
             self.assertEqual(several, {k: v for k, v in alone.items() if k != "ranks"})
             done = self.quern("predict", "run", "--data", "test", ranks=ranks)
             self.assertEqual((done.code, done.out), (0, table.out), done)
-        images = self.quern("predict", "run", "--images", data_folder() / "test-images", "--out", "classes.csv", ranks=4)
+        images = self.quern("predict", "run", "--images", training.data_folder() / "test-images", "--out", "classes.csv", ranks=4)
         self.assertEqual(images.code, 0, images)
         classes = [line.split(",")[:2] for line in (self.folder / "classes.csv").read_text().splitlines()]
         self.assertEqual(classes, [line.split(",")[:2] for line in table.out.splitlines()])
