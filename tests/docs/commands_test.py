@@ -91,6 +91,18 @@ def check_setting(setting):
         yield f"there is no recipe key '{key}'"
 
 
+def check_training(recipe, settings, ranks=1):
+    """The program takes the recipe with these settings on so many ranks."""
+    words = [recipe, *settings]
+    if not (ROOT / recipe).is_file() or any(is_placeholder(word) or re.search(r"=[A-Z]+$", word) for word in words):
+        return
+    overrides = [word for setting in settings for word in ("--set", setting)]
+    try:
+        output(QUERN, "train", recipe, "--check-recipe", "--ranks", ranks, *overrides)
+    except ValueError as error:
+        yield str(error)
+
+
 def check_quern(command):
     words = command.words[1:]
     subcommands = []
@@ -108,11 +120,24 @@ def check_quern(command):
     for option in own_options(words):
         if option not in known:
             yield f"quern {' '.join(subcommands)} has no option '{option}'"
+    settings = []
     for place, word in enumerate(words):
         yield from check_recipe(word)
         if word == "--set":
-            for setting in words[place + 1:place + 2]:
-                yield from check_setting(setting)
+            settings += words[place + 1:place + 2]
+    for setting in settings:
+        yield from check_setting(setting)
+    if command.whole and subcommands == ["train"] and words and not any("parallel." in word for word in settings):
+        yield from check_training(words[0], settings)
+
+
+def check_submitted(given, settings):
+    """The training of a job: its keys are settings of the recipe by other names."""
+    names = {"STRATEGY": "strategy", "PIPELINE": "pipeline", "TENSOR": "tensor", "MICRO_BATCHES": "micro_batches"}
+    settings = [f"parallel.{name}={given[key]}" for key, name in names.items() if key in given] + settings
+    ranks = [given.get("NODES", "1"), given.get("RANKS", "1")]
+    if all(word.isdigit() for word in ranks):
+        yield from check_training(given.get("RECIPE", "?"), settings, int(ranks[0]) * int(ranks[1]))
 
 
 def check_submit(command):
@@ -141,6 +166,9 @@ def check_submit(command):
             yield from check_recipe(value)
         if name == "SET":
             yield from check_setting(value)
+    if command.whole:
+        yield from check_submitted(dict(key.split("=", 1) for key in keys if "=" in key and key[:4] != "SET="),
+                                   [key[4:] for key in keys if key.startswith("SET=")])
     required = set(re.findall(r"(?m)^([A-Z_]+) +required ", listed))
     if command.whole and keys and "..." not in keys and required - given:
         yield f"{template} needs {', '.join(sorted(required - given))}"
@@ -253,6 +281,9 @@ class CommandsTest(unittest.TestCase):
                            ("quern train recipes/none.toml", "no recipes/none.toml"),
                            ("quern train x.toml --runs-dir y", "no option '--runs-dir'"),
                            ("mpirun -n 2 quern train x.toml --set optimizer.rate=1", "recipe key 'optimizer.rate'"),
+                           ("quern train recipes/quickstart.toml --set train.epochs=no", "expected an integer"),
+                           ("jobs/submit SITE train RECIPE=recipes/resnet50.toml RUN_DIR=b MICRO_BATCHES=8",
+                            "contradicts statistics"),
                            ("jobs/submit nowhere train RECIPE=a RUN_DIR=b", "no site 'nowhere'"),
                            ("jobs/submit SITE train RECIPE=a", "needs RUN_DIR"),
                            ("jobs/submit SITE train RECIPE=a RUN_DIR=b NODE=1", "no key 'NODE'"),
