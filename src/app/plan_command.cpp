@@ -206,8 +206,14 @@ ExitCode plan(const PlanOptions& options) {
   const std::vector<MeasuredStep>& steps = given.figures.steps;
   given.sources.computed = "quern bench step, " + options.bench.front() +
                            (options.bench.size() > 1 ? " and others" : "");
-  print_plan(given, options, cluster_of(given, options, steps.front().machine), rank_line(steps));
-  return ExitCode::done;
+  // Nothing is measured, but layers ask for the threads of a rank when they tell their memory.
+  return run_on_ranks([&](Communicator& comm) {
+    run_on_root(comm, [&] {
+      print_plan(given, options, cluster_of(given, options, steps.front().machine),
+                 rank_line(steps));
+    });
+    return ExitCode::done;
+  });
 }
 
 }  // namespace
