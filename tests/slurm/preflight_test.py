@@ -70,11 +70,13 @@ class PreflightTest(cluster.JobTest):
         stages = re.findall(r"  stage (\d): ranks (\d) to (\d) on (\S+)\n", good)
         self.assertEqual([stage[:3] for stage in stages], [("0", "0", "1"), ("1", "2", "3")], good)
         self.assertNotEqual(stages[0][3], stages[1][3])
-        facts = json.loads(self.step("toy.toml", *sets("strategy=pipeline"), "--json", expected=0).stdout)
-        self.assertEqual(facts["grid"], {"data": 1, "pipeline": 4, "tensor": 1})
+        facts = json.loads(self.step("toy.toml", *sets("strategy=pipeline", "pipeline=2"), "--json",
+                                     expected=0).stdout)
+        self.assertEqual(facts["grid"], {"data": 2, "pipeline": 2, "tensor": 1})
         for keys, text in ((("strategy=tensor",), "ranks 0 to 3 share every layer (parallel.tensor = 4), but lie on"),
                            (("pipeline=3",), "4 ranks cannot be cut into groups of 3 (pipeline) x 1 (tensor)"),
                            (("strategy=single",), "4 ranks were started"),
+                           (("strategy=pipeline",), "expected at most 3 stages"),
                            (("cut=[\"fc2\",\"none\"]", "pipeline=2", "tensor=2"), "parallel.cut")):
             done = self.step("toy.toml", *sets(*keys), expected=2)
             self.assertEqual(len(self.errors(done)), 1, done.stdout + done.stderr)
