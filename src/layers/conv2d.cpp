@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "layers/conv2d_kernels.hpp"
 #include "layers/conv2d_pool_kernels.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -131,12 +132,13 @@ std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
 }
 
 std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
-  const ExecSpace exec;
+  const int threads = kernel_threads();
   if (pool_) {
-    return pool_kernels_->scratch_floats ? pool_kernels_->scratch_floats(exec, shape_, *pool_, most)
-                                         : 0;
+    return pool_kernels_->scratch_floats
+               ? pool_kernels_->scratch_floats(threads, shape_, *pool_, most)
+               : 0;
   }
-  return kernels_->scratch_floats ? kernels_->scratch_floats(exec, shape_, most) : 0;
+  return kernels_->scratch_floats ? kernels_->scratch_floats(threads, shape_, most) : 0;
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step,

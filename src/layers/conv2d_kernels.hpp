@@ -55,7 +55,7 @@ struct Conv2dKernels {
   const Conv2dFewRowsKernels* few_rows = nullptr;
 
   /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most; null: none.
-  std::int64_t (*scratch_floats)(const ExecSpace& exec, const ConvShape& shape,
+  std::int64_t (*scratch_floats)(int threads, const ConvShape& shape,
                                  const BatchLimit& most) = nullptr;
 
   /// Weights [O, C, K, K] in the order in which `forward` reads them: forward_floats() floats, from

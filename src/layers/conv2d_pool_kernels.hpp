@@ -18,7 +18,7 @@ struct Conv2dPoolKernels {
   bool adds_borders;
 
   /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most; null: none.
-  std::int64_t (*scratch_floats)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+  std::int64_t (*scratch_floats)(int threads, const ConvShape& shape, const Pool& pool,
                                  const BatchLimit& most) = nullptr;
 
   /// Are there kernels for this?

@@ -10,6 +10,7 @@
 #include "layers/layout.hpp"
 #include "linalg/rounding.hpp"
 #include "network/segments.hpp"
+#include "tensor/kernel_choice.hpp"
 #include "tensor/operand_tiles.hpp"
 
 namespace quern {
@@ -52,7 +53,7 @@ Network::Network(Graph graph, const NetworkSetup& setup)
 std::int64_t Network::memory_bytes(const BatchLimit& most, int in_flight) const {
   const BufferPlan plan = plan_buffers(graph_, fusion_, most);
   return plan.bytes(in_flight) +
-         ExecSpace().concurrency() * plan.scratch_floats * std::int64_t{sizeof(float)};
+         kernel_threads() * plan.scratch_floats * std::int64_t{sizeof(float)};
 }
 
 bool Network::has_no_kernel(int n) const {

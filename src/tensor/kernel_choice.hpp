@@ -22,4 +22,10 @@ bool runs_device_kernels();
 void choose_device_kernels(bool device);
 #endif
 
+/// How many threads run kernels; 1 as long as Kokkos is not initialised, as where a plan is made
+/// that nothing is run by.
+inline int kernel_threads() {
+  return Kokkos::is_initialized() ? ExecSpace().concurrency() : 1;
+}
+
 }  // namespace quern

@@ -72,15 +72,15 @@ std::int64_t forward_panel_floats(const ConvShape& shape, int rows, int columns)
   return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.in_channels);
 }
 
-PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
-  return {batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+PanelGrid forward_grid(int threads, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.out_height, shape.out_width, threads,
           [&](int rows, int columns) { return forward_panel_floats(shape, rows, columns); }};
 }
 
 void forward(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
              const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
+  const PanelGrid grid = forward_grid(exec.concurrency(), shape, batch_rows);
   with_kernel_size(shape.kernel, [&]<int K>() {
     Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                          [=](std::int64_t item) {
@@ -89,13 +89,13 @@ void forward(const ExecSpace& exec, const ConvShape& given, int batch_rows, cons
   });
 }
 
-std::int64_t scratch_floats(const ExecSpace& exec, const ConvShape& given, const BatchLimit& most) {
+std::int64_t scratch_floats(int threads, const ConvShape& given, const BatchLimit& most) {
   const ConvShape shape = as_product(given);
-  const PanelPlace part = forward_grid(exec, shape, most.rows).largest();
+  const PanelPlace part = forward_grid(threads, shape, most.rows).largest();
   return std::max({forward_panel_floats(shape, part.rows, part.columns),
-                   conv2d_input_gradient_scratch(exec, shape, most.rows),
-                   conv2d_weight_gradient_scratch(exec, shape, most),
-                   conv2d_few_rows_scratch(exec, shape, most)});
+                   conv2d_input_gradient_scratch(threads, shape, most.rows),
+                   conv2d_weight_gradient_scratch(threads, shape, most),
+                   conv2d_few_rows_scratch(threads, shape, most)});
 }
 
 std::int64_t no_workspace(const ConvShape&, int) {

@@ -58,8 +58,8 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
   });
 }
 
-PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
-  return {batch_rows / kLanes, shape.out_height, shape.out_width, exec.concurrency(),
+PanelGrid forward_grid(int threads, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.out_height, shape.out_width, threads,
           [&](int rows, int columns) {
             return forward_floats(shape, {0, 0, rows, 0, columns});
           }};
@@ -68,7 +68,7 @@ PanelGrid forward_grid(const ExecSpace& exec, const ConvShape& shape, int batch_
 void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
                    const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = forward_grid(exec, shape, batch_rows);
+  const PanelGrid grid = forward_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
@@ -167,8 +167,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
   }
 }
 
-PanelGrid gradient_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
-  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+PanelGrid gradient_grid(int threads, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), threads,
           [&](int rows, int columns) {
             const auto extent = [&](int inputs) {
               return (inputs + shape.stride - 2) / shape.stride +
@@ -181,24 +181,23 @@ PanelGrid gradient_grid(const ExecSpace& exec, const ConvShape& shape, int batch
 void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = gradient_grid(exec, shape, batch_rows);
+  const PanelGrid grid = gradient_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
                        });
 }
 
-std::int64_t scratch_of_tiles(const ExecSpace& exec, const ConvShape& given,
-                              const BatchLimit& most) {
+std::int64_t scratch_of_tiles(int threads, const ConvShape& given, const BatchLimit& most) {
   const ConvShape shape = as_product(given);
-  const std::int64_t x = forward_grid(exec, shape, most.rows).most([&](const PanelPlace& at) {
+  const std::int64_t x = forward_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
     return forward_floats(shape, at);
   });
-  const std::int64_t dy = gradient_grid(exec, shape, most.rows).most([&](const PanelPlace& at) {
+  const std::int64_t dy = gradient_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
     return channel_pair_floats(gradient_window(shape, at), shape.out_channels);
   });
   return std::max({x, dy, conv2d_bf16_pack_scratch(given),
-                   conv2d_bf16_weight_gradient_scratch(exec, shape, most)});
+                   conv2d_bf16_weight_gradient_scratch(threads, shape, most)});
 }
 
 Conv2dKernels tile_kernels() {

@@ -38,9 +38,8 @@ std::int64_t panel_floats(const ConvShape& shape, int size, int row, int rows) {
                              kernel.tiles.channels);
 }
 
-PanelGrid pooled_grid(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
-                      int batch_rows) {
-  return {batch_rows / kLanes, pool.window.out_height, 1, exec.concurrency(),
+PanelGrid pooled_grid(int threads, const ConvShape& shape, const Pool& pool, int batch_rows) {
+  return {batch_rows / kLanes, pool.window.out_height, 1, threads,
           [&](int rows, int) { return panel_floats(shape, pool.window.size, 0, rows); }};
 }
 
@@ -138,7 +137,7 @@ void pooled_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const P
                           int batch_rows, const float* x, const float* weights, const float* bias,
                           std::uint16_t* passes, float* y) {
   const PooledForward work{shape, pool, x, reinterpret_cast<const Bf16*>(weights), bias, passes, y};
-  const PanelGrid grid = pooled_grid(exec, shape, pool, batch_rows);
+  const PanelGrid grid = pooled_grid(exec.concurrency(), shape, pool, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          const PanelPlace at = grid[item];
@@ -178,12 +177,13 @@ struct PooledGradient {
   }
 };
 
-std::int64_t pool_scratch(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
+std::int64_t pool_scratch(int threads, const ConvShape& shape, const Pool& pool,
                           const BatchLimit& most) {
-  const std::int64_t x = pooled_grid(exec, shape, pool, most.rows).most([&](const PanelPlace& at) {
-    return panel_floats(shape, pool.window.size, at.row, at.rows);
-  });
-  return std::max(x, weight_gradient_scratch(exec, shape, most, true));
+  const std::int64_t x =
+      pooled_grid(threads, shape, pool, most.rows).most([&](const PanelPlace& at) {
+        return panel_floats(shape, pool.window.size, at.row, at.rows);
+      });
+  return std::max(x, weight_gradient_scratch(threads, shape, most, true));
 }
 
 std::int64_t no_pool_workspace(const ConvShape&, int) {

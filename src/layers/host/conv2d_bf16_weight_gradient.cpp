@@ -14,9 +14,9 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                       OutputGradient{shape, dy}, partial_sums, offset);
 }
 
-std::int64_t conv2d_bf16_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+std::int64_t conv2d_bf16_weight_gradient_scratch(int threads, const ConvShape& shape,
                                                  const BatchLimit& most) {
-  return weight_gradient_scratch(exec, shape, most, false);
+  return weight_gradient_scratch(threads, shape, most, false);
 }
 
 }  // namespace quern::host

@@ -14,7 +14,7 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                  const FloatView& workspace);
 
 /// Floats of scratch() that it needs; `shape` as_product().
-std::int64_t conv2d_bf16_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+std::int64_t conv2d_bf16_weight_gradient_scratch(int threads, const ConvShape& shape,
                                                  const BatchLimit& most);
 
 }  // namespace quern::host

@@ -79,9 +79,9 @@ class WeightGrid {
 };
 
 /// Floats of scratch() that sum_weight_gradient() needs.
-inline std::int64_t weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+inline std::int64_t weight_gradient_scratch(int threads, const ConvShape& shape,
                                             const BatchLimit& most, bool with_bias) {
-  const WeightGrid grid(shape, exec.concurrency());
+  const WeightGrid grid(shape, threads);
   const int depth = most_depth(std::min(most.blocks(), most.rows / kLanes));
   return GradientItem::scratch_floats(grid[0], depth, grid.largest_part(), with_bias);
 }

@@ -96,9 +96,8 @@ std::int64_t part_floats(const ConvShape& shape, const PanelPlace& at, int sampl
          std::int64_t{kLanes} * kFewVectors * at.columns * samples;
 }
 
-PanelGrid few_grid(const ExecSpace& exec, const ConvShape& shape, int groups, int most_samples) {
-  return {groups, shape.out_height, shape.out_width, exec.concurrency(),
-          [&](int rows, int columns) {
+PanelGrid few_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
+  return {groups, shape.out_height, shape.out_width, threads, [&](int rows, int columns) {
             return window_of(shape, most_samples, 0, rows, 0, columns).floats(shape.in_channels);
           }};
 }
@@ -187,7 +186,7 @@ void few_pack_forward(const ExecSpace& exec, const ConvShape& shape, const float
 void few_forward(const ExecSpace& exec, const ConvShape& given, const FewRows& few, const float* x,
                  const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = few_grid(exec, shape, few.groups(), few.most);
+  const PanelGrid grid = few_grid(exec.concurrency(), shape, few.groups(), few.most);
   const Forward work{shape, x, weights, bias, with_relu, y};
   with_kernel_size(shape.kernel, [&]<int K>() {
     Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
@@ -199,11 +198,11 @@ void few_forward(const ExecSpace& exec, const ConvShape& given, const FewRows& f
   });
 }
 
-std::int64_t few_forward_scratch(const ExecSpace& exec, const ConvShape& shape, int groups,
+std::int64_t few_forward_scratch(int threads, const ConvShape& shape, int groups,
                                  int most_samples) {
   std::int64_t most = 0;
   for (int samples = 1; samples <= most_samples; ++samples) {
-    const PanelPlace part = few_grid(exec, shape, groups, samples).largest();
+    const PanelPlace part = few_grid(threads, shape, groups, samples).largest();
     most = std::max(most, part_floats(shape, part, samples));
   }
   return most;

@@ -79,8 +79,8 @@ std::int64_t sum_floats(const ConvShape& s, int columns, int samples) {
   return std::int64_t{kLanes} * ((columns - 1) / s.stride + 1) * samples;
 }
 
-PanelGrid few_grid(const ExecSpace& exec, const ConvShape& shape, int groups, int most_samples) {
-  return {groups, shape.image_height(), shape.image_width(), exec.concurrency(),
+PanelGrid few_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
+  return {groups, shape.image_height(), shape.image_width(), threads,
           [&](int rows, int columns) { return panel_floats(shape, rows, columns, most_samples); }};
 }
 
@@ -231,11 +231,11 @@ void few_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const floa
       });
 }
 
-std::int64_t few_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape, int groups,
+std::int64_t few_input_gradient_scratch(int threads, const ConvShape& shape, int groups,
                                         int most_samples) {
   std::int64_t most = 0;
   for (int samples = 1; samples <= most_samples; ++samples) {
-    const PanelPlace part = few_grid(exec, shape, groups, samples).largest();
+    const PanelPlace part = few_grid(threads, shape, groups, samples).largest();
     most = std::max(most, round_up_to_lanes(panel_floats(shape, part.rows, part.columns, samples)) +
                               kFewVectors * sum_floats(shape, part.columns, samples));
   }
@@ -245,7 +245,7 @@ std::int64_t few_input_gradient_scratch(const ExecSpace& exec, const ConvShape& 
 void few_input_gradient(const ExecSpace& exec, const ConvShape& given, const FewRows& few,
                         const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = few_grid(exec, shape, few.groups(), few.most);
+  const PanelGrid grid = few_grid(exec.concurrency(), shape, few.groups(), few.most);
   const Gradient work{shape, dy, weights, x_mask, dx};
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {

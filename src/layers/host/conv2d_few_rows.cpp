@@ -39,13 +39,12 @@ bool has_few_samples(const ConvShape& shape, const BlockSchedule& schedule) {
          std::int64_t{most} * schedule.num_blocks;
 }
 
-std::int64_t conv2d_few_rows_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                     const BatchLimit& most) {
+std::int64_t conv2d_few_rows_scratch(int threads, const ConvShape& shape, const BatchLimit& most) {
   const int groups = most.rows / kLanes;
   const int depth = most_depth(std::min(most.blocks(), groups));
-  return std::max({few_forward_scratch(exec, shape, groups, few_most_forward(shape)),
-                   few_input_gradient_scratch(exec, shape, groups, few_most_gradient(shape)),
-                   conv2d_few_weight_gradient_scratch(exec, shape, depth)});
+  return std::max({few_forward_scratch(threads, shape, groups, few_most_forward(shape)),
+                   few_input_gradient_scratch(threads, shape, groups, few_most_gradient(shape)),
+                   conv2d_few_weight_gradient_scratch(threads, shape, depth)});
 }
 
 const Conv2dFewRowsKernels& conv2d_few_rows_kernels() {

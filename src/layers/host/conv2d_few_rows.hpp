@@ -28,15 +28,12 @@ void conv2d_few_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                 const GradientSums& partial_sums, std::int64_t offset);
 
 // Floats of scratch() that they need; `shape` as_product().
-std::int64_t few_forward_scratch(const ExecSpace& exec, const ConvShape& shape, int groups,
-                                 int most_samples);
-std::int64_t few_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape, int groups,
+std::int64_t few_forward_scratch(int threads, const ConvShape& shape, int groups, int most_samples);
+std::int64_t few_input_gradient_scratch(int threads, const ConvShape& shape, int groups,
                                         int most_samples);
-std::int64_t conv2d_few_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                                int depth);
+std::int64_t conv2d_few_weight_gradient_scratch(int threads, const ConvShape& shape, int depth);
 /// Of all of them, as far as they are used.
-std::int64_t conv2d_few_rows_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                     const BatchLimit& most);
+std::int64_t conv2d_few_rows_scratch(int threads, const ConvShape& shape, const BatchLimit& most);
 
 const Conv2dFewRowsKernels& conv2d_few_rows_kernels();
 

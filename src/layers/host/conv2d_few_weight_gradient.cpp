@@ -321,11 +321,10 @@ FewItem few_item(const ConvShape& shape, const FewItemGrid& grid, int depth, int
 
 }  // namespace
 
-std::int64_t conv2d_few_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                                int depth) {
+std::int64_t conv2d_few_weight_gradient_scratch(int threads, const ConvShape& shape, int depth) {
   std::int64_t most = 0;
   for (int samples = 1; samples <= kLanes; ++samples) {
-    const FewItemGrid grid(shape, samples, exec.concurrency());
+    const FewItemGrid grid(shape, samples, threads);
     most = std::max(most, few_item(shape, grid, depth, samples, 0).scratch_floats());
   }
   return most;

@@ -79,23 +79,22 @@ std::int64_t gradient_panel_floats(const ConvShape& shape, int rows, int columns
   return PlaneWindow{0, extent(rows), 0, extent(columns)}.floats(shape.out_channels);
 }
 
-PanelGrid gradient_grid(const ExecSpace& exec, const ConvShape& shape, int batch_rows) {
-  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), exec.concurrency(),
+PanelGrid gradient_grid(int threads, const ConvShape& shape, int batch_rows) {
+  return {batch_rows / kLanes, shape.image_height(), shape.image_width(), threads,
           [&](int rows, int columns) { return gradient_panel_floats(shape, rows, columns); }};
 }
 
 }  // namespace
 
-std::int64_t conv2d_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                           int batch_rows) {
-  const PanelPlace part = gradient_grid(exec, shape, batch_rows).largest();
+std::int64_t conv2d_input_gradient_scratch(int threads, const ConvShape& shape, int batch_rows) {
+  const PanelPlace part = gradient_grid(threads, shape, batch_rows).largest();
   return gradient_panel_floats(shape, part.rows, part.columns);
 }
 
 void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                            const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = gradient_grid(exec, shape, batch_rows);
+  const PanelGrid grid = gradient_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for(
       "quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
       [=](std::int64_t item) { input_gradient_part(shape, grid[item], dy, weights, x_mask, dx); });

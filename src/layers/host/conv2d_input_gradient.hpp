@@ -34,7 +34,6 @@ void conv2d_input_gradient(const ExecSpace& exec, const ConvShape& shape, int ba
                            const float* dy, const float* weights, const float* x_mask, float* dx);
 
 /// Floats of scratch() that it needs; `shape` as_product().
-std::int64_t conv2d_input_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
-                                           int batch_rows);
+std::int64_t conv2d_input_gradient_scratch(int threads, const ConvShape& shape, int batch_rows);
 
 }  // namespace quern::host

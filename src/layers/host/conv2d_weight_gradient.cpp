@@ -286,11 +286,11 @@ struct ItemGrid {
 
 }  // namespace
 
-std::int64_t conv2d_weight_gradient_scratch(const ExecSpace& exec, const ConvShape& shape,
+std::int64_t conv2d_weight_gradient_scratch(int threads, const ConvShape& shape,
                                             const BatchLimit& most) {
   const int depth = most_depth(std::min(most.blocks(), most.rows / kLanes));
   const auto floats = [&](bool one_part) {
-    const ItemGrid grid(shape, exec.concurrency(), one_part);
+    const ItemGrid grid(shape, threads, one_part);
     return Item(shape, depth, {0, grid.out.size(0)}, {0, grid.in.size(0)}, one_part)
         .scratch_floats();
   };

@@ -233,7 +233,7 @@ TEST_P(Conv2dFewRows, TakesNoMoreScratchThanItSays) {
                            nullptr, out.data());
       }
     }
-    const std::int64_t said = kernels->scratch_floats(exec, shape, most);
+    const std::int64_t said = kernels->scratch_floats(exec.concurrency(), shape, most);
     EXPECT_LE(host::scratch_memory().floats, said) << GetParam();
     EXPECT_GE(6 * host::scratch_memory().floats, said) << GetParam();
   }

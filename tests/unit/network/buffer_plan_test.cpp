@@ -96,7 +96,7 @@ TEST(BufferPlan, CountsTheScratchOfEachThread) {
   EXPECT_EQ(most > 0, !runs_device_kernels());
   const std::int64_t arrays = plan_buffers(network.graph(), network.fusion(), kRows).bytes();
   EXPECT_EQ(network.memory_bytes(kRows),
-            arrays + ExecSpace().concurrency() * most * std::int64_t{sizeof(float)});
+            arrays + kernel_threads() * most * std::int64_t{sizeof(float)});
 }
 
 // Numbers for each micro-block, not for each row.
