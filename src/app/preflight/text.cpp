@@ -66,7 +66,7 @@ std::string grid_text(const Preflight& info) {
   if (shape.pipeline == 1 && shape.tensor == 1) return "";
   std::string text = fmt::format("\ngrid: data {} x pipeline {} x tensor {}", shape.data,
                                  shape.pipeline, shape.tensor);
-  const auto ranks = static_cast<std::size_t>(shape.data * shape.tensor);
+  const std::size_t ranks = info.ranks.size() / static_cast<std::size_t>(shape.pipeline);
   constexpr std::size_t kStagesShown = 16;
   const auto stages = static_cast<std::size_t>(shape.pipeline);
   for (std::size_t stage = 0; stages > 1 && stage < std::min(stages, kStagesShown); ++stage) {
