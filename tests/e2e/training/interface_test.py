@@ -14,7 +14,7 @@ COMMANDS = (["train"], ["evaluate"], ["predict"], ["shard"], ["checkpoint"], ["c
             ["checkpoint", "show"], ["checkpoint", "verify"], ["checkpoint", "hash"],
             ["checkpoint", "diff"], ["checkpoint", "export"], ["bench"], ["bench", "kernels"],
             ["bench", "step"], ["bench", "allreduce"], ["bench", "io"], ["info"], ["preflight"],
-            ["watch"], ["metrics"], ["data"], ["data", "show"])
+            ["watch"], ["metrics"], ["data"], ["data", "show"], ["import"], ["plan"])
 
 
 class InterfaceTest(training.TrainingTest):
