@@ -14,7 +14,7 @@ namespace quern::host {
 
 namespace {
 
-std::int64_t forward_floats(const ConvShape& shape, const PanelPlace& at) {
+std::int64_t tile_panel_floats(const ConvShape& shape, const PanelPlace& at) {
   const ForwardKernel kernel(shape);
   return channel_pair_floats(kernel.window(shape, at.row, at.rows, at.column, at.columns),
                              kernel.tiles.channels);
@@ -25,7 +25,7 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
                        const float* weights, const float* bias, bool with_relu, float* y) {
   const ForwardKernel kernel(shape);
   const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
-  auto* panel = reinterpret_cast<Bf16*>(scratch(forward_floats(shape, at)));
+  auto* panel = reinterpret_cast<Bf16*>(scratch(tile_panel_floats(shape, at)));
   pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
                       shape.image_width()},
                      window, kernel.fold, panel);
@@ -58,17 +58,17 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
   });
 }
 
-PanelGrid forward_grid(int threads, const ConvShape& shape, int batch_rows) {
+PanelGrid tile_forward_grid(int threads, const ConvShape& shape, int batch_rows) {
   return {batch_rows / kLanes, shape.out_height, shape.out_width, threads,
           [&](int rows, int columns) {
-            return forward_floats(shape, {0, 0, rows, 0, columns});
+            return tile_panel_floats(shape, {0, 0, rows, 0, columns});
           }};
 }
 
 void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
                    const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = forward_grid(exec.concurrency(), shape, batch_rows);
+  const PanelGrid grid = tile_forward_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
@@ -106,7 +106,7 @@ MetOutputs met_outputs(const ConvShape& s, int begin, int count) {
 }
 
 // What the part of dx at `at` reads.
-PlaneWindow gradient_window(const ConvShape& shape, const PanelPlace& at) {
+PlaneWindow tile_gradient_window(const ConvShape& shape, const PanelPlace& at) {
   const MetOutputs rows = met_outputs(shape, at.row, at.rows);
   const MetOutputs columns = met_outputs(shape, at.column, at.columns);
   return rows_inside({rows.first, rows.count, columns.first, columns.count}, shape.out_height);
@@ -115,7 +115,7 @@ PlaneWindow gradient_window(const ConvShape& shape, const PanelPlace& at) {
 // The part of dx at `at`, phase by phase from one panel of dy.
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                               const float* weights, const float* x_mask, float* dx) {
-  const PlaneWindow window = gradient_window(shape, at);
+  const PlaneWindow window = tile_gradient_window(shape, at);
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
   pack_channel_pairs(
       {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
@@ -167,7 +167,7 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
   }
 }
 
-PanelGrid gradient_grid(int threads, const ConvShape& shape, int batch_rows) {
+PanelGrid tile_gradient_grid(int threads, const ConvShape& shape, int batch_rows) {
   return {batch_rows / kLanes, shape.image_height(), shape.image_width(), threads,
           [&](int rows, int columns) {
             const auto extent = [&](int inputs) {
@@ -181,7 +181,7 @@ PanelGrid gradient_grid(int threads, const ConvShape& shape, int batch_rows) {
 void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = gradient_grid(exec.concurrency(), shape, batch_rows);
+  const PanelGrid grid = tile_gradient_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
@@ -190,12 +190,14 @@ void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int bat
 
 std::int64_t scratch_of_tiles(int threads, const ConvShape& given, const BatchLimit& most) {
   const ConvShape shape = as_product(given);
-  const std::int64_t x = forward_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
-    return forward_floats(shape, at);
-  });
-  const std::int64_t dy = gradient_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
-    return channel_pair_floats(gradient_window(shape, at), shape.out_channels);
-  });
+  const std::int64_t x =
+      tile_forward_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
+        return tile_panel_floats(shape, at);
+      });
+  const std::int64_t dy =
+      tile_gradient_grid(threads, shape, most.rows).most([&](const PanelPlace& at) {
+        return channel_pair_floats(tile_gradient_window(shape, at), shape.out_channels);
+      });
   return std::max({x, dy, conv2d_bf16_pack_scratch(given),
                    conv2d_bf16_weight_gradient_scratch(threads, shape, most)});
 }

@@ -32,7 +32,7 @@ void with_window_size(const Pool& pool, const F& f) {
 }
 
 // Of the panel that rows of the pool's output are computed from.
-std::int64_t panel_floats(const ConvShape& shape, int size, int row, int rows) {
+std::int64_t pooled_panel_floats(const ConvShape& shape, int size, int row, int rows) {
   const ForwardKernel kernel(shape);
   return channel_pair_floats(kernel.window(shape, row * size, rows * size, 0, shape.out_width),
                              kernel.tiles.channels);
@@ -40,7 +40,7 @@ std::int64_t panel_floats(const ConvShape& shape, int size, int row, int rows) {
 
 PanelGrid pooled_grid(int threads, const ConvShape& shape, const Pool& pool, int batch_rows) {
   return {batch_rows / kLanes, pool.window.out_height, 1, threads,
-          [&](int rows, int) { return panel_floats(shape, pool.window.size, 0, rows); }};
+          [&](int rows, int) { return pooled_panel_floats(shape, pool.window.size, 0, rows); }};
 }
 
 // Everything of the forward pass.
@@ -58,7 +58,7 @@ struct PooledForward {
   void compute(int group, int row, int rows) const {
     const ForwardKernel kernel(shape);
     const PlaneWindow read = kernel.window(shape, row * Size, rows * Size, 0, shape.out_width);
-    auto* panel = reinterpret_cast<Bf16*>(scratch(panel_floats(shape, Size, row, rows)));
+    auto* panel = reinterpret_cast<Bf16*>(scratch(pooled_panel_floats(shape, Size, row, rows)));
     pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
                         shape.image_width()},
                        read, kernel.fold, panel);
@@ -181,7 +181,7 @@ std::int64_t pool_scratch(int threads, const ConvShape& shape, const Pool& pool,
                           const BatchLimit& most) {
   const std::int64_t x =
       pooled_grid(threads, shape, pool, most.rows).most([&](const PanelPlace& at) {
-        return panel_floats(shape, pool.window.size, at.row, at.rows);
+        return pooled_panel_floats(shape, pool.window.size, at.row, at.rows);
       });
   return std::max(x, weight_gradient_scratch(threads, shape, most, true));
 }

@@ -15,7 +15,7 @@ using simd::Known;
 using simd::Tile;
 
 // Where the pixels of a tile lie, and how to come from one kernel pixel to the next.
-struct Pixels {
+struct FewPixels {
   int samples;
   int stride;
   int in_channels;
@@ -28,9 +28,9 @@ struct Pixels {
 // R neighbouring rows (column, sample) of 16 V channels, to out [V, `vector` floats] by rows of 16.
 // The chain of an element is that of conv_forward_tile().
 template <int R, int V, int K>
-[[gnu::noinline]] void forward_tile(const Pixels& at, const float* x, const float* weights,
-                                    std::int64_t next_weights, const float* bias, bool with_relu,
-                                    float* out, std::int64_t vector) {
+[[gnu::noinline]] void few_forward_tile(const FewPixels& at, const float* x, const float* weights,
+                                        std::int64_t next_weights, const float* bias,
+                                        bool with_relu, float* out, std::int64_t vector) {
   const int kernel = K > 0 ? K : at.kernel;
   Tile<R, V> tile;
   tile.clear();
@@ -75,8 +75,8 @@ template <int R, int V, int K>
   }
 }
 
-SampleWindow window_of(const ConvShape& s, int samples, int row, int rows, int column,
-                       int columns) {
+SampleWindow few_window(const ConvShape& s, int samples, int row, int rows, int column,
+                        int columns) {
   // A kernel of one pixel reads every stride-th pixel only.
   const bool one = s.kernel == 1;
   return {samples,
@@ -90,19 +90,19 @@ SampleWindow window_of(const ConvShape& s, int samples, int row, int rows, int c
 }
 
 // Of scratch(): the panel, and outputs of a row.
-std::int64_t part_floats(const ConvShape& shape, const PanelPlace& at, int samples) {
-  const SampleWindow window = window_of(shape, samples, at.row, at.rows, at.column, at.columns);
+std::int64_t few_part_floats(const ConvShape& shape, const PanelPlace& at, int samples) {
+  const SampleWindow window = few_window(shape, samples, at.row, at.rows, at.column, at.columns);
   return round_up_to_lanes(window.floats(shape.in_channels)) +
          std::int64_t{kLanes} * kFewVectors * at.columns * samples;
 }
 
-PanelGrid few_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
+PanelGrid few_forward_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
   return {groups, shape.out_height, shape.out_width, threads, [&](int rows, int columns) {
-            return window_of(shape, most_samples, 0, rows, 0, columns).floats(shape.in_channels);
+            return few_window(shape, most_samples, 0, rows, 0, columns).floats(shape.in_channels);
           }};
 }
 
-struct Forward {
+struct FewForward {
   ConvShape shape;
   const float* x;
   const float* weights;
@@ -113,21 +113,21 @@ struct Forward {
   // The outputs of a part, from their panel of x.
   template <int K>
   void compute(const PanelPlace& at, int samples) const {
-    const SampleWindow window = window_of(shape, samples, at.row, at.rows, at.column, at.columns);
+    const SampleWindow window = few_window(shape, samples, at.row, at.rows, at.column, at.columns);
     const std::int64_t rows_floats = std::int64_t{kLanes} * at.columns * samples;
     const std::int64_t panel_floats = round_up_to_lanes(window.floats(shape.in_channels));
-    float* panel = scratch(part_floats(shape, at, samples));
+    float* panel = scratch(few_part_floats(shape, at, samples));
     float* rows = panel + panel_floats;
     copy_samples({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
                   shape.image_width()},
                  window, panel);
-    const Pixels pixels{samples,
-                        window.phases == 1 ? 1 : shape.stride,
-                        shape.in_channels,
-                        shape.kernel,
-                        window.phase_floats(),
-                        window.row_floats(),
-                        window.plane_floats()};
+    const FewPixels pixels{samples,
+                           window.phases == 1 ? 1 : shape.stride,
+                           shape.in_channels,
+                           shape.kernel,
+                           window.phase_floats(),
+                           window.row_floats(),
+                           window.plane_floats()};
     const std::int64_t next_row = window.row_floats() * (shape.kernel == 1 ? 1 : shape.stride);
     const std::int64_t next_weights = std::int64_t{kLanes} * shape.taps();
     const EvenSplit vectors(count_vectors(shape.out_channels), kFewVectors);
@@ -142,8 +142,9 @@ struct Forward {
           for (int tile = 0; tile < tiles.pieces; ++tile) {
             const int begin = tiles.begin(tile);
             simd::with_constant<kFewRows>(tiles.size(tile), [&]<int R>() {
-              forward_tile<R, V, K>(pixels, panel + row * next_row + begin, w, next_weights, b,
-                                    with_relu, rows + std::int64_t{kLanes} * begin, rows_floats);
+              few_forward_tile<R, V, K>(pixels, panel + row * next_row + begin, w, next_weights, b,
+                                        with_relu, rows + std::int64_t{kLanes} * begin,
+                                        rows_floats);
             });
           }
         });
@@ -186,8 +187,8 @@ void few_pack_forward(const ExecSpace& exec, const ConvShape& shape, const float
 void few_forward(const ExecSpace& exec, const ConvShape& given, const FewRows& few, const float* x,
                  const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = few_grid(exec.concurrency(), shape, few.groups(), few.most);
-  const Forward work{shape, x, weights, bias, with_relu, y};
+  const PanelGrid grid = few_forward_grid(exec.concurrency(), shape, few.groups(), few.most);
+  const FewForward work{shape, x, weights, bias, with_relu, y};
   with_kernel_size(shape.kernel, [&]<int K>() {
     Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
                          [=](std::int64_t item) {
@@ -202,8 +203,8 @@ std::int64_t few_forward_scratch(int threads, const ConvShape& shape, int groups
                                  int most_samples) {
   std::int64_t most = 0;
   for (int samples = 1; samples <= most_samples; ++samples) {
-    const PanelPlace part = few_grid(threads, shape, groups, samples).largest();
-    most = std::max(most, part_floats(shape, part, samples));
+    const PanelPlace part = few_forward_grid(threads, shape, groups, samples).largest();
+    most = std::max(most, few_part_floats(shape, part, samples));
   }
   return most;
 }

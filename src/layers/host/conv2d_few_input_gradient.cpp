@@ -28,9 +28,9 @@ struct MetRows {
 // it: sums [V, `vector` floats] by rows of 16. The chain of an element is that of
 // conv_input_gradient_tile(). Rows: those of `met`, 0: not known.
 template <int R, int V, int Rows>
-[[gnu::noinline]] void input_gradient_tile(const MetRows& met, const float* dy,
-                                           const float* weights, std::int64_t next_weights,
-                                           bool begins, float* sums, std::int64_t vector) {
+[[gnu::noinline]] void few_input_gradient_tile(const MetRows& met, const float* dy,
+                                               const float* weights, std::int64_t next_weights,
+                                               bool begins, float* sums, std::int64_t vector) {
   Tile<R, V> tile;
   if (begins) {
     tile.clear();
@@ -69,22 +69,23 @@ void with_few_rows(int rows, F&& f) {
 }
 
 // Of the panel of dy, at most.
-std::int64_t panel_floats(const ConvShape& s, int rows, int columns, int samples) {
+std::int64_t few_panel_floats(const ConvShape& s, int rows, int columns, int samples) {
   const auto extent = [&](int inputs) { return (inputs + s.kernel - 2) / s.stride + 1; };
   return SampleWindow{samples, 0, extent(rows), 1, 0, extent(columns), 1, 1}.floats(s.out_channels);
 }
 
 // Of dx of a row: a vector of one phase.
-std::int64_t sum_floats(const ConvShape& s, int columns, int samples) {
+std::int64_t few_sum_floats(const ConvShape& s, int columns, int samples) {
   return std::int64_t{kLanes} * ((columns - 1) / s.stride + 1) * samples;
 }
 
-PanelGrid few_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
-  return {groups, shape.image_height(), shape.image_width(), threads,
-          [&](int rows, int columns) { return panel_floats(shape, rows, columns, most_samples); }};
+PanelGrid few_gradient_grid(int threads, const ConvShape& shape, int groups, int most_samples) {
+  return {groups, shape.image_height(), shape.image_width(), threads, [&](int rows, int columns) {
+            return few_panel_floats(shape, rows, columns, most_samples);
+          }};
 }
 
-struct Gradient {
+struct FewInputGradient {
   ConvShape shape;
   const float* dy;
   const float* weights;
@@ -98,7 +99,7 @@ struct Gradient {
     const Met columns = outputs_of(s, at.column, at.columns, s.out_width);
     const SampleWindow window{samples, rows.first, rows.count(), 1, columns.first, columns.count(),
                               1,       1};
-    const std::int64_t of_vector = sum_floats(s, at.columns, samples);
+    const std::int64_t of_vector = few_sum_floats(s, at.columns, samples);
     const std::int64_t of_panel = round_up_to_lanes(window.floats(s.out_channels));
     float* panel = scratch(of_panel + kFewVectors * of_vector);
     float* sums = panel + of_panel;
@@ -169,8 +170,8 @@ struct Gradient {
         for (int tile = 0; tile < tiles.pieces; ++tile) {
           const int begin = tiles.begin(tile);
           simd::with_constant<kFewRows>(tiles.size(tile), [&]<int R>() {
-            input_gradient_tile<R, V, Rows>(met, dy_kw + begin, w_kw, next_weights, begins,
-                                            sums_kw + std::int64_t{kLanes} * begin, of_vector);
+            few_input_gradient_tile<R, V, Rows>(met, dy_kw + begin, w_kw, next_weights, begins,
+                                                sums_kw + std::int64_t{kLanes} * begin, of_vector);
           });
         }
       });
@@ -235,9 +236,10 @@ std::int64_t few_input_gradient_scratch(int threads, const ConvShape& shape, int
                                         int most_samples) {
   std::int64_t most = 0;
   for (int samples = 1; samples <= most_samples; ++samples) {
-    const PanelPlace part = few_grid(threads, shape, groups, samples).largest();
-    most = std::max(most, round_up_to_lanes(panel_floats(shape, part.rows, part.columns, samples)) +
-                              kFewVectors * sum_floats(shape, part.columns, samples));
+    const PanelPlace part = few_gradient_grid(threads, shape, groups, samples).largest();
+    most = std::max(most,
+                    round_up_to_lanes(few_panel_floats(shape, part.rows, part.columns, samples)) +
+                        kFewVectors * few_sum_floats(shape, part.columns, samples));
   }
   return most;
 }
@@ -245,8 +247,8 @@ std::int64_t few_input_gradient_scratch(int threads, const ConvShape& shape, int
 void few_input_gradient(const ExecSpace& exec, const ConvShape& given, const FewRows& few,
                         const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
-  const PanelGrid grid = few_grid(exec.concurrency(), shape, few.groups(), few.most);
-  const Gradient work{shape, dy, weights, x_mask, dx};
+  const PanelGrid grid = few_gradient_grid(exec.concurrency(), shape, few.groups(), few.most);
+  const FewInputGradient work{shape, dy, weights, x_mask, dx};
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
                          PanelPlace at = grid[item];

@@ -37,8 +37,8 @@ struct TilePixels {
 
 // R taps by 16 V output channels of a sample go on over the pixels of a part, or begin with it.
 template <int R, int V>
-[[gnu::noinline]] void sum_tile(const TilePixels& at, const float* x, const float* dy, bool begins,
-                                float* sums) {
+[[gnu::noinline]] void few_weight_gradient_tile(const TilePixels& at, const float* x,
+                                                const float* dy, bool begins, float* sums) {
   Tile<R, V> tile;
   if (begins) {
     tile.clear();
@@ -63,8 +63,8 @@ inline Vector sum_samples(const float* sums, int samples, std::int64_t next) {
   return lanes[0];
 }
 
-// Channels and their gradients, sample by sample: panel [vectors, samples, pixels, 16] of `columns`
-// columns of `rows` rows of dy, whose planes lie `plane` floats apart.
+// ChannelRange and their gradients, sample by sample: panel [vectors, samples, pixels, 16] of
+// `columns` columns of `rows` rows of dy, whose planes lie `plane` floats apart.
 template <int Samples>
 void copy_gradients(const float* dy, int channels, std::int64_t plane, std::int64_t row_floats,
                     int rows, int columns, float* panel) {
@@ -94,15 +94,15 @@ void copy_gradients(const float* dy, int channels, std::int64_t plane, std::int6
   }
 }
 
-struct Channels {
+struct ChannelRange {
   int begin;
   int count;
 };
 
 class FewItem {
  public:
-  FewItem(const ConvShape& shape, const PanelGrid& parts, int depth, int most_samples, Channels out,
-          Channels in)
+  FewItem(const ConvShape& shape, const PanelGrid& parts, int depth, int most_samples,
+          ChannelRange out, ChannelRange in)
       : shape_(shape),
         parts_(parts),
         out_(out),
@@ -207,7 +207,8 @@ class FewItem {
       const float* dy_tile = dy_ + vector * samples * sample;
       constexpr int kFloats = Tile<R, V>::kFloats;
       for (int l = 0; l < samples; ++l)
-        sum_tile<R, V>(pixels, x_tile + l, dy_tile + l * sample, first, sums + l * kFloats);
+        few_weight_gradient_tile<R, V>(pixels, x_tile + l, dy_tile + l * sample, first,
+                                       sums + l * kFloats);
       if (last) {
         const int tap = (i * s.kernel + kh) * s.kernel + kw;
         for (int r = 0; r < R; ++r) {
@@ -259,8 +260,8 @@ class FewItem {
 
   ConvShape shape_;
   PanelGrid parts_;
-  Channels out_;
-  Channels in_;
+  ChannelRange out_;
+  ChannelRange in_;
   bool one_part_;
   int taps_;
   std::int64_t stack_row_;
