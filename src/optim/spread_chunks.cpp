@@ -45,10 +45,10 @@ std::vector<OwnedRange> each_float_once(const std::vector<std::vector<SpreadRang
 
 SpreadChunks spread_chunks(const std::vector<std::vector<SpreadRange>>& ranges,
                            std::int64_t block_size, int rank) {
-  constexpr std::int64_t kChunk = SpreadChunks::kChunk;
+  constexpr std::int64_t kFloats = SpreadChunks::kChunk;
   const std::vector<OwnedRange> all = each_float_once(ranges, block_size);
   const auto is_whole = [&](const BlockRange& range) {
-    return range.size() == std::min(kChunk, block_size - range.begin / kChunk * kChunk);
+    return range.size() == std::min(kFloats, block_size - range.begin / kFloats * kFloats);
   };
   std::vector<std::int64_t> sums(ranges.size());
   std::vector<std::int64_t> floats(ranges.size());
@@ -76,7 +76,7 @@ SpreadChunks spread_chunks(const std::vector<std::vector<SpreadRange>>& ranges,
       if (is_own) spread.chunks.push_back(in_gradient);
       continue;
     }
-    if (range.begin % kChunk == 0)
+    if (range.begin % kFloats == 0)
       spread.place.push_back(~static_cast<std::int64_t>(spread.shared.size()));
     const std::int64_t from = 2 * sums[r] + floats_before[r];
     floats_before[r] += range.size();
