@@ -38,7 +38,7 @@ class StreamMark {
   void order(const ExecSpace& earlier, const ExecSpace& later);
 
  private:
-  void* event_ = nullptr;  // cudaEvent_t or hipEvent_t
+  [[maybe_unused]] void* event_ = nullptr;  // cudaEvent_t or hipEvent_t; none on the host
 };
 
 }  // namespace quern

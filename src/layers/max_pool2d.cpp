@@ -109,7 +109,7 @@ struct MaxPoolBackward {
         best = better ? value : best;
       }
       // Read outside the choice below: a conditional load would keep the loop from vectorising.
-      const float share = masked & (best <= 0) ? 0 : gradient[l];
+      const float share = (masked & (best <= 0)) ? 0 : gradient[l];
       for (int k = 0; k < count; ++k) {
         const float before = Add ? out[offset(k) + l] : 0.0f;
         out[offset(k) + l] = before + (winner == k ? share : 0.0f);

@@ -10,7 +10,7 @@ namespace quern::host {
 struct ScratchMemory {
   static constexpr std::align_val_t kLine{64};
   struct Free {
-    void operator()(float* memory) const { ::operator delete(memory, kLine); }
+    void operator()(float* block) const { ::operator delete(block, kLine); }
   };
   std::unique_ptr<float, Free> memory;
   std::int64_t floats = 0;
