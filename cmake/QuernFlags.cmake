@@ -17,7 +17,7 @@ if(QUERN_ARCH)
 endif()
 # GCC 12 warns of overlapping copies inside std::string (its bug 105651).
 target_compile_options(quern_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-# Clang tells of loops that it does not vectorise: what limits them stands in the benchmarks.
+# Clang warns of loops that it does not vectorise, where GCC is silent.
 target_compile_options(quern_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
 # GCC notes an ABI change for 64-byte vectors; nothing of ours passes one between libraries.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)

@@ -58,7 +58,7 @@ std::vector<int> nodes_of(const std::string& text) {
     begin = end + 1;
   }
   std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 

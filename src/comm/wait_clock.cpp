@@ -4,15 +4,15 @@
 namespace quern {
 
 namespace {
-thread_local WaitClock::Duration total{};
+thread_local WaitClock::Duration total_waited{};
 }  // namespace
 
 WaitClock::Duration WaitClock::waited() {
-  return total;
+  return total_waited;
 }
 
 WaitClock::Scope::~Scope() {
-  total += std::chrono::steady_clock::now() - start_;
+  total_waited += std::chrono::steady_clock::now() - start_;
 }
 
 }  // namespace quern
