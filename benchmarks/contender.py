@@ -83,18 +83,24 @@ class Process:
         self.errors.close()
 
 
+def output_of(command):
+    """What a command prints. ProblemError if it cannot be started or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise ProblemError(f"'{' '.join(command)}' failed with exit status {done.returncode}: "
+                           f"{failure_line(done.stderr or done.stdout)}")
+    return done.stdout
+
+
 def run_quern(command):
     """What a `quern bench` command writes as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         command = [*command, "--json", str(out)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
-        if done.returncode != 0:
-            raise ProblemError(f"'{' '.join(command)}' failed with exit status {done.returncode}: "
-                               f"{failure_line(done.stderr or done.stdout)}")
+        output_of(command)
         try:
             return json.loads(out.read_text())
         except (OSError, ValueError) as error:

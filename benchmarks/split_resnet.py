@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from contender import run_quern
-from words import positive
+from words import numbers, positive
 from workloads import ProblemError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,13 +116,6 @@ def draw(rows, batch, path):
     figure.tight_layout()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
-
-
-def numbers(text):
-    try:
-        return [positive(word) for word in text.split(",")]
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
 
 
 def parse_arguments(words):

@@ -13,13 +13,12 @@ import json
 import os
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from contender import failure_line, run_quern
-from words import positive
+from contender import output_of, run_quern
+from words import numbers, positive
 from workloads import ProblemError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,20 +64,9 @@ class Way:
         run = folder / f"{self.name}-{slices}".replace(" ", "-").replace(",", "")
         more = [f"data.samples={4 * self.arguments.batch}", "train.epochs=1"]
         more += [f"parallel.tensor_slices={slices}"] if slices else []
-        self.call([*self.launch(), self.arguments.quern, "train", str(self.recipe), "--run-dir", str(run),
+        output_of([*self.launch(), self.arguments.quern, "train", str(self.recipe), "--run-dir", str(run),
                    *self.settings(*more)])
-        return self.call([self.arguments.quern, "checkpoint", "hash", str(run)]).strip()
-
-    @staticmethod
-    def call(command):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
-        if done.returncode != 0:
-            raise ProblemError(f"'{' '.join(command)}' failed with exit status {done.returncode}: "
-                               f"{failure_line(done.stderr or done.stdout)}")
-        return done.stdout
+        return output_of([self.arguments.quern, "checkpoint", "hash", str(run)]).strip()
 
     def time(self):
         command = [*self.launch(), self.arguments.quern, "bench", "step", str(self.recipe), "--rounds", "1", "--steps",
@@ -134,13 +122,6 @@ def print_rows(rows):
         print(f"| {row['network']} | {row['split'] or '-'} | {row['ranks']} | {equal} | {row['mean_s'] * 1e3:.2f} | "
               f"{row['deviation_s'] * 1e3:.2f} | {row['speedup']:.2f} | {row['sent_bytes'] / 1e3:.0f} | "
               f"{row['memory_bytes'] / 1e6:.1f} |")
-
-
-def numbers(text):
-    try:
-        return [positive(word) for word in text.split(",")]
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
 
 
 def parse_arguments(words):

@@ -14,34 +14,23 @@ import os
 import re
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
 
-from contender import failure_line
+from contender import output_of
 from words import positive
 from workloads import ProblemError
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(command):
-    """What it prints."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ProblemError(f"cannot start {command[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        raise ProblemError(f"'{shlex.join(command)}' failed with exit status {done.returncode}: "
-                           f"{failure_line(done.stderr or done.stdout)}")
-    return done.stdout
-
-
-def window_samples(train, streamed):
+def window_samples(train, streamed, folder):
     """Samples of a window, which a set in memory is to have, too."""
-    found = re.search(r"(?m)^order .*streamed in \d+ windows of (\d+) samples$", run([*train, "--dry-run", *streamed]))
+    # A folder of its own: the recipe's may hold a run.
+    plan = output_of([*train, *streamed, "--dry-run", "--run-dir", str(folder / "plan")])
+    found = re.search(r"(?m)^order .*streamed in \d+ windows of (\d+) samples$", plan)
     if not found:
         raise ProblemError("the set fits into --memory, expected less")
     return int(found[1])
@@ -59,12 +48,12 @@ def compare_steps(arguments, folder):
              "--set", "checkpoint.every_epochs=0", "--set", "data.test=''",
              *(word for text in arguments.set for word in ("--set", text))]
     streamed = ["--set", f"data.memory='{arguments.memory}'"]
-    ways = {"streamed": streamed, "in memory": ["--set", f"data.window={window_samples(train, streamed)}"]}
+    ways = {"streamed": streamed, "in memory": ["--set", f"data.window={window_samples(train, streamed, folder)}"]}
     rates = {way: [] for way in ways}
     for number in range(arguments.rounds):
         for way, sets in ways.items():
             run_dir = folder / f"{way.replace(' ', '-')}-{number}"
-            run([*train, *sets, "--run-dir", str(run_dir)])
+            output_of([*train, *sets, "--run-dir", str(run_dir)])
             rates[way].append(statistics.median(epoch_rates(run_dir)))
     for way, found in rates.items():
         print(f"{way:<10} {statistics.median(found):>10.0f} samples/s ({min(found):.0f} to {max(found):.0f})")
@@ -79,8 +68,8 @@ def compare_reading(arguments, folder):
     if not data:
         raise ProblemError(f"{arguments.recipe} names no shards (expected data.train, or --data)")
     report = folder / "io.json"
-    run([arguments.quern, "bench", "io", "--data", data, "--bytes", "4K", "--run-dir", str(folder),
-         "--rounds", str(arguments.rounds), "--json", str(report)])
+    output_of([arguments.quern, "bench", "io", "--data", data, "--bytes", "4K", "--run-dir", str(folder),
+               "--rounds", str(arguments.rounds), "--json", str(report)])
     rows = {row["operation"]: row for row in json.loads(report.read_text())["rows"]}
     if "shards_streamed" not in rows:
         raise ProblemError(f"{arguments.quern} streams no shards of {data}")

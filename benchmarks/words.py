@@ -19,3 +19,10 @@ def positive(text):
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
     return value
+
+
+def numbers(text):
+    try:
+        return [positive(word) for word in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
