@@ -54,7 +54,7 @@ enum class Determinism {
 enum class Precision {
   fp32,  ///< not rounded
   tf32,  ///< 10 bits of mantissa, by the tensor cores of a GPU
-  bf16,  ///< 7 bits of mantissa, likewise
+  bf16,  ///< 7 bits of mantissa, by those or by a CPU
 };
 
 struct TrainSpec {
