@@ -46,10 +46,10 @@ void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
   for (int i = 0; i < shape.pipeline; ++i) {
     const StageInfo& stage = step.stages()[static_cast<std::size_t>(i)];
     // The first rank of the stage (grid_place).
-    const auto rank = static_cast<std::size_t>(i * shape.data * shape.tensor);
+    const std::int64_t rank = std::int64_t{i} * shape.data * shape.tensor;
     info.stages.push_back({stage.first_layer, stage.last_layer, stage.parameters,
-                           2.0 * static_cast<double>(stage.training_macs), memory[rank],
-                           step.stage_bytes_sent(i)});
+                           2.0 * static_cast<double>(stage.training_macs),
+                           memory[static_cast<std::size_t>(rank)], step.stage_bytes_sent(i)});
   }
   info.bubble = pipeline_bubble(shape.pipeline, info.pieces);
 }

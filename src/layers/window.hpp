@@ -28,7 +28,7 @@ QUERN_INLINE_FUNCTION Window draw_window(const AugmentSpec& augment, std::uint64
   const PhiloxBlock block =
       random_block(seed, RandomUse::windows, static_cast<std::uint32_t>(epoch),
                    static_cast<std::uint64_t>(sample));
-  const auto offsets = static_cast<std::uint64_t>(2 * augment.crop + 1);
+  const auto offsets = 2 * static_cast<std::uint64_t>(augment.crop) + 1;
   const auto offset = [&](int i) {
     return static_cast<std::int32_t>(block.word[i] * offsets >> 32) - augment.crop;
   };
