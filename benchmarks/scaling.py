@@ -4,7 +4,8 @@
 
 Prints for each workload and mode the time of a training step on one rank and on several, the
 speed-up, the efficiency (speed-up over ranks), and what rank-invariant sums cost against fast ones.
-Every round runs all four, in changing order; figures are medians of the rounds' own ratios.
+Every round runs all four, in changing order; figures are medians of the rounds' own ratios. With --threads
+one rank with as many threads takes part, too.
 """
 
 import argparse
@@ -32,11 +33,13 @@ def global_batch(recipe, ranks):
 class Step:
     """`quern bench step` on a number of ranks, started anew for each round."""
 
-    def __init__(self, arguments, recipe_path, batch, ranks, mode):
+    def __init__(self, arguments, recipe_path, batch, ranks, mode, settings=()):
         self.ranks, self.mode = ranks, mode
         launch = shlex.split(arguments.launcher.format(ranks=ranks))
         self.command = [*launch, arguments.quern, "bench", "step", str(recipe_path), "--rounds", "1",
                         "--set", f"data.global_batch={batch}", "--set", f"train.determinism={mode}"]
+        for setting in settings:
+            self.command += ["--set", setting]
         if arguments.steps:
             self.command += ["--steps", str(arguments.steps)]
 
@@ -53,6 +56,15 @@ class Step:
         return time
 
 
+class ThreadStep(Step):
+    """The same on one rank with several threads, without a launcher: launchers bind a rank to one core."""
+
+    def __init__(self, arguments, recipe_path, batch, threads):
+        super().__init__(arguments, recipe_path, batch, 1, "rank-invariant")
+        first = self.command.index(arguments.quern)
+        self.command = ["env", f"OMP_NUM_THREADS={threads}", *self.command[first:]]
+
+
 def spread(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
@@ -67,10 +79,14 @@ def measure(arguments, workload):
     steps = [Step(arguments, path, batch, ranks, mode)
              for mode in MODES for ranks in (1, arguments.ranks)]
     times = {(step.mode, step.ranks): [] for step in steps}
+    threads = ThreadStep(arguments, path, batch, arguments.ranks) if arguments.threads else None
+    threads_us = []
     for number in range(arguments.rounds):
         first = number % len(steps)
         for step in steps[first:] + steps[:first]:
             times[step.mode, step.ranks].append(step.time_us())
+        if threads:
+            threads_us.append(threads.time_us())
     figures = {"workload": workload, "recipe": RECIPES[workload], "global_batch": batch}
     for mode in MODES:
         one, several = times[mode, 1], times[mode, arguments.ranks]
@@ -80,6 +96,9 @@ def measure(arguments, workload):
     figures["rank_invariant_over_fast"] = {
         f"{ranks}": ratios(times["rank-invariant", ranks], times["fast", ranks])
         for ranks in (1, arguments.ranks)}
+    if threads:
+        figures["threads"] = {"threads_us": spread(threads_us),
+                              "speedup": ratios(times["rank-invariant", 1], threads_us)}
     return figures
 
 
@@ -96,6 +115,13 @@ def print_rows(figures, ranks):
             text += (f"{100 * (cost['median'] - 1):>+8.1f} % ({100 * (cost['min'] - 1):+.1f} to "
                      f"{100 * (cost['max'] - 1):+.1f})")
         print(text, flush=True)
+    if "threads" in figures:
+        speedup = figures["threads"]["speedup"]
+        print(f"{figures['workload']:9}{figures['global_batch']:>6}  {f'{ranks} threads':15}"
+              f"{figures['rank-invariant']['one_rank_us']['median']:>10.0f}"
+              f"{figures['threads']['threads_us']['median']:>10.0f}"
+              f"{speedup['median']:>9.2f} ({speedup['min']:.2f} to {speedup['max']:.2f})"
+              f"{100 * speedup['median'] / ranks:>7.0f} %", flush=True)
 
 
 def parse_arguments(words):
@@ -107,6 +133,7 @@ def parse_arguments(words):
                         help="global batch (default: what the recipe says for so many ranks)")
     parser.add_argument("--rounds", type=positive, default=9, help="(default: 9)")
     parser.add_argument("--steps", type=positive, help="of a round (default: about 0.4 s worth)")
+    parser.add_argument("--threads", action="store_true", help="measure one rank with as many threads, too")
     parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
                         help="starts {ranks} ranks, each on a core (default: %(default)s)")
     parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),

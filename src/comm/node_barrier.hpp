@@ -2,18 +2,22 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace quern {
 
 /// A barrier of the processes that share a piece of memory: loads and stores, no messages, well
-/// below a microsecond when everybody is running. What a process wrote before wait(), all see after
-/// it.
+/// below a microsecond when everybody is running. Who waits longer polls for some microseconds and
+/// then sleeps (a futex, on Linux), so that its core is free for others: for the process that it
+/// waits for, where a neighbour has taken the core of that one. What a process wrote before wait(),
+/// all see after it.
 class NodeBarrier {
  public:
-  /// What is shared; zero at the start. Each word has a cache line of its own.
+  /// What is shared; zero at the start.
   struct State {
     alignas(64) std::uint32_t arrived;
+    std::uint32_t sleepers;  ///< in the line that the last one to arrive has just written
     alignas(64) std::uint32_t phase;
   };
 
@@ -21,46 +25,42 @@ class NodeBarrier {
   NodeBarrier(State& state, int num_ranks)
       : state_(state), num_ranks_(static_cast<std::uint32_t>(num_ranks)) {}
 
-  /// Returns when all processes have called it. Polls for some microseconds and then calls `idle`
-  /// between two looks, which should give the core away: the processes may be more than the cores.
+  /// Returns when all processes have called it. After the polling it calls `idle` again and again,
+  /// which says whether this process may sleep now: then it does until the last one comes, for a
+  /// millisecond at most. Where the answer is no, `idle` gives the core away itself.
   template <class Idle>
   void wait(const Idle& idle) {
     const std::uint32_t phase = word(state_.phase).load(std::memory_order_relaxed);
     if (word(state_.arrived).fetch_add(1, std::memory_order_acq_rel) + 1 == num_ranks_) {
       word(state_.arrived).store(0, std::memory_order_relaxed);
-      word(state_.phase).store(phase + 1, std::memory_order_release);
+      begin(phase + 1);
       return;
     }
-    for (int look = 0; has_phase(phase); ++look) {
-      if (look < kBusyLooks) {
-        relax();
-      } else {
-        idle();
-      }
+    if (poll(phase)) return;
+    while (is_in(phase)) {
+      if (idle()) sleep(phase);
     }
   }
 
  private:
   using Word = std::atomic_ref<std::uint32_t>;
   static_assert(Word::is_always_lock_free, "a lock would not be shared between processes");
-  static constexpr int kBusyLooks = 2000;
+  // A sleeping core takes tens of microseconds to wake in a virtual machine.
+  static constexpr std::chrono::microseconds kMostPolling{100};
+  static constexpr std::chrono::microseconds kLeastPolling{3};
 
   static Word word(std::uint32_t& place) { return Word(place); }
-  bool has_phase(std::uint32_t phase) const {
+  bool is_in(std::uint32_t phase) const {
     return word(state_.phase).load(std::memory_order_acquire) == phase;
   }
 
-  // Tells the core that this is a loop of waiting.
-  static void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
+  void begin(std::uint32_t phase);
+  bool poll(std::uint32_t phase);
+  void sleep(std::uint32_t phase);
 
   State& state_;
   std::uint32_t num_ranks_;
+  std::chrono::nanoseconds polling_ = kMostPolling;  ///< how long the next wait polls
 };
 
 }  // namespace quern

@@ -21,7 +21,7 @@ class NodeShared {
   /// Is this the one rank of the node that does what is done once?
   virtual bool is_leader() const = 0;
   /// Collective over the node: what anyone wrote before, everyone sees afterwards. Quick enough for
-  /// a training step: flags in shared memory. Who waits long gives the core away. A rank that never
+  /// a training step: flags in shared memory. Who waits long sleeps meanwhile. A rank that never
   /// comes leaves the others waiting, as in every collective call, until abort() or the launcher
   /// ends them.
   virtual void publish() = 0;

@@ -62,6 +62,18 @@ class ScalingTest(FakesCase):
         # Each round begins with another.
         self.assertEqual(len({tuple(start) for start in starts[::4]}), 3)
 
+    def test_threads_of_one_rank(self):
+        self.quern.write_text(self.quern.read_text().replace(
+            'ranks = int(os.environ["FAKE_RANKS"])',
+            'ranks = int(os.environ.get("FAKE_RANKS", 1))').replace(
+            'time = 1000.0 / ranks', 'time = 1000.0 / ranks / (1 + 0.25 * (int(os.environ["OMP_NUM_THREADS"]) - 1))'))
+        status, text, errors = self.scale("--workloads", "W1", "--ranks", 3, "--threads")
+        self.assertEqual((status, errors), (0, ""))
+        found = json.loads(self.out.read_text())["results"][0]
+        self.assertAlmostEqual(found["threads"]["speedup"]["median"], 1.5)
+        self.assertRegex(text, r"(?m)^W1 +384  3 threads +1000 +667 +1\.50 \(1\.50 to 1\.50\) +50 %$")
+        self.assertEqual([start[3] for start in self.starts()].count("3"), 3)
+
     def test_another_batch(self):
         self.assertEqual(self.scale("--workloads", "W7", "--batch", 640)[0], 0)
         self.assertEqual(self.starts()[0][1], "data.global_batch=640")

@@ -2,11 +2,31 @@
 #include "comm/mpi/message.hpp"
 
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/wait_clock.hpp"
 
 namespace quern {
+
+namespace {
+
+struct Send {
+  MPI_Request* request;
+  const MpiCaller* caller;
+};
+
+// Those that were not complete when somebody looked last. One thread calls MPI.
+std::vector<Send>& sends_under_way() {
+  static std::vector<Send> sends;
+  return sends;
+}
+
+void forget_send(const MPI_Request* request) {
+  std::erase_if(sends_under_way(), [&](const Send& send) { return send.request == request; });
+}
+
+}  // namespace
 
 MpiMessage::MpiMessage(MPI_Request request, std::size_t size, const MpiCaller& caller, End end)
     : request_(request), size_(size), caller_(caller), end_(end) {}
@@ -14,6 +34,7 @@ MpiMessage::MpiMessage(MPI_Request request, std::size_t size, const MpiCaller& c
 // Local to this rank. A transfer under way, which only an error leaves, must not write into a
 // buffer that ends with it.
 MpiMessage::~MpiMessage() {
+  forget_send(&request_);
   if (under_way_ && end_ == End::receive) {
     caller_.check_quietly(MPI_Cancel(&request_), "MPI_Cancel");
     caller_.check_quietly(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
@@ -24,6 +45,7 @@ MpiMessage::~MpiMessage() {
 void MpiMessage::start() {
   caller_.check(MPI_Start(&request_), "MPI_Start");
   under_way_ = true;
+  if (end_ == End::send) sends_under_way().push_back({&request_, &caller_});
 }
 
 void MpiMessage::wait() {
@@ -31,7 +53,7 @@ void MpiMessage::wait() {
   MPI_Status status;
   caller_.check(MPI_Wait(&request_, &status), "MPI_Wait");
   under_way_ = false;
-  if (end_ == End::send) return;
+  if (end_ == End::send) return forget_send(&request_);
   int count = 0;
   caller_.check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
   // MPI reports a message that is too long by itself.
@@ -40,6 +62,16 @@ void MpiMessage::wait() {
                 std::to_string(count) + " floats where " + std::to_string(size_) +
                 " were expected");
   }
+}
+
+// A request that is complete stays: waiting for it returns at once.
+bool MpiMessage::advance_sends() {
+  std::erase_if(sends_under_way(), [](const Send& send) {
+    int is_complete = 0;
+    send.caller->check(MPI_Test(send.request, &is_complete, MPI_STATUS_IGNORE), "MPI_Test");
+    return is_complete != 0;
+  });
+  return !sends_under_way().empty();
 }
 
 }  // namespace quern

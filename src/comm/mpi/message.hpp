@@ -22,12 +22,16 @@ class MpiMessage final : public Message {
   void start() override;
   void wait() override;
 
+  /// Lets this process's sends move on, which MPI does only inside a call. Are some still under
+  /// way?
+  static bool advance_sends();
+
  private:
   MPI_Request request_;
   std::size_t size_;
   const MpiCaller& caller_;
   End end_;
-  bool under_way_ = false;
+  bool under_way_ = false;  ///< started, and not waited for
 };
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/assert.hpp"
+#include "comm/mpi/message.hpp"
 #include "comm/wait_clock.hpp"
 
 namespace quern {
@@ -76,17 +77,21 @@ void MpiNodeShared::publish() {
   // The pattern of the MPI standard for load and store access: a memory barrier on either side of
   // the synchronisation.
   caller_.check(MPI_Win_sync(window_), "MPI_Win_sync");
-  barrier_->wait([this] { idle(); });
+  barrier_->wait([this] { return idle(); });
   caller_.check(MPI_Win_sync(window_), "MPI_Win_sync");
 }
 
-// Another rank may still need this one to move an earlier message on: MPI does that only inside a
-// call.
-void MpiNodeShared::idle() const {
+// Another rank may still need this one to move an earlier message on. May this one sleep?
+bool MpiNodeShared::idle() const {
+  if (MpiMessage::advance_sends()) {
+    sched_yield();
+    return false;
+  }
+  // Of collective calls that have returned, something may be left to do.
   int found = 0;
   caller_.check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, node_, &found, MPI_STATUS_IGNORE),
                 "MPI_Iprobe");
-  sched_yield();
+  return true;
 }
 
 }  // namespace quern

@@ -26,7 +26,7 @@ class MpiNodeShared final : public NodeShared {
  private:
   void allocate(std::size_t bytes);
   void zero_fill();
-  void idle() const;
+  bool idle() const;
 
   MPI_Comm node_;
   MpiCaller caller_;
