@@ -29,7 +29,7 @@ std::vector<cpu::Level> built_levels() {
 
 void take_kernels() {
   const char* wish = std::getenv(cpu::kWishVariable);
-  cpu::check_wish(cpu::compiled_level(), built_levels(), cpu::machine_level(), ask_for_amx(), wish);
+  cpu::check_wish(cpu::compiled_level(), built_levels(), cpu::machine_level(), ask_for_amx, wish);
   if constexpr (kMultipliesTiles) {
     if (!cpu::wishes_amx(wish)) host::choose_tile_unit(host::vector_tile_unit());
   }

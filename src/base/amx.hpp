@@ -10,8 +10,9 @@ enum class Amx {
   granted,
 };
 
-/// Linux saves the tiles of processes that have asked for it. The first call asks, best before
-/// threads start.
+/// Linux saves the tiles of processes that have asked for it, for all of their threads. The first
+/// call asks. Only who uses tiles should: from then on alternate stacks of signal handlers have to
+/// have room for them.
 Amx ask_for_amx();
 
 }  // namespace quern

@@ -63,9 +63,10 @@ Level choose(const std::vector<Level>& built, Level machine, const char* wish) {
   return levels.back();
 }
 
-void check_wish(Level taken, const std::vector<Level>& built, Level machine, Amx amx,
-                const char* wish) {
-  if (is_none(wish)) return;
+void check_wish(Level taken, const std::vector<Level>& built, Level machine,
+                const std::function<Amx()>& ask, const char* wish) {
+  if (is_none(wish) || (!is_amx(wish) && name_of(taken) == wish)) return;
+  const Amx amx = ask();
   const std::vector<Level> levels = runnable(built, machine);
   const std::string place = std::string(kWishVariable) + "=" + wish;
   const std::string choice = " (" + expected(levels, amx) + ")";

@@ -2,6 +2,7 @@
 // Which of several programs, each compiled for another level, a processor is given, and why.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ inline constexpr const char* kAmx = "amx";
 /// `built`.
 Level choose(const std::vector<Level>& built, Level machine, const char* wish);
 
-/// InputError unless `wish` is null, "", the name of `taken`, or kAmx where that is granted.
-void check_wish(Level taken, const std::vector<Level>& built, Level machine, Amx amx,
-                const char* wish);
+/// InputError unless `wish` is null, "", the name of `taken`, or kAmx where that is granted. Calls
+/// `ask` for a wish that is kAmx or wrong, and for no other.
+void check_wish(Level taken, const std::vector<Level>& built, Level machine,
+                const std::function<Amx()>& ask, const char* wish);
 
 /// Does the wish leave AMX to a program that has it?
 bool wishes_amx(const char* wish);

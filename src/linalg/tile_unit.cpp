@@ -5,19 +5,23 @@ namespace quern::host {
 
 namespace {
 
-const TileUnit*& chosen_unit() {
-  static const TileUnit* unit = amx_tile_unit() ? amx_tile_unit() : &vector_tile_unit();
-  return unit;
+const TileUnit* g_chosen = nullptr;
+
+const TileUnit& best_unit() {
+  const TileUnit* amx = amx_tile_unit();
+  return amx ? *amx : vector_tile_unit();
 }
 
 }  // namespace
 
 const TileUnit& tile_unit() {
-  return *chosen_unit();
+  if (g_chosen) return *g_chosen;
+  static const TileUnit& best = best_unit();  // asks the system: not before it is needed
+  return best;
 }
 
 void choose_tile_unit(const TileUnit& unit) {
-  chosen_unit() = &unit;
+  g_chosen = &unit;
 }
 
 }  // namespace quern::host

@@ -5,7 +5,6 @@
 #include <new>
 #include <string>
 
-#include "base/amx.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
@@ -51,7 +50,6 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
 
 ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   bind_this_rank(comm);
-  ask_for_amx();
   Kokkos::InitializationSettings settings;
   // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
   settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));

@@ -41,30 +41,37 @@ TEST(CpuChoice, NothingThatRunsIsLeftToTheProgramToSay) {
   EXPECT_EQ(choose(kNewer, Level::x86_64, nullptr), Level::avx2);
 }
 
+const auto granted = [] { return Amx::granted; };
+const auto none = [] { return Amx::none; };
+
 TEST(CpuChoice, SaysWhyAWishCannotBeMet) {
-  check_wish(Level::avx2, kAll, Level::avx512, Amx::granted, nullptr);
-  check_wish(Level::avx2, kAll, Level::avx512, Amx::granted, "");
-  check_wish(Level::avx2, kAll, Level::avx512, Amx::none, "avx2");
-  test::expect_error([] { check_wish(Level::avx2, kAll, Level::avx2, Amx::none, "avx512"); },
+  check_wish(Level::avx2, kAll, Level::avx512, granted, nullptr);
+  check_wish(Level::avx2, kAll, Level::avx512, granted, "");
+  check_wish(Level::avx2, kAll, Level::avx512, none, "avx2");
+  test::expect_error([] { check_wish(Level::avx2, kAll, Level::avx2, none, "avx512"); },
                      ExitCode::bad_input,
                      {"QUERN_CPU=avx512: this processor does not run avx512 (expected "
                       "one of x86-64, avx2)"});
-  test::expect_error([] { check_wish(Level::avx512, kAll, Level::avx512, Amx::none, "AVX2"); },
+  test::expect_error([] { check_wish(Level::avx512, kAll, Level::avx512, none, "AVX2"); },
                      ExitCode::bad_input,
                      {"QUERN_CPU=AVX2: there are no such kernels in this installation "
                       "(expected one of x86-64, avx2, avx512)"});
   test::expect_error(
-      [] { check_wish(Level::avx2, {Level::avx2}, Level::avx512, Amx::granted, "avx512"); },
+      [] { check_wish(Level::avx2, {Level::avx2}, Level::avx512, granted, "avx512"); },
       ExitCode::bad_input,
       {"QUERN_CPU=avx512: there are no such kernels in this installation (expected avx2)"});
 }
 
 TEST(CpuChoice, SaysWhyThereIsNoAmx) {
-  check_wish(Level::avx512, kAll, Level::avx512, Amx::granted, "amx");
+  check_wish(Level::avx512, kAll, Level::avx512, granted, "amx");
   const auto expect_refused = [](Level taken, const std::vector<Level>& built, Level machine,
                                  Amx amx, const std::string& why) {
-    test::expect_error([&] { check_wish(taken, built, machine, amx, "amx"); }, ExitCode::bad_input,
-                       {"QUERN_CPU=amx: " + why});
+    test::expect_error(
+        [&] {
+          check_wish(
+              taken, built, machine, [=] { return amx; }, "amx");
+        },
+        ExitCode::bad_input, {"QUERN_CPU=amx: " + why});
   };
   expect_refused(Level::avx512, {Level::avx512}, Level::avx512, Amx::none,
                  "this processor does not run amx (expected avx512)");
@@ -76,8 +83,21 @@ TEST(CpuChoice, SaysWhyThereIsNoAmx) {
   expect_refused(Level::avx2, {Level::avx2}, Level::avx512, Amx::granted,
                  "there are no such kernels in this installation (expected avx2)");
   test::expect_error(
-      [] { check_wish(Level::avx512, {Level::avx512}, Level::avx512, Amx::granted, "x"); },
+      [] { check_wish(Level::avx512, {Level::avx512}, Level::avx512, granted, "x"); },
       ExitCode::bad_input, {"(expected one of avx512, amx)"});
+}
+
+TEST(CpuChoice, AsksForAmxOnlyWhereItMatters) {
+  int asked = 0;
+  const auto ask = [&] {
+    ++asked;
+    return Amx::granted;
+  };
+  for (const char* wish : {static_cast<const char*>(nullptr), "", "avx512"})
+    check_wish(Level::avx512, kAll, Level::avx512, ask, wish);
+  EXPECT_EQ(asked, 0);
+  check_wish(Level::avx512, kAll, Level::avx512, ask, "amx");
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(CpuChoice, TellsWhatMultipliesTiles) {
