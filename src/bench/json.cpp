@@ -30,6 +30,12 @@ Json bench_document(const std::string& name, const MachineInfo& machine, int rou
   info["fma_peak_gflops"] = machine.fma_flops.median * 1e-9;
   info["smallest_fma_peak_gflops"] = machine.fma_flops.smallest * 1e-9;
   info["largest_fma_peak_gflops"] = machine.fma_flops.largest * 1e-9;
+  if (!machine.tile_unit.empty()) {
+    info["tile_unit"] = machine.tile_unit;
+    info["tile_peak_gflops"] = machine.tile_flops.median * 1e-9;
+    info["smallest_tile_peak_gflops"] = machine.tile_flops.smallest * 1e-9;
+    info["largest_tile_peak_gflops"] = machine.tile_flops.largest * 1e-9;
+  }
   info["l1"] = bandwidth_json(machine.l1);
   info["l2"] = bandwidth_json(machine.l2);
   info["l3"] = bandwidth_json(machine.l3);

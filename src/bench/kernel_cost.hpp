@@ -17,6 +17,7 @@ struct KernelCost {
   double working_set = 0;    ///< of the arrays that they lie in: less where one is read and written
   double gathered = 0;       ///< of `bytes`: rows from anywhere in an array besides the working set
   double gathered_from = 0;  ///< bytes of that array
+  bool on_tiles = false;     ///< are operands of the products rounded to bf16, in tiles?
 };
 
 /// The labels of all kernels whose cost is known, or is known not to count. Of any other kernel the

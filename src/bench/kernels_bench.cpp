@@ -60,7 +60,8 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
   result.plan =
       plan_rounds(options.rounds, options.steps, warm_step_s(kWarmup, time_steps), kRound);
   run_rounds(
-      result.plan, [&] { meter.measure(); }, [&](int steps) { workload.run_steps(exec, steps); },
+      result.plan, [&] { meter.measure(workload.multiplies_tiles()); },
+      [&](int steps) { workload.run_steps(exec, steps); },
       [&](int steps) {
         result.step_s.push_back(time_steps(steps));
         KernelProfile profile;
@@ -96,6 +97,7 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
   } else {
     describe_rest(workload, samples, row);
   }
+  row.cost.on_tiles = row.cost.flop > 0 && workload.multiplies_tiles();
   // Several calls of a product kernel share one product; other kernels do their work again.
   if (row.cost.flop <= 0) {
     row.cost.bytes *= row.calls;

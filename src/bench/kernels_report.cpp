@@ -74,7 +74,7 @@ Json row_json(const MachineInfo& machine, const KernelRow& row, double step_s) {
   if (row.cost.flop > 0) {
     json["flop"] = row.cost.flop;
     json["gflops"] = row.cost.flop / time_s * 1e-9;
-    json["fraction_of_peak"] = row.cost.flop / time_s / machine.fma_flops.median;
+    json["fraction_of_peak"] = row.cost.flop / time_s / peak_flops(row.cost, machine);
   }
   if (row.cost.bytes > 0) {
     json["bytes"] = row.cost.bytes;

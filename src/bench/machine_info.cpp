@@ -28,8 +28,8 @@ const char* vector_instructions() {
 
 MachineInfo per_rank(MachineInfo info) {
   const double share = 1.0 / info.ranks;
-  for (Spread* spread :
-       {&info.fma_flops, &info.l1.rate, &info.l2.rate, &info.l3.rate, &info.memory.rate}) {
+  for (Spread* spread : {&info.fma_flops, &info.tile_flops, &info.l1.rate, &info.l2.rate,
+                         &info.l3.rate, &info.memory.rate}) {
     *spread = {spread->median * share, spread->smallest * share, spread->largest * share};
   }
   return info;

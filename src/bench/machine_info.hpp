@@ -30,6 +30,8 @@ struct MachineInfo {
   int nodes = 1;    ///< that they run on
   int threads = 1;  ///< of a rank
   Spread fma_flops;
+  std::string tile_unit;  ///< what multiplies tiles of bf16; "": it was not measured
+  Spread tile_flops;
   MeasuredBandwidth l1;
   MeasuredBandwidth l2;
   MeasuredBandwidth l3;

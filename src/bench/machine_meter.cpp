@@ -7,6 +7,7 @@
 
 #include "bench/cache_sizes.hpp"
 #include "bench/fma_peak.hpp"
+#include "bench/tile_peak.hpp"
 
 namespace quern {
 
@@ -38,9 +39,13 @@ double MachineMeter::sum_over_ranks(double value) const {
   return value;
 }
 
-void MachineMeter::measure() {
+void MachineMeter::measure(bool with_tiles) {
   comm_.barrier();
   fma_flops_.push_back(sum_over_ranks(1e9 * measure_fma_peak(exec_)));
+  if constexpr (kHostExecution) {
+    comm_.barrier();
+    if (with_tiles) tile_flops_.push_back(sum_over_ranks(1e9 * measure_tile_peak(exec_)));
+  }
   for (Probe& probe : probes_) {
     comm_.barrier();
     probe.rates.push_back(sum_over_ranks(probe.bandwidth.measure(exec_)));
@@ -59,6 +64,12 @@ MachineInfo MachineMeter::info() const {
   info.nodes = num_nodes(comm_);
   info.threads = exec_.concurrency();
   info.fma_flops = spread_of(fma_flops_);
+  if constexpr (kHostExecution) {
+    if (!tile_flops_.empty()) {
+      info.tile_unit = tile_unit_name();
+      info.tile_flops = spread_of(tile_flops_);
+    }
+  }
   info.l1 = of(probes_[0]);
   info.l2 = of(probes_[1]);
   info.l3 = of(probes_[2]);

@@ -18,7 +18,8 @@ class MachineMeter {
   explicit MachineMeter(Communicator& comm);
 
   /// Collective: one measurement of every peak, some 0.1 s. Nothing else is in a cache after it.
-  void measure();
+  /// `with_tiles`: also of products of bf16 on the host.
+  void measure(bool with_tiles = false);
 
   /// Medians of all measurements so far (at least one).
   MachineInfo info() const;
@@ -36,6 +37,7 @@ class MachineMeter {
   Communicator& comm_;
   ExecSpace exec_;
   std::vector<double> fma_flops_;
+  std::vector<double> tile_flops_;
   std::vector<Probe> probes_;  // L1, L2, L3, memory
 };
 

@@ -39,6 +39,8 @@ const char* to_string(Bound bound) {
   switch (bound) {
     case Bound::fma:
       return "FMA";
+    case Bound::tiles:
+      return "tiles";
     case Bound::l1:
       return "L1";
     case Bound::l2:
@@ -60,12 +62,16 @@ Roofline roofline(const KernelCost& cost, const MachineInfo& machine) {
   if (gathered.seconds > line.seconds) line.level = gathered.level;
   line.seconds += gathered.seconds;
   line.bound = line.level;
-  const double fma_s = cost.flop / machine.fma_flops.median;
-  if (fma_s >= line.seconds) {
-    line.seconds = fma_s;
-    line.bound = Bound::fma;
+  const double flop_s = cost.flop / peak_flops(cost, machine);
+  if (flop_s >= line.seconds) {
+    line.seconds = flop_s;
+    line.bound = cost.on_tiles ? Bound::tiles : Bound::fma;
   }
   return line;
+}
+
+double peak_flops(const KernelCost& cost, const MachineInfo& machine) {
+  return (cost.on_tiles ? machine.tile_flops : machine.fma_flops).median;
 }
 
 }  // namespace quern

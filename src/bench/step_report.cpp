@@ -8,15 +8,18 @@
 namespace quern {
 
 std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info) {
+  const bool on_tiles = !machine.tile_unit.empty();
+  const double peak = (on_tiles ? machine.tile_flops : machine.fma_flops).median;
   return fmt::format(
       "{}\n{}: {:.0f} samples/s, {} a step of {} samples (median of {} of {} after {} untimed, {} "
       "to {}), "
-      "{:.2f} s per epoch of {}\n{:.1f} Gflop/s, {:.1f} % of the FMA peak",
+      "{:.2f} s per epoch of {}\n{:.1f} Gflop/s, {:.1f} % of {}",
       machine_text(machine), info.workload, info.samples_per_s(), time_text(info.step_s.median),
       info.global_batch, count_text(info.rounds, "round"), count_text(info.steps, "step"),
       info.settling, time_text(info.step_s.smallest), time_text(info.step_s.largest),
       static_cast<double>(info.epoch_samples) / info.samples_per_s(), info.epoch_samples,
-      info.flops() * 1e-9, 100 * info.flops() / machine.fma_flops.median);
+      info.flops() * 1e-9, 100 * info.flops() / peak,
+      on_tiles ? "the peak of tiles" : "the FMA peak");
 }
 
 std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& info) {
@@ -34,6 +37,8 @@ std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& inf
   json["gflops"] = info.flops() * 1e-9;
   json["peak_gflops"] = machine.fma_flops.median * 1e-9;
   json["fraction_of_peak"] = info.flops() / machine.fma_flops.median;
+  if (!machine.tile_unit.empty())
+    json["fraction_of_tile_peak"] = info.flops() / machine.tile_flops.median;
   return json.dump(2);
 }
 

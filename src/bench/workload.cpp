@@ -10,6 +10,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
+#include "tensor/kernel_choice.hpp"
 #include "train/load_recipe.hpp"
 #include "train/samples.hpp"
 
@@ -88,6 +89,10 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
       samples(make_bench_samples(grid, recipe, model.whole().output_shape())),
       transport(connect_devices(grid.data(), recipe.parallel.backend)),
       step(recipe, grid, model, samples, transport.get()) {}
+
+bool BenchWorkload::multiplies_tiles() const {
+  return kHostExecution && !runs_device_kernels() && recipe.train.precision == Precision::bf16;
+}
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
   // The short last batch of an epoch is left out: all steps are alike.

@@ -20,6 +20,9 @@ struct BenchWorkload {
   /// Trains `steps` steps on full batches and waits for the last.
   void run_steps(const ExecSpace& exec, int steps);
 
+  /// Are its products those of tiles of bf16 (linalg/host/bf16_tiles.hpp)?
+  bool multiplies_tiles() const;
+
   Recipe recipe;
   ProcessGrid grid;
   Model model;

@@ -10,6 +10,7 @@ import training
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
 MACHINE = {"processor", "vectors", "device", "ranks", "nodes", "threads", "fma_peak_gflops",
            "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l1", "l2", "l3", "memory"}
+TILES = {"tile_unit", "tile_peak_gflops", "smallest_tile_peak_gflops", "largest_tile_peak_gflops"}
 BANDWIDTH = {"gb_per_s", "smallest_gb_per_s", "largest_gb_per_s", "array_bytes"}
 
 
@@ -33,7 +34,7 @@ class BenchTest(training.TrainingTest):
         self.assertEqual(document["benchmark"], name)
         self.assertEqual(document["rounds"], 1)
         machine = document["machine"]
-        self.assertEqual(set(machine), MACHINE)
+        self.assertIn(set(machine), (MACHINE, MACHINE | TILES))
         self.assertEqual(machine["ranks"], ranks)
         self.assertGreater(machine["fma_peak_gflops"], 0)
         for level in ("l1", "l2", "l3", "memory"):
@@ -58,6 +59,25 @@ class BenchTest(training.TrainingTest):
                              ("toy", 49, 3))
             self.assertGreaterEqual(document["untimed_steps"], 1)
             self.assertIn(f"1 round of 3 steps after {document['untimed_steps']} untimed", out)
+
+    def test_products_of_bf16_have_their_own_peak(self):
+        bf16 = ("--steps", 2, "--set", "train.precision=bf16")
+        out, document = self.bench("step", "mlp.toml", *bf16)
+        if "Cuda" in self.quern("info").out:
+            return
+        unit = document["machine"]["tile_unit"]
+        self.assertIn(unit, self.quern("info").out)
+        self.assertGreater(document["machine"]["tile_peak_gflops"], 0)
+        self.assertIn("of the peak of tiles", out)
+        self.assertAlmostEqual(document["fraction_of_tile_peak"],
+                               document["gflops"] / document["machine"]["tile_peak_gflops"])
+        _, document = self.bench("kernels", "mlp.toml", *bf16)
+        rows = [row for row in document["workloads"][0]["kernels"] if "flop" in row]
+        self.assertTrue(rows)
+        peak = document["machine"]["tile_peak_gflops"]
+        for row in rows:
+            self.assertAlmostEqual(row["fraction_of_peak"], row["gflops"] / peak)
+            self.assertNotEqual(row["bound"], "FMA")
 
     def test_step_on_random_data(self):
         _, document = self.bench("step", RECIPES / "ddp-toy.toml", "--steps", 3)

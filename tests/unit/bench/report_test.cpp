@@ -74,6 +74,25 @@ TEST(StepReport, DerivesRatesFromTheMedian) {
   EXPECT_THAT(text, HasSubstr("400 GB/s from 16.0 KiB (L1), 200 GB/s from 512.0 KiB (L2)"));
 }
 
+TEST(StepReport, RelatesTilesToTheirOwnPeak) {
+  StepBenchInfo info;
+  info.global_batch = 100;
+  info.step_s = {1e-3, 1e-3, 1e-3};
+  info.flop_per_sample = 2500e3;
+  MachineInfo with_tiles = machine();
+  with_tiles.tile_unit = "AMX";
+  with_tiles.tile_flops = {1000e9, 900e9, 1100e9};
+  const json document = json::parse(step_bench_json(with_tiles, info));
+  EXPECT_DOUBLE_EQ(document["fraction_of_peak"], 2.5);
+  EXPECT_DOUBLE_EQ(document["fraction_of_tile_peak"], 0.25);
+  EXPECT_DOUBLE_EQ(document["machine"]["tile_peak_gflops"], 1000);
+  EXPECT_EQ(document["machine"]["tile_unit"], "AMX");
+  const std::string text = step_bench_text(with_tiles, info);
+  EXPECT_THAT(text, HasSubstr("250.0 Gflop/s, 25.0 % of the peak of tiles"));
+  EXPECT_THAT(text, HasSubstr("tiles of bf16 on AMX 1000.0 Gflop/s; read bandwidth"));
+  EXPECT_FALSE(json::parse(step_bench_json(machine(), info)).contains("fraction_of_tile_peak"));
+}
+
 KernelsBenchInfo kernels() {
   KernelsBenchInfo info;
   info.workload = "toy";

@@ -31,6 +31,19 @@ TEST(Roofline, IsTheSlowerOfArithmeticAndTraffic) {
   EXPECT_DOUBLE_EQ(by_cache.seconds, 10.0 / 200 + 90.0 / 50);
 }
 
+TEST(Roofline, RelatesTilesToTheirOwnPeak) {
+  MachineInfo with_tiles = machine();
+  with_tiles.tile_unit = "AMX";
+  with_tiles.tile_flops = {8000, 8000, 8000};
+  const KernelCost tiles{.flop = 16000, .bytes = 10, .working_set = 10, .on_tiles = true};
+  const Roofline line = roofline(tiles, with_tiles);
+  EXPECT_EQ(line.bound, Bound::tiles);
+  EXPECT_STREQ(to_string(line.bound), "tiles");
+  EXPECT_DOUBLE_EQ(line.seconds, 2.0);
+  EXPECT_EQ(roofline(once(16000, 10), with_tiles).bound, Bound::fma);
+  EXPECT_DOUBLE_EQ(roofline(once(16000, 10), with_tiles).seconds, 16.0);
+}
+
 TEST(Roofline, TakesTheSmallestLevelThatHoldsTheWorkingSet) {
   EXPECT_EQ(roofline(once(0, 10), machine()).bound, Bound::l1);
   EXPECT_EQ(roofline(once(0, 11), machine()).bound, Bound::l2);
