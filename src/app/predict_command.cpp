@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -11,6 +12,7 @@
 #include "app/sample_set.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bench/report.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
@@ -30,6 +32,8 @@ struct PredictOptions {
   std::string data;
   std::string split;
   std::string out;
+  int batch = 256;
+  bool timing = false;
 };
 
 template <class T>
@@ -117,6 +121,16 @@ Samples load_samples(Communicator& comm, const PredictOptions& options) {
   return agree(comm, [&] { return samples_of(read_sample_set(options.source)); });
 }
 
+std::string timing_text(int batch, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto below = [&](std::size_t percent) {
+    return time_text(seconds[(seconds.size() - 1) * percent / 100]);
+  };
+  return "a batch of " + count_text(batch, "sample") + " on each rank takes " + below(50) +
+         " (median of " + std::to_string(seconds.size()) + "; 99 % of them at most " + below(99) +
+         ")";
+}
+
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
@@ -128,12 +142,14 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     model.check_input(samples);
     if (is_classifier && samples.labels.size() > 0) model.check_samples(samples);
   });
-  constexpr int kBatch = 256;  // of each rank along the data axis
-  forward.load(predictor_rows(model, kBatch), samples, checkpoint.state());
+  forward.load(predictor_rows(model, options.batch), samples, checkpoint.state());
   PredictionTable table(is_classifier, model.whole().output_shape().units(), samples);
-  quern::predict(forward.grid(), model, samples, kBatch,
-                 [&](std::span<const float> outputs) { table.add(outputs); });
+  std::vector<double> seconds;
+  quern::predict(
+      forward.grid(), model, samples, options.batch,
+      [&](std::span<const float> outputs) { table.add(outputs); }, &seconds);
   run_on_root(comm, [&] { table.write(options.out); });
+  if (options.timing && !seconds.empty()) log::info(timing_text(options.batch, std::move(seconds)));
   return ExitCode::done;
 }
 
@@ -161,6 +177,12 @@ Command add_predict_command(CommandLine app) {
       .add_option("--split", options->split,
                   "Which split to read, if the folder holds both (default: the one it holds)")
       .type_name("{train,test}");
+  command.add_option("--batch", options->batch, "Samples that a rank takes at a time")
+      .in_range(1, 1 << 20)
+      .show_default();
+  command.add_flag(
+      "--timing", options->timing,
+      "Print to standard error how long a batch takes, without reading and writing files");
   command.add_option("--out", options->out, "CSV file (default: standard output)")
       .type_name("FILE");
   return {command, [options] {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stopwatch.hpp"
 #include "strategy/step_kernels.hpp"
 
 namespace quern {
@@ -17,41 +18,60 @@ BatchPlan plan_of(const Model& model, int batch, int samples, int rank, int num_
       num_ranks);
 }
 
-/// This rank's outputs, row by row.
-std::vector<float> outputs_of(const Model& model, int num_samples) {
-  const Activation& output = model.activations().output();
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
-  const ActivationIndex at(output);
-  std::vector<float> outputs;
-  for (int row = 0; row < num_samples; ++row)
-    for (int unit = 0; unit < output.shape.units(); ++unit)
-      outputs.push_back(values(static_cast<std::size_t>(at(row, unit))));
-  return outputs;
-}
+/// Outputs of one batch after the other, row by row.
+class Outputs {
+ public:
+  explicit Outputs(const ProcessGrid& grid, const Model& model)
+      : grid_(grid),
+        model_(model),
+        send_to_(static_cast<std::size_t>(grid.world().size())),
+        receive_from_(send_to_.size()) {}
 
-/// To rank 0 the outputs of all, in the order of the samples.
-std::vector<float> collect(const ProcessGrid& grid, const BatchPlan& plan, std::int64_t units,
-                           const std::vector<float>& own) {
-  Communicator& world = grid.world();
-  const GridShape& shape = grid.shape();
-  std::vector<Segment> send_to(static_cast<std::size_t>(world.size()));
-  std::vector<Segment> receive_from(send_to.size());
-  send_to.front().count = static_cast<std::int64_t>(own.size());
-  std::vector<float> all;
-  if (world.rank() == 0) {
+  /// On rank 0 those of all, in the order of the samples, until the next call; elsewhere nothing.
+  std::span<const float> collect(const BatchPlan& plan) {
+    own_.clear();
+    if (model_.puts_out()) read_own(plan.num_samples);
+    if (grid_.world().size() == 1) return own_;
+    send_to_.front().count = static_cast<std::int64_t>(own_.size());
+    if (grid_.world().rank() == 0) all_.resize(receive(plan));
+    grid_.world().all_to_all_v(own_, send_to_, all_, receive_from_);
+    return all_;
+  }
+
+ private:
+  void read_own(int num_samples) {
+    const Activation& output = model_.activations().output();
+    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
+    const ActivationIndex at(output);
+    const int units = output.shape.units();
+    own_.reserve(static_cast<std::size_t>(num_samples) * static_cast<std::size_t>(units));
+    for (int row = 0; row < num_samples; ++row)
+      for (int unit = 0; unit < units; ++unit)
+        own_.push_back(values(static_cast<std::size_t>(at(row, unit))));
+  }
+
+  // Floats from all ranks.
+  std::size_t receive(const BatchPlan& plan) {
+    const GridShape& shape = grid_.shape();
+    const std::int64_t units = model_.whole().output_shape().units();
     std::int64_t received = 0;
-    for (int rank = 0; rank < world.size(); ++rank) {
+    for (int rank = 0; rank < grid_.world().size(); ++rank) {
       const GridPlace place = grid_place(shape, rank);
       const bool puts_out = place.pipeline + 1 == shape.pipeline && place.tensor == 0;
       const std::int64_t count = puts_out ? plan.partition.num_samples(place.data) * units : 0;
-      receive_from[static_cast<std::size_t>(rank)] = {received, count};
+      receive_from_[static_cast<std::size_t>(rank)] = {received, count};
       received += count;
     }
-    all.resize(static_cast<std::size_t>(received));
+    return static_cast<std::size_t>(received);
   }
-  world.all_to_all_v(own, send_to, all, receive_from);
-  return all;
-}
+
+  const ProcessGrid& grid_;
+  const Model& model_;
+  std::vector<float> own_;
+  std::vector<float> all_;
+  std::vector<Segment> send_to_;
+  std::vector<Segment> receive_from_;
+};
 
 }  // namespace
 
@@ -75,25 +95,29 @@ Prediction prediction_of(std::span<const float> outputs, int label) {
 }
 
 void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
-             const TakeOutputs& take) {
+             const TakeOutputs& take, std::vector<double>* seconds) {
   const ExecSpace exec;
   const StepScalarsView scalars("quern::train::prediction_scalars");
   set_position(scalars, 0, 0, 0, 0);
   const int ranks = grid.data().size();
   const auto units = static_cast<std::size_t>(model.whole().output_shape().units());
+  Outputs outputs(grid, model);
+  BatchPlan plan;
+  int planned = 0;  // samples
   for (std::int64_t done = 0; done < samples.count;) {
+    const Stopwatch watch;
     const auto count =
         static_cast<int>(std::min<std::int64_t>(std::int64_t{batch} * ranks, samples.count - done));
-    const BatchPlan plan = plan_of(model, batch, count, grid.data().rank(), ranks);
+    if (count != planned) plan = plan_of(model, batch, count, grid.data().rank(), ranks);
+    planned = count;
     const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
     model.load_batch(exec, plan, samples, {}, scalars);
     model.forward(exec, step);
     end_batch(exec, scalars, plan.samples());
     exec.fence("quern::train::predict_samples");
-    const std::vector<float> own =
-        model.puts_out() ? outputs_of(model, plan.num_samples) : std::vector<float>{};
-    const std::vector<float> all = collect(grid, plan, static_cast<std::int64_t>(units), own);
-    for (std::size_t i = 0; i < all.size(); i += units) take({all.data() + i, units});
+    const std::span<const float> all = outputs.collect(plan);
+    if (seconds) seconds->push_back(watch.seconds());
+    for (std::size_t i = 0; i < all.size(); i += units) take(all.subspan(i, units));
     done += count;
   }
 }

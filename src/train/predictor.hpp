@@ -15,9 +15,10 @@ using TakeOutputs = std::function<void(std::span<const float> outputs)>;
 
 /// Collective: rank 0 calls `take` for every sample in order. `samples` need no labels; `model`,
 /// this rank's part of the grid, must be allocated for `batch` samples (see predictor_rows), which
-/// each rank along the data axis takes at a time.
+/// each rank along the data axis takes at a time. `seconds`, if there, gets what each batch took
+/// from loading its samples to having its outputs on rank 0.
 void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
-             const TakeOutputs& take);
+             const TakeOutputs& take, std::vector<double>* seconds = nullptr);
 
 struct Prediction {
   int best = 0;            ///< index of the largest output (the first one of equals)

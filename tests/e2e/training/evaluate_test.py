@@ -75,6 +75,21 @@ class EvaluateTest(training.TrainingTest):
         self.assertEqual(again.code, 0, again)
         self.assertEqual((self.folder / "classes.csv").read_text(), done.out)
 
+    def test_batches_of_predictions(self):
+        self.train("mlp", "run", "train.epochs=1")
+        for data in (["--data", "test"], ["--images", training.data_folder() / "test-images"]):
+            whole = self.quern("predict", "run", *data)
+            for ranks, batch in ((0, 1), (0, 7), (2, 1), (3, 50), (0, 1000)):
+                done = self.quern("predict", "run", *data, "--batch", batch, ranks=ranks)
+                self.assertEqual(set(done.codes), {0}, done)
+                self.assertEqual(done.out, whole.out)
+        done = self.quern("predict", "run", "--data", "test", "--batch", 1, "--timing")
+        self.assertEqual((done.code, done.out.splitlines()[0]), (0, "index,class,label,probability,loss"), done)
+        self.assertRegex(done.err, r"quern: a batch of 1 sample on each rank takes \S+ us \(median of 151; "
+                                   r"99 % of them at most \S+ [um]s\)\n")
+        done = self.quern("predict", "run", "--data", "test", "--batch", 0)
+        self.assertEqual(done.code, 2, done)
+
     def test_metrics_of_classes(self):
         self.train("mlp", "run", "train.epochs=1")
         images, labels = idx.blobs(151, seed=8)
