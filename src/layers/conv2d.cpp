@@ -13,7 +13,8 @@ namespace quern {
 
 namespace {
 
-// Values of a sample whose places in a lane group an int can hold, as kernels that round do.
+// Values of a sample whose places in a lane group an int can hold, as kernels of devices that round
+// do. Those of a CPU have 64 bits.
 constexpr std::int64_t kMaxRoundedValues = std::int64_t{1} << 27;
 
 Shape output_of(const LayerSpec& spec, const Shape& input) {
@@ -63,7 +64,9 @@ void Conv2d::choose_kernels(OperandPrecision precision) {
   copies_ = padding_ > 0 && !(pool_ ? pool_kernels_->adds_borders : kernels_->adds_borders);
   shape_.padding = copies_ ? 0 : padding_;
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
-  if (precision == OperandPrecision::fp32 || values < kMaxRoundedValues) return;
+  const bool on_tiles = precision == OperandPrecision::bf16 && kHostExecution;
+  if (precision == OperandPrecision::fp32 || (on_tiles && !runs_device_kernels())) return;
+  if (values < kMaxRoundedValues) return;
   throw InputError("network.layers: '" + name() + "' has " + std::to_string(values) +
                    " values per sample, padding included (expected fewer than " +
                    std::to_string(kMaxRoundedValues) +

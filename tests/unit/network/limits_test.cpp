@@ -5,6 +5,7 @@
 #include "network/network.hpp"
 #include "support/expect_error.hpp"
 #include "support/layer_specs.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern::test {
 
@@ -46,7 +47,7 @@ TEST(NetworkLimits, LargestSizesAreStillDescribed) {
   EXPECT_GT(network.memory_bytes(1 << 20), std::int64_t{kLarge} * (1 << 20) * 4);
 }
 
-// Kernels that round keep places in a group of 16 samples in an int.
+// Kernels of devices that round keep places in a group of 16 samples in an int.
 TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
   const auto build = [](const NetworkSpec& spec, OperandPrecision precision) {
     const Network network(build_graph(spec, precision), {});
@@ -55,6 +56,10 @@ TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
   EXPECT_NO_THROW(build(large, OperandPrecision::fp32));
   expect_error([&] { build(large, OperandPrecision::tf32); }, ExitCode::bad_input,
                {"'conv2d1'", "134217728", "train.precision"});
+  if (kHostExecution && !runs_device_kernels())
+    EXPECT_NO_THROW(build(large, OperandPrecision::bf16));
+  else
+    EXPECT_THROW(build(large, OperandPrecision::bf16), InputError);
   EXPECT_NO_THROW(
       build(network_of({1, 1 << 10, 1 << 10}, {conv2d((1 << 7) - 1, 1)}), OperandPrecision::bf16));
 }
