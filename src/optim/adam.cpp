@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/single_item.hpp"
 
 namespace quern {
 
@@ -11,8 +12,8 @@ namespace {
 void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
                      const AdamSettings& settings, float weight_decay,
                      const ScalarView<AdamFactors>& factors) {
-  Kokkos::parallel_for(
-      "quern::optim::adam_factors", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::optim::adam_factors", KOKKOS_LAMBDA() {
         const double t = static_cast<double>(scalars().step + 1);
         const double lr = scalars().learning_rate;
         const double decay = settings.decoupled ? 1 - lr * weight_decay : 1;

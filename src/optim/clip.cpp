@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "optim/device/clip.hpp"
 #include "tensor/kernel_choice.hpp"
+#include "tensor/single_item.hpp"
 
 namespace quern {
 
@@ -73,8 +74,8 @@ KOKKOS_INLINE_FUNCTION double sum_of_pieces(const SpreadRange* piece, std::int64
 void scale_from_sums(const ExecSpace& exec, const View<double>& sums,
                      const View<std::int64_t>& place, const View<SpreadRange>& shared,
                      std::int64_t block_size, double max_norm, const StepScalarsView& scalars) {
-  Kokkos::parallel_for(
-      "quern::optim::clip_scale", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::optim::clip_scale", KOKKOS_LAMBDA() {
         constexpr std::int64_t kChunk = SpreadChunks::kChunk;
         const auto* floats = reinterpret_cast<const float*>(sums.data());
         double total = 0;

@@ -2,6 +2,7 @@
 #include "optim/schedule.hpp"
 
 #include "base/assert.hpp"
+#include "tensor/single_item.hpp"
 
 namespace quern {
 
@@ -22,8 +23,8 @@ Schedule make_schedule(const OptimizerSpec& spec, std::int64_t steps_per_epoch,
 
 void set_learning_rate(const ExecSpace& exec, const StepScalarsView& scalars,
                        const Schedule& schedule) {
-  Kokkos::parallel_for(
-      "quern::optim::set_learning_rate", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::optim::set_learning_rate", KOKKOS_LAMBDA() {
         scalars().learning_rate = static_cast<float>(learning_rate(schedule, scalars().step));
       });
 }

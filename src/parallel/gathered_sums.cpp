@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/gathered_sums.hpp"
 
+#include "tensor/single_item.hpp"
+
 namespace quern {
 
 namespace {
@@ -25,8 +27,8 @@ void pack_sums(const ExecSpace& exec, const GradientSums& partial_sums, std::int
 // Overwrites sums[num_sums] with the votes of all sections.
 void add_votes(const ExecSpace& exec, const FloatView& gathered, std::int64_t section,
                const FloatView& sums) {
-  Kokkos::parallel_for(
-      "quern::parallel::add_votes", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::parallel::add_votes", KOKKOS_LAMBDA() {
         float votes = 0;
         const auto size = static_cast<std::int64_t>(gathered.extent(0));
         for (std::int64_t i = section - 1; i < size; i += section) votes += gathered(i);

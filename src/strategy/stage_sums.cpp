@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "loss/loss.hpp"
+#include "tensor/single_item.hpp"
 
 namespace quern {
 
@@ -18,8 +19,8 @@ ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) 
   const FloatView all = all_;
   const ConstFloatView sums = gradient.sums;
   const ConstFloatView votes = gradient.votes;
-  Kokkos::parallel_for(
-      "quern::strategy::stage_sums", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::stage_sums", KOKKOS_LAMBDA() {
         for (int i = 0; i < Loss::kColumns; ++i) all(i) = has_loss ? sums(i) : 0;
         all(Loss::kColumns) = votes(0);
       });

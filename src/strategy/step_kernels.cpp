@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/step_kernels.hpp"
 
+#include "tensor/single_item.hpp"
+
 namespace quern {
 
 void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
                  const HostFlagsView& host, const FloatView& vote) {
-  Kokkos::parallel_for(
-      "quern::strategy::begin_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::begin_batch", KOKKOS_LAMBDA() {
         scalars().inverse_count = 1.0f / static_cast<float>(samples);
         scalars().gradient_scale = 1.0f;
         if (vote.extent(0) > 0) vote(0) = host().vote;
@@ -14,15 +16,15 @@ void begin_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samp
 }
 
 void reset_metric_sums(const ExecSpace& exec, const MetricSumsView& metric_sums) {
-  Kokkos::parallel_for(
-      "quern::strategy::reset_metric_sums", RangePolicy(exec, 0, 1),
-      KOKKOS_LAMBDA(std::int64_t) { metric_sums() = MetricSums{}; });
+  run_single_item(
+      exec, "quern::strategy::reset_metric_sums",
+      KOKKOS_LAMBDA() { metric_sums() = MetricSums{}; });
 }
 
 void check_loss_finite(const ExecSpace& exec, const StepScalarsView& scalars,
                        const ConstFloatView& sums) {
-  Kokkos::parallel_for(
-      "quern::strategy::check_loss_finite", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::check_loss_finite", KOKKOS_LAMBDA() {
         if (!Kokkos::isfinite(sums(Loss::kLoss))) scalars().apply_updates = false;
       });
 }
@@ -31,8 +33,8 @@ void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, cons
                    const MetricSumsView& metric_sums) {
   const int rows = plan.rows();
   if (plan.num_samples == 0) return;
-  Kokkos::parallel_for(
-      "quern::strategy::add_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::add_rank_loss", KOKKOS_LAMBDA() {
         double sum = metric_sums().rank_batch_loss;
         for (int row = 0; row < rows; ++row) {
           sum += double{row_values(row * Loss::kColumns + Loss::kLoss)};
@@ -43,8 +45,8 @@ void add_rank_loss(const ExecSpace& exec, const ConstFloatView& row_values, cons
 
 void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView& metric_sums) {
   if (num_samples == 0) return;
-  Kokkos::parallel_for(
-      "quern::strategy::end_rank_loss", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::end_rank_loss", KOKKOS_LAMBDA() {
         metric_sums().rank_loss += metric_sums().rank_batch_loss / num_samples;
         metric_sums().rank_batch_loss = 0;
       });
@@ -53,8 +55,8 @@ void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView&
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
                const ConstFloatView& sums, const ConstFloatView& votes,
                const MetricSumsView& metric_sums) {
-  Kokkos::parallel_for(
-      "quern::strategy::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::end_batch", KOKKOS_LAMBDA() {
         MetricSums& count = metric_sums();
         if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
         count.batch_correct = sums(Loss::kCorrect);
@@ -70,8 +72,8 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
 }
 
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
-  Kokkos::parallel_for(
-      "quern::strategy::end_batch", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
+  run_single_item(
+      exec, "quern::strategy::end_batch", KOKKOS_LAMBDA() {
         scalars().step += 1;
         scalars().cursor += samples;
       });
