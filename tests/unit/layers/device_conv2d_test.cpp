@@ -124,7 +124,9 @@ void launch_gradient(const ConvShape& s, const BlockSchedule& schedule, const Fl
 }
 
 TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
-  const auto& [s, blocks, block_rows] = GetParam();
+  const ConvShape& s = GetParam().shape;
+  const int blocks = GetParam().blocks;
+  const int block_rows = GetParam().block_rows;
   // Of a larger batch, so that several partial sums remain.
   const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
   const std::int64_t stride = std::int64_t{s.taps()} * s.out_channels + 16;
@@ -153,7 +155,9 @@ TEST_P(DeviceConv2d, WeightGradientHasTheHostsBits) {
 }
 
 TEST_P(DeviceConv2d, BiasGradientHasTheHostsBits) {
-  const auto& [s, blocks, block_rows] = GetParam();
+  const ConvShape& s = GetParam().shape;
+  const int blocks = GetParam().blocks;
+  const int block_rows = GetParam().block_rows;
   const BlockSchedule schedule = make_block_schedule(1, 1 + blocks, blocks + 2, block_rows);
   const std::int64_t stride = s.out_channels + 16;
   const std::int64_t size = stride * schedule.num_partial_sums;

@@ -107,7 +107,8 @@ TEST_P(TensorConv2d, OfWholeNumbersIsExact) {
 }
 
 TEST_P(TensorConv2d, IsTheProductOfRoundedOperands) {
-  const auto& [c, precision] = GetParam();
+  const Case& c = std::get<0>(GetParam());
+  const OperandPrecision precision = std::get<1>(GetParam());
   const Operands operands = random_operands(c);
   const Operands rounded = transformed(operands, [&](float value) {
     return precision == OperandPrecision::tf32 ? to_tf32(value) : from_bfloat16(to_bfloat16(value));

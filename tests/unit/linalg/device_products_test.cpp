@@ -34,7 +34,7 @@ class DeviceProducts : public ::testing::TestWithParam<Size> {};
 
 TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
   QUERN_SKIP_WITHOUT_FMA();
-  const auto [m, n, k] = GetParam();
+  const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const int row = n + 5;
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
   const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
@@ -94,7 +94,7 @@ TEST_P(DeviceProducts, BitsDoNotDependOnTilesAndTeams) {
 
 TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
   QUERN_SKIP_WITHOUT_FMA();
-  const auto [m, n, k] = GetParam();
+  const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   for (const int block_rows : {3, 16, 20}) {
     const int blocks = (k + block_rows - 1) / block_rows;
     const auto num_rows = static_cast<std::size_t>(blocks * block_rows);

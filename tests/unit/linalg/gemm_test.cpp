@@ -62,7 +62,7 @@ TEST_P(Gemm, AgreesWithItsReferenceAndLeavesThePaddingAlone) {
 }
 
 TEST_P(Gemm, EpilogueIsWhatItsStepsAreOneByOne) {
-  const auto [m, n, k] = GetParam();
+  const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const auto size = static_cast<std::size_t>(m) * n;
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
   const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
@@ -122,7 +122,7 @@ TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
 }
 
 TEST_P(Gemm, BlockSumsFollowTheTree) {
-  const auto [m, n, k] = GetParam();
+  const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const int block_rows = 3;
   const int blocks = (k + block_rows - 1) / block_rows;
   const int num_rows = blocks * block_rows;
@@ -204,7 +204,7 @@ class GemmInPanels : public Gemm {
 };
 
 TEST_P(GemmInPanels, ProductHasTheBitsOfRowMajor) {
-  const auto [m, n, k] = GetParam();
+  const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const auto a = random_values(static_cast<std::size_t>(m) * k, 1);
   const FloatView a_rows = make_view(a);
   const FloatView a_panels = panels_of(a, m, k);

@@ -128,7 +128,8 @@ TEST(RoundedProducts, KeepWhatIsNotANumber) {
 }
 
 TEST_P(RoundedProductsOf, WholeNumbersInBlocksAreExact) {
-  const auto& [size, precision] = GetParam();
+  const Size& size = std::get<0>(GetParam());
+  const OperandPrecision precision = std::get<1>(GetParam());
   device::RoundedProducts products(precision);
   for (const int block_rows : {3, 16, 40}) {
     const int blocks = (size.k + block_rows - 1) / block_rows;
