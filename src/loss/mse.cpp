@@ -7,6 +7,7 @@
 #include "loss/device/mse.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/kernel_choice.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 
@@ -140,11 +141,11 @@ void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
       const int threads = exec.concurrency();
       const MseFlat kernel{arrays, ActivationIndex(prediction), prediction.rows,
                            std::min(MseFlat::kMaxRows, (prediction.rows + threads - 1) / threads)};
-      Kokkos::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()),
-                           kernel);
+      quern::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()),
+                          kernel);
     } else {
-      Kokkos::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
-                           MseLanes{arrays});
+      quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
+                          MseLanes{arrays});
     }
   }
 }

@@ -3,7 +3,7 @@
 
 #include "base/assert.hpp"
 #include "tensor/chunks.hpp"
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 

@@ -6,7 +6,7 @@
 #include "base/assert.hpp"
 #include "optim/device/clip.hpp"
 #include "tensor/kernel_choice.hpp"
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 

@@ -2,7 +2,7 @@
 #include "optim/schedule.hpp"
 
 #include "base/assert.hpp"
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 

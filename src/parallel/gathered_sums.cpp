@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/gathered_sums.hpp"
 
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 
@@ -106,7 +107,7 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
               const ConstFloatView& own, const FloatView& sum, std::int64_t count) {
   if (count == 0) return;
   const std::int64_t num_tiles = (count + kTile - 1) / kTile;
-  Kokkos::parallel_for(
+  quern::parallel_for(
       "quern::parallel::tree_sum", RangePolicy(exec, 0, num_tiles),
       KOKKOS_LAMBDA(const std::int64_t tile) {
         const std::int64_t begin = tile * kTile;
@@ -125,7 +126,7 @@ void pack_slices(const ExecSpace& exec, const GradientSums& partial_sums, int nu
   const std::int64_t num_floats = slices.num_floats();
   const std::int64_t slice_size = slices.slice_size();  // whole tiles: none lies in two slices
   const std::int64_t num_tiles = (num_floats + kPackTile - 1) / kPackTile;
-  Kokkos::parallel_for(
+  quern::parallel_for(
       "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partial_sums * num_tiles),
       KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t partial = i / num_tiles;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "dataset/permutation.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 
@@ -156,13 +157,12 @@ void assign_rows(const ExecSpace& exec, const BatchPlan& plan, const SampleOrder
                                  sample_of_row};
   const std::string label = "quern::strategy::assign_rows";
   if (order.windows.is_active()) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, plan.rows()),
-                         WindowAssignment{assignment, order.windows, order.buffers, place_of_row});
+    quern::parallel_for(label, RangePolicy(exec, 0, plan.rows()),
+                        WindowAssignment{assignment, order.windows, order.buffers, place_of_row});
     return;
   }
   constexpr int kWidth = RowAssignment::kRows;
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth),
-                       assignment);
+  quern::parallel_for(label, RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth), assignment);
 }
 
 }  // namespace quern

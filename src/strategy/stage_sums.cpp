@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "loss/loss.hpp"
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tensor/parallel_for.hpp"
 #include "tensor/types.hpp"
 
 /// Before a loop whose iterations are independent of each other (in place, x[i] = f(x[i]), counts
@@ -43,7 +44,7 @@ template <class Body>
 void for_each_chunk(const ExecSpace& exec, const std::string& label, std::int64_t count,
                     const Body& body) {
   const std::int64_t num_chunks = (count + kChunk - 1) / kChunk;
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, num_chunks), ChunkLoop<Body>{body, count});
+  quern::parallel_for(label, RangePolicy(exec, 0, num_chunks), ChunkLoop<Body>{body, count});
 }
 
 }  // namespace quern

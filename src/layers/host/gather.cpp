@@ -2,6 +2,7 @@
 #include "layers/host/gather.hpp"
 
 #include "layers/host/pixels.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -87,7 +88,7 @@ template <class T>
 void launch(const ExecSpace& exec, const std::string& label, const View<const T>& data,
             const View<const std::int64_t>& sample_of_row, const Activation& y) {
   const auto run = [&](const auto& kernel) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+    quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
   };
   if (y.layout == Layout::nchw16n) {
     run(GatherTile<T>{data.data(), sample_of_row.data(), y.data.data(), y.shape.units(), y.rows});

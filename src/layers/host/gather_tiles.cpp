@@ -7,6 +7,7 @@
 #include "linalg/host/simd_bf16.hpp"
 #include "linalg/host/simd_transpose.hpp"
 #include "tensor/operand_tiles.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -101,7 +102,7 @@ void launch_tiles(const ExecSpace& exec, const std::string& label, const View<co
                   const View<const std::int64_t>& sample_of_row, const View<const Window>& windows,
                   const Activation& y) {
   const OperandTiles tiles(y);
-  Kokkos::parallel_for(
+  quern::parallel_for(
       label, RangePolicy(exec, 0, tiles.num_tiles()),
       GatherTiles<T>{data.data(), sample_of_row.data(),
                      windows.extent(0) > 0 ? windows.data() : nullptr, y.shape, tiles});

@@ -2,6 +2,7 @@
 #include "layers/host/gather_windows.hpp"
 
 #include "layers/host/pixels.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -76,7 +77,7 @@ void launch(const ExecSpace& exec, const std::string& label, const View<const T>
             const Activation& y) {
   const WindowRows<T> rows{data.data(), sample_of_row.data(), windows.data(), y.shape};
   const auto run = [&](const auto& kernel) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+    quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
   };
   if (y.layout == Layout::nchw16n) {
     run(WindowTile<T>{rows, y.data.data(), y.shape.units(), y.rows});

@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "layers/host/operand_tiles.hpp"
 #include "linalg/host/bf16_tiles.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -77,10 +78,10 @@ template <class F>
 void for_each_product(const ExecSpace& exec, const char* label, int units,
                       const OperandTiles& samples, F&& f) {
   const int pairs = pairs_of(units);
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, std::int64_t{samples.num_tiles()} * pairs),
-                       [=](std::int64_t item) {
-                         f(static_cast<int>(item % pairs) * kPair, static_cast<int>(item / pairs));
-                       });
+  quern::parallel_for(label, RangePolicy(exec, 0, std::int64_t{samples.num_tiles()} * pairs),
+                      [=](std::int64_t item) {
+                        f(static_cast<int>(item % pairs) * kPair, static_cast<int>(item / pairs));
+                      });
 }
 
 void add_bias(float* c, int groups, const float* bias, int first, int out, bool with_relu) {
@@ -236,12 +237,12 @@ void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const 
                          std::uint16_t* forward, std::uint16_t* backward) {
   const WeightPanels weights{parameters, shape};
   const int pairs = pairs_of(shape.out);
-  Kokkos::parallel_for("quern::layers::pack_linear_weights",
-                       RangePolicy(exec, 0, std::int64_t{pairs_of(shape.in)} * pairs),
-                       [=](std::int64_t item) {
-                         pack_block(weights, static_cast<int>(item / pairs) * kPair,
-                                    static_cast<int>(item % pairs) * kPair, forward, backward);
-                       });
+  quern::parallel_for("quern::layers::pack_linear_weights",
+                      RangePolicy(exec, 0, std::int64_t{pairs_of(shape.in)} * pairs),
+                      [=](std::int64_t item) {
+                        pack_block(weights, static_cast<int>(item / pairs) * kPair,
+                                   static_cast<int>(item % pairs) * kPair, forward, backward);
+                      });
 }
 
 void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::uint16_t* weights,
@@ -306,7 +307,7 @@ void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
   expect(!update || schedule.num_partial_sums == 1, "one partial sum to update by");
   const ParameterGradients gradients{&tile_unit(), shape,  schedule,   x,       dy,
                                      partial_sums, update, parameters, forward, backward};
-  Kokkos::parallel_for(
+  quern::parallel_for(
       "quern::layers::linear_parameter_gradients",
       RangePolicy(exec, 0, std::int64_t{gradients.in_pairs() + 1} * gradients.out_pairs()),
       gradients);

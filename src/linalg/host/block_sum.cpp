@@ -2,6 +2,7 @@
 #include "linalg/host/block_sum.hpp"
 
 #include "linalg/host/simd.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -62,7 +63,7 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
                     std::int64_t offset) {
   float* target = partial_sums.data.data() + offset;
   const std::int64_t stride = partial_sums.stride;
-  Kokkos::parallel_for(
+  quern::parallel_for(
       label, RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
       KOKKOS_LAMBDA(std::int64_t chunk) {
         const int first = static_cast<int>(chunk) * kColumnChunk;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "linalg/host/gemm_tile.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -144,7 +145,7 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
   const TileGrid<EvenSplit> grid(c.rows, c.columns, product_rows);
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
+    quern::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
       const TilePlace place = grid[item];
       const std::int64_t target = c.place(place.row, place.column);
       const Steps c_step = steps_of(c);
@@ -168,7 +169,7 @@ void multiply_blocks(const ExecSpace& exec, const std::string& label, const Bloc
   const Matrix target{partial_sums.data.data() + gradient.offset, a.columns, b.columns,
                       gradient.stride, gradient.panel};
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
+    quern::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
       const TilePlace place = grid[item];
       float* c = target.data + target.place(place.row, place.column);
       with_tile<block_rows>(place.rows, place.vectors(), [&]<int R, int V>() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "linalg/host/simd_transpose.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -37,7 +38,7 @@ void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a) {
   const int row_blocks = (a.rows + kBlock - 1) / kBlock;
   const int column_blocks = (a.columns + kBlock - 1) / kBlock;
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, column_blocks), [=](std::int64_t item) {
+  quern::parallel_for(label, RangePolicy(exec, 0, column_blocks), [=](std::int64_t item) {
     for (int block = 0; block < row_blocks; ++block) {
       transpose_block(b, a, kBlock * block, kBlock * static_cast<int>(item));
     }

@@ -7,6 +7,7 @@
 #include "tensor/chunks.hpp"
 #include "tensor/exp.hpp"
 #include "tensor/log.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -150,7 +151,7 @@ void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activat
       step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
       ActivationIndex(prediction), prediction.rows};
   const std::int64_t groups = (prediction.rows + kLanes - 1) / kLanes;
-  Kokkos::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
+  quern::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
 }
 
 }  // namespace quern::host

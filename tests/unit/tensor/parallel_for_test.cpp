@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/single_item.hpp"
+#include "tensor/parallel_for.hpp"
 
 #include <gtest/gtest.h>
 

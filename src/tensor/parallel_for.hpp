@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one work item: a few numbers that a step needs where its kernels run.
+// Kernels over a range of work items, such as tiles or chunks, and kernels of one item.
 #pragma once
 
 #include <string>
@@ -7,6 +7,20 @@
 #include "tensor/types.hpp"
 
 namespace quern {
+
+/// Kokkos::parallel_for, with a loop in its place where there is one thread: OpenMP sets up a team
+/// even then, and GCC's makes a system call to wake nobody, some 0.4 us for each kernel. A profiler
+/// sees a kernel all the same. Items are to be long enough to be worth a call each.
+template <class Label, class Functor>
+void parallel_for(const Label& label, const RangePolicy& items, const Functor& functor) {
+  if constexpr (kHostExecution) {
+    if (items.space().concurrency() == 1 && !Kokkos::Tools::profileLibraryLoaded()) {
+      for (std::int64_t i = items.begin(); i < items.end(); ++i) functor(i);
+      return;
+    }
+  }
+  Kokkos::parallel_for(label, items, functor);
+}
 
 /// The work item of run_single_item.
 template <class Body>
