@@ -5,14 +5,15 @@
 Times training steps at the same global batch: the whole network on one rank; two stages, cut in front of the third
 group of blocks, with the batch in one piece (one rank computes, the other waits); and with the batch in several
 pieces, which both compute at the same time. The same pieces are timed for the cut that quern chooses by itself. Every
-repeat runs all of them, in changing order. Prints mean and standard deviation, and draws a bar chart.
+repeat runs all of them, in changing order. Prints mean and standard deviation, and draws a bar chart. Each time is said
+on standard error when it is measured; --json is written after each repeat, and whoever interrupts gets the figures of
+the repeats that are whole (exit status 1).
 
 Batch normalisation takes its statistics from each micro-block, because those of the whole batch would need all of it
 in one piece.
 """
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -22,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 from contender import run_quern
+from turns import spread_of, take_turns, write_figures
 from words import numbers, positive
 from workloads import ProblemError
 
@@ -62,7 +64,7 @@ class Way:
         where = f"cut at {CUT}" if self.cut == CUT else "cut chosen"
         return f"{where}, {self.pieces} piece{'s' if self.pieces > 1 else ''}"
 
-    def run(self):
+    def measure(self):
         figures = run_quern(self.command)
         try:
             ranks, time = figures["machine"]["ranks"], float(figures["step_us"]) * 1e-6
@@ -84,10 +86,10 @@ def ways(arguments, recipe):
 def summary(way, whole):
     """Speed-up: of the means, and that of each repeat."""
     each = [one / time for one, time in zip(whole.times, way.times)]
-    spread = statistics.stdev(way.times) if len(way.times) > 1 else 0.0
+    mean, spread = spread_of(way.times)
     return {"name": way.name, "stages": way.stages, "pieces": way.pieces, "cut": way.cut,
-            "mean_s": statistics.mean(way.times), "deviation_s": spread, "times_s": way.times,
-            "speedup": statistics.mean(whole.times) / statistics.mean(way.times),
+            "mean_s": mean, "deviation_s": spread, "times_s": way.times,
+            "speedup": statistics.mean(whole.times) / mean,
             "speedup_min": min(each), "speedup_max": max(each)}
 
 
@@ -150,22 +152,26 @@ def main(words=None):
             recipe = Path(folder) / "resnet50.toml"
             recipe.write_text(with_block_statistics(arguments.recipe.read_text()))
             contenders = ways(arguments, recipe)
-            for number in range(arguments.repeats):
-                first = number % len(contenders)
-                for way in contenders[first:] + contenders[:first]:
-                    way.run()
-        rows = [summary(way, contenders[0]) for way in contenders]
-        print(f"Training step of ResNet-50, batch {arguments.batch}, {arguments.repeats} repeats")
+
+            def figures(repeats):
+                rows = [summary(way, contenders[0]) for way in contenders]
+                if arguments.json:
+                    write_figures(arguments.json, {"batch": arguments.batch, "repeats": repeats,
+                                                   "launcher": arguments.launcher, "results": rows})
+                return rows
+
+            repeats = take_turns(contenders, arguments.repeats, figures)
+        if repeats == 0:
+            return 1
+        rows = figures(repeats)
+        print(f"Training step of ResNet-50, batch {arguments.batch}, {repeats} repeats")
         print_rows(rows)
-        if arguments.json:
-            arguments.json.write_text(json.dumps({"batch": arguments.batch, "repeats": arguments.repeats,
-                                                  "launcher": arguments.launcher, "results": rows}, indent=2) + "\n")
         if arguments.png:
             draw(rows, arguments.batch, arguments.png)
     except (ProblemError, OSError) as error:
         print(f"split_resnet: {error}", file=sys.stderr)
         return 2
-    return 0
+    return 0 if repeats == arguments.repeats else 1
 
 
 if __name__ == "__main__":

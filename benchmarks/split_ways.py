@@ -5,11 +5,12 @@
 Each way is a word of parallel.strategy: "data", "pipeline", "tensor". First each trains a few steps on random images,
 and its weights must be those of one rank, to the bit ("tensor": of one rank that computes as many slices). Then
 training steps are timed, in changing order, at the same global batch. Prints time, bytes that a rank sends in a step
-and memory of a rank, both of the rank with most, and checks that the weights were equal: exit status 1 if not.
+and memory of a rank, both of the rank with most, and checks that the weights were equal: exit status 1 if not. Each
+time is said on standard error when it is measured; --json is written after each repeat, and whoever interrupts gets the
+figures of the repeats that are whole (exit status 1). --docs writes the table into docs/parallelism.md.
 """
 
 import argparse
-import json
 import os
 import shlex
 import statistics
@@ -18,6 +19,9 @@ import tempfile
 from pathlib import Path
 
 from contender import output_of, run_quern
+from readme_tables import facts_of, with_tables
+from readme_text import table
+from turns import spread_of, take_turns, tell, write_figures
 from words import numbers, positive
 from workloads import ProblemError
 
@@ -68,7 +72,7 @@ class Way:
                    *self.settings(*more)])
         return output_of([self.arguments.quern, "checkpoint", "hash", str(run)]).strip()
 
-    def time(self):
+    def measure(self):
         command = [*self.launch(), self.arguments.quern, "bench", "step", str(self.recipe), "--rounds", "1", "--steps",
                    str(self.arguments.steps), *self.settings("data.samples=60000")]
         self.figures = run_quern(command)
@@ -104,14 +108,45 @@ def compare(contenders, folder):
         if key not in wholes:
             wholes[key] = whole.train(folder, slices)
         way.is_equal = not way.split or way.train(folder) == wholes[key]
+        if way.split:
+            tell(f"weights: {way.name}: {'those' if way.is_equal else 'NOT those'} of one rank")
 
 
 def summary(way, whole):
-    spread = statistics.stdev(way.times) if len(way.times) > 1 else 0.0
+    mean, spread = spread_of(way.times)
     return {"network": way.network, "split": way.split, "ranks": way.ranks, "is_equal": way.is_equal,
-            "mean_s": statistics.mean(way.times), "deviation_s": spread, "times_s": way.times,
-            "speedup": statistics.mean(whole.times) / statistics.mean(way.times), "sent_bytes": way.sent,
-            "memory_bytes": way.memory}
+            "mean_s": mean, "deviation_s": spread, "times_s": way.times,
+            "speedup": statistics.mean(whole.times) / mean, "sent_bytes": way.sent, "memory_bytes": way.memory}
+
+
+def summaries(contenders):
+    rows = []
+    for way in contenders:
+        whole = whole if way.split else way
+        rows.append(summary(way, whole))
+    return rows
+
+
+def docs_table(arguments, repeats, rows):
+    """The table for people, and above it what was measured where."""
+    facts = facts_of(arguments.quern)
+    cores = len(os.sched_getaffinity(0))
+    settings = f"{arguments.steps} steps of `benchmarks/split_ways.py`"
+    lines = [f"Batch {arguments.batch}, one thread a rank, the mean of {repeats} repeats of {settings} on {cores} cores of an "
+             f"{facts['processor']} ({facts['vectors']}), commit `{facts['commit'][:7]}`, {facts['date']}."]
+    if max(row["ranks"] for row in rows) > cores:
+        lines.append(f"Ranks beyond these {cores} cores take turns on them: their times say what splitting costs, not what "
+                     "as many cores would gain.")
+    equal = all(row["is_equal"] for row in rows)
+    lines.append("The weights were those of one rank each time." if equal else "SOME WEIGHTS WERE NOT THOSE OF ONE RANK.")
+    cells = [[row["network"], row["split"] or "nothing", str(row["ranks"]), f"{row['mean_s'] * 1e3:.2f}",
+              f"{row['speedup']:.2f}", f"{row['sent_bytes'] / 1e3:.0f}", f"{row['memory_bytes'] / 1e6:.1f}"] for row in rows]
+    header = ["network", "split by", "ranks", "ms of a step", "speed-up", "KB sent", "MB of a rank"]
+    return "\n".join([*lines, "", table(header, cells)])
+
+
+def write_docs(path, text):
+    path.write_text(with_tables(path, path.read_text(encoding="utf-8"), {"ways": text}), encoding="utf-8")
 
 
 def print_rows(rows):
@@ -136,6 +171,8 @@ def parse_arguments(words):
     parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"), help="the program (default: %(default)s)")
     parser.add_argument("--recipes", type=Path, default=ROOT / "recipes", help="folder of the recipes (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    parser.add_argument("--docs", type=Path, nargs="?", const=ROOT / "docs/parallelism.md", metavar="PAGE",
+                        help="write the table into this page (default: %(const)s)")
     arguments = parser.parse_args(words)
     if arguments.quick:
         arguments.batch, arguments.ranks, arguments.repeats, arguments.steps = 96, [2], 1, 2
@@ -150,23 +187,26 @@ def main(words=None):
         with tempfile.TemporaryDirectory() as name:
             contenders = ways(arguments, Path(name))
             compare(contenders, Path(name))
-            for number in range(arguments.repeats):
-                first = number % len(contenders)
-                for way in contenders[first:] + contenders[:first]:
-                    way.time()
-        rows = []
-        for way in contenders:
-            whole = whole if way.split else way
-            rows.append(summary(way, whole))
-        print(f"Training steps, batch {arguments.batch}, {arguments.repeats} repeats of {arguments.steps} steps")
+
+            def figures(repeats):
+                rows = summaries(contenders)
+                if arguments.json:
+                    write_figures(arguments.json, {"batch": arguments.batch, "repeats": repeats,
+                                                   "launcher": arguments.launcher, "results": rows})
+                return rows
+
+            repeats = take_turns(contenders, arguments.repeats, figures)
+        if repeats == 0:
+            return 1
+        rows = figures(repeats)
+        print(f"Training steps, batch {arguments.batch}, {repeats} repeats of {arguments.steps} steps")
         print_rows(rows)
-        if arguments.json:
-            arguments.json.write_text(json.dumps({"batch": arguments.batch, "repeats": arguments.repeats,
-                                                  "launcher": arguments.launcher, "results": rows}, indent=2) + "\n")
+        if arguments.docs:
+            write_docs(arguments.docs, docs_table(arguments, repeats, rows))
     except (ProblemError, OSError) as error:
         print(f"split_ways: {error}", file=sys.stderr)
         return 2
-    return 0 if all(row["is_equal"] for row in rows) else 1
+    return 0 if repeats == arguments.repeats and all(row["is_equal"] for row in rows) else 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
-#include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
 #include "train/class_metrics.hpp"
 #include "train/evaluator.hpp"
@@ -80,11 +79,10 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const Samples samples = load_shards(comm, options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
 
-  const auto transport = connect_devices(forward.grid().data(), recipe.parallel.backend);
   Evaluator evaluator(forward.grid(), model, samples,
                       evaluation_batches(recipe, checkpoint.global_batch, samples.count,
                                          recipe.parallel.micro_batches),
-                      transport.get());
+                      forward.transports());
   forward.load(evaluator.limit(), samples, checkpoint.state());
   std::optional<ClassMetrics> metrics;
   if (choice.any()) {

@@ -87,8 +87,8 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
       grid(make_grid(comm, recipe)),
       model(agree(comm, [&] { return Model(recipe, stage_of(grid), slices_of(grid, recipe)); })),
       samples(make_bench_samples(grid, recipe, model.whole().output_shape())),
-      transport(connect_devices(grid.data(), recipe.parallel.backend)),
-      step(recipe, grid, model, samples, transport.get()) {}
+      connections(connect_devices(grid, recipe.parallel.backend)),
+      step(recipe, grid, model, samples, connections.get()) {}
 
 bool BenchWorkload::multiplies_tiles() const {
   return kHostExecution && !runs_device_kernels() && recipe.train.precision == Precision::bf16;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/devices.hpp"
 #include "strategy/training_step.hpp"
 
 namespace quern {
@@ -27,7 +28,7 @@ struct BenchWorkload {
   ProcessGrid grid;
   Model model;
   Samples samples;
-  std::unique_ptr<DeviceTransport> transport;
+  GridConnections connections;
   TrainingStep step;
 
  private:

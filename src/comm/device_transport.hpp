@@ -23,8 +23,8 @@ class OtherRankError : public Error {
   using Error::Error;
 };
 
-/// What the gradient needs, and no more. Buffers are kernel memory: the spans are never read here
-/// except by transports that say so. A call puts the exchange after everything that is on the
+/// What gradients and layers need, and no more. Buffers are kernel memory: the spans are never read
+/// here except by transports that say so. A call puts the exchange after everything that is on the
 /// stream, and may return before it is done; what follows on the stream sees the result. All ranks
 /// make the same calls in the same order. Errors that a call itself sees are thrown as Error, those
 /// that come later by check(). The host-memory Communicator must not carry device memory meanwhile,
@@ -52,6 +52,11 @@ class DeviceTransport {
   /// its place in `all`, whose size is a multiple of size().
   virtual void all_gather(std::span<float> all, DeviceStream stream) = 0;
 
+  /// counts[r] floats of every rank r, the same table on all ranks, in rank order without gaps. In
+  /// place: this rank's part stands at its place in `all`.
+  virtual void all_gather_v(std::span<float> all, std::span<const std::int64_t> counts,
+                            DeviceStream stream) = 0;
+
   /// Rank d gets send[send_to[d]] and puts it to receive[receive_from[r]], r being the sender.
   /// Counts of a pair must agree; 0 sends nothing, a rank sends nothing to itself.
   virtual void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
@@ -71,11 +76,29 @@ class DeviceTransport {
   virtual void abort() noexcept {}
 };
 
+/// What the ranks of a grid exchange memory of devices by, along these axes; null: nothing, or
+/// memory of the host.
+struct GridTransports {
+  GridTransports(DeviceTransport* data_ranks = nullptr, DeviceTransport* tensor_ranks = nullptr)
+      : data(data_ranks), tensor(tensor_ranks) {}
+
+  DeviceTransport* data;    ///< gradients
+  DeviceTransport* tensor;  ///< values inside of layers
+
+  bool are_none() const { return !data && !tensor; }
+  /// The first that is there.
+  DeviceTransport* first() const { return data ? data : tensor; }
+  // Of those that are there.
+  double deadline_s() const;  ///< the shorter one
+  void check() const;
+  void abort() const noexcept;
+};
+
 /// Collective over host messages: runs `work`, which may fail on some ranks while others wait for
-/// them in exchanges of `transport`. Whoever fails aborts the transport first, so that the others
-/// stop waiting; then all throw the same AgreedError. It names a rank that failed by itself, if
-/// there is one, rather than one that throws OtherRankError.
-void agree_on_exchange(Communicator& comm, DeviceTransport& transport,
+/// them in exchanges of `transports`. Whoever fails aborts these first, so that the others stop
+/// waiting; then all throw the same AgreedError. It names a rank that failed by itself, if there
+/// is one, rather than one that throws OtherRankError.
+void agree_on_exchange(Communicator& comm, const GridTransports& transports,
                        const std::function<void()>& work);
 
 }  // namespace quern

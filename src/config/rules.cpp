@@ -152,19 +152,11 @@ void check_micro_batches(const Checker& check) {
 
 void check_tensor(const Checker& check) {
   if (!check.are_sound({"parallel.tensor", "parallel.tensor_slices", "train.determinism"})) return;
+  // With strategy = "tensor" the number of ranks says how many share a layer.
   const bool is_strategy = check.recipe.parallel.strategy == SplitStrategy::tensor;
   if (!is_strategy && tensor_slices(check.recipe) == 0) return;
-  // With strategy = "tensor" the number of ranks says how many share a layer.
   const std::string problem = tensor_slices_problem(check.recipe);
   if (!problem.empty()) check.report("parallel.tensor_slices", problem);
-  const std::string key = is_strategy                          ? "parallel.strategy"
-                          : check.is_stated("parallel.tensor") ? "parallel.tensor"
-                                                               : "parallel.tensor_slices";
-  if (check.are_sound({"train.precision"}) && check.recipe.train.precision != Precision::fp32) {
-    check.report("train.precision", check.text_of("train.precision") + " contradicts " + key +
-                                        " = " + check.text_of(key) +
-                                        ", expected \"fp32\": slices of layers round no operands");
-  }
 }
 
 void check_strategy(const Checker& check) {

@@ -154,7 +154,7 @@ void Linear::backward_in_tiles(const ExecSpace& exec, const StepContext& step,
     auto* backward = arrays.dx.empty() ? nullptr : packed + shape.packed_bf16();
     if (backward) {
       host::linear_input_gradient(exec, shape, backward, gradient, with_input_relu_ ? &x : nullptr,
-                                  OperandTiles(arrays.dx));
+                                  arrays.dx);
     }
     if (training_ == Training::frozen) return;
     host::linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients,

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/block_tree.hpp"
 #include "layers/add.hpp"
+#include "layers/layout.hpp"
 #include "layers/unit_range.hpp"
 
 namespace quern {
@@ -71,7 +72,9 @@ Layout SlicedLayer::input_layout(Layout incoming) const {
 
 LayerTraits SlicedLayer::traits() const {
   const LayerTraits own = own_.front()->traits();
-  return {.applies_relu = own.applies_relu, .applies_input_relu = own.applies_input_relu};
+  return {.applies_relu = own.applies_relu,
+          .applies_input_relu = own.applies_input_relu,
+          .updates_parameters = own.updates_parameters};
 }
 
 std::int64_t SlicedLayer::macs() const {
@@ -104,8 +107,20 @@ std::int64_t SlicedLayer::own_floats(const BatchLimit& most) const {
 std::int64_t SlicedLayer::workspace_floats(const BatchLimit& most) const {
   std::int64_t floats = 0;
   for (const auto& layer : own_) floats = std::max(floats, layer->workspace_floats(most));
-  const std::int64_t dx = allocation_size(input_shape(), input_layout(Layout::nc), most.rows);
-  return parts_floats(most.rows) + (depth_ - 1) * round_up_to_lanes(dx) + floats;
+  return parts_floats(most.rows) + sums_floats(most.rows) + floats;
+}
+
+Layout SlicedLayer::sum_layout() const {
+  return rounds_dx() ? flat_layout() : input_layout(Layout::nc);
+}
+
+std::int64_t SlicedLayer::sum_floats(int rows) const {
+  return round_up_to_lanes(allocation_size(input_shape(), sum_layout(), rows));
+}
+
+// One of a traversal's arrays is dx itself, unless that is rounded.
+std::int64_t SlicedLayer::sums_floats(int rows) const {
+  return (rounds_dx() ? depth_ : depth_ - 1) * sum_floats(rows);
 }
 
 std::int64_t SlicedLayer::share_floats(const Activation& y) const {
@@ -120,7 +135,7 @@ std::int64_t SlicedLayer::parts_floats(int rows) const {
 ExchangedFloats SlicedLayer::exchanged_floats(int rows) const {
   if (slices_.ranks == 1) return {};
   const Activation y{{}, output_shape(), layout_, rows};
-  const Activation x{{}, input_shape(), input_layout(Layout::nc), rows};
+  const Activation x{{}, input_shape(), sum_layout(), rows};
   return {begins_.back() * share_floats(y), x.size()};
 }
 
@@ -139,9 +154,10 @@ Activation SlicedLayer::parts(const LayerArrays& arrays, const Activation& like)
 
 Activation SlicedLayer::input_gradient(const LayerArrays& arrays, int depth) const {
   Activation dx = arrays.dx;
-  if (depth == 0) return dx;
-  const std::int64_t size = round_up_to_lanes(allocation_size(dx.shape, dx.layout, dx.rows));
-  dx.data = from(arrays.workspace, parts_floats(dx.rows) + (depth - 1) * size);
+  const int number = rounds_dx() ? depth : depth - 1;
+  if (number < 0) return dx;
+  dx.layout = sum_layout();
+  dx.data = from(arrays.workspace, parts_floats(dx.rows) + number * sum_floats(dx.rows));
   return dx;
 }
 
@@ -150,9 +166,8 @@ LayerArrays SlicedLayer::arrays_of(int own, const LayerArrays& arrays) const {
   result.x = arrays.x;
   const auto own_size = static_cast<std::int64_t>(arrays.own.extent(0)) / slices_.per_rank();
   result.own = Kokkos::subview(arrays.own, std::pair(own * own_size, (own + 1) * own_size));
-  const std::int64_t dx =
-      round_up_to_lanes(allocation_size(arrays.x.shape, arrays.x.layout, arrays.x.rows));
-  result.workspace = from(arrays.workspace, parts_floats(arrays.x.rows) + (depth_ - 1) * dx);
+  const int rows = arrays.x.rows;
+  result.workspace = from(arrays.workspace, parts_floats(rows) + sums_floats(rows));
   return result;
 }
 
@@ -162,6 +177,7 @@ void SlicedLayer::forward(const ExecSpace& exec, const StepContext& step,
   for (int i = 0; i < slices_.per_rank(); ++i) {
     LayerArrays slice = arrays_of(i, arrays);
     slice.y = part_of(all, slices_.first() + i);
+    slice.dx = arrays.dx;  // says that there will be one
     own_[static_cast<std::size_t>(i)]->forward(exec, step, slice);
   }
   if (slices_.ranks > 1) {
@@ -203,10 +219,14 @@ void SlicedLayer::backward(const ExecSpace& exec, const StepContext& step,
       add(exec, sum, input_gradient(arrays, top + 1), false, sum);
     }
   }
-  if (slices_.ranks == 1 || !wants_dx) return;
-  expect(step.tensor_exchange != nullptr, "an exchange for layers that are spread");
-  step.tensor_exchange->sum(
-      exec, Kokkos::subview(arrays.dx.data, std::pair(std::int64_t{0}, arrays.dx.size())));
+  if (!wants_dx) return;
+  const Activation dx = input_gradient(arrays, 0);
+  if (slices_.ranks > 1) {
+    expect(step.tensor_exchange != nullptr, "an exchange for layers that are spread");
+    step.tensor_exchange->sum(exec,
+                              Kokkos::subview(dx.data, std::pair(std::int64_t{0}, dx.size())));
+  }
+  if (rounds_dx()) convert_layout(exec, dx, arrays.dx, Content::gradient);
 }
 
 }  // namespace quern

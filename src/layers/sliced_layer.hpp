@@ -7,7 +7,8 @@
 // units: the units are cut into a number of slices that does not depend on the ranks; each slice
 // gives an array of its own, and the arrays are added in the fixed binary tree over the slices,
 // first those of a rank and then, by the exchange, those of all. So bits depend on the number of
-// slices alone.
+// slices alone. Where operands are rounded, in tiles, the arrays are floats, and their sum is what
+// is rounded.
 #pragma once
 
 #include <functional>
@@ -63,6 +64,12 @@ class SlicedLayer final : public Layer {
   bool is_in_place() const { return layout_ == Layout::cn16c; }
   std::int64_t share_floats(const Activation& y) const;
   std::int64_t parts_floats(int rows) const;
+  /// Is dx in tiles?
+  bool rounds_dx() const { return input_layout(Layout::nc) == Layout::tiles; }
+  // The arrays that are added to dx; of one, and of those in the workspace.
+  Layout sum_layout() const;
+  std::int64_t sum_floats(int rows) const;
+  std::int64_t sums_floats(int rows) const;
   /// Of the arrays, one after the other, that make up `all`.
   Activation part_of(const Activation& all, int slice) const;
   Activation parts(const LayerArrays& arrays, const Activation& like) const;

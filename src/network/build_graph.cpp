@@ -115,7 +115,7 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
     for (std::size_t k = 1; k < values.size(); ++k) sum = graph.add_sum(spec.name, sum, values[k]);
     return sum;
   }
-  auto layer = build_sliced_layer(spec, input, read, slices);
+  auto layer = build_sliced_layer(spec, input, read, slices, graph.precision());
   if (!layer) {
     layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read)
                                            : build_layer(spec, input, i, graph.precision());

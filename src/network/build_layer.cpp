@@ -117,7 +117,8 @@ std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& 
 }
 
 std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& input,
-                                          const Shape& output, const TensorSlices& slices) {
+                                          const Shape& output, const TensorSlices& slices,
+                                          OperandPrecision precision) {
   const bool is_linear = spec.type == LayerType::linear;
   if (slices.count < 2 || (!is_linear && spec.type != LayerType::conv2d)) return nullptr;
   std::vector<int> bounds = slice_bounds(output.channels, is_linear ? kLanes : 1, slices.count);
@@ -125,7 +126,7 @@ std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& in
   const auto make = [&](int channels) -> std::unique_ptr<Layer> {
     LayerSpec slice = spec;
     slice.features = slice.channels = channels;
-    if (is_linear) return std::make_unique<Linear>(slice, input);
+    if (is_linear) return std::make_unique<Linear>(slice, input, precision);
     return build_part_of_conv2d(slice, input, {channels, output.height, output.width});
   };
   return std::make_unique<SlicedLayer>(spec.name, input, output, slices, std::move(bounds), make);

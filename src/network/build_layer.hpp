@@ -24,8 +24,10 @@ std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& 
 /// The linear or conv2d layer that `spec` describes cut into slices, of which this rank has its
 /// own, with the top left part `output` of its outputs. Null for other layers, and for those with
 /// fewer units than can be cut: 16 a slice of a linear layer, one channel of a convolution.
+/// `precision`: as in build_layer().
 std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& input,
-                                          const Shape& output, const TensorSlices& slices);
+                                          const Shape& output, const TensorSlices& slices,
+                                          OperandPrecision precision = OperandPrecision::fp32);
 
 /// "layer 'fc1' (linear, recipe line 12)"
 std::string describe(const LayerSpec& spec);

@@ -177,7 +177,8 @@ std::int64_t Network::training_macs() const {
 }
 
 std::string Network::first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
-                                            const Activations& batch) const {
+                                            const Activations& batch,
+                                            const std::function<void()>& wait) const {
   const auto samples = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), step.sample_of_row);
   const auto is_finite = [&](const Activation& y) {
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y.data);
@@ -196,7 +197,10 @@ std::string Network::first_non_finite_layer(const ExecSpace& exec, const StepCon
   std::string first;
   for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
     forward_node(exec, step, batch, n);  // to the end: other ranks may wait for its sums
-    exec.fence("quern::network::first_non_finite_layer");
+    if (wait)
+      wait();
+    else
+      exec.fence("quern::network::first_non_finite_layer");
     const bool is_named = graph_.node(n).layer || graph_.node(n).kind == NodeKind::add;
     if (first.empty() && is_named && !has_no_kernel(n) && !is_finite(batch.node(n).layer.y))
       first = graph_.node(n).name;

@@ -94,8 +94,10 @@ class Network {
   /// Runs forward() and looks at each output before others overwrite it: the name of the first
   /// layer that puts out a value that is not finite in a used row, or "" when there is none. Of
   /// layers that one kernel computes the first is named. Copies to the host: for reports only.
+  /// `wait` waits for `exec` after each layer, which may hang on other ranks; by default a fence.
   std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
-                                     const Activations& batch) const;
+                                     const Activations& batch,
+                                     const std::function<void()>& wait = {}) const;
 
   /// Multiply-adds of one sample: forward, and a whole training step (no input gradient where
   /// nothing before is trained, no gradient of what is frozen). Outputs that nobody reads count

@@ -167,6 +167,16 @@ ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan)
   return {range(total_, 0, num_gradient()), sums_.sums(), sums_.votes()};
 }
 
+// No bucket travels.
+ConstFloatView BucketReducer::reduce_sums(const ExecSpace& exec, ReductionPlan plan) {
+  if (size() == 1) return reduced(partial_sums().data).sums;
+  computed_.order(exec, queue(exec));
+  start_sums(queue(exec), plan);
+  exchanged_.order(queue(exec), exec);
+  sums_started_ = false;
+  return order() == SumOrder::tree ? sums_.sums() : reduced(partial_sums().data).sums;
+}
+
 std::vector<BlockRange> BucketReducer::ranges_of(int rank) const {
   if (!updaters_.are_owners) return GradientReducer::ranges_of(rank);
   std::vector<BlockRange> ranges;
@@ -196,7 +206,7 @@ void BucketReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
 
 void BucketReducer::wait(const ExecSpace& exec) {
   if (size() == 1) return GradientReducer::wait(exec);
-  agree_on_exchange(comm(), transport_, [&] { wait_for(exec, transport_); });
+  wait_on_all(comm(), exec, &transport_);
 }
 
 void BucketReducer::start_sums(const ExecSpace& queue, ReductionPlan plan_id) {

@@ -40,6 +40,7 @@ class BucketReducer final : public GradientReducer {
 
   void complete_from(const ExecSpace& exec, ReductionPlan plan, std::int64_t offset) override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
+  ConstFloatView reduce_sums(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
   bool spreads_state() const override { return updaters_.are_owners && size() > 1; }
   std::int64_t num_published() const override;

@@ -12,7 +12,11 @@ namespace quern {
 DeviceStream stream_of(const ExecSpace& exec);
 
 /// Waits until everything on `exec` is done, with an eye on the exchanges: Error when one has
-/// failed, OtherRankError when the transport's deadline has passed.
-void wait_for(const ExecSpace& exec, DeviceTransport& transport);
+/// failed, OtherRankError when the transports' deadline has passed.
+void wait_for(const ExecSpace& exec, const GridTransports& transports);
+
+/// Collective over the world of a grid: that, or AgreedError on all ranks. Ranks of other groups
+/// have to hear of a failed exchange, too.
+void wait_on_all(Communicator& world, const ExecSpace& exec, const GridTransports& transports);
 
 }  // namespace quern

@@ -103,6 +103,11 @@ class GradientReducer {
     return reduce(exec, plan);
   }
 
+  /// As reduce(), of the sums alone: nobody needs the gradient in front of them.
+  virtual ConstFloatView reduce_sums(const ExecSpace& exec, ReductionPlan plan) {
+    return reduce_own_part(exec, plan).sums;
+  }
+
   /// Do the ranks update arrays that they share? Then all ranks are on one node. StateMemory makes
   /// the arrays.
   virtual bool shares_state() const { return false; }

@@ -65,7 +65,7 @@ ConstFloatView RankSums::add(const ExecSpace& exec, std::int64_t count) {
   Turns& turns = turns_of(count);
   GradientReducer& reducer = *turns.reducers[turns.next];
   turns.next = 1 - turns.next;
-  return reducer.reduce_own_part(exec, plan_).sums;
+  return reducer.reduce_sums(exec, plan_);
 }
 
 bool RankSums::is_capturable() const {

@@ -3,19 +3,20 @@
 
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/device_transport.hpp"
 #include "linalg/tensor_exchange.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {
 
-/// TensorExchange over the ranks of a communicator, in host memory. A sum of n floats takes two
-/// exchanges: rank r gets everybody's r-th slice and adds these, then everybody gets the sums. So a
-/// rank sends 2 n (R-1)/R floats, as in a ring; messages move bytes and add nothing.
+/// TensorExchange over the ranks of a transport. A sum of n floats takes two exchanges: rank r gets
+/// everybody's r-th slice and adds these, then everybody gets the sums. So a rank sends
+/// 2 n (R-1)/R floats, as in a ring; the transport moves floats and adds none, so the bits are
+/// those of the tree whatever it is.
 class TensorGroup final : public TensorExchange {
  public:
-  /// `comm` must outlive it. `most_summed`: floats of the longest array that will be added.
-  TensorGroup(Communicator& comm, std::int64_t most_summed);
+  /// `transport` must outlive it. `most_summed`: floats of the longest array that will be added.
+  TensorGroup(DeviceTransport& transport, std::int64_t most_summed);
 
   /// What the constructor allocates.
   static std::int64_t bytes(int ranks, std::int64_t most_summed);
@@ -25,9 +26,9 @@ class TensorGroup final : public TensorExchange {
   void sum(const ExecSpace& exec, const FloatView& values) override;
 
  private:
-  Communicator& comm_;
+  DeviceTransport& transport_;
   std::int64_t slice_floats_;  // of the longest array
-  FloatView received_;         // a slice from each rank
+  FloatView received_;         // a slice from each rank; its own is added where it lies
   TreeSumPlan plan_;
   // Written by every call; they keep their memory.
   std::vector<std::int64_t> counts_;

@@ -46,7 +46,8 @@ TreeSumPlan make_tree_sum_plan(
     const std::function<std::int64_t(int rank, std::int64_t partial)>& leaf_of);
 
 /// Overwrites sum[0, count) with the sum of the leaves' floats [leaf, leaf + count), elementwise,
-/// in the order of the tree. `received` and `own` must not overlap `sum`.
+/// in the order of the tree. `received` and `own` must not overlap `sum`, but for a leaf that is
+/// `sum` itself.
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count);
 

@@ -51,4 +51,15 @@ std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend
   return nullptr;
 }
 
+// One axis after the other: ranks join NCCL's communicators in one order.
+GridConnections connect_devices(const ProcessGrid& grid, CommBackend backend) {
+  const auto connect = [&](Communicator& axis) {
+    return agree(grid.world(), [&] { return connect_devices(axis, backend); });
+  };
+  GridConnections connections;
+  connections.data = connect(grid.data());
+  connections.tensor = connect(grid.tensor());
+  return connections;
+}
+
 }  // namespace quern

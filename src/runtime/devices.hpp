@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/device_transport.hpp"
+#include "comm/process_grid.hpp"
 #include "device/inventory.hpp"
 #include "spec/recipe.hpp"
 
@@ -26,5 +27,16 @@ bool may_share_devices();
 /// host memory (see choose_transport). AgreedError on all ranks for what cannot be. `comm` must
 /// outlive it.
 std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend backend);
+
+/// GridTransports with their owner.
+struct GridConnections {
+  std::unique_ptr<DeviceTransport> data;
+  std::unique_ptr<DeviceTransport> tensor;
+
+  GridTransports get() const { return {data.get(), tensor.get()}; }
+};
+
+/// Collective over the grid's world: connect_devices() along each of these axes.
+GridConnections connect_devices(const ProcessGrid& grid, CommBackend backend);
 
 }  // namespace quern

@@ -2,6 +2,7 @@
 #include "runtime/host_staged_transport.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/assert.hpp"
 #include "device/queue.hpp"
@@ -41,9 +42,17 @@ void HostStagedTransport::all_reduce_sum(std::span<float> values, DeviceStream s
 void HostStagedTransport::all_gather(std::span<float> all, DeviceStream stream) {
   const std::size_t each = all.size() / counts_.size();
   expect(each * counts_.size() == all.size(), "as many floats for each rank");
-  const std::span<float> host = fetch(send_, all, stream);
   std::fill(counts_.begin(), counts_.end(), static_cast<std::int64_t>(each));
-  comm_.all_gather_v(host.subspan(static_cast<std::size_t>(rank()) * each, each), host, counts_);
+  all_gather_v(all, counts_, stream);
+}
+
+void HostStagedTransport::all_gather_v(std::span<float> all, std::span<const std::int64_t> counts,
+                                       DeviceStream stream) {
+  const auto own = counts.begin() + rank();
+  const auto begin =
+      static_cast<std::size_t>(std::accumulate(counts.begin(), own, std::int64_t{0}));
+  const std::span<float> host = fetch(send_, all, stream);
+  comm_.all_gather_v(host.subspan(begin, static_cast<std::size_t>(*own)), host, counts);
   put(all, host, stream);
 }
 

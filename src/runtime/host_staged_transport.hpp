@@ -23,6 +23,8 @@ class HostStagedTransport final : public DeviceTransport {
 
   void all_reduce_sum(std::span<float> values, DeviceStream stream) override;
   void all_gather(std::span<float> all, DeviceStream stream) override;
+  void all_gather_v(std::span<float> all, std::span<const std::int64_t> counts,
+                    DeviceStream stream) override;
   void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                     std::span<float> receive, std::span<const Segment> receive_from,
                     DeviceStream stream) override;

@@ -10,6 +10,7 @@
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "strategy/sample_stream.hpp"
 #include "tensor/kernel_choice.hpp"
 
@@ -101,13 +102,17 @@ Model::InFlight Model::allocate_batch(const BatchLimit& most) const {
   return batch;
 }
 
-void Model::connect(const ProcessGrid& grid) {
+void Model::connect(const ProcessGrid& grid, DeviceTransport* tensor) {
   expect(grid.place().pipeline == place_.stage && grid.shape().pipeline == place_.stages,
          "the rank of this stage");
   expect(grid.place().tensor == slices_.rank && grid.shape().tensor == slices_.ranks,
          "the rank of these slices");
   if (slices_.ranks > 1) {
-    tensor_group_ = std::make_unique<TensorGroup>(grid.tensor(), most_summed(max_rows_));
+    if (!tensor) {
+      tensor_transport_ = std::make_unique<HostStagedTransport>(grid.tensor());
+      tensor = tensor_transport_.get();
+    }
+    tensor_group_ = std::make_unique<TensorGroup>(*tensor, most_summed(max_rows_));
   }
   if (place_.stages == 1) return;
   exchange_ = std::make_unique<StageExchange>(
@@ -249,9 +254,10 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
   if (rounds_target()) convert_layout(exec, target, input);
 }
 
-std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepContext& step) const {
+std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
+                                          const std::function<void()>& wait) const {
   const Activations& activations = in_flight(0).activations;
-  std::string name = network().first_non_finite_layer(exec, step, activations);
+  std::string name = network().first_non_finite_layer(exec, step, activations, wait);
   if (!place_.is_last()) exchange_->send_y(exec, activations.output());
   return name;
 }

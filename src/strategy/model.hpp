@@ -42,8 +42,9 @@ class Model {
   void allocate(const BatchLimit& most, const StateMemory& memory = {}, int in_flight = 1);
 
   /// Of several stages or layers that are spread, after allocate(): collective over grid.pipeline()
-  /// and grid.tensor(), where this rank has this model's part.
-  void connect(const ProcessGrid& grid);
+  /// and grid.tensor(), where this rank has this model's part. `tensor`: between the ranks of
+  /// grid.tensor(), outlives the model; null: messages out of host memory.
+  void connect(const ProcessGrid& grid, DeviceTransport* tensor = nullptr);
 
   const Network& network() const { return networks_.own.front(); }
   /// Of which network() may be a stage. For its tensors and sizes: nothing computes with it.
@@ -99,7 +100,8 @@ class Model {
   /// Network::forward, and hands the output to the next stage.
   void forward(const ExecSpace& exec, const StepContext& step, int batch = 0) const;
   /// The same with Network::first_non_finite_layer.
-  std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step) const;
+  std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
+                                     const std::function<void()>& wait) const;
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
   /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
@@ -157,9 +159,11 @@ class Model {
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
   StateBlock parameter_block_;
-  FloatView parameters_;                       // in parameter_block_
-  std::unique_ptr<StageExchange> exchange_;    // none if there is one stage
-  std::unique_ptr<TensorGroup> tensor_group_;  // none if layers are not spread
+  FloatView parameters_;                     // in parameter_block_
+  std::unique_ptr<StageExchange> exchange_;  // none if there is one stage
+  // None if layers are not spread; the first of them if another transport was given.
+  std::unique_ptr<DeviceTransport> tensor_transport_;
+  std::unique_ptr<TensorGroup> tensor_group_;
 };
 
 }  // namespace quern

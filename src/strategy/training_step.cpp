@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "device/inventory.hpp"
+#include "parallel/device_stream.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/sample_stream.hpp"
@@ -26,7 +27,9 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
     else
       enqueue_forward(exec, work.piece);
   }
-  const ReducedGradient gradient = stage_sums_.add(exec, reduce(exec));
+  const ReducedGradient own = reduce(exec);
+  if (is_split()) wait_for(exec, transports_);  // with an eye on others, as stage_sums_ does not
+  const ReducedGradient gradient = stage_sums_.add(exec, own);
 
   timer_.enter(StepPhase::update);
   update(exec, gradient);
@@ -61,9 +64,11 @@ void TrainingStep::enqueue_backward(const ExecSpace& exec, int number) {
   const BatchPiece& piece = piece_at(number);
   StepContext step = context(piece, batch);
   const bool is_whole = pieces().size() == 1;
-  // The sums of several pieces are complete when the last one is merged.
+  // The sums of several pieces are complete when the last one is merged. And exchanges of two
+  // groups of ranks must not be under way on a device at once: NCCL may wait for ever.
+  const bool is_early = is_whole && !transports_.tensor;
   const auto complete_from = [&](std::int64_t offset) {
-    if (is_whole) reducer_->complete_from(exec, reduction(), offset);
+    if (is_early) reducer_->complete_from(exec, reduction(), offset);
   };
 
   timer_.enter(StepPhase::forward);
@@ -124,9 +129,8 @@ void TrainingStep::await_samples() const {
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {
-  // Ranks of other groups have to hear of a failed exchange, too.
   if (is_split())
-    run_on_all(grid_.world(), [&] { reducer_->wait(exec); });
+    wait_on_all(grid_.world(), exec, transports_);
   else
     reducer_->wait(exec);
   const StepScalars scalars = read_scalar(scalars_);
@@ -192,16 +196,18 @@ void check_least_samples(const Network& network, const BatchRule& batches) {
 }  // namespace
 
 TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model& model,
-                           const Samples& samples, DeviceTransport* transport)
+                           const Samples& samples, const GridTransports& transports)
     : grid_(grid),
+      transports_(transports),
       model_(model),
       samples_(samples),
       seed_(recipe.seed),
       sampling_{recipe.data.shuffle, recipe.data.augment, {}},
       wants_rank_loss_(recipe.train.per_rank_loss),
-      reducer_(make_reducer(grid.data(), transport, sums_offset() + Loss::kColumns,
+      reducer_(make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
-      sums_(std::make_unique<RankSums>(grid.data(), transport, sums_of_layers(model.network()),
+      sums_(std::make_unique<RankSums>(grid.data(), transports.data,
+                                       sums_of_layers(model.network()),
                                        sum_order(recipe.train.determinism))),
       stage_sums_(grid),
       scalars_("quern::strategy::step_scalars"),
@@ -267,7 +273,7 @@ void TrainingStep::allocate(const Recipe& recipe) {
                          is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
                          model_.network().layers_update_parameters();
   model_.allocate(full_.limit(), memory, in_flight_);
-  model_.connect(grid_);
+  model_.connect(grid_, transports_.tensor);
   publish_state();  // all parameters are drawn
 }
 
@@ -326,7 +332,8 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
   for (const BatchPiece& piece : pieces()) {
     const StepContext step = context(piece, 0);
     model_.load_batch(exec, piece.plan, samples_, sampling_, scalars_);
-    names.push_back(model_.first_non_finite_layer(exec, step));
+    names.push_back(
+        model_.first_non_finite_layer(exec, step, [&] { wait_for(exec, transports_); }));
   }
   for (const Node& node : network.graph().nodes()) {
     if (std::find(names.begin(), names.end(), node.name) != names.end()) return node.name;

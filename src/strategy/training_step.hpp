@@ -51,12 +51,12 @@ struct StepReport {
 class TrainingStep {
  public:
   /// Plans, buffers, optimizer and reduction for a run over `samples`; draws the parameters.
-  /// Gradients are added over grid.data(); `transport` (see make_reducer) is between its ranks.
-  /// `model`, `samples`, `transport` and the grid's world must outlive it. Collective; AgreedError
-  /// (exit 2) when the batch has more micro-blocks than the summation tree, or the node or a device
-  /// too little memory.
+  /// Gradients are added over grid.data(), by transports.data (see make_reducer); layers are shared
+  /// over grid.tensor(), by transports.tensor (see Model::connect). `model`, `samples`, transports
+  /// and the grid's world must outlive it. Collective; AgreedError (exit 2) when the batch has more
+  /// micro-blocks than the summation tree, or the node or a device too little memory.
   TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model& model, const Samples& samples,
-               DeviceTransport* transport = nullptr);
+               const GridTransports& transports = {});
 
   std::int64_t steps_per_epoch() const { return batches_.steps_per_epoch(); }
   const Model& model() const { return model_; }
@@ -150,6 +150,7 @@ class TrainingStep {
   ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
 
   ProcessGrid grid_;
+  GridTransports transports_;
   Model& model_;
   const Samples& samples_;
   std::uint64_t seed_;

@@ -4,18 +4,20 @@
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "parallel/device_stream.hpp"
 #include "strategy/step_kernels.hpp"
 #include "train/target_variance.hpp"
 
 namespace quern {
 
 Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples,
-                     const BatchRule& batches, DeviceTransport* transport)
+                     const BatchRule& batches, const GridTransports& transports)
     : grid_(grid),
+      transports_(transports),
       model_(model),
       samples_(samples),
       batches_(batches),
-      reducer_(make_reducer(grid.data(), transport, Loss::kColumns, SumOrder::tree)),
+      reducer_(make_reducer(grid.data(), transports.data, Loss::kColumns, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
       metric_sums_("quern::train::evaluation_metric_sums"),
       target_variance_(model.compares_targets() ? variance_of_targets(samples) : 0) {
@@ -58,7 +60,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
     end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);
     done += plan.samples();
   }
-  run_on_all(grid_.world(), [&] { reducer_->wait(exec); });
+  wait_on_all(grid_.world(), exec, transports_);
   const int last_stage = grid_.shape().pipeline - 1;
   const MetricSums metric_sums =
       broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);

@@ -18,10 +18,10 @@ namespace quern {
 class Evaluator {
  public:
   /// `batches`: those of evaluation_batches(); their rows must not be more than what `model` was
-  /// allocated for (see limit). `model`, `samples`, `transport` (see make_reducer; between the
-  /// ranks of grid.data()) and the grid's world must outlive it.
+  /// allocated for (see limit). `model`, which is connected by transports.tensor, `samples`, the
+  /// transports and the grid's world must outlive it.
   Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples, const BatchRule& batches,
-            DeviceTransport* transport = nullptr);
+            const GridTransports& transports = {});
 
   /// What this rank needs room for.
   BatchLimit limit() const { return full_.limit(); }
@@ -33,6 +33,7 @@ class Evaluator {
 
  private:
   ProcessGrid grid_;
+  GridTransports transports_;
   Model& model_;
   const Samples& samples_;
   BatchRule batches_;

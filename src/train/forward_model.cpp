@@ -12,11 +12,10 @@ namespace quern {
 namespace {
 
 GridShape forward_shape(const Recipe& recipe, int num_ranks) {
-  // Ranks share layers through host memory.
-  const int tensor = kHostExecution ? recipe.parallel.tensor : 1;
-  const int pipeline = recipe.parallel.pipeline;
-  if (num_ranks % (std::int64_t{pipeline} * tensor) != 0) return {num_ranks, 1, 1};
-  return grid_shape(num_ranks, pipeline, tensor);
+  const ParallelSpec& parallel = recipe.parallel;
+  if (num_ranks % (std::int64_t{parallel.pipeline} * parallel.tensor) != 0)
+    return {num_ranks, 1, 1};
+  return grid_shape(num_ranks, parallel.pipeline, parallel.tensor);
 }
 
 /// Forward has the same bits in slices and without: only what ranks share needs them.
@@ -27,9 +26,10 @@ TensorSlices forward_slices(const ProcessGrid& grid, const Recipe& recipe) {
 }  // namespace
 
 ForwardModel::ForwardModel(Communicator& comm, const Recipe& recipe)
-    : grid_(comm, forward_shape(recipe, comm.size())), model_(agree(comm, [&] {
-        return Model(recipe, stage_of(grid_), forward_slices(grid_, recipe));
-      })) {}
+    : grid_(comm, forward_shape(recipe, comm.size())),
+      model_(agree(comm,
+                   [&] { return Model(recipe, stage_of(grid_), forward_slices(grid_, recipe)); })),
+      connections_(connect_devices(grid_, recipe.parallel.backend)) {}
 
 void ForwardModel::load(const BatchLimit& most, const Samples& samples,
                         const CheckpointState* state) {
@@ -40,7 +40,7 @@ void ForwardModel::load(const BatchLimit& most, const Samples& samples,
                         available_device_memory());
   });
   model_.allocate(most);
-  model_.connect(grid_);
+  model_.connect(grid_, connections_.tensor.get());
   restore(grid_, state, model_.whole().table(), table, model_.parameters());
 }
 

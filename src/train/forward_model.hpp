@@ -3,6 +3,7 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "comm/process_grid.hpp"
+#include "runtime/devices.hpp"
 #include "strategy/model.hpp"
 
 namespace quern {
@@ -17,6 +18,8 @@ class ForwardModel {
 
   const ProcessGrid& grid() const { return grid_; }
   Model& model() { return model_; }
+  /// The model is connected by them.
+  GridTransports transports() const { return connections_.get(); }
 
   /// Collective. Allocates for batches up to `most` of these samples, and fills in the parameters
   /// of rank 0's `state`, whatever optimizer trained it (null on the other ranks). AgreedError
@@ -26,6 +29,7 @@ class ForwardModel {
  private:
   ProcessGrid grid_;
   Model model_;
+  GridConnections connections_;
 };
 
 }  // namespace quern

@@ -39,19 +39,11 @@ void check_precision(const Recipe& recipe) {
                    (kHostExecution ? "\"fp32\" or \"bf16\")" : "\"fp32\")"));
 }
 
-void check_tensor(const Recipe& recipe) {
-  if (recipe.parallel.tensor == 1 || kHostExecution) return;
-  throw InputError("parallel.tensor = " + std::to_string(recipe.parallel.tensor) +
-                   ", but ranks share layers by messages between processors, and this quern was "
-                   "built for GPUs (expected 1)");
-}
-
 }  // namespace
 
 void check_program(const Recipe& recipe, int num_ranks) {
   check_backend(recipe, num_ranks);
   check_precision(recipe);
-  check_tensor(recipe);
 }
 
 void check_batch_for_ranks(int batch, int num_ranks) {

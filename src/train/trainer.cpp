@@ -46,7 +46,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       model_(model),
       train_(train),
       options_(options),
-      step_(recipe, grid, model, train, options.transport),
+      step_(recipe, grid, model, train, options.transports),
       all_checkpoint_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
                       step_.state().place == StatePlace::owners),
       exec_(make_instance()),
@@ -56,7 +56,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
   evaluator_.emplace(grid, model, *test,
                      evaluation_batches(recipe, step_.full_batch().samples(), test->count,
                                         recipe.parallel.micro_batches),
-                     options.transport);
+                     options.transports);
 }
 
 // Rank 0's: it copies model and optimizer state before it writes them. All else is allocated.
@@ -71,7 +71,7 @@ ExitCode Trainer::run() {
     return train();
   } catch (...) {
     // Before buffers go: freeing them would wait for exchanges whose other side never comes.
-    if (options_.transport) options_.transport->abort();
+    options_.transports.abort();
     throw;
   }
 }

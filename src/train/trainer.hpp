@@ -21,8 +21,8 @@ namespace quern {
 
 /// How a run uses the machine; its results do not depend on it.
 struct TrainerOptions {
-  /// Between the devices of grid.data(); null: between hosts (see make_reducer).
-  DeviceTransport* transport = nullptr;
+  /// Between devices; none: between hosts.
+  GridTransports transports = {};
   /// Steps after which the host looks at the latest at what they led to. It costs nothing where
   /// kernels run on the host; on a device it would wait for the queue to run empty.
   int report_every_steps = kHostExecution ? 1 : 50;

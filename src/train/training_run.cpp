@@ -118,7 +118,7 @@ class TrainingRun::Parts {
   std::optional<Samples> test_;
   std::optional<LoadedCheckpoint> start_;  // rank 0's
   std::string folder_state_;               // rank 0's: what start_ was found in
-  std::unique_ptr<DeviceTransport> transport_;
+  GridConnections connections_;
   std::optional<Trainer> trainer_;
 };
 
@@ -141,10 +141,10 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   resolve_normalization();
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
-  transport_ = connect_devices(grid_.data(), recipe_.parallel.backend);
+  connections_ = connect_devices(grid_, recipe_.parallel.backend);
   trainer_.emplace(
       recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
-      TrainerOptions{.transport = transport_.get(), .has_read_checkpoint = start_.has_value()});
+      TrainerOptions{.transports = connections_.get(), .has_read_checkpoint = start_.has_value()});
   if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
   warn_of_large_batch();
   warn_of_idle_ranks();

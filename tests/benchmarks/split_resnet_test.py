@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib.util
 import json
+import os
 import unittest
 
 from fakes import FakesCase
@@ -13,7 +14,7 @@ import os, subprocess, sys
 sys.exit(subprocess.run(sys.argv[2:], env={**os.environ, "FAKE_RANKS": sys.argv[1]}).returncode)
 """
 QUERN = """
-import json, os, sys
+import json, os, signal, sys, time
 words = sys.argv[1:]
 settings = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--set")
 recipe = open(words[2]).read()
@@ -21,8 +22,11 @@ assert recipe.count('statistics = "block"') == 5, recipe
 ranks, pieces = int(os.environ["FAKE_RANKS"]), int(settings["parallel.micro_batches"])
 with open(sys.argv[0] + ".log", "a") as log:
     log.write(json.dumps(settings) + "\\n")
-time = 12e6 if ranks == 1 else 12e6 / 2 * (pieces + 1) / pieces
-json.dump({"machine": {"ranks": ranks}, "step_us": time}, open(words[words.index("--json") + 1], "w"))
+if len(open(sys.argv[0] + ".log").readlines()) == int(os.environ.get("FAKE_INTERRUPT", "0")):
+    os.kill(int(os.environ["FAKE_PARENT"]), signal.SIGTERM)
+    time.sleep(60)
+step = 12e6 if ranks == 1 else 12e6 / 2 * (pieces + 1) / pieces
+json.dump({"machine": {"ranks": ranks}, "step_us": step}, open(words[words.index("--json") + 1], "w"))
 """
 
 
@@ -40,7 +44,9 @@ class SplitResnetTest(FakesCase):
 
     def test_means_deviations_and_speedups(self):
         status, text, errors = self.split("--repeats", 3, "--pieces", "2,8")
-        self.assertEqual((status, errors), (0, ""))
+        self.assertEqual(status, 0, errors)
+        self.assertEqual(len(errors.splitlines()), 18)
+        self.assertIn("repeat 2 of 3: cut at layer3, 8 pieces: 6750.00 ms\n", errors)
         rows = json.loads(self.out.read_text())["results"]
         self.assertEqual([(row["stages"], row["pieces"], row["cut"]) for row in rows],
                          [(1, 1, ""), (2, 1, "layer3"), (2, 2, "layer3"), (2, 8, "layer3"), (2, 2, "chosen"), (2, 8, "chosen")])
@@ -51,11 +57,32 @@ class SplitResnetTest(FakesCase):
         self.assertEqual(len(starts), 18)
         self.assertEqual({start["data.global_batch"] for start in starts}, {"120"})
 
+    def test_whoever_interrupts_gets_the_whole_repeats(self):
+        os.environ.update(FAKE_INTERRUPT="10", FAKE_PARENT=str(os.getpid()))  # in the third
+        self.addCleanup(os.environ.pop, "FAKE_INTERRUPT")
+        self.addCleanup(os.environ.pop, "FAKE_PARENT")
+        status, text, errors = self.split("--repeats", 5, "--pieces", "2")
+        self.assertEqual(status, 1)
+        self.assertIn("interrupted: 2 of 5 repeats are whole", errors)
+        self.assertIn("2 repeats\n", text)
+        written = json.loads(self.out.read_text())
+        self.assertEqual(written["repeats"], 2)
+        self.assertEqual([len(row["times_s"]) for row in written["results"]], [2] * 4)
+
+    def test_nothing_to_show_of_no_repeat(self):
+        os.environ.update(FAKE_INTERRUPT="2", FAKE_PARENT=str(os.getpid()))
+        self.addCleanup(os.environ.pop, "FAKE_INTERRUPT")
+        self.addCleanup(os.environ.pop, "FAKE_PARENT")
+        status, text, errors = self.split("--repeats", 5, "--pieces", "2")
+        self.assertEqual((status, text), (1, ""))
+        self.assertIn("interrupted: 0 of 5 repeats are whole", errors)
+        self.assertFalse(self.out.exists())
+
     def test_draws_a_chart(self):
         png = self.folder / "out.png"
         status, _, errors = self.split("--quick", "--png", png)
         if importlib.util.find_spec("matplotlib"):
-            self.assertEqual((status, errors), (0, ""))
+            self.assertEqual(status, 0, errors)
             self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
         else:
             self.assertEqual(status, 2)

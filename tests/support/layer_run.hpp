@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layers/layer.hpp"
+#include "layers/layout.hpp"
 #include "support/activation_io.hpp"
 
 namespace quern::test {
@@ -20,13 +21,16 @@ struct LayerRun {
 
 /// `parameters` by name, as LayerRun::gradients. Samples are put into micro-blocks of
 /// `block_samples`, the last one short; rows of a block are rounded up to kLanes where the layer
-/// works in nchw16n. Parameters and gradients are whole tensors, zero where the layer has no part.
+/// works in nchw16n or tiles. Parameters and gradients are whole tensors, zero where the layer has
+/// no part. What the layer wants in tiles is rounded; dx is not with `dx_in_floats`.
 inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const std::vector<float>& x,
                           const std::vector<float>& dy,
                           const std::map<std::string, std::vector<float>>& parameters,
-                          const LayerSetup& setup = {}, TensorExchange* exchange = nullptr) {
+                          const LayerSetup& setup = {}, TensorExchange* exchange = nullptr,
+                          bool dx_in_floats = false) {
   const Layout layout = layer.input_layout(flat_layout());
-  const int multiple = layout == Layout::nchw16n ? kLanes : 1;
+  const bool in_tiles = layout == Layout::tiles;
+  const int multiple = layout == Layout::nchw16n || in_tiles ? kLanes : 1;
   const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
   const int blocks = (samples + block_samples - 1) / block_samples;
   BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_rows);
@@ -73,18 +77,29 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
                    {gradient_view, static_cast<std::int64_t>(block.size()) + 16}};
   step.tensor_exchange = exchange;
 
-  arrays.x = make_activation(layer.input_shape(), layout, schedule.rows());
-  arrays.dx = make_activation(layer.input_shape(), layout, schedule.rows());
+  const Layout floats = in_tiles ? flat_layout() : layout;
+  const Activation x_floats = make_activation(layer.input_shape(), floats, schedule.rows());
+  const Activation dx_floats = make_activation(layer.input_shape(), floats, schedule.rows());
+  arrays.x = x_floats;
+  arrays.dx = dx_floats;
+  for (Activation* operands : {&arrays.x, &arrays.dx}) {
+    if (!in_tiles || (operands == &arrays.dx && dx_in_floats)) continue;
+    *operands = make_activation(layer.input_shape(), layout, schedule.rows());
+    operands->block_rows = block_rows;
+  }
   const Layout out = layer.output_layout(layout);
   arrays.y = make_activation(layer.output_shape(), out, schedule.rows());
   arrays.dy = make_activation(layer.output_shape(), out, schedule.rows());
-  spread(arrays.x, x);
+  arrays.dy.block_rows = block_rows;
+  spread(x_floats, x);
+  if (in_tiles) convert_layout(ExecSpace(), x_floats, arrays.x);
   spread(arrays.dy, dy);
   layer.forward(ExecSpace(), step, arrays);
   layer.store_statistics(ExecSpace(), step, arrays);
   layer.backward(ExecSpace(), step, arrays);
+  if (arrays.dx.layout == Layout::tiles) convert_layout(ExecSpace(), arrays.dx, dx_floats);
 
-  LayerRun run{collect(arrays.y), collect(arrays.dx), {}};
+  LayerRun run{collect(arrays.y), collect(dx_floats), {}};
   const std::vector<float> gradients = read(gradient_view, 0, block.size());
   for (const ParameterEntry& entry : table.entries()) {
     std::vector<float>& whole = run.gradients[entry.name];

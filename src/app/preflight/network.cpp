@@ -96,10 +96,10 @@ NetworkInfo measure_device_network(Communicator& comm, DeviceTransport& transpor
     Kokkos::deep_copy(device, host);
     comm.barrier();
     double seconds = 0;
-    agree_on_exchange(comm, transport, [&] {
+    agree_on_exchange(comm, &transport, [&] {
       const Stopwatch watch;
       transport.all_reduce_sum({device.data(), device.extent(0)}, stream_of(exec));
-      wait_for(exec, transport);
+      wait_for(exec, &transport);
       seconds = watch.seconds();
     });
     Kokkos::deep_copy(host, device);

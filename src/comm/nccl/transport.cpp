@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/nccl/transport.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -64,28 +66,37 @@ class NcclTransport final : public DeviceTransport {
            "ncclAllGather");
   }
 
+  // NCCL itself gathers equal parts only.
+  void all_gather_v(std::span<float> all, std::span<const std::int64_t> counts,
+                    DeviceStream stream) override {
+    expect(counts.size() == static_cast<std::size_t>(size_), "a count for each rank");
+    parts_.clear();
+    std::int64_t begin = 0;
+    for (const std::int64_t count : counts) {
+      parts_.push_back({begin, count});
+      begin += count;
+    }
+    expect(begin == static_cast<std::int64_t>(all.size()), "parts without gaps");
+    const std::int64_t own = counts[static_cast<std::size_t>(caller_.rank)];
+    if (std::ranges::all_of(counts, [&](std::int64_t count) { return count == own; }))
+      return all_gather(all, stream);
+    const auto part = [&](int rank) {
+      return std::pair(all.data(), parts_[static_cast<std::size_t>(rank)]);
+    };
+    exchange([&](int) { return part(caller_.rank); }, part, stream);
+  }
+
   void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                     std::span<float> receive, std::span<const Segment> receive_from,
                     DeviceStream stream) override {
     check_segments(send_to, send.size(), size_);
     check_segments(receive_from, receive.size(), size_);
-    caller_.check(ncclGroupStart(), "ncclGroupStart");
-    for (int peer = 0; peer < size_; ++peer) {
-      const Segment& to = send_to[static_cast<std::size_t>(peer)];
-      const Segment& from = receive_from[static_cast<std::size_t>(peer)];
-      if (peer == caller_.rank) continue;
-      if (to.count > 0) {
-        caller_.check(ncclSend(send.data() + to.offset, static_cast<std::size_t>(to.count),
-                               ncclFloat, peer, comm_, native(stream)),
-                      "ncclSend", comm_);
-      }
-      if (from.count > 0) {
-        caller_.check(ncclRecv(receive.data() + from.offset, static_cast<std::size_t>(from.count),
-                               ncclFloat, peer, comm_, native(stream)),
-                      "ncclRecv", comm_);
-      }
-    }
-    finish(ncclGroupEnd(), "ncclGroupEnd");
+    exchange(
+        [&](int peer) { return std::pair(send.data(), send_to[static_cast<std::size_t>(peer)]); },
+        [&](int peer) {
+          return std::pair(receive.data(), receive_from[static_cast<std::size_t>(peer)]);
+        },
+        stream);
   }
 
   double deadline_s() const override { return std::chrono::duration<double>(deadline_).count(); }
@@ -117,6 +128,28 @@ class NcclTransport final : public DeviceTransport {
       log::error(error.what());
       abort();
     }
+  }
+
+  /// With every other rank, at once; `to` and `from` give the floats for it.
+  template <class To, class From>
+  void exchange(const To& to, const From& from, DeviceStream stream) {
+    caller_.check(ncclGroupStart(), "ncclGroupStart");
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == caller_.rank) continue;
+      const auto [sent, out] = to(peer);
+      const auto [received, in] = from(peer);
+      if (out.count > 0) {
+        caller_.check(ncclSend(sent + out.offset, static_cast<std::size_t>(out.count), ncclFloat,
+                               peer, comm_, native(stream)),
+                      "ncclSend", comm_);
+      }
+      if (in.count > 0) {
+        caller_.check(ncclRecv(received + in.offset, static_cast<std::size_t>(in.count), ncclFloat,
+                               peer, comm_, native(stream)),
+                      "ncclRecv", comm_);
+      }
+    }
+    finish(ncclGroupEnd(), "ncclGroupEnd");
   }
 
   static NcclStream native(DeviceStream stream) { return static_cast<NcclStream>(stream.handle); }
@@ -158,6 +191,7 @@ class NcclTransport final : public DeviceTransport {
   milliseconds deadline_;
   std::string name_;
   ncclComm_t comm_ = nullptr;
+  std::vector<Segment> parts_;  // of the call under way
   std::thread aborting_;
 };
 
@@ -175,7 +209,7 @@ std::unique_ptr<DeviceTransport> start_nccl(Communicator& comm, milliseconds dea
   });
   id = broadcast_value(comm, id);
   auto transport = std::make_unique<NcclTransport>(comm, deadline);
-  agree_on_exchange(comm, *transport, [&] { transport->join(id); });
+  agree_on_exchange(comm, transport.get(), [&] { transport->join(id); });
   return transport;
 }
 

@@ -84,6 +84,28 @@ void for_each_product(const ExecSpace& exec, const char* label, int units,
                       });
 }
 
+/// Where products go in cn16c: rows [16 units][16 rows] of one group of rows after the other.
+struct FlatOutput {
+  float* data;
+  std::int64_t panel;
+  int units;
+
+  explicit FlatOutput(const Activation& a)
+      : data(a.data.data()), panel(a.panel_stride()), units(a.shape.units()) {}
+
+  void store(int first_group, int groups, int unit, UnitRows rows) const {
+    if (unit >= units) return;
+    float* to = data + unit / kLanes * panel + std::int64_t{first_group} * kTileFloats;
+    for (int g = 0; g < groups; ++g)
+      simd::transpose_tile(rows + g * kTileFloats, kLanes, to + g * kTileFloats, kLanes);
+  }
+};
+
+bool is_in_tiles(const Activation& a) {
+  expect(a.layout == Layout::tiles || a.layout == Layout::cn16c, "tiles or cn16c");
+  return a.layout == Layout::tiles;
+}
+
 void add_bias(float* c, int groups, const float* bias, int first, int out, bool with_relu) {
   for (int r = 0; r < kPair; ++r) {
     const float b = first + r < out ? bias[first + r] : 0.0f;
@@ -250,12 +272,10 @@ void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::
                     const Activation& y) {
   const OperandTiles in(x);
   const OperandTiles out(y);
-  const bool writes_tiles = y.layout == Layout::tiles;
-  expect(writes_tiles || y.layout == Layout::cn16c, "an output in tiles or cn16c");
+  const bool writes_tiles = is_in_tiles(y);
+  const FlatOutput flat(y);
   const UnitProducts products{&tile_unit(), weights, in.units / kTileDepth};
   const float* bias = parameters + shape.bias;
-  float* panels = y.data.data();
-  const std::int64_t panel = y.panel_stride();
   for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
     alignas(64) float c[kBlockFloats];
     const int groups = in.groups_of(tile);
@@ -266,13 +286,8 @@ void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::
       const int first_unit = unit + i * kTileRows;
       if (writes_tiles) {
         store_values(out, tile, first_unit, first, groups > 1 ? first + kTileFloats : nullptr);
-      } else if (first_unit < shape.out) {
-        for (int g = 0; g < groups; ++g) {
-          simd::transpose_tile(first + g * kTileFloats, kLanes,
-                               panels + first_unit / kLanes * panel +
-                                   std::int64_t{in.first_group(tile) + g} * kTileFloats,
-                               kLanes);
-        }
+      } else {
+        flat.store(in.first_group(tile), groups, first_unit, first);
       }
     }
   });
@@ -280,7 +295,10 @@ void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::
 
 void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
                            const std::uint16_t* weights, const OperandTiles& dy,
-                           const OperandTiles* x_mask, const OperandTiles& dx) {
+                           const OperandTiles* x_mask, const Activation& dx) {
+  const OperandTiles out(dx);
+  const bool writes_tiles = is_in_tiles(dx);
+  const FlatOutput flat(dx);
   const UnitProducts products{&tile_unit(), weights, dy.units / kTileDepth};
   const bool has_mask = x_mask != nullptr;
   const OperandTiles mask = has_mask ? *x_mask : OperandTiles();
@@ -292,8 +310,13 @@ void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
                      if (has_mask) apply_mask(c, groups, mask, tile, unit);
                      for (int i = 0; i < 2; ++i) {
                        const float* first = c + i * groups * kTileFloats;
-                       store_gradients(dx, tile, unit + i * kTileRows, first,
-                                       groups > 1 ? first + kTileFloats : nullptr);
+                       const int first_unit = unit + i * kTileRows;
+                       if (writes_tiles) {
+                         store_gradients(out, tile, first_unit, first,
+                                         groups > 1 ? first + kTileFloats : nullptr);
+                       } else {
+                         flat.store(dy.first_group(tile), groups, first_unit, first);
+                       }
                      }
                    });
 }

@@ -38,10 +38,11 @@ void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::
                     const float* parameters, bool with_relu, const Activation& x,
                     const Activation& y);
 
-/// dx = dy W, zero where x_mask (may be null) is not above 0. Overwrites dx; all in tiles.
+/// dx = dy W, zero where x_mask (may be null) is not above 0. Overwrites dx, in cn16c or in tiles;
+/// all else in tiles.
 void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
                            const std::uint16_t* weights, const OperandTiles& dy,
-                           const OperandTiles* x_mask, const OperandTiles& dx);
+                           const OperandTiles* x_mask, const Activation& dx);
 
 /// The gradients of W and b, of each partial sum. Overwrites. x and dy in tiles. With `update` they
 /// go there instead, and partial_sums stay as they are; the new weights, which are in `parameters`,

@@ -77,6 +77,19 @@ TEST_F(Nccl, ExchangesMoveWhatTheyPromise) {
   for (int r = 0; r < size; ++r)
     EXPECT_EQ(all[static_cast<std::size_t>(3 * r + 2)], static_cast<float>(r));
 
+  // r + 1 floats of rank r.
+  std::vector<std::int64_t> counts;
+  std::vector<float> parts;
+  std::vector<float> expected;
+  for (int r = 0; r < size; ++r) {
+    counts.push_back(r + 1);
+    parts.insert(parts.end(), static_cast<std::size_t>(r + 1),
+                 r == rank ? static_cast<float>(r) : -1.0f);
+    expected.insert(expected.end(), static_cast<std::size_t>(r + 1), static_cast<float>(r));
+  }
+  transport->all_gather_v(parts, counts, {});
+  EXPECT_EQ(parts, expected);
+
   // Rank r sends r * 100 + d to rank d, d + 1 times; nothing to itself.
   std::vector<Segment> to;
   std::vector<Segment> from;

@@ -62,6 +62,11 @@ class CountingTransport final : public DeviceTransport {
     ++exchanges;
     staged_.all_gather(all, stream);
   }
+  void all_gather_v(std::span<float> all, std::span<const std::int64_t> counts,
+                    DeviceStream stream) override {
+    ++exchanges;
+    staged_.all_gather_v(all, counts, stream);
+  }
   void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                     std::span<float> receive, std::span<const Segment> receive_from,
                     DeviceStream stream) override {
@@ -149,6 +154,31 @@ TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
       EXPECT_EQ(transport.exchanges, 0);
     }
     expect_bits(reduced, expected, order == SumOrder::tree ? "tree" : "ranks");
+  }
+}
+
+TEST(BucketReducer, AddsSumsAloneInOneExchange) {
+  CountingTransport transport;
+  const std::int64_t num_floats = 1000 + kSums;
+  for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
+    const BatchPartition partition(11, 1, world().size());
+    BucketReducer reducer(world(), transport, num_floats, order, kSums, 128);
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    const auto write = [&] {
+      order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
+                              : write_one_partial(partition, world().rank(), reducer);
+    };
+    write();
+    const auto expected = test::to_vector(vote_and_reduce(reducer, plan, 0.0f).sums);
+    for (int round = 0; round < 2; ++round) {
+      write();
+      transport.exchanges = 0;
+      EXPECT_EQ(test::to_vector(reducer.reduce_sums(ExecSpace(), plan)), expected);
+      EXPECT_EQ(transport.exchanges, world().size() > 1 ? 1 : 0);
+    }
+    write();
+    EXPECT_EQ(test::to_vector(vote_and_reduce(reducer, plan, 0.0f).sums), expected);
   }
 }
 

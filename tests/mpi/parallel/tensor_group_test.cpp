@@ -5,7 +5,9 @@
 
 #include <bit>
 
+#include "runtime/host_staged_transport.hpp"
 #include "support/random_values.hpp"
+#include "support/views.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -13,16 +15,8 @@ namespace {
 
 using quern::testing::world;
 using test::random_values;
-
-FloatView to_view(const std::vector<float>& values) {
-  const FloatView view("quern::test::values", values.size());
-  std::copy(values.begin(), values.end(), view.data());
-  return view;
-}
-
-std::vector<float> to_vector(const FloatView& view) {
-  return {view.data(), view.data() + view.extent(0)};
-}
+using test::to_vector;
+using test::to_view;
 
 // Numbers of very different sizes: every order of additions gives another sum.
 std::vector<float> values_of(int rank, std::size_t count) {
@@ -43,7 +37,8 @@ std::vector<float> tree_sum_of(int first, int last, std::size_t count) {
 }
 
 TEST(TensorGroup, AddsInTheOrderOfTheTree) {
-  TensorGroup group(world(), 1000);
+  HostStagedTransport transport(world());
+  TensorGroup group(transport, 1000);
   for (const std::size_t count : {1000, 1, 16, 333, 1000, 0}) {
     SCOPED_TRACE(count);
     const FloatView values = to_view(values_of(world().rank(), count));
@@ -53,7 +48,8 @@ TEST(TensorGroup, AddsInTheOrderOfTheTree) {
 }
 
 TEST(TensorGroup, GathersUnequalShares) {
-  TensorGroup group(world(), 0);
+  HostStagedTransport transport(world());
+  TensorGroup group(transport, 0);
   std::vector<std::int64_t> shares;
   for (int rank = 0; rank < world().size(); ++rank) shares.push_back(rank % 3 + 1);
   for (const std::int64_t floats : {7, 0, 16}) {

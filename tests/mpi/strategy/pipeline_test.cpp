@@ -3,17 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <memory>
 
 #include "comm/exchange.hpp"
-#include "comm/serial/communicator.hpp"
 #include "runtime/host_staged_transport.hpp"
-#include "strategy/recipe_grid.hpp"
-#include "strategy/training_step.hpp"
+#include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/evaluator.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 
@@ -58,85 +53,6 @@ Recipe recipe_of(const Layers& network, int pipeline, const std::vector<std::str
   return image_recipe(18, sets);
 }
 
-using Tensors = std::vector<std::vector<float>>;
-
-/// A training on a grid; the whole network on one rank where there is one.
-struct Trained {
-  Trained(Communicator& comm, const Recipe& recipe, const Samples& samples,
-          DeviceTransport* transport = nullptr)
-      : grid(make_grid(comm, recipe)),
-        model(recipe, stage_of(grid)),
-        step(recipe, grid, model, samples, transport),
-        evaluator(grid, model, samples,
-                  evaluation_batches(recipe, step.full_batch().samples(), samples.count,
-                                     recipe.parallel.micro_batches),
-                  transport),
-        count(samples.count) {}
-
-  void train(int steps) {
-    for (int i = 0; i < steps; ++i) {
-      if (step.cursor() >= count) step.set_position({.step = step.steps(), .epoch = 1});
-      losses.push_back(step.run(ExecSpace(), false).loss);
-    }
-  }
-
-  std::unique_ptr<Snapshot> snapshot() {
-    auto own = std::make_unique<Snapshot>(grid.data(), model.network().table(), step.state());
-    if (grid.data().rank() == 0) own->collect_stages(grid, model.whole().table());
-    return own;
-  }
-
-  // Everything that a checkpoint holds, on rank 0.
-  Tensors tensors() {
-    const auto all = snapshot();
-    Tensors tensors;
-    for (const NamedTensor& tensor : all->state.model)
-      tensors.emplace_back(tensor.values.begin(), tensor.values.end());
-    for (const OptimizerTensors& array : all->state.optimizer)
-      for (const NamedTensor& tensor : array.tensors)
-        tensors.emplace_back(tensor.values.begin(), tensor.values.end());
-    return tensors;
-  }
-
-  ProcessGrid grid;
-  Model model;
-  TrainingStep step;
-  Evaluator evaluator;
-  std::int64_t count;
-  std::vector<double> losses;
-};
-
-/// What one rank comes to.
-struct Expected {
-  Expected(const Layers& network, const Samples& samples, int steps,
-           const std::vector<std::string>& more = {}) {
-    SerialCommunicator alone;
-    Trained trained(alone, recipe_of(network, 1, more), samples);
-    trained.train(steps);
-    losses = trained.losses;
-    tensors = trained.tensors();
-    const Evaluation evaluation = trained.evaluator.run(ExecSpace());
-    loss = evaluation.loss;
-    correct = evaluation.correct;
-  }
-
-  std::vector<double> losses;
-  Tensors tensors;
-  double loss;
-  std::int64_t correct;
-};
-
-void expect_same(Trained& split, const Expected& expected) {
-  EXPECT_EQ(split.losses, expected.losses);
-  const Tensors tensors = split.tensors();
-  if (world().rank() == 0) {
-    EXPECT_EQ(tensors, expected.tensors);
-  }
-  const Evaluation evaluation = split.evaluator.run(ExecSpace());
-  EXPECT_EQ(evaluation.loss, expected.loss);
-  EXPECT_EQ(evaluation.correct, expected.correct);
-}
-
 void for_each_split(const std::function<void(int pipeline)>& run) {
   for (int pipeline = 1; pipeline <= world().size(); ++pipeline) {
     if (world().size() % pipeline != 0) continue;
@@ -151,16 +67,16 @@ TEST(Pipeline, HasTheBitsOfOneRankForAnyStagesPiecesAndOrder) {
   const Samples samples = image_samples(30, kImage, 5);  // a full batch and a short one
   for (const Layers& network : {kMlp, kLenet, kResnet}) {
     SCOPED_TRACE(network.name);
-    const Expected expected(network, samples, 3);
+    const Trained expected = train_alone(recipe_of(network, 1), samples, 3);
     for_each_split([&](int pipeline) {
       for (const char* pieces : {"1", "2", "3", "9"}) {
         for (const char* order : {"1f1b", "gpipe"}) {
           SCOPED_TRACE(std::string(pieces) + " pieces, " + order);
-          Trained split(world(),
-                        recipe_of(network, pipeline,
-                                  {std::string("parallel.micro_batches=") + pieces,
-                                   std::string("parallel.schedule=") + order}),
-                        samples);
+          GridTraining split(world(),
+                             recipe_of(network, pipeline,
+                                       {std::string("parallel.micro_batches=") + pieces,
+                                        std::string("parallel.schedule=") + order}),
+                             samples);
           split.train(3);
           expect_same(split, expected);
         }
@@ -171,13 +87,13 @@ TEST(Pipeline, HasTheBitsOfOneRankForAnyStagesPiecesAndOrder) {
 
 TEST(Pipeline, HasTheBitsOfOneRankThroughATransportAndWithSpreadState) {
   const Samples samples = image_samples(30, kImage, 5);
-  const Expected expected(kResnet, samples, 3);
+  const Trained expected = train_alone(recipe_of(kResnet, 1), samples, 3);
   for_each_split([&](int pipeline) {
     const Recipe recipe =
         recipe_of(kResnet, pipeline, {"parallel.micro_batches=3", "parallel.shard_optimizer=true"});
     const ProcessGrid grid = make_grid(world(), recipe);
     HostStagedTransport transport(grid.data());
-    Trained split(world(), recipe, samples, &transport);
+    GridTraining split(world(), recipe, samples, &transport);
     split.train(3);
     expect_same(split, expected);
   });
@@ -192,11 +108,11 @@ TEST(Pipeline, StagesWithoutParametersHaveNothingToAddAndPassOnWhatTheyGet) {
                                                  "[\"relu1\", \"conv2\", \"flatten1\"]"};
   const auto check = [&](const Layers& network, const std::vector<std::string>& cuts) {
     SCOPED_TRACE(network.name);
-    const Expected expected(network, samples, 3);
+    const Trained expected = train_alone(recipe_of(network, 1), samples, 3);
     for_each_split([&](int pipeline) {
       if (pipeline == 1) return;
       const std::string& cut = cuts.at(static_cast<std::size_t>(pipeline) - 2);
-      Trained split(
+      GridTraining split(
           world(),
           recipe_of(network, pipeline, {"parallel.cut=" + cut, "parallel.micro_batches=3"}),
           samples);
@@ -215,11 +131,12 @@ TEST(Pipeline, ClipsByTheNormOfAllStages) {
     SCOPED_TRACE(network.name);
     const std::vector<std::string> clipped = {"optimizer={type=\"sgd\", lr=0.05, clip_norm=0.1}",
                                               "parallel.micro_batches=3"};
-    const Expected expected(network, samples, 3, clipped);
+    const Trained expected = train_alone(recipe_of(network, 1, clipped), samples, 3);
     EXPECT_NE(expected.tensors,
-              Expected(network, samples, 3, {"optimizer={type=\"sgd\", lr=0.05}"}).tensors);
+              train_alone(recipe_of(network, 1, {"optimizer={type=\"sgd\", lr=0.05}"}), samples, 3)
+                  .tensors);
     for_each_split([&](int pipeline) {
-      Trained split(world(), recipe_of(network, pipeline, clipped), samples);
+      GridTraining split(world(), recipe_of(network, pipeline, clipped), samples);
       split.train(3);
       expect_same(split, expected);
       // Every rank has a slice of its stage's gradient.
@@ -227,7 +144,7 @@ TEST(Pipeline, ClipsByTheNormOfAllStages) {
           recipe_of(network, pipeline, {clipped[0], clipped[1], "parallel.shard_optimizer=true"});
       const ProcessGrid grid = make_grid(world(), recipe);
       HostStagedTransport transport(grid.data());
-      Trained spread(world(), recipe, samples, &transport);
+      GridTraining spread(world(), recipe, samples, &transport);
       spread.train(3);
       expect_same(spread, expected);
     });
@@ -237,9 +154,9 @@ TEST(Pipeline, ClipsByTheNormOfAllStages) {
 TEST(Pipeline, RoundsTheSameOperandsInBf16) {
   const Samples samples = image_samples(30, kImage, 5);
   const std::vector<std::string> bf16 = {"train.precision=bf16", "parallel.micro_batches=2"};
-  const Expected expected(kMlp, samples, 3, bf16);
+  const Trained expected = train_alone(recipe_of(kMlp, 1, bf16), samples, 3);
   for_each_split([&](int pipeline) {
-    Trained split(world(), recipe_of(kMlp, pipeline, bf16), samples);
+    GridTraining split(world(), recipe_of(kMlp, pipeline, bf16), samples);
     split.train(3);
     expect_same(split, expected);
   });
@@ -253,9 +170,10 @@ TEST(Pipeline, TrainsOnTheTargetsOfAnAutoEncoder) {
        "loss.type=mse", "data.target=input",
        "data.normalize={type=\"given\", mean=[0.4], std=[0.3]}"}};
   const Samples samples = image_samples(30, kImage, 5);
-  const Expected expected(encoder, samples, 3);
+  const Trained expected = train_alone(recipe_of(encoder, 1), samples, 3);
   for_each_split([&](int pipeline) {
-    Trained split(world(), recipe_of(encoder, pipeline, {"parallel.micro_batches=2"}), samples);
+    GridTraining split(world(), recipe_of(encoder, pipeline, {"parallel.micro_batches=2"}),
+                       samples);
     split.train(3);
     expect_same(split, expected);
   });
@@ -263,17 +181,16 @@ TEST(Pipeline, TrainsOnTheTargetsOfAnAutoEncoder) {
 
 TEST(Pipeline, GoesOnFromTheStateOfAnotherGrid) {
   const Samples samples = image_samples(18, kImage, 5);
-  const Expected expected(kResnet, samples, 4);
+  const Trained expected = train_alone(recipe_of(kResnet, 1), samples, 4);
   for_each_split([&](int before) {
-    Trained first(world(), recipe_of(kResnet, before), samples);
+    GridTraining first(world(), recipe_of(kResnet, before), samples);
     first.train(2);
     const auto snapshot = first.snapshot();
     for_each_split([&](int after) {
-      Trained second(world(), recipe_of(kResnet, after, {"parallel.micro_batches=3"}), samples);
+      GridTraining second(world(), recipe_of(kResnet, after, {"parallel.micro_batches=3"}),
+                          samples);
       second.train(1);
-      restore(second.grid, world().rank() == 0 ? &snapshot->state : nullptr,
-              second.model.whole().table(), second.model.network().table(), second.step.state());
-      second.step.publish_state();
+      second.continue_from(snapshot.get());
       second.step.set_position({.step = 2, .epoch = 1});
       second.losses = {expected.losses[0], expected.losses[1]};
       second.train(2);
@@ -285,7 +202,7 @@ TEST(Pipeline, GoesOnFromTheStateOfAnotherGrid) {
 TEST(Pipeline, EveryRankHearsOfALossThatIsNotFinite) {
   const Samples samples = image_samples(18, kImage, 5);
   for_each_split([&](int pipeline) {
-    Trained split(world(), recipe_of(kMlp, pipeline, {"optimizer.lr=1e30"}), samples);
+    GridTraining split(world(), recipe_of(kMlp, pipeline, {"optimizer.lr=1e30"}), samples);
     StepReport report;
     for (int i = 0; i < 4 && !report.diverged; ++i) {
       if (i > 0) split.step.set_position({.step = i});
@@ -301,7 +218,7 @@ TEST(Pipeline, EveryRankHearsOfAVote) {
   const Samples samples = image_samples(18, kImage, 5);
   for_each_split([&](int pipeline) {
     for (int voter = 0; voter < world().size(); ++voter) {
-      Trained split(world(), recipe_of(kMlp, pipeline), samples);
+      GridTraining split(world(), recipe_of(kMlp, pipeline), samples);
       EXPECT_TRUE(split.step.run(ExecSpace(), voter == world().rank()).stop);
     }
   });

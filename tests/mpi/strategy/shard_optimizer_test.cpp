@@ -5,13 +5,11 @@
 
 #include <memory>
 
-#include "comm/serial/communicator.hpp"
 #include "runtime/host_staged_transport.hpp"
-#include "strategy/training_step.hpp"
 #include "support/lone_nodes.hpp"
+#include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 
@@ -41,35 +39,6 @@ Recipe recipe_with(const std::string& optimizer, const std::vector<std::string>&
 
 const std::string kSharded = "parallel.shard_optimizer=true";
 
-struct Trained {
-  Trained(Communicator& with, const Recipe& recipe, const Samples& samples,
-          DeviceTransport* transport = nullptr)
-      : comm(with), model(recipe), step(recipe, with, model, samples, transport) {}
-
-  void train(int steps) {
-    for (int i = 0; i < steps; ++i) {
-      if (step.cursor() >= 18) step.set_position({.step = step.steps(), .epoch = 1});
-      losses.push_back(step.run(ExecSpace(), false).loss);
-    }
-  }
-  // Everything that a checkpoint holds, on rank 0.
-  std::vector<std::vector<float>> tensors() {
-    const Snapshot snapshot(comm, model.network().table(), step.state());
-    std::vector<std::vector<float>> all;
-    for (const NamedTensor& tensor : snapshot.state.model)
-      all.emplace_back(tensor.values.begin(), tensor.values.end());
-    for (const OptimizerTensors& array : snapshot.state.optimizer)
-      for (const NamedTensor& tensor : array.tensors)
-        all.emplace_back(tensor.values.begin(), tensor.values.end());
-    return all;
-  }
-
-  Communicator& comm;
-  Model model;
-  TrainingStep step;
-  std::vector<double> losses;
-};
-
 // Calls run(communicator, transport) for every way in which ranks can be connected here.
 template <class Run>
 void for_each_way(const Run& run) {
@@ -96,11 +65,11 @@ TEST(ShardOptimizer, HasTheBitsOfOneRankForEveryOptimizer) {
   for (const std::string optimizer : kOptimizers) {
     SCOPED_TRACE(optimizer);
     SerialCommunicator serial;
-    Trained alone(serial, recipe_with(optimizer), samples);
+    GridTraining alone(serial, recipe_with(optimizer), samples);
     alone.train(3);
     const auto expected = alone.tensors();
     for_each_way([&](Communicator& comm, DeviceTransport* transport) {
-      Trained spread(comm, recipe_with(optimizer, {kSharded}), samples, transport);
+      GridTraining spread(comm, recipe_with(optimizer, {kSharded}), samples, transport);
       spread.train(3);
       EXPECT_EQ(spread.losses, alone.losses);
       EXPECT_EQ(to_vector(spread.model.parameters()), to_vector(alone.model.parameters()));
@@ -118,10 +87,10 @@ TEST(ShardOptimizer, HasTheBitsOfOneRankInPieces) {
   std::vector<std::string> pieces = block;
   pieces.insert(pieces.end(), {kSharded, "parallel.micro_batches=2"});
   SerialCommunicator serial;
-  Trained alone(serial, recipe_with(kOptimizers[3], block), samples);
+  GridTraining alone(serial, recipe_with(kOptimizers[3], block), samples);
   alone.train(3);
   for_each_way([&](Communicator& comm, DeviceTransport* transport) {
-    Trained spread(comm, recipe_with(kOptimizers[3], pieces), samples, transport);
+    GridTraining spread(comm, recipe_with(kOptimizers[3], pieces), samples, transport);
     spread.train(3);
     EXPECT_EQ(to_vector(spread.model.parameters()), to_vector(alone.model.parameters()));
   });
@@ -131,8 +100,8 @@ TEST(ShardOptimizer, FastSumsAreThoseWithoutIt) {
   const Samples samples = image_samples(18, kImage, 5);
   for_each_way([&](Communicator& comm, DeviceTransport* transport) {
     const std::string fast = "train.determinism=fast";
-    Trained whole(comm, recipe_with(kOptimizers[3], {fast}), samples, transport);
-    Trained spread(comm, recipe_with(kOptimizers[3], {fast, kSharded}), samples, transport);
+    GridTraining whole(comm, recipe_with(kOptimizers[3], {fast}), samples, transport);
+    GridTraining spread(comm, recipe_with(kOptimizers[3], {fast, kSharded}), samples, transport);
     whole.train(3);
     spread.train(3);
     EXPECT_EQ(to_vector(spread.model.parameters()), to_vector(whole.model.parameters()));
@@ -144,35 +113,21 @@ TEST(ShardOptimizer, ResumesFromOneRankAndFromMany) {
   const Samples samples = image_samples(18, kImage, 5);
   const std::string optimizer = kOptimizers[3];
   SerialCommunicator serial;
-  Trained alone(serial, recipe_with(optimizer), samples);
+  GridTraining alone(serial, recipe_with(optimizer), samples);
   alone.train(2);
-  const Snapshot start(serial, alone.model.network().table(), alone.step.state());
+  const auto start = alone.snapshot();
+  const NamedValues expected = alone.tensors();
   alone.train(2);
   for_each_way([&](Communicator& comm, DeviceTransport* transport) {
-    Trained spread(comm, recipe_with(optimizer, {kSharded, "seed=99"}), samples, transport);
+    GridTraining spread(comm, recipe_with(optimizer, {kSharded, "seed=99"}), samples, transport);
     spread.train(1);
-    restore(comm, is_root() ? &start.state : nullptr, spread.model.network().table(),
-            spread.step.state());
-    spread.step.publish_state();
-    Trained whole(comm, recipe_with(optimizer, {"seed=98"}), samples, transport);
-    {
-      const Snapshot copy(comm, spread.model.network().table(), spread.step.state());
-      restore(comm, is_root() ? &copy.state : nullptr, whole.model.network().table(),
-              whole.step.state());
-      whole.step.publish_state();
-    }
-    for (Trained* resumed : {&spread, &whole}) {
-      const auto tensors = resumed->tensors();
+    spread.continue_from(is_root() ? start.get() : nullptr);
+    GridTraining whole(comm, recipe_with(optimizer, {"seed=98"}), samples, transport);
+    whole.continue_from(spread.snapshot().get());
+    for (GridTraining* resumed : {&spread, &whole}) {
+      const NamedValues tensors = resumed->tensors();
       if (is_root()) {
-        EXPECT_EQ(tensors.size(),
-                  start.state.model.size() + 2 * start.state.optimizer.front().tensors.size());
-        std::size_t at = 0;
-        for (const NamedTensor& tensor : start.state.model)
-          EXPECT_EQ(tensors[at++], std::vector<float>(tensor.values.begin(), tensor.values.end()));
-        for (const OptimizerTensors& array : start.state.optimizer)
-          for (const NamedTensor& tensor : array.tensors)
-            EXPECT_EQ(tensors[at++],
-                      std::vector<float>(tensor.values.begin(), tensor.values.end()));
+        EXPECT_EQ(tensors, expected);
       }
     }
   });
@@ -184,8 +139,8 @@ TEST(ShardOptimizer, NeedsAShareOfTheOptimizersMemory) {
   LoneNodes nodes(world());
   std::unique_ptr<DeviceTransport> transport;
   if (!kHostExecution) transport = std::make_unique<HostStagedTransport>(world());
-  const Trained whole(nodes, recipe_with(adam), samples, transport.get());
-  const Trained spread(nodes, recipe_with(adam, {kSharded}), samples, transport.get());
+  const GridTraining whole(nodes, recipe_with(adam), samples, transport.get());
+  const GridTraining spread(nodes, recipe_with(adam, {kSharded}), samples, transport.get());
   std::int64_t floats = 0;
   for (const StateArray& array : spread.step.state().optimizer)
     for (const FloatView& piece : array.pieces) floats += static_cast<std::int64_t>(piece.size());

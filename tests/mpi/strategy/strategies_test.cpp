@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/serial/communicator.hpp"
-#include "strategy/recipe_grid.hpp"
-#include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
+#include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/evaluator.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 
@@ -49,58 +45,12 @@ Recipe recipe_of(Sets sets, const Sets& more) {
   return image_recipe(18, sets);
 }
 
-using Tensors = std::vector<std::vector<float>>;
-
-/// What a training comes to; tensors on rank 0 alone.
-struct Outcome {
-  std::vector<double> losses;
-  Tensors tensors;
-  double test_loss = 0;
-  std::int64_t correct = 0;
-
-  friend bool operator==(const Outcome&, const Outcome&) = default;
-};
-
-Outcome train(Communicator& comm, const Recipe& given, const Samples& samples) {
-  const Recipe recipe = with_strategy(given, comm.size());
-  const ProcessGrid grid = make_grid(comm, recipe);
-  Model model(recipe, stage_of(grid), slices_of(grid, recipe));
-  TrainingStep step(recipe, grid, model, samples);
-  Outcome outcome;
-  for (int i = 0; i < 3; ++i) {
-    if (step.cursor() >= samples.count) step.set_position({.step = step.steps(), .epoch = 1});
-    outcome.losses.push_back(step.run(ExecSpace(), false).loss);
-  }
-  Evaluator evaluator(grid, model, samples,
-                      evaluation_batches(recipe, step.full_batch().samples(), samples.count,
-                                         recipe.parallel.micro_batches));
-  const Evaluation evaluation = evaluator.run(ExecSpace());
-  outcome.test_loss = evaluation.loss;
-  outcome.correct = evaluation.correct;
-  Snapshot snapshot(grid.data(), model.network().table(), step.state());
-  if (grid.data().rank() == 0) {
-    snapshot.join_parts(grid.tensor(), model.network().table());
-    if (grid.tensor().rank() == 0) snapshot.collect_stages(grid, model.whole().table());
-  }
-  if (comm.rank() != 0) return outcome;
-  const auto keep = [&](const std::vector<NamedTensor>& tensors) {
-    for (const NamedTensor& tensor : tensors)
-      outcome.tensors.emplace_back(tensor.values.begin(), tensor.values.end());
-  };
-  keep(snapshot.state.model);
-  for (const OptimizerTensors& array : snapshot.state.optimizer) keep(array.tensors);
-  return outcome;
-}
-
 void expect_same(const Sets& network, const Sets& split, const Sets& alone) {
   const Samples samples = image_samples(30, kImage, 5);  // a full batch and a short one
-  SerialCommunicator serial;
-  Outcome expected = train(serial, recipe_of(network, alone), samples);
-  if (world().rank() != 0) expected.tensors.clear();
-  const Outcome found = train(world(), recipe_of(network, split), samples);
-  EXPECT_EQ(found.losses, expected.losses);
-  EXPECT_EQ(found.test_loss, expected.test_loss);
-  EXPECT_TRUE(found == expected);
+  const Trained expected = train_alone(recipe_of(network, alone), samples, 3);
+  GridTraining training(world(), recipe_of(network, split), samples);
+  training.train(3);
+  expect_same(training, expected);
 }
 
 }  // namespace

@@ -3,16 +3,11 @@
 // same slices, on any grid.
 #include <gtest/gtest.h>
 
-#include <memory>
-
-#include "comm/serial/communicator.hpp"
 #include "runtime/host_staged_transport.hpp"
-#include "strategy/recipe_grid.hpp"
-#include "strategy/training_step.hpp"
+#include "support/tensor_networks.hpp"
+#include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/evaluator.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 
@@ -20,181 +15,72 @@ namespace {
 
 using quern::testing::world;
 
-constexpr const char* kLeNet =
-    "network.layers=[{type=\"conv2d\", channels=20, kernel=3, padding=1}, {type=\"relu\"}, "
-    "{type=\"max_pool2d\", size=2}, {type=\"conv2d\", channels=50, kernel=3}, {type=\"relu\"}, "
-    "{type=\"flatten\"}, {type=\"linear\", features=500}, {type=\"relu\"}, "
-    "{type=\"linear\", features=5}]";
-constexpr const char* kMlp =
-    "network.layers=[{type=\"flatten\"}, {type=\"linear\", features=203}, {type=\"tanh\"}, "
-    "{type=\"dropout\", p=0.2}, {type=\"linear\", features=200}, {type=\"layer_norm\"}, "
-    "{type=\"linear\", features=5}]";
-constexpr const char* kResNet =
-    "network.layers=[{type=\"conv2d\", channels=16, kernel=3, padding=1, bias=false, "
-    "name=\"stem\"}, "
-    "{type=\"batch_norm\"}, {type=\"relu\", name=\"start\"}, "
-    "{type=\"conv2d\", channels=16, kernel=3, padding=1, bias=false}, {type=\"batch_norm\"}, "
-    "{type=\"relu\"}, {type=\"conv2d\", channels=16, kernel=3, padding=1, bias=false}, "
-    "{type=\"batch_norm\", name=\"end\"}, {type=\"add\", inputs=[\"end\", \"start\"]}, "
-    "{type=\"relu\"}, {type=\"global_avg_pool\"}, {type=\"flatten\"}, "
-    "{type=\"linear\", features=5}]";
-constexpr const char* kSgd = "optimizer={type=\"sgd\", lr=0.05, momentum=0.9}";
-constexpr const char* kAdam = "optimizer={type=\"adamw\", lr=0.01, weight_decay=0.1}";
-
-using Sets = std::vector<std::string>;
-
-Recipe recipe_with(Sets sets) {
-  sets.push_back("train.micro_block=2");
-  return image_recipe(10, sets);
-}
-
-using Tensors = std::vector<std::pair<std::string, std::vector<float>>>;
-
-struct Trained {
-  Trained(Communicator& comm, const Recipe& recipe, const Samples& samples,
-          DeviceTransport* transport = nullptr)
-      : grid(make_grid(comm, recipe)),
-        model(recipe, stage_of(grid), slices_of(grid, recipe)),
-        step(recipe, grid, model, samples, transport) {}
-
-  void train(int steps) {
-    for (int i = 0; i < steps; ++i) {
-      if (step.cursor() >= 18) step.set_position({.step = step.steps(), .epoch = 1});
-      losses.push_back(step.run(ExecSpace(), false).loss);
-    }
-  }
-
-  // Rank 0's; null elsewhere.
-  std::unique_ptr<Snapshot> snapshot() {
-    auto taken = std::make_unique<Snapshot>(grid.data(), model.network().table(), step.state());
-    if (grid.data().rank() == 0) {
-      taken->join_parts(grid.tensor(), model.network().table());
-      if (grid.tensor().rank() == 0) taken->collect_stages(grid, model.whole().table());
-    }
-    return grid.world().rank() == 0 ? std::move(taken) : nullptr;
-  }
-
-  // Everything that a checkpoint holds, on rank 0.
-  Tensors tensors() {
-    const auto taken = snapshot();
-    Tensors all;
-    if (!taken) return all;
-    for (const NamedTensor& tensor : taken->state.model)
-      all.emplace_back(tensor.name, std::vector(tensor.values.begin(), tensor.values.end()));
-    for (const OptimizerTensors& array : taken->state.optimizer)
-      for (const NamedTensor& tensor : array.tensors)
-        all.emplace_back(array.name + " " + tensor.name,
-                         std::vector(tensor.values.begin(), tensor.values.end()));
-    return all;
-  }
-
-  ProcessGrid grid;
-  Model model;
-  TrainingStep step;
-  std::vector<double> losses;
-};
-
 bool is_root() {
   return world().rank() == 0;
 }
 
-struct Grid {
-  int tensor;
-  int pipeline;
-};
-
-/// What these ranks form.
-std::vector<Grid> grids() {
-  std::vector<Grid> grids;
-  for (const Grid grid : {Grid{1, 1}, Grid{2, 1}, Grid{4, 1}, Grid{2, 2}})
-    if (world().size() % (grid.tensor * grid.pipeline) == 0) grids.push_back(grid);
-  return grids;
-}
-
-std::string to_string(const Grid& grid) {
-  return "tensor " + std::to_string(grid.tensor) + ", pipeline " + std::to_string(grid.pipeline);
-}
-
-Recipe on(const Grid& grid, Recipe recipe) {
-  recipe.parallel.tensor = grid.tensor;
-  recipe.parallel.pipeline = grid.pipeline;
-  return recipe;
-}
-
-Sets with(Sets sets, const Sets& more) {
-  sets.insert(sets.end(), more.begin(), more.end());
-  return sets;
-}
-
-const std::string kEight = "parallel.tensor_slices=8";
-
-TEST(TensorParallel, HasTheBitsOfOneRankOnEveryGrid) {
+/// `network` cut into eight slices, with `more`.
+void expect_same_on_every_grid(const Sets& network, const std::vector<Sets>& more = {{}}) {
+  SCOPED_TRACE(network.front());
   const Samples samples = image_samples(18, kImage, 5);
-  for (const Sets& network : {Sets{kLeNet, kSgd}, Sets{kMlp, kAdam}, Sets{kResNet, kSgd}}) {
-    SCOPED_TRACE(network.front());
-    SerialCommunicator serial;
-    Trained alone(serial, recipe_with(with(network, {kEight})), samples);
-    alone.train(3);
-    const Tensors expected = alone.tensors();
-    for (const Grid& grid : grids()) {
-      SCOPED_TRACE(to_string(grid));
-      Trained spread(world(), on(grid, recipe_with(with(network, {kEight}))), samples);
+  const Trained expected = train_alone(sliced_recipe(network), samples, 3);
+  for (const Grid& grid : grids(world().size())) {
+    SCOPED_TRACE(to_string(grid));
+    for (const Sets& sets : more) {
+      GridTraining spread(world(), on(grid, sliced_recipe(with(network, sets))), samples);
       spread.train(3);
-      EXPECT_EQ(spread.losses, alone.losses);
-      const Tensors tensors = spread.tensors();
-      if (is_root()) {
-        EXPECT_EQ(tensors, expected);
-      }
+      expect_same(spread, expected);
     }
   }
+}
+
+TEST(TensorParallel, HasTheBitsOfOneRankOnEveryGrid) {
+  for (const Sets& network :
+       {Sets{kSlicedLeNet, kSgd}, Sets{kSlicedMlp, kAdam}, Sets{kSlicedResNet, kSgd}})
+    expect_same_on_every_grid(network);
 }
 
 TEST(TensorParallel, HasThemInPiecesAndWithSpreadState) {
+  expect_same_on_every_grid({kSlicedLeNet, kAdam},
+                            {{"parallel.micro_batches=2"}, {"parallel.shard_optimizer=true"}});
+}
+
+// Slices of one group of units, which fill half a tile of operands, and of two and more.
+TEST(TensorParallel, HasThemWithRoundedOperands) {
+  const std::string bf16 = "train.precision=bf16";
+  const std::string wide =
+      "network.layers=[{type=\"flatten\"}, {type=\"linear\", features=300}, {type=\"relu\"}, "
+      "{type=\"linear\", features=520}, {type=\"tanh\"}, {type=\"linear\", features=130}, "
+      "{type=\"linear\", features=5}]";
+  for (const Sets& network :
+       {Sets{kSlicedLeNet, kSgd, bf16}, Sets{kSlicedMlp, kAdam, bf16}, Sets{wide, kSgd, bf16}})
+    expect_same_on_every_grid(network, {{}, {"parallel.micro_batches=2"}});
+  expect_same_on_every_grid({kSlicedResNet, kSgd, bf16});
   const Samples samples = image_samples(18, kImage, 5);
-  const Sets network = {kLeNet, kAdam, kEight};
-  SerialCommunicator serial;
-  Trained alone(serial, recipe_with(network), samples);
-  alone.train(3);
-  const Tensors expected = alone.tensors();
-  for (const Grid& grid : grids()) {
-    SCOPED_TRACE(to_string(grid));
-    for (const Sets& more :
-         {Sets{"parallel.micro_batches=2"}, Sets{"parallel.shard_optimizer=true"}}) {
-      Trained spread(world(), on(grid, recipe_with(with(network, more))), samples);
-      spread.train(3);
-      const Tensors tensors = spread.tensors();
-      if (is_root()) {
-        EXPECT_EQ(tensors, expected);
-      }
-    }
-  }
+  const Trained rounded = train_alone(sliced_recipe({wide, kSgd, bf16}), samples, 3);
+  const Trained exact = train_alone(sliced_recipe({wide, kSgd}), samples, 3);
+  EXPECT_NE(rounded.losses, exact.losses);
+  EXPECT_NEAR(rounded.losses.back() / exact.losses.back(), 1, 1e-2);
 }
 
 // Slices end inside chunks of the norm, and some layers are whole on every rank.
 TEST(TensorParallel, ClipsByTheNormOfAllParts) {
   const Samples samples = image_samples(18, kImage, 5);
-  const Sets network = {kLeNet, "optimizer={type=\"sgd\", lr=0.05, clip_norm=0.01}", kEight};
-  SerialCommunicator serial;
-  Trained alone(serial, recipe_with(network), samples);
-  alone.train(3);
-  Trained unclipped(serial, recipe_with(with(network, {"optimizer.clip_norm=0"})), samples);
-  unclipped.train(3);
-  const Tensors expected = alone.tensors();
-  EXPECT_NE(expected, unclipped.tensors());
-  for (const Grid& grid : grids()) {
+  const Sets network = {kSlicedLeNet, "optimizer={type=\"sgd\", lr=0.05, clip_norm=0.01}"};
+  const Trained expected = train_alone(sliced_recipe(network), samples, 3);
+  const Trained unclipped =
+      train_alone(sliced_recipe(with(network, {"optimizer.clip_norm=0"})), samples, 3);
+  EXPECT_NE(expected.tensors, unclipped.tensors);
+  for (const Grid& grid : grids(world().size())) {
     SCOPED_TRACE(to_string(grid));
     for (const Sets& more : {Sets{}, Sets{"parallel.shard_optimizer=true"}}) {
-      const Recipe recipe = on(grid, recipe_with(with(network, more)));
+      const Recipe recipe = on(grid, sliced_recipe(with(network, more)));
       const ProcessGrid process_grid = make_grid(world(), recipe);
       HostStagedTransport transport(process_grid.data());
-      for (DeviceTransport* through :
-           {static_cast<DeviceTransport*>(nullptr), static_cast<DeviceTransport*>(&transport)}) {
-        Trained spread(world(), recipe, samples, through);
+      for (const GridTransports& through : {GridTransports{}, GridTransports{&transport}}) {
+        GridTraining spread(world(), recipe, samples, through);
         spread.train(3);
-        const Tensors tensors = spread.tensors();
-        if (is_root()) {
-          EXPECT_EQ(tensors, expected);
-        }
+        expect_same(spread, expected);
       }
     }
   }
@@ -204,74 +90,45 @@ TEST(TensorParallel, ClipsByTheNormOfAllParts) {
 TEST(TensorParallel, ThreeRanksShareTwelveSlices) {
   if (world().size() != 3) return;
   const Samples samples = image_samples(18, kImage, 5);
-  SerialCommunicator serial;
-  Trained alone(serial, recipe_with({kLeNet, kSgd, "parallel.tensor_slices=12"}), samples);
-  Trained spread(world(), recipe_with({kLeNet, kSgd, "parallel.tensor=3"}), samples);
-  alone.train(3);
+  const Trained expected =
+      train_alone(recipe_with({kSlicedLeNet, kSgd, "parallel.tensor_slices=12"}), samples, 3);
+  GridTraining spread(world(), recipe_with({kSlicedLeNet, kSgd, "parallel.tensor=3"}), samples);
   spread.train(3);
-  const Tensors tensors = spread.tensors();
-  if (is_root()) {
-    EXPECT_EQ(tensors, alone.tensors());
-  }
+  expect_same(spread, expected);
 }
 
 TEST(TensorParallel, BeginsAsWithoutSlices) {
   const Samples samples = image_samples(18, kImage, 5);
   for (const std::string init : {"default", "kaiming", "normal"}) {
-    const Sets sets = {kLeNet, kSgd, "network.init={type=\"" + init + "\"}"};
-    SerialCommunicator serial;
-    Trained alone(serial, recipe_with(sets), samples);
-    for (const Grid& grid : grids()) {
-      Trained spread(world(), on(grid, recipe_with(with(sets, {kEight}))), samples);
-      const Tensors tensors = spread.tensors();
-      if (is_root()) {
-        EXPECT_EQ(tensors, alone.tensors());
-      }
+    const Sets sets = {kSlicedLeNet, kSgd, "network.init={type=\"" + init + "\"}"};
+    const Trained expected = train_alone(recipe_with(sets), samples, 0);
+    for (const Grid& grid : grids(world().size())) {
+      GridTraining spread(world(), on(grid, sliced_recipe(sets)), samples);
+      expect_same(spread, expected);
     }
   }
 }
 
 TEST(TensorParallel, ResumesOnAnyGrid) {
   const Samples samples = image_samples(18, kImage, 5);
-  const Sets network = {kLeNet, kAdam, kEight};
+  const Sets network = {kSlicedLeNet, kAdam};
   SerialCommunicator serial;
-  Trained alone(serial, recipe_with(network), samples);
+  GridTraining alone(serial, sliced_recipe(network), samples);
   alone.train(2);
   const auto start = alone.snapshot();
-  for (const Grid& grid : grids()) {
+  const NamedValues expected = alone.tensors();
+  for (const Grid& grid : grids(world().size())) {
     SCOPED_TRACE(to_string(grid));
     for (const std::string sharded : {"false", "true"}) {
       const Sets more = {"seed=99", "parallel.shard_optimizer=" + sharded};
-      Trained spread(world(), on(grid, recipe_with(with(network, more))), samples);
+      GridTraining spread(world(), on(grid, sliced_recipe(with(network, more))), samples);
       spread.train(1);
-      restore(spread.grid, is_root() ? &start->state : nullptr, spread.model.whole().table(),
-              spread.model.network().table(), spread.step.state());
-      spread.step.publish_state();
-      const Tensors tensors = spread.tensors();
+      spread.continue_from(is_root() ? start.get() : nullptr);
+      const NamedValues tensors = spread.tensors();
       if (is_root()) {
-        EXPECT_EQ(tensors, alone.tensors());
+        EXPECT_EQ(tensors, expected);
       }
     }
-  }
-}
-
-TEST(TensorParallel, EvaluatesAsOneRank) {
-  const Samples samples = image_samples(18, kImage, 5);
-  const Sets network = {kLeNet, kSgd, kEight};
-  SerialCommunicator serial;
-  const auto evaluate = [&](Trained& trained, const Recipe& recipe) {
-    Evaluator evaluator(trained.grid, trained.model, samples, evaluation_batches(recipe, 10, 18));
-    return evaluator.run(ExecSpace());
-  };
-  const Recipe recipe = recipe_with(network);
-  Trained alone(serial, recipe, samples);
-  const Evaluation expected = evaluate(alone, recipe);
-  for (const Grid& grid : grids()) {
-    const Recipe other = on(grid, recipe_with(network));
-    Trained spread(world(), other, samples);
-    const Evaluation found = evaluate(spread, other);
-    EXPECT_EQ(found.loss, expected.loss);
-    EXPECT_EQ(found.correct, expected.correct);
   }
 }
 
@@ -280,12 +137,12 @@ TEST(TensorParallel, NeedsAShareOfTheMemory) {
   const int ranks = world().size();
   if (ranks == 3) return;
   SerialCommunicator serial;
-  const Sets sets = {kLeNet, kAdam, kEight};
-  const Trained alone(serial, recipe_with(sets), samples);
-  const Trained spread(
-      world(), recipe_with(with(sets, {"parallel.tensor=" + std::to_string(ranks)})), samples);
-  const auto floats = [](const Trained& trained) {
-    return static_cast<double>(trained.model.network().table().block_size());
+  const Sets sets = {kSlicedLeNet, kAdam};
+  const GridTraining alone(serial, sliced_recipe(sets), samples);
+  const GridTraining spread(
+      world(), sliced_recipe(with(sets, {"parallel.tensor=" + std::to_string(ranks)})), samples);
+  const auto floats = [](const GridTraining& training) {
+    return static_cast<double>(training.model.network().table().block_size());
   };
   // But for the last layer, of 5 units.
   EXPECT_LE(floats(spread), floats(alone) / ranks + 8 * 1024);
@@ -296,9 +153,9 @@ TEST(TensorParallel, NeedsAShareOfTheMemory) {
 // Whoever asks for a stop, all ranks hear of it at the same step.
 TEST(TensorParallel, EveryRankHearsAVote) {
   const Samples samples = image_samples(18, kImage, 5);
-  for (const Grid& grid : grids()) {
+  for (const Grid& grid : grids(world().size())) {
     for (int voter = 0; voter < world().size(); ++voter) {
-      Trained spread(world(), on(grid, recipe_with({kMlp, kSgd, kEight})), samples);
+      GridTraining spread(world(), on(grid, sliced_recipe({kSlicedMlp, kSgd})), samples);
       EXPECT_FALSE(spread.step.run(ExecSpace(), false).stop);
       EXPECT_TRUE(spread.step.run(ExecSpace(), voter == world().rank()).stop);
     }

@@ -261,7 +261,7 @@ TEST(Ranks, StoppedAndResumedTrainerGivesTheSameBits) {
     Model model(recipe);
     const auto transport = transport_of(world());
     Trainer trainer(recipe, world(), folder, model, samples, &test,
-                    {.transport = transport.get(), .report_every_steps = 1});
+                    {.transports = transport.get(), .report_every_steps = 1});
     std::optional<LoadedCheckpoint> start;
     if (world().rank() == 0) start = load_newest_good(folder.checkpoints(), nullptr);
     if (broadcast_value(world(), start.has_value())) {

@@ -352,12 +352,6 @@ TEST(TensorSlices, AreSharedByTheRanks) {
   EXPECT_EQ(with("tensor = 2\ntensor_slices = 12\n"),
             "r.toml:25: parallel.tensor_slices: 12 gives each of parallel.tensor = 2 ranks 6 "
             "slices, expected a power of two of them");
-  EXPECT_EQ(with("tensor = 2\n[train]\nprecision = \"bf16\"\n"),
-            "r.toml:26: train.precision: \"bf16\" contradicts parallel.tensor = 2, expected "
-            "\"fp32\": slices of layers round no operands");
-  EXPECT_EQ(with("strategy = \"tensor\"\n[train]\nprecision = \"bf16\"\n"),
-            "r.toml:26: train.precision: \"bf16\" contradicts parallel.strategy = \"tensor\", "
-            "expected \"fp32\": slices of layers round no operands");
 }
 
 TEST(TensorSlices, AreChosenByTheNumberOfRanks) {

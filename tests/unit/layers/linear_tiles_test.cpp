@@ -83,6 +83,7 @@ struct Results {
   std::vector<float> y;          ///< [rows, out], out of cn16c
   std::vector<float> y_tiles;    ///< the same out of tiles, whole tiles wide
   std::vector<float> dx;         ///< [rows, in], whole tiles wide
+  std::vector<float> dx_floats;  ///< [rows, in], out of cn16c
   std::vector<float> gradients;  ///< the parameter block, of each partial sum
 };
 
@@ -108,14 +109,19 @@ class LinearRun {
       host::linear_forward(exec_, shape(), packed(forward_), parameters_.data(), relu, x_, to);
     }
     const Activation dx = tiles_to_fill({size().in}, size().rows(), size().block_rows);
+    const Activation dx_floats = filled_activation({size().in}, Layout::cn16c, size().rows(), 777);
     const OperandTiles x(x_);
-    host::linear_input_gradient(exec_, shape(), packed(backward_), OperandTiles(dy_),
-                                mask ? &x : nullptr, OperandTiles(dx));
+    for (const Activation& to : {dx, dx_floats}) {
+      host::linear_input_gradient(exec_, shape(), packed(backward_), OperandTiles(dy_),
+                                  mask ? &x : nullptr, to);
+    }
     results.gradients = gradients({});
     results.y = values_of(y);
     EXPECT_EQ(padding_of(y), 0);
     results.y_tiles = in_both_orders(y_tiles, TileOrder::by_sample_of_values);
     results.dx = in_both_orders(dx, TileOrder::by_sample_of_gradients);
+    results.dx_floats = values_of(dx_floats);
+    EXPECT_EQ(padding_of(dx_floats), 0);
     return results;
   }
 
@@ -208,7 +214,7 @@ class Elements {
         const bool is_off = mask && o_.x[static_cast<std::size_t>(s * c_.in + i)] <= 0;
         const float sum =
             sum_tile_steps(column(o_.weight, i, c_.in, 0, c_.out), row(o_.dy, s, c_.out), 0);
-        dx.push_back(is_off ? 0 : rounded(sum));
+        dx.push_back(is_off ? 0 : sum);
       }
     }
     return dx;
@@ -296,14 +302,15 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
     const Elements elements(operands);
     for (const bool relu : {false, true}) {
       const std::vector<float> y = elements.y(relu);
-      const std::vector<float> dx = padded_to_tiles(elements.dx(relu), c.in);
+      const std::vector<float> dx = elements.dx(relu);
       for (const host::TileUnit* unit : tile_units()) {
         SCOPED_TRACE(unit->name);
         const WithTileUnit chosen(*unit);
         const Results actual = run_whole(operands, relu, relu);
         EXPECT_EQ(y, actual.y);
         EXPECT_EQ(padded_to_tiles(rounded(y), c.out), actual.y_tiles);
-        EXPECT_EQ(dx, actual.dx);
+        EXPECT_EQ(padded_to_tiles(rounded(dx), c.in), actual.dx);
+        EXPECT_EQ(dx, actual.dx_floats);
         expect_same_bits(elements.gradients(actual.gradients), actual.gradients);
       }
     }

@@ -8,8 +8,11 @@
 #include <bit>
 #include <utility>
 
+#include "device/tensor_cores.hpp"
 #include "layers/conv2d.hpp"
 #include "layers/linear.hpp"
+#include "linalg/products_choice.hpp"
+#include "linalg/rounding.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
 
@@ -76,6 +79,7 @@ struct Case {
   int kernel, stride, padding;
   int samples, block;
   int slices;
+  OperandPrecision precision = OperandPrecision::fp32;
 };
 
 LayerSpec spec_of(const Case& c, int channels) {
@@ -91,7 +95,7 @@ LayerSpec spec_of(const Case& c, int channels) {
 
 std::unique_ptr<Layer> make_whole(const Case& c, int channels) {
   if (c.is_conv) return std::make_unique<Conv2d>(spec_of(c, channels), c.input);
-  return std::make_unique<Linear>(spec_of(c, channels), c.input);
+  return std::make_unique<Linear>(spec_of(c, channels), c.input, c.precision);
 }
 
 class SlicedLayers : public ::testing::TestWithParam<Case> {
@@ -144,9 +148,14 @@ class SlicedLayers : public ::testing::TestWithParam<Case> {
         parameters[name] = {values.begin() + begin * width, values.begin() + end * width};
       }
       const auto layer = make_whole(c_, static_cast<int>(end - begin));
-      all.push_back(test::run_layer(*layer, c_.samples, c_.block, x_, dy, parameters, setup).dx);
+      all.push_back(
+          test::run_layer(*layer, c_.samples, c_.block, x_, dy, parameters, setup, nullptr, true)
+              .dx);
     }
-    return tree_sum(all);
+    std::vector<float> sum = tree_sum(all);
+    if (whole_->input_layout(flat_layout()) == Layout::tiles)
+      for (float& value : sum) value = from_bfloat16(to_bfloat16(value));
+    return sum;
   }
 
   const Case c_;
@@ -158,16 +167,21 @@ class SlicedLayers : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(SlicedLayers, HaveTheBitsOfTheirSlicesOnAnyNumberOfRanks) {
+  if (c_.precision != OperandPrecision::fp32 && !kHostExecution && !kTensorCores)
+    GTEST_SKIP() << "a device without tensor cores";
   ASSERT_FALSE(bounds_.empty());
   for (const bool with_relu : {false, true}) {
     const LayerSetup setup{.with_relu = with_relu,
-                           .with_input_relu = with_relu && whole_->traits().applies_input_relu};
+                           .with_input_relu = with_relu && whole_->traits().applies_input_relu,
+                           .precision = c_.precision,
+                           .products = choose_products(c_.precision, false)};
     const auto whole = make_whole(c_, c_.channels);
     const LayerRun expected =
         test::run_layer(*whole, c_.samples, c_.block, x_, dy_, parameters_, setup);
     const std::vector<float> dx = expected_dx(setup);
     const std::vector<double> whole_dx(expected.dx.begin(), expected.dx.end());
-    EXPECT_LT(test::relative_difference(whole_dx, dx), 1e-5);
+    const bool is_exact = c_.precision == OperandPrecision::fp32;
+    EXPECT_LT(test::relative_difference(whole_dx, dx), is_exact ? 1e-5 : 1.0 / 128);
     for (int ranks = 1; ranks <= c_.slices; ++ranks) {
       const int each = c_.slices / ranks;
       if (c_.slices % ranks != 0 || (ranks > 1 && !std::has_single_bit(unsigned(each)))) continue;
@@ -187,6 +201,8 @@ TEST_P(SlicedLayers, HaveTheBitsOfTheirSlicesOnAnyNumberOfRanks) {
   }
 }
 
+constexpr OperandPrecision kBf16 = OperandPrecision::bf16;
+
 INSTANTIATE_TEST_SUITE_P(
     OddSizes, SlicedLayers,
     ::testing::Values(Case{"linear", false, {33}, 130, 0, 1, 0, 7, 3, 8},
@@ -194,7 +210,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"linear_three_times_four", false, {5}, 200, 0, 1, 0, 3, 2, 12},
                       Case{"conv", true, {3, 9, 7}, 20, 3, 1, 0, 21, 16, 8},
                       Case{"conv_padded", true, {5, 6, 7}, 17, 3, 2, 1, 20, 8, 4},
-                      Case{"conv_one", true, {20, 5, 5}, 50, 5, 1, 0, 16, 16, 6}),
+                      Case{"conv_one", true, {20, 5, 5}, 50, 5, 1, 0, 16, 16, 6},
+                      Case{"linear_bf16", false, {33}, 130, 0, 1, 0, 7, 3, 8, kBf16},
+                      Case{"linear_bf16_of_two_tiles", false, {70}, 520, 0, 1, 0, 40, 20, 4, kBf16},
+                      Case{"conv_bf16", true, {3, 9, 7}, 20, 3, 1, 0, 21, 16, 8, kBf16},
+                      Case{"conv_bf16_padded", true, {17, 6, 7}, 33, 3, 2, 1, 20, 8, 4, kBf16}),
     [](const auto& test) { return test.param.name; });
 
 TEST(SliceBounds, AreWholeGroupsAsEqualAsCanBe) {

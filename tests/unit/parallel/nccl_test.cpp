@@ -25,7 +25,7 @@ TEST(NcclOnOneDevice, JoinsExchangesAndCanBeRecorded) {
       transport->all_to_all_v(all, std::vector<Segment>(1), all, std::vector<Segment>(1),
                               stream_of(exec));
     });
-    wait_for(exec, *transport);
+    wait_for(exec, transport.get());
   }
   EXPECT_EQ(to_vector(values), (std::vector<float>{1, 2, 3}));
 }

@@ -3,38 +3,17 @@
 // own: the same bits.
 #include <gtest/gtest.h>
 
-#include "comm/serial/communicator.hpp"
-#include "strategy/training_step.hpp"
+#include "support/tensor_networks.hpp"
+#include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
-#include "tensor/kernel_choice.hpp"
 
 namespace quern::test {
 
 namespace {
 
-struct Trained {
-  std::vector<float> parameters;
-  std::vector<double> losses;
-};
-
 Trained train(const Recipe& recipe, const Samples& samples, bool device_kernels) {
-  choose_device_kernels(device_kernels);
-  SerialCommunicator comm;
-  Model model(recipe);
-  TrainingStep step(recipe, comm, model, samples);
-  Trained trained;
-  for (int i = 0; i < 2 * step.steps_per_epoch(); ++i) {
-    if (i == step.steps_per_epoch()) step.set_position({.step = i, .epoch = 1});
-    trained.losses.push_back(step.run(ExecSpace(), false).loss);
-  }
-  choose_device_kernels(false);
-  // The block's layout differs: panels on a CPU, rows on a device.
-  const std::vector<float> block = to_vector(model.parameters());
-  for (const ParameterEntry& entry : model.network().table().entries()) {
-    const std::vector<float> tensor = read_tensor(entry, block);
-    trained.parameters.insert(trained.parameters.end(), tensor.begin(), tensor.end());
-  }
-  return trained;
+  const WithKernels kernels(device_kernels);
+  return train_alone(recipe, samples, 6);  // two epochs
 }
 
 class DeviceKernels : public ::testing::TestWithParam<std::vector<std::string>> {};
@@ -48,7 +27,8 @@ TEST_P(DeviceKernels, TrainToTheSameBits) {
   const Trained host = train(recipe, samples, false);
   const Trained device = train(recipe, samples, true);
   EXPECT_EQ(host.losses, device.losses);
-  EXPECT_EQ(host.parameters, device.parameters);
+  EXPECT_EQ(host.tensors, device.tensors);
+  EXPECT_EQ(host.test.loss, device.test.loss);
 }
 
 constexpr const char* kImageLayers =
@@ -81,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(std::vector<std::string>{},
                       std::vector<std::string>{"train.micro_block=3", "optimizer.clip_norm=0.5"},
                       std::vector<std::string>{kImageLayers, "optimizer.type=adamw"},
+                      Sets{kImageLayers, "parallel.tensor_slices=4"},
+                      Sets{kSlicedLeNet, "parallel.tensor_slices=8"},
                       std::vector<std::string>{kBatchNorm}, std::vector<std::string>{kLayerNorm},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kAutoEncoder},
                       std::vector<std::string>{"loss.type=mse", "data.target=input", kEndsWithRelu},
