@@ -92,13 +92,15 @@ std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenc
 
 /// One operation on files, and the same bytes moved by the system's plain calls.
 struct IoRow {
-  std::string
-      operation;     ///< "checkpoint_write", "checkpoint_read", "shards_read", "shards_streamed"
+  /// "checkpoint_write", "checkpoint_read", "shards_read", "shards_streamed" (the first epoch of a
+  /// run) or "shards_streamed_again" (a later one)
+  std::string operation;
   std::string what;  ///< the recipe, the size or the data set
   std::int64_t bytes = 0;
   std::int64_t samples = 0;  ///< shards only
   Spread time_s;
   Spread raw_s;
+  bool cold = false;  ///< the system was asked to drop its copies of the files before
 };
 
 struct IoBenchInfo {

@@ -73,8 +73,9 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
 
 // Synthetic samples have no statistics of their own; the work is the same with any numbers.
 Recipe with_known_normalization(Recipe recipe) {
-  NormalizeSpec& normalize = recipe.data.normalize;
-  if (normalize.type == NormalizeType::dataset) normalize = {NormalizeType::given, {0.5}, {0.25}};
+  for (NormalizeSpec* normalize : {&recipe.data.normalize, &recipe.data.normalize_targets})
+    if (normalize->type == NormalizeType::dataset)
+      *normalize = {NormalizeType::given, {0.5}, {0.25}};
   return recipe;
 }
 

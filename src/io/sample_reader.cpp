@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,9 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "base/float16.hpp"
-#include "io/sample_checks.hpp"
-#include "io/shard_blocks.hpp"
+#include "io/stored_samples.hpp"
 
 namespace quern {
 
@@ -23,52 +22,56 @@ namespace {
 
 constexpr std::size_t kMostFiles = 64;                       // open at the same time
 constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;  // read at once, about
+constexpr std::size_t kWorthAThread = std::size_t{1} << 18;
 
 [[noreturn]] void fail(const Shard& shard, const std::string& what) {
   throw UnusableError(fmt::format("'{}': {}", shard.path.string(), what));
 }
 
-template <class T>
-std::span<T> part(std::span<T> all, std::int64_t first, std::int64_t count, std::int64_t units) {
-  return all.subspan(static_cast<std::size_t>(first * units),
-                     static_cast<std::size_t>(count * units));
+/// Room for `num_bytes`.
+std::span<std::byte> room(std::vector<std::byte>& bytes, std::int64_t num_bytes) {
+  bytes.resize(static_cast<std::size_t>(num_bytes));
+  return bytes;
 }
 
-template <class T>
-void copy_bytes(std::span<const std::byte> from, std::span<T> to) {
-  expect(from.size() == to.size_bytes(), "as many bytes as there is room for");
-  std::memcpy(to.data(), from.data(), from.size());
-}
-
-void widen_halves(std::span<const std::byte> halves, std::span<float> values) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, halves.data() + i * sizeof(half), sizeof(half));
-    values[i] = float_of_half(half);
-  }
+std::span<const std::byte> part(std::span<const std::byte> all, std::int64_t first,
+                                std::int64_t count, std::int64_t sample_bytes) {
+  return all.subspan(static_cast<std::size_t>(first * sample_bytes),
+                     static_cast<std::size_t>(count * sample_bytes));
 }
 
 }  // namespace
 
-SampleReader::SampleReader(const ShardSet& set) : set_(set) {}
+SampleReader::SampleReader(const ShardSet& set) : set_(set), known_(set.shards().size()) {}
 
 SampleReader::~SampleReader() {
+  if (verification_.valid()) verification_.wait();
   for (const OpenFile& file : files_) ::close(file.descriptor);
 }
 
 void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t place,
                         const SampleArrays& arrays) {
   expect(first >= 0 && count >= 0 && first + count <= set_.count(), "samples of the set");
+  const ShardContent& content = set_.content();
   while (count > 0) {
     const std::size_t number = shard_of(first);
     const Shard& shard = set_.shards()[number];
-    const std::int64_t here = std::min(first + count, piece_end(shard, first)) - first;
-    read_piece(number, first - shard.first_index, here);
-    verify(shard);
-    decode(shard, first, here, place, arrays);
-    first += here;
-    place += here;
-    count -= here;
+    Range rest{first - shard.first_index, std::min(count, shard.first_index + shard.count - first)};
+    first += rest.count;
+    count -= rest.count;
+    look_at_file(number);
+    while (rest.count > 0) {
+      const Range piece = piece_of(shard, rest);
+      const Range blocks = blocks_of(shard, piece);
+      const SampleArrays to = part_of(content, arrays, place, piece.count);
+      if (shard.block_samples == 0 ||
+          known_[number].has_all(blocks.first, blocks.first + blocks.count))
+        read_known(number, piece, to);
+      else
+        read_blocks(number, piece, to);
+      place += piece.count;
+      rest = {rest.first + piece.count, rest.count - piece.count};
+    }
   }
 }
 
@@ -95,87 +98,113 @@ void SampleReader::announce(std::int64_t first, std::int64_t count) {
   }
 }
 
-// Where blocks end, so that none is read twice.
-std::int64_t SampleReader::piece_end(const Shard& shard, std::int64_t first) const {
+// The beginning of the range, up to where a block ends, so that none is read twice.
+SampleReader::Range SampleReader::piece_of(const Shard& shard, const Range& range) const {
   const ShardContent& content = set_.content();
-  const std::int64_t samples =
-      std::max<std::int64_t>(1, kPieceBytes / (content.input_bytes() + content.answer_bytes()));
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
-  const std::int64_t end = first - shard.first_index + samples + block - 1;
-  return shard.first_index + std::min(shard.count, end / block * block);
+  const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
+  const std::int64_t num_blocks = std::max<std::int64_t>(1, kPieceBytes / block_bytes);
+  const std::int64_t end = (range.first / block + num_blocks) * block;
+  return {range.first, std::min(range.count, end - range.first)};
 }
 
-// The samples [first, first + count) of the shard, and what else is in their blocks.
-void SampleReader::read_piece(std::size_t number, std::int64_t first, std::int64_t count) {
+// The blocks of the shard that hold the samples.
+SampleReader::Range SampleReader::blocks_of(const Shard& shard, const Range& range) const {
+  const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
+  const std::int64_t first = range.first / block;
+  return {first, (range.first + range.count + block - 1) / block - first};
+}
+
+// The time of change of its inode follows from every change of a file, whoever turns back others.
+void SampleReader::look_at_file(std::size_t number) {
+  struct stat state {};
+  if (::fstat(descriptor_of(number), &state) != 0)
+    fail(set_.shards()[number], fmt::format("cannot be read: {}", std::strerror(errno)));
+  known_[number].expect_state(
+      {state.st_dev, state.st_ino, state.st_size, state.st_ctim.tv_sec, state.st_ctim.tv_nsec});
+}
+
+void SampleReader::read_known(std::size_t number, const Range& range, const SampleArrays& to) {
   const Shard& shard = set_.shards()[number];
   const ShardContent& content = set_.content();
-  const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
-  const std::int64_t first_block = first / block;
-  const std::int64_t last_block = (first + count + block - 1) / block;
-  stored_.first = first_block * block;
-  stored_.count = std::min(last_block * block, shard.count) - stored_.first;
-  const auto read_array = [&](std::int64_t offset, std::int64_t sample_bytes,
-                              std::vector<std::byte>& bytes) {
-    read_bytes(number, offset + stored_.first * sample_bytes, stored_.count * sample_bytes, bytes);
+  const auto read = [&](std::int64_t offset, std::int64_t sample_bytes, std::span<std::byte> place,
+                        auto widen) {
+    if (sample_bytes == 0) return;
+    const bool is_straight = !place.empty();
+    if (!is_straight) place = room(aside_, range.count * sample_bytes);
+    read_bytes(number, offset + range.first * sample_bytes, place);
+    if (!is_straight) widen(content, place, to);
   };
-  read_array(shard.input_offset, content.input_bytes(), stored_.input);
-  read_array(shard.answer_offset, content.answer_bytes(), stored_.answer);
-  stored_.sums.clear();
-  if (shard.block_samples == 0) return;
-  read_bytes(number, shard.block_sums_offset + first_block * kBlockDigits,
-             (last_block - first_block) * kBlockDigits, stored_.sums);
+  read(shard.input_offset, content.input_bytes(), stored_inputs_of(content, to), put_inputs);
+  read(shard.answer_offset, content.answer_bytes(), stored_answers_of(content, to), put_answers);
+  check_samples(shard, content, to, shard.first_index + range.first);
 }
 
-void SampleReader::verify(const Shard& shard) const {
+// They are verified while the next ones are read.
+void SampleReader::read_blocks(std::size_t number, const Range& range, const SampleArrays& to) {
+  const Shard& shard = set_.shards()[number];
   const ShardContent& content = set_.content();
-  for (std::int64_t at = 0; shard.block_samples > 0 && at < stored_.count;
-       at += shard.block_samples) {
-    const std::int64_t count = std::min(shard.block_samples, stored_.count - at);
-    const std::string actual =
-        block_sum(part(std::span(stored_.input), at, count, content.input_bytes()),
-                  part(std::span(stored_.answer), at, count, content.answer_bytes()));
-    const auto expected = part(std::span(stored_.sums), at / shard.block_samples, 1, kBlockDigits);
-    if (std::memcmp(actual.data(), expected.data(), actual.size()) == 0) continue;
-    const std::int64_t first = shard.first_index + stored_.first + at;
-    fail(shard, fmt::format("the samples {} to {} are damaged: their SHA-256 is {}, expected {}",
-                            first, first + count - 1, actual,
-                            std::string_view(reinterpret_cast<const char*>(expected.data()),
-                                             expected.size())));
+  const Range blocks = blocks_of(shard, range);
+  const std::int64_t first = blocks.first * shard.block_samples;
+  const std::int64_t count =
+      std::min((blocks.first + blocks.count) * shard.block_samples, shard.count) - first;
+  const auto read = [&](std::int64_t offset, std::int64_t sample_bytes,
+                        std::vector<std::byte>& bytes) {
+    read_bytes(number, offset + first * sample_bytes, room(bytes, count * sample_bytes));
+  };
+  read(shard.input_offset, content.input_bytes(), reading_.inputs);
+  read(shard.answer_offset, content.answer_bytes(), reading_.answers);
+  read_bytes(number, shard.block_sums_offset + blocks.first * kBlockDigits,
+             room(reading_.sums, blocks.count * kBlockDigits));
+  reading_.shard = number;
+  reading_.state = known_[number].state();
+  reading_.blocks = blocks;
+  reading_.samples = range;
+  reading_.to = to;
+  finish();
+  std::swap(reading_, verifying_);
+  // Deferred to finish() where no thread can be had, or it would cost more than it does.
+  const bool is_much = verifying_.inputs.size() >= kWorthAThread;
+  const std::launch deferred = std::launch::deferred;
+  verification_ = std::async(is_much ? std::launch::async | deferred : deferred, [this] {
+    verify(verifying_);
+    put(verifying_);
+  });
+}
+
+void SampleReader::finish() {
+  if (!verification_.valid()) return;
+  verification_.get();
+  const Range& blocks = verifying_.blocks;
+  known_[verifying_.shard].add(verifying_.state, blocks.first, blocks.first + blocks.count);
+}
+
+void SampleReader::verify(const Blocks& read) const {
+  const Shard& shard = set_.shards()[read.shard];
+  const std::vector<std::string> actual =
+      block_sums(set_.content(), shard.block_samples, read.inputs, read.answers);
+  for (std::int64_t i = 0; i < read.blocks.count; ++i) {
+    const std::string_view expected(
+        reinterpret_cast<const char*>(read.sums.data()) + i * kBlockDigits, kBlockDigits);
+    const std::string& found = actual[static_cast<std::size_t>(i)];
+    if (found == expected) continue;
+    const std::int64_t first = (read.blocks.first + i) * shard.block_samples;
+    const std::int64_t end = std::min(first + shard.block_samples, shard.count);
+    fail(shard,
+         fmt::format("the samples {} to {} are damaged: their SHA-256 is {}, expected {}",
+                     shard.first_index + first, shard.first_index + end - 1, found, expected));
   }
 }
 
-void SampleReader::decode(const Shard& shard, std::int64_t first, std::int64_t count,
-                          std::int64_t place, const SampleArrays& arrays) const {
+void SampleReader::put(const Blocks& read) const {
+  const Shard& shard = set_.shards()[read.shard];
   const ShardContent& content = set_.content();
-  const std::int64_t at = first - shard.first_index - stored_.first;
-  const auto input = part(std::span(stored_.input), at, count, content.input_bytes());
-  const auto answer = part(std::span(stored_.answer), at, count, content.answer_bytes());
-  const int units = content.shape.units();
-  if (content.has_pixels()) {
-    copy_bytes(input, part(arrays.images, place, count, units));
-  } else {
-    const auto values = part(arrays.values, place, count, units);
-    if (content.input == StoredType::float16)
-      widen_halves(input, values);
-    else
-      copy_bytes(input, values);
-    check_finite(shard, "values", values, units, first);
-  }
-  if (content.has_targets()) {
-    const int target_units = content.target_shape.units();
-    const auto targets = part(arrays.targets, place, count, target_units);
-    copy_bytes(answer, targets);
-    check_finite(shard, "targets", targets, target_units, first);
-  } else if (content.has_labels()) {
-    const auto labels = part(arrays.labels, place, count, 1);
-    if (content.answer_type == StoredType::uint8) {
-      std::transform(answer.begin(), answer.end(), labels.begin(),
-                     [](std::byte label) { return std::to_integer<std::int32_t>(label); });
-    } else {
-      copy_bytes(answer, labels);
-    }
-    check_labels(shard, labels, content.classes, first);
-  }
+  const std::int64_t at = read.samples.first - read.blocks.first * shard.block_samples;
+  put_inputs(content, part(read.inputs, at, read.samples.count, content.input_bytes()), read.to);
+  if (content.answer != Answer::none)
+    put_answers(content, part(read.answers, at, read.samples.count, content.answer_bytes()),
+                read.to);
+  check_samples(shard, content, read.to, shard.first_index + read.samples.first);
 }
 
 int SampleReader::descriptor_of(std::size_t number) {
@@ -196,21 +225,19 @@ int SampleReader::descriptor_of(std::size_t number) {
   return descriptor;
 }
 
-void SampleReader::read_bytes(std::size_t number, std::int64_t offset, std::int64_t num_bytes,
-                              std::vector<std::byte>& bytes) {
-  bytes.resize(static_cast<std::size_t>(num_bytes));
+void SampleReader::read_bytes(std::size_t number, std::int64_t offset, std::span<std::byte> bytes) {
   if (bytes.empty()) return;
   const int descriptor = descriptor_of(number);
   const Shard& shard = set_.shards()[number];
   for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done,
-                                offset + static_cast<std::int64_t>(done));
+    const std::int64_t at = offset + static_cast<std::int64_t>(done);
+    const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done, at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
     if (got == 0) {
       fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
                               "training began",
-                              offset + static_cast<std::int64_t>(done), offset + num_bytes));
+                              at, offset + static_cast<std::int64_t>(bytes.size())));
     }
     done += static_cast<std::size_t>(got);
   }

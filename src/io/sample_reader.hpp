@@ -4,15 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <span>
 #include <vector>
 
+#include "io/shard_blocks.hpp"
 #include "io/shard_set.hpp"
 
 namespace quern {
 
 /// Reads the files themselves, where ShardSet::open() has found the samples to be: HDF5, which is
-/// for one thread at a time, has no part in it. For one thread, which may be any.
+/// for one thread at a time, has no part in it. For one thread, which may be any; it reads on while
+/// another one, of its own, verifies what it has read.
 class SampleReader {
  public:
   /// `set` must outlive it. Opens nothing.
@@ -25,38 +28,57 @@ class SampleReader {
   void announce(std::int64_t first, std::int64_t count);
 
   /// Overwrites the samples [place, place + count) of `arrays` with [first, first + count) of the
-  /// set. Half precision and labels of bytes are widened. UnusableError, with the file's name, when
-  /// it cannot be read, is too short, a block does not have its checksum (in shards that have
-  /// them), a label is out of range or a value is not finite.
+  /// set. Half precision and labels of bytes are widened. A block is verified when it is read for
+  /// the first time, and once more after its file has changed. `arrays` are whole after finish().
+  /// UnusableError, with the file's name, when it cannot be read, is too short, a block does not
+  /// have its checksum (in shards that have them), a label is out of range or a value is not
+  /// finite.
   void read(std::int64_t first, std::int64_t count, std::int64_t place, const SampleArrays& arrays);
+
+  /// Waits until all that was read is in its place and verified. UnusableError as of read().
+  void finish();
 
  private:
   struct OpenFile {
     std::size_t shard;
     int descriptor;
   };
-  /// Samples of one shard, as they are stored: at least those that are asked for.
-  struct Stored {
-    std::int64_t first = 0;  ///< counted from the shard's first
+  /// Consecutive samples of one shard; `first` is counted from the shard's first.
+  struct Range {
+    std::int64_t first = 0;
     std::int64_t count = 0;
-    std::vector<std::byte> input;
-    std::vector<std::byte> answer;
+  };
+
+  /// Blocks as they are stored, and what is wanted of them.
+  struct Blocks {
+    std::size_t shard = 0;
+    KnownBlocks::FileState state;  ///< of its file
+    Range blocks;
+    Range samples;
+    std::vector<std::byte> inputs;
+    std::vector<std::byte> answers;
     std::vector<std::byte> sums;
+    SampleArrays to;
   };
 
   std::size_t shard_of(std::int64_t sample) const;
-  std::int64_t piece_end(const Shard& shard, std::int64_t first) const;
-  void read_piece(std::size_t shard, std::int64_t first, std::int64_t count);
-  void verify(const Shard& shard) const;
-  void decode(const Shard& shard, std::int64_t first, std::int64_t count, std::int64_t place,
-              const SampleArrays& arrays) const;
+  Range piece_of(const Shard& shard, const Range& range) const;
+  Range blocks_of(const Shard& shard, const Range& range) const;
+  void look_at_file(std::size_t shard);
+  void read_known(std::size_t shard, const Range& range, const SampleArrays& to);
+  void read_blocks(std::size_t shard, const Range& range, const SampleArrays& to);
+  void verify(const Blocks& read) const;
+  void put(const Blocks& read) const;
   int descriptor_of(std::size_t shard);
-  void read_bytes(std::size_t shard, std::int64_t offset, std::int64_t num_bytes,
-                  std::vector<std::byte>& bytes);
+  void read_bytes(std::size_t shard, std::int64_t offset, std::span<std::byte> bytes);
 
   const ShardSet& set_;
-  std::vector<OpenFile> files_;  // the one used last is the last
-  Stored stored_;
+  std::vector<OpenFile> files_;     // the one used last is the last
+  std::vector<KnownBlocks> known_;  // of each shard
+  std::vector<std::byte> aside_;    // what has to be widened
+  Blocks reading_;
+  Blocks verifying_;
+  std::future<void> verification_;  // of verifying_; the last member: it uses the others
 };
 
 }  // namespace quern

@@ -2,13 +2,12 @@
 // Private to io/: checksums of parts of a shard, so that samples out of its middle can be verified.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "base/sha256.hpp"
 #include "io/shard_content.hpp"
 
 namespace quern {
@@ -21,15 +20,39 @@ inline constexpr std::int64_t kBlockDigits = 64;
 
 /// What shards are written with: blocks of 16 KiB. Whoever reads some samples reads their blocks,
 /// so they are small beside what is read in one go.
-inline std::int64_t block_samples_of(const ShardContent& content) {
-  constexpr std::int64_t kBytes = std::int64_t{16} << 10;
-  return std::max<std::int64_t>(1, kBytes / (content.input_bytes() + content.answer_bytes()));
-}
+std::int64_t block_samples_of(const ShardContent& content);
 
-/// SHA-256 of the stored bytes of a block: its inputs, then its answers.
-inline std::string block_sum(std::span<const std::byte> inputs,
-                             std::span<const std::byte> answers) {
-  return Sha256().update(inputs).update(answers).hex_digest();
-}
+/// Of consecutive blocks of `block` samples the SHA-256 of the stored bytes: a block's inputs, then
+/// its answers.
+std::vector<std::string> block_sums(const ShardContent& content, std::int64_t block,
+                                    std::span<const std::byte> inputs,
+                                    std::span<const std::byte> answers);
+
+/// Of which blocks of a file is it known that they have their checksums?
+class KnownBlocks {
+ public:
+  /// What tells one state of a file from another.
+  struct FileState {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t bytes = 0;
+    std::int64_t changed_s = 0;
+    std::int64_t changed_ns = 0;
+    friend bool operator==(const FileState&, const FileState&) = default;
+  };
+
+  /// To be called before a file is read. Of one that has changed nothing is known.
+  void expect_state(const FileState& state);
+
+  const FileState& state() const { return state_; }
+
+  bool has_all(std::int64_t first, std::int64_t end) const;
+  /// `state`: that of the file when these were read. Of another one than the last nothing is kept.
+  void add(const FileState& state, std::int64_t first, std::int64_t end);
+
+ private:
+  FileState state_;
+  std::vector<bool> blocks_;
+};
 
 }  // namespace quern

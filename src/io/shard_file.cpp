@@ -76,22 +76,6 @@ std::vector<std::int64_t> array_shape(std::int64_t count, const Shape& shape, bo
   return {count, shape.channels, shape.height, shape.width};
 }
 
-// One checksum after the other.
-std::string block_sums(const ShardContent& content, std::int64_t block, std::int64_t count,
-                       const StoredShard& stored) {
-  std::string sums;
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t samples = std::min(block, count - first);
-    const auto part = [&](std::span<const std::byte> bytes, std::int64_t sample_bytes) {
-      return bytes.subspan(static_cast<std::size_t>(first * sample_bytes),
-                           static_cast<std::size_t>(samples * sample_bytes));
-    };
-    sums += block_sum(part(stored.input, content.input_bytes()),
-                      part(stored.answer, content.answer_bytes()));
-  }
-  return sums;
-}
-
 }  // namespace
 
 void write_shard_file(const std::filesystem::path& path, const ShardSetName& set,
@@ -112,7 +96,8 @@ void write_shard_file(const std::filesystem::path& path, const ShardSetName& set
                       array_shape(shard.count, content.target_shape, false));
   }
   const std::int64_t block = std::min(block_samples_of(content), shard.count);
-  const std::string sums = block_sums(content, block, shard.count, stored);
+  const std::string sums =
+      fmt::format("{}", fmt::join(block_sums(content, block, stored.input, stored.answer), ""));
   file.write_stored(
       kBlockSums, H5Type::uint8, std::as_bytes(std::span(sums)),
       std::array{static_cast<std::int64_t>(sums.size()) / kBlockDigits, kBlockDigits});

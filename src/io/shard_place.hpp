@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,11 @@ class ShardPlace {
   const ShardContent& content_;
   const Shard& shard_;
   SampleArrays arrays_;  // this shard's part
-  // What is not stored as it lies in memory; the others are read where they belong.
-  std::vector<std::byte> half_values_;
-  std::vector<std::byte> byte_labels_;
+  // As stored: where they belong, or aside where they have to be widened.
+  std::span<const std::byte> inputs_;
+  std::span<const std::byte> answers_;
+  std::vector<std::byte> inputs_aside_;
+  std::vector<std::byte> answers_aside_;
   std::vector<std::byte> block_sums_;
 };
 

@@ -84,6 +84,7 @@ void SampleStream::load(std::int64_t window) {
   const WindowOrder order(plan_, seed_, static_cast<std::uint32_t>(epoch));
   load_tracks(order, window);
   if (window % plan_.windows == plan_.windows - 1) load_tail(order, epoch);
+  source_.finish();
 }
 
 namespace {

@@ -31,7 +31,9 @@ class SampleStream {
     /// The samples [first, first + count) of the set will be read soon.
     std::function<void(std::int64_t first, std::int64_t count)> announce;
     /// Overwrites the places [place, place + count) in the buffers with them.
+    /// They are whole after finish().
     std::function<void(std::int64_t first, std::int64_t count, std::int64_t place)> read;
+    std::function<void()> finish;
   };
 
   SampleStream(const WindowPlan& plan, const WindowBuffers& buffers, std::uint64_t seed,
@@ -41,7 +43,10 @@ class SampleStream {
   const WindowBuffers& buffers() const { return buffers_; }
 
   /// Reads samples of the set to the beginning of the buffers. Only before the first prepare().
-  void fetch(std::int64_t first, std::int64_t count) { source_.read(first, count, 0); }
+  void fetch(std::int64_t first, std::int64_t count) {
+    source_.read(first, count, 0);
+    source_.finish();
+  }
 
   /// To be called before the batch at `cursor` of the epoch: waits until its samples are there, and
   /// until it is known whether those of the next batch will be. The batches before it must have

@@ -16,7 +16,8 @@ def after(option):
     return words[words.index(option) + 1]
 if words[0] == "bench":
     rows = [{"operation": "shards_read", "gb_per_s": 9, "raw_gb_per_s": 9, "over_raw": 1},
-            {"operation": "shards_streamed", "gb_per_s": 0.9, "raw_gb_per_s": 1.0, "over_raw": 1.11}]
+            {"operation": "shards_streamed", "cold": True, "gb_per_s": 0.9, "raw_gb_per_s": 1.0, "over_raw": 1.11},
+            {"operation": "shards_streamed_again", "cold": False, "gb_per_s": 3.8, "raw_gb_per_s": 4, "over_raw": 1.05}]
     pathlib.Path(after("--json")).write_text(json.dumps({"rows": rows}))
 elif "--dry-run" in words:
     fits = "data.memory='1 TiB'" in words
@@ -48,7 +49,8 @@ class StreamingTest(FakesCase):
         status, text, errors = self.start("--memory", "16 MiB", "--set", "seed=3")
         self.assertEqual((status, errors), (0, ""))
         self.assertIn("time of a step streamed / in memory: 1.040 (1.040 to 1.040)", text)
-        self.assertIn("0.90 GB/s, 90 % of plain reading (1.00 GB/s)", text)
+        self.assertIn("first epoch, copies dropped   0.90 GB/s, 90 % of plain reading (1.00 GB/s)\n"
+                      "later epoch, from the cache   3.80 GB/s, 95 % of plain reading (4.00 GB/s)\n", text)
         starts = [json.loads(line) for line in (self.folder / "quern.log").read_text().splitlines()]
         self.assertEqual(["data.memory='16 MiB'" in start for start in starts], [True, True, False, True, False, False])
         self.assertTrue(all("seed=3" in start for start in starts[:-1]))

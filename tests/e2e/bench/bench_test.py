@@ -149,12 +149,14 @@ class BenchTest(training.TrainingTest):
         for ranks in (1, 2):
             out, document = self.bench("io", "mlp.toml", "--bytes", "64K", "--data", "train",
                                        "--run-dir", "runs", ranks=ranks)
-            self.assertIn("takes root", out)
+            self.assertIn("asked to drop its copies", out)
             rows = document["rows"]
             self.assertEqual([(row["operation"], row["of"]) for row in rows],
                              [("checkpoint_write", "64.0 KiB"), ("checkpoint_read", "64.0 KiB"),
                               ("checkpoint_write", "toy"), ("checkpoint_read", "toy"),
-                              ("shards_read", "train"), ("shards_streamed", "train")])
+                              ("shards_read", "train"), *2 * [("shards_streamed", "train"),
+                                                              ("shards_streamed_again", "train")]])
+            self.assertEqual([row["cold"] for row in rows], [False] * 7 + [True] * 2)
             self.assertEqual((rows[-1]["samples"], rows[-1]["bytes"]), (600, 600 * 145))
             for row in rows:
                 self.check_time(row, "time")

@@ -177,16 +177,18 @@ TEST(IoReport, ComparesWithPlainFiles) {
   info.folder = "there";
   info.rounds = 5;
   info.rows = {{"checkpoint_write", "toy", 1000000, 0, {4e-3, 3e-3, 5e-3}, {2e-3, 1e-3, 3e-3}},
-               {"shards_read", "synthetic", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}}};
+               {"shards_read", "synthetic", 1000000, 500, {1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-3}},
+               {"shards_streamed_again", "toy", 10, 5, {2, 2, 2}, {1, 1, 1}, true}};
   const json document = json::parse(io_bench_json(machine(), info));
   expect_head(document, "io", 5);
-  EXPECT_EQ(document["cold"], false);
   EXPECT_DOUBLE_EQ(document["rows"][0]["over_raw"], 2);
   EXPECT_DOUBLE_EQ(document["rows"][0]["gb_per_s"], 0.25);
   EXPECT_DOUBLE_EQ(document["rows"][0]["fastest_raw_us"], 1000);
   EXPECT_FALSE(document["rows"][0].contains("samples_per_s"));
   EXPECT_DOUBLE_EQ(document["rows"][1]["samples_per_s"], 500e3);
-  EXPECT_THAT(io_bench_text(machine(), info), HasSubstr("takes root"));
+  EXPECT_EQ(document["rows"][1]["cold"], false);
+  EXPECT_EQ(document["rows"][2]["cold"], true);
+  EXPECT_THAT(io_bench_text(machine(), info), HasSubstr("stream again, cold "));
 }
 
 }  // namespace

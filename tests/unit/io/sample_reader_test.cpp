@@ -97,8 +97,12 @@ class SampleReaderTest : public testing::Test {
                       std::initializer_list<std::string> parts) {
     Arrays arrays(set.content(), kSamples);
     SampleReader reader(set);
-    expect_error([&] { reader.read(first, count, 0, arrays.all()); }, ExitCode::do_not_requeue,
-                 parts);
+    expect_error(
+        [&] {
+          reader.read(first, count, 0, arrays.all());
+          reader.finish();
+        },
+        ExitCode::do_not_requeue, parts);
   }
 
   test::TempDir folder_;
@@ -118,6 +122,7 @@ TEST_F(SampleReaderTest, ReadsAnyPartOfAnySet) {
         const std::int64_t first = std::max<std::int64_t>(0, end - step);
         reader.read(first, end - first, first, read.all());
       }
+      reader.finish();
       EXPECT_TRUE(read == whole) << to_string(content) << " by " << step;
     }
   }
@@ -128,6 +133,7 @@ TEST_F(SampleReaderTest, LeavesOtherPlacesAlone) {
   Arrays some(set.content(), 3);
   SampleReader reader(set);
   reader.read(65, 2, 1, some.all());
+  reader.finish();
   EXPECT_EQ(std::count(some.images.begin(), some.images.begin() + kUnits, 9), kUnits);
   EXPECT_EQ(some.labels[0], 9);
   EXPECT_NE(some.labels[1], 9);
@@ -146,6 +152,7 @@ TEST_F(SampleReaderTest, OpensMoreShardsThanAProcessMay) {
   const auto before = open_files();
   for (int round = 0; round < 2; ++round)
     for (std::int64_t i = 0; i < std::int64_t{kSamples}; ++i) reader.read(i, 1, i, read.all());
+  reader.finish();
   EXPECT_LE(open_files() - before, 64);
   EXPECT_TRUE(read == whole);
 }
@@ -159,11 +166,67 @@ TEST_F(SampleReaderTest, FindsDamageInItsBlock) {
     expect_refused(set, 100, 10, {shard.path.filename().string(), "are damaged", "SHA-256"});
     // The samples of another block are as good as before.
     Arrays arrays(content, kSamples);
-    SampleReader(set).read(66, 1, 0, arrays.all());
+    SampleReader good(set);
+    good.read(66, 1, 0, arrays.all());
+    good.finish();
     if (content.answer == Answer::none) continue;
     const ShardSet again = write(content);
     overwrite(again, shard.answer_offset + 40 * content.answer_bytes(), "\x05");
     expect_refused(again, 66 + 40, 1, {shard.path.filename().string(), "are damaged"});
+  }
+}
+
+// What was read and verified is trusted, but no longer once the file has changed.
+TEST_F(SampleReaderTest, FindsDamageOfWhatItHasReadBefore) {
+  for (const ShardContent& content : contents()) {
+    const ShardSet set = write(content);
+    const Shard& shard = set.shards()[1];
+    Arrays whole(content, kSamples);
+    set.read_share(0, 1, 1, whole.all());
+    Arrays arrays(content, kSamples);
+    SampleReader reader(set);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      arrays = Arrays(content, kSamples);
+      reader.read(50, 100, 50, arrays.all());
+      reader.read(0, 50, 0, arrays.all());
+      reader.read(150, 50, 150, arrays.all());
+      reader.finish();
+      ASSERT_TRUE(arrays == whole) << to_string(content) << " in epoch " << epoch;
+    }
+    overwrite(set, shard.input_offset + 40 * content.input_bytes() + 5, "\x7b");
+    expect_error(
+        [&] {
+          reader.read(100, 10, 0, arrays.all());
+          reader.finish();
+        },
+        ExitCode::do_not_requeue, {shard.path.filename().string(), "are damaged", "SHA-256"});
+    reader.read(66, 1, 0, arrays.all());
+    reader.finish();
+  }
+}
+
+TEST(KnownBlocks, HoldForOneStateOfAFile) {
+  KnownBlocks known;
+  known.expect_state({1, 2, 300, 4, 5});
+  EXPECT_FALSE(known.has_all(0, 1));
+  known.add({1, 2, 300, 4, 9}, 0, 5);
+  EXPECT_FALSE(known.has_all(0, 1)) << "of another state";
+  known.add(known.state(), 2, 5);
+  EXPECT_TRUE(known.has_all(2, 5));
+  EXPECT_TRUE(known.has_all(3, 4));
+  EXPECT_FALSE(known.has_all(1, 3));
+  EXPECT_FALSE(known.has_all(4, 6));
+  known.expect_state({1, 2, 300, 4, 5});
+  EXPECT_TRUE(known.has_all(2, 5));
+  const std::vector<KnownBlocks::FileState> others{{2, 2, 300, 4, 5},
+                                                   {1, 3, 300, 4, 5},
+                                                   {1, 2, 301, 4, 5},
+                                                   {1, 2, 300, 5, 5},
+                                                   {1, 2, 300, 4, 6}};
+  for (const KnownBlocks::FileState& other : others) {
+    KnownBlocks copy = known;
+    copy.expect_state(other);
+    EXPECT_FALSE(copy.has_all(2, 3));
   }
 }
 
@@ -186,7 +249,9 @@ TEST_F(SampleReaderTest, WithoutChecksumsChecksWhatNumbersMean) {
   Arrays whole(set.content(), kSamples);
   set.read_share(0, 1, 1, whole.all());
   Arrays read(set.content(), kSamples);
-  SampleReader(old).read(0, kSamples, 0, read.all());
+  SampleReader reader(old);
+  reader.read(0, kSamples, 0, read.all());
+  reader.finish();
   EXPECT_TRUE(read == whole);
 
   const Shard& shard = set.shards()[1];
@@ -206,7 +271,9 @@ TEST_F(SampleReaderTest, NamesAShardThatIsGoneOrCut) {
   std::filesystem::remove(shard.path);
   expect_refused(set, 66, 10, {name, "cannot be opened: No such file"});
   Arrays arrays(set.content(), kSamples);
-  SampleReader(set).read(0, 66, 0, arrays.all());
+  SampleReader good(set);
+  good.read(0, 66, 0, arrays.all());
+  good.finish();
 }
 
 }  // namespace

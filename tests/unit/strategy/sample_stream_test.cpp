@@ -43,7 +43,8 @@ struct Reader {
                     places.at(static_cast<std::size_t>(place + i)) = first + i;
                   }
                   samples_read += count;
-                }};
+                },
+            .finish = [] {}};
   }
 };
 
