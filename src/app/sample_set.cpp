@@ -140,7 +140,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
                               has_labels ? ArrayRole::labels : ArrayRole::targets);
   }
   SampleFile input = read_inputs(source, choose);
-  if (!input.labels.empty() && has_labels) {
+  if (input.classes > 0 && has_labels) {
     throw InputError(
         fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));
   }
@@ -159,7 +159,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
       set_labels(to_labels(answer.array), source.classes, set);
     else
       set_targets(std::move(answer.array), set);
-  } else if (!input.labels.empty()) {
+  } else if (input.classes > 0) {
     set_labels(std::move(input.labels), std::max(source.classes, input.classes), set);
     set.content.class_names = std::move(input.class_names);
   }

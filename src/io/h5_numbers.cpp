@@ -33,7 +33,8 @@ class Reader {
     read_shape();
   }
 
-  H5Numbers read() {
+  H5Numbers read(const ChooseEntries& choose) {
+    if (choose) keep(choose(shape_[0]));
     H5Numbers numbers;
     numbers.shape = shape_;
     const H5T_class_t kind = H5Tget_class(type_.get());
@@ -98,10 +99,28 @@ class Reader {
     }
   }
 
+  void keep(const std::pair<std::int64_t, std::int64_t>& entries) {
+    count_ =
+        count_ / static_cast<std::uint64_t>(shape_[0]) * static_cast<std::uint64_t>(entries.second);
+    first_ = entries.first;
+    shape_[0] = entries.second;
+  }
+
   template <class T>
   std::vector<T> read_as(hid_t memory_type) const {
     std::vector<T> values(static_cast<std::size_t>(count_));
-    if (H5Dread(dataset_.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+    if (values.empty()) return values;
+    std::vector<hsize_t> begin(shape_.size(), 0);
+    begin[0] = static_cast<hsize_t>(first_);
+    const std::vector<hsize_t> extents(shape_.begin(), shape_.end());
+    const H5Handle file_space(H5Dget_space(dataset_.get()), H5Sclose);
+    const H5Handle memory_space(
+        H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
+    if (!file_space.valid() || !memory_space.valid() ||
+        H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, begin.data(), nullptr, extents.data(),
+                            nullptr) < 0 ||
+        H5Dread(dataset_.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT,
+                values.data()) < 0) {
       fail("cannot be read: " + h5_reason());
     }
     return values;
@@ -113,6 +132,7 @@ class Reader {
   H5Handle type_;
   std::vector<std::int64_t> shape_;
   std::uint64_t count_ = 1;
+  std::int64_t first_ = 0;  // of the entries that are read
 };
 
 // `visits`: how many objects may still be looked at, because groups may form circles.
@@ -128,13 +148,14 @@ void list_below(const H5File& file, const std::string& group, int& visits,
 
 }  // namespace
 
-H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& object) {
+H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& object,
+                          const ChooseEntries& choose) {
   const H5File file = H5File::open_read(path);
   if (!file.has_dataset(object)) {
     throw InputError(fmt::format("'{}' has no dataset '{}', expected one of {}", path.string(),
                                  object, fmt::join(list_h5_datasets(path), ", ")));
   }
-  return Reader(path, object, file.id()).read();
+  return Reader(path, object, file.id()).read(choose);
 }
 
 std::vector<std::string> list_h5_datasets(const std::filesystem::path& path) {

@@ -35,8 +35,13 @@ struct SampleRange {
   std::int64_t count = 0;
 };
 
-/// Which of so many samples are wanted. Empty: all.
+/// Which of so many samples are wanted. Empty: all. A reader that is given one asks it once, as
+/// soon as it knows how many there are, and leaves the others unread where the format allows it.
 using ChooseRange = std::function<SampleRange(std::int64_t total)>;
+
+inline SampleRange chosen(const ChooseRange& choose, std::int64_t total) {
+  return choose ? choose(total) : SampleRange{0, total};
+}
 
 /// Leaves of the array only these samples.
 void keep_samples(Array& array, const SampleRange& range);

@@ -69,6 +69,18 @@ std::size_t ByteSource::read(std::span<std::uint8_t> bytes) {
   return count;
 }
 
+std::uint64_t ByteSource::skip(std::uint64_t count) {
+  const std::size_t buffered = std::min<std::uint64_t>(count, unread_.size());
+  unread_ = unread_.subspan(buffered);
+  if (buffered == count) return count;
+  // The buffer is empty; a file that could be sought beyond its end has nothing there.
+  const auto at = file_.eof() ? file_bytes_ : static_cast<std::uint64_t>(file_.tellg());
+  const std::uint64_t sought = std::min(count - buffered, file_bytes_ - std::min(at, file_bytes_));
+  file_.clear();
+  file_.seekg(static_cast<std::streamoff>(at + sought));
+  return buffered + sought;
+}
+
 std::string ByteSource::file_sha256() {
   return file_hash_.hex_digest();
 }

@@ -33,6 +33,10 @@ class ByteSource {
   /// the content ends there.
   std::size_t read(std::span<std::uint8_t> bytes);
 
+  /// Leaves out up to so many bytes of what comes next; -> how many, fewer at the end. From then on
+  /// the checksums below are of no use. Not of a gzip file.
+  std::uint64_t skip(std::uint64_t count);
+
   /// SHA-256 of the file as it lies on the disk, and of what read() gave; after the end only.
   std::string file_sha256();
   std::string content_sha256();

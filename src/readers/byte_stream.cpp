@@ -20,6 +20,16 @@ void ByteStream::read_all(std::span<std::uint8_t> bytes, const std::string& what
   }
 }
 
+void ByteStream::skip_all(std::uint64_t count, const std::string& what) const {
+  if (skip) {
+    if (skip(count) < count) fail(fmt::format("truncated: it ends within its {}", what));
+    return;
+  }
+  std::vector<std::uint8_t> piece(std::min<std::uint64_t>(count, std::uint64_t{1} << 20));
+  for (; count > 0; count -= std::min<std::uint64_t>(count, piece.size()))
+    read_all(std::span(piece).first(std::min<std::uint64_t>(count, piece.size())), what);
+}
+
 void ByteStream::expect_end() const {
   std::array<std::uint8_t, 1> beyond{};
   if (read(beyond) != 0) fail("trailing bytes after its values");

@@ -18,12 +18,18 @@ struct ByteStream {
   /// Overwrites the bytes from the start with what comes next; -> how many. Fewer than asked for:
   /// the content ends there. Throws InputError.
   std::function<std::size_t(std::span<std::uint8_t>)> read;
+  /// Goes on by up to so many bytes without reading them; -> how many, fewer at the end. Empty:
+  /// they have to be read.
+  std::function<std::uint64_t(std::uint64_t)> skip = {};
 
   /// InputError that names the stream.
   [[noreturn]] void fail(const std::string& what) const;
 
   /// Overwrites all of `bytes`. InputError where fewer come.
   void read_all(std::span<std::uint8_t> bytes, const std::string& what) const;
+
+  /// Goes on past so many bytes. InputError where there are fewer.
+  void skip_all(std::uint64_t count, const std::string& what) const;
 
   /// InputError unless the content ends here.
   void expect_end() const;

@@ -58,4 +58,11 @@ ByteStream stream_of(ByteSource& source) {
           [&source](std::span<std::uint8_t> bytes) { return source.read(bytes); }};
 }
 
+ByteStream seekable_stream_of(ByteSource& source, const std::string& expected_sha256) {
+  ByteStream stream = stream_of(source);
+  if (expected_sha256.empty() && !source.is_gzip())
+    stream.skip = [&source](std::uint64_t count) { return source.skip(count); };
+  return stream;
+}
+
 }  // namespace quern

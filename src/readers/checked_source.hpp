@@ -30,4 +30,7 @@ Sha256Match match_sha256(const std::filesystem::path& file, const std::string& e
 /// The source must outlive the stream.
 ByteStream stream_of(ByteSource& source);
 
+/// One that can leave out parts of a plain file, of which no checksum is wanted.
+ByteStream seekable_stream_of(ByteSource& source, const std::string& expected_sha256);
+
 }  // namespace quern

@@ -14,6 +14,7 @@ namespace quern {
 
 enum class Cifar { ten, hundred };
 
+/// Of the samples that are held.
 struct CifarFile {
   Array images;                      ///< uint8 [n, 3, 32, 32]
   std::vector<std::int32_t> labels;  ///< [n]; of CIFAR-100 the fine ones
@@ -23,6 +24,7 @@ struct CifarFile {
 std::size_t record_bytes(Cifar kind);
 
 /// InputError when the file does not end with a record, holds none, or a label is out of range.
-CifarFile read_cifar(const ByteStream& stream, Cifar kind);
+/// Of a stream that can skip nothing all records are read.
+CifarFile read_cifar(const ByteStream& stream, Cifar kind, const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -70,16 +70,20 @@ std::uint64_t checked_size(const ByteSource& source, const std::vector<std::uint
 }
 
 // Memory grows with what is really there, so a hostile gzip header cannot claim it all at once.
-std::vector<std::uint8_t> read_values(ByteSource& source, std::uint64_t size) {
+std::vector<std::uint8_t> read_values(ByteSource& source, const ByteStream& stream,
+                                      std::uint64_t size, std::uint64_t first, std::uint64_t own) {
+  stream.skip_all(first, "values");
   std::vector<std::uint8_t> values;
-  while (values.size() < size) {
+  while (values.size() < own) {
     const std::size_t have = values.size();
-    values.resize(std::min<std::uint64_t>(size, std::max(2 * have, kFirstGrowth)));
+    values.resize(std::min<std::uint64_t>(own, std::max(2 * have, kFirstGrowth)));
     const std::size_t got = source.read(std::span(values).subspan(have));
     if (have + got < values.size()) {
-      fail(source, fmt::format("truncated: {} bytes of values, expected {}", have + got, size));
+      fail(source,
+           fmt::format("truncated: {} bytes of values, expected {}", first + have + got, size));
     }
   }
+  stream.skip_all(size - first - own, "values");
   std::array<std::uint8_t, 1> beyond{};
   if (source.read(beyond) != 0) {
     fail(source, fmt::format("trailing bytes after the {} bytes of values", size));
@@ -88,12 +92,18 @@ std::vector<std::uint8_t> read_values(ByteSource& source, std::uint64_t size) {
 }
 
 IdxArray read_idx(const std::filesystem::path& path, Content content,
-                  const std::string& expected_sha256) {
+                  const std::string& expected_sha256, const ChooseRange& choose) {
   check_is_sha256(expected_sha256);
   ByteSource source(path);
+  const ByteStream stream = seekable_stream_of(source, expected_sha256);
   IdxArray array;
   array.extents = read_extents(source, content);
-  array.values = read_values(source, checked_size(source, array.extents));
+  const std::uint64_t size = checked_size(source, array.extents);
+  const SampleRange range = chosen(choose, array.extents[0]);
+  const std::uint64_t sample = size / array.extents[0];
+  array.values = read_values(source, stream, size, static_cast<std::uint64_t>(range.first) * sample,
+                             static_cast<std::uint64_t>(range.count) * sample);
+  array.extents[0] = static_cast<std::uint32_t>(range.count);
   array.sha256 = match_sha256(source, expected_sha256);
   return array;
 }
@@ -111,14 +121,15 @@ Shape image_shape(const std::filesystem::path& path, const std::vector<std::uint
 
 }  // namespace
 
-IdxImages read_idx_images(const std::filesystem::path& path, const std::string& expected_sha256) {
-  IdxArray array = read_idx(path, Content::images, expected_sha256);
+IdxImages read_idx_images(const std::filesystem::path& path, const std::string& expected_sha256,
+                          const ChooseRange& choose) {
+  IdxArray array = read_idx(path, Content::images, expected_sha256, choose);
   return {array.extents[0], image_shape(path, array.extents), std::move(array.values),
           array.sha256};
 }
 
 IdxLabels read_idx_labels(const std::filesystem::path& path, const std::string& expected_sha256) {
-  IdxArray array = read_idx(path, Content::labels, expected_sha256);
+  IdxArray array = read_idx(path, Content::labels, expected_sha256, {});
   return {std::move(array.values), array.sha256};
 }
 

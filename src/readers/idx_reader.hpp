@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "readers/array.hpp"
 #include "readers/checked_source.hpp"
 
 namespace quern {
 
 struct IdxImages {
-  std::int64_t count = 0;
+  std::int64_t count = 0;            ///< of those that are held
   Shape shape;                       ///< of one image; [1, h, w] for a file of [n, h, w]
   std::vector<std::uint8_t> pixels;  ///< [count, channels, height, width]
   Sha256Match sha256 = Sha256Match::not_asked;
@@ -31,7 +32,7 @@ struct IdxLabels {
 /// file is missing, no IDX file of this kind, truncated, too long, damaged or another one than
 /// expected.
 IdxImages read_idx_images(const std::filesystem::path& path,
-                          const std::string& expected_sha256 = "");
+                          const std::string& expected_sha256 = "", const ChooseRange& choose = {});
 
 /// Labels from [n].
 IdxLabels read_idx_labels(const std::filesystem::path& path,

@@ -183,18 +183,28 @@ std::vector<T> to_c_order(const std::vector<T>& values, const std::vector<std::i
 
 }  // namespace
 
-Array read_npy(const ByteStream& stream) {
+Array read_npy(const ByteStream& stream, const ChooseRange& choose) {
   const NpyHeader header = read_header(stream);
   const NumberFormat format = parse_format(stream, header.descr);
   const std::uint64_t count = count_numbers(stream, header, format.width);
   Array array;
   array.name = stream.name;
   array.shape = header.shape;
-  read_values(stream, count, format, array);
-  stream.expect_end();
+  const SampleRange range = chosen(choose, header.shape[0]);
   if (header.is_fortran_order && header.shape.size() > 1) {
+    read_values(stream, count, format, array);
     std::visit([&](auto& values) { values = to_c_order(values, header.shape); }, array.values);
+    keep_samples(array, range);
+  } else {
+    const std::uint64_t numbers = count / static_cast<std::uint64_t>(header.shape[0]);
+    const auto first = static_cast<std::uint64_t>(range.first);
+    array.shape[0] = range.count;
+    const std::uint64_t own = numbers * static_cast<std::uint64_t>(range.count);
+    stream.skip_all(first * numbers * format.width, "values");
+    read_values(stream, own, format, array);
+    stream.skip_all((count - first * numbers - own) * format.width, "values");
   }
+  stream.expect_end();
   return array;
 }
 

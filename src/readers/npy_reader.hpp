@@ -12,6 +12,6 @@ namespace quern {
 /// Arrays of bool, integers and floats of 1 to 8 bytes, in either byte order, C or Fortran order.
 /// InputError for what else the file may be: damaged, truncated, too long, of Python objects,
 /// structures, texts or complex numbers, empty or larger than its bytes.
-Array read_npy(const ByteStream& stream);
+Array read_npy(const ByteStream& stream, const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -22,7 +22,8 @@ std::string array_name(const ZipMember& member) {
 
 }  // namespace
 
-Array read_npz(const std::filesystem::path& path, const std::string& name) {
+Array read_npz(const std::filesystem::path& path, const std::string& name,
+               const ChooseRange& choose) {
   const std::vector<ZipMember> members = list_zip(path);
   std::vector<std::string> names;
   const ZipMember* wanted = nullptr;
@@ -41,7 +42,7 @@ Array read_npz(const std::filesystem::path& path, const std::string& name) {
   }
   Array array;
   read_zip_member(path, *wanted, fmt::format("'{}:{}'", path.string(), array_name(*wanted)),
-                  [&](const ByteStream& stream) { array = read_npy(stream); });
+                  [&](const ByteStream& stream) { array = read_npy(stream, choose); });
   return array;
 }
 

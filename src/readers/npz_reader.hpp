@@ -11,6 +11,7 @@ namespace quern {
 
 /// The array called `name`; empty: the only one that there is. InputError as of list_zip and
 /// read_npy, and where there is no such array.
-Array read_npz(const std::filesystem::path& path, const std::string& name);
+Array read_npz(const std::filesystem::path& path, const std::string& name,
+               const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -97,11 +97,12 @@ FileFormat format_of(const SampleSource& source, const std::filesystem::path& pa
   return detect_format(path);
 }
 
-SampleFile read_idx(const std::filesystem::path& path, const SampleSource& source, ArrayRole role) {
+SampleFile read_idx(const std::filesystem::path& path, const SampleSource& source, ArrayRole role,
+                    const ChooseRange& choose) {
   SampleFile file;
   file.array.name = fmt::format("'{}'", path.string());
   if (role == ArrayRole::input) {
-    IdxImages images = read_idx_images(path, source.sha256);
+    IdxImages images = read_idx_images(path, source.sha256, choose);
     const Shape& shape = images.shape;
     file.array.shape = {images.count, shape.channels, shape.height, shape.width};
     file.array.values = std::move(images.pixels);
@@ -111,37 +112,42 @@ SampleFile read_idx(const std::filesystem::path& path, const SampleSource& sourc
     file.array.shape = {static_cast<std::int64_t>(labels.labels.size())};
     file.array.values = std::move(labels.labels);
     file.sha256 = labels.sha256;
+    keep_samples(file.array, chosen(choose, file.array.count()));
   }
   return file;
 }
 
-SampleFile read_npy_file(const std::filesystem::path& path, const std::string& sha256) {
+SampleFile read_npy_file(const std::filesystem::path& path, const std::string& sha256,
+                         const ChooseRange& choose) {
   ByteSource bytes(path);
   SampleFile file;
-  file.array = read_npy(stream_of(bytes));
+  file.array = read_npy(seekable_stream_of(bytes, sha256), choose);
   file.sha256 = match_sha256(bytes, sha256);
   return file;
 }
 
-SampleFile read_npz_file(const Location& place, const std::string& sha256) {
+SampleFile read_npz_file(const Location& place, const std::string& sha256,
+                         const ChooseRange& choose) {
   SampleFile file;
   file.sha256 = match_sha256(place.path, sha256);
-  file.array = read_npz(place.path, place.part);
+  file.array = read_npz(place.path, place.part, choose);
   return file;
 }
 
-SampleFile read_csv_file(const Location& place, const std::string& sha256, ArrayRole role) {
+SampleFile read_csv_file(const Location& place, const std::string& sha256, ArrayRole role,
+                         const ChooseRange& choose) {
   ByteSource bytes(place.path);
   SampleFile file;
   file.array = read_csv(stream_of(bytes), place.part, role == ArrayRole::labels);
+  keep_samples(file.array, chosen(choose, file.array.count()));
   file.sha256 = match_sha256(bytes, sha256);
   return file;
 }
 
-SampleFile read_cifar_file(const std::filesystem::path& path, const std::string& sha256,
-                           Cifar kind) {
+SampleFile read_cifar_file(const std::filesystem::path& path, const std::string& sha256, Cifar kind,
+                           const ChooseRange& choose) {
   ByteSource bytes(path);
-  CifarFile cifar = read_cifar(stream_of(bytes), kind);
+  CifarFile cifar = read_cifar(seekable_stream_of(bytes, sha256), kind, choose);
   SampleFile file;
   file.array = std::move(cifar.images);
   file.labels = std::move(cifar.labels);
@@ -150,7 +156,8 @@ SampleFile read_cifar_file(const std::filesystem::path& path, const std::string&
   return file;
 }
 
-SampleFile read_hdf5_file(const Location& place, const std::string& sha256) {
+SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
+                          const ChooseRange& choose) {
   if (place.part.empty()) {
     throw InputError(fmt::format("'{0}': expected {0}:/NAME with one of its datasets ({1})",
                                  place.path.string(),
@@ -158,7 +165,10 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256) {
   }
   SampleFile file;
   file.sha256 = match_sha256(place.path, sha256);
-  H5Numbers numbers = read_h5_numbers(place.path, place.part);
+  H5Numbers numbers = read_h5_numbers(place.path, place.part, [&](std::int64_t total) {
+    const SampleRange range = chosen(choose, total);
+    return std::pair(range.first, range.count);
+  });
   file.array.name = fmt::format("'{}:{}'", place.path.string(), place.part);
   file.array.shape = std::move(numbers.shape);
   constexpr NumberType kTypes[] = {NumberType::uint8, NumberType::integer, NumberType::floating};
@@ -174,8 +184,6 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   }
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
-  file.count = folder.count;
-  file.range = folder.range;
   file.array = std::move(folder.images);
   file.labels = std::move(folder.labels);
   file.classes = static_cast<int>(folder.class_names.size());
@@ -197,24 +205,23 @@ std::vector<std::string> file_format_names() {
 
 namespace {
 
-// Of a folder those that are chosen, else everything.
 SampleFile read_format(const Location& place, FileFormat format, const SampleSource& source,
                        ArrayRole role, const ChooseRange& choose) {
   switch (format) {
     case FileFormat::idx:
-      return read_idx(place.path, source, role);
+      return read_idx(place.path, source, role, choose);
     case FileFormat::npy:
-      return read_npy_file(place.path, source.sha256);
+      return read_npy_file(place.path, source.sha256, choose);
     case FileFormat::npz:
-      return read_npz_file(place, source.sha256);
+      return read_npz_file(place, source.sha256, choose);
     case FileFormat::hdf5:
-      return read_hdf5_file(place, source.sha256);
+      return read_hdf5_file(place, source.sha256, choose);
     case FileFormat::csv:
-      return read_csv_file(place, source.sha256, role);
+      return read_csv_file(place, source.sha256, role, choose);
     case FileFormat::cifar10:
-      return read_cifar_file(place.path, source.sha256, Cifar::ten);
+      return read_cifar_file(place.path, source.sha256, Cifar::ten, choose);
     case FileFormat::cifar100:
-      return read_cifar_file(place.path, source.sha256, Cifar::hundred);
+      return read_cifar_file(place.path, source.sha256, Cifar::hundred, choose);
     case FileFormat::folder:
       break;
   }
@@ -232,14 +239,14 @@ SampleFile read_sample_file(const SampleSource& source, ArrayRole role, const Ch
         fmt::format("'{}': ':{}' names a part, which only .npz, HDF5 and CSV files have",
                     source.path, place.part));
   }
-  SampleFile file = read_format(place, format, source, role, choose);
-  if (format == FileFormat::folder) return file;
-  file.count = file.array.count();
-  file.range = {0, file.count};
-  if (choose && !file.array.shape.empty()) {
-    file.range = choose(file.count);
-    keep_samples(file.array, file.range);
-  }
+  SampleRange range;
+  std::int64_t count = 0;
+  SampleFile file = read_format(place, format, source, role, [&](std::int64_t total) {
+    count = total;
+    return range = chosen(choose, total);
+  });
+  file.count = count;
+  file.range = range;
   return file;
 }
 

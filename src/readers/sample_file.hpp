@@ -40,8 +40,9 @@ struct SampleFile {
 };
 
 /// InputError when it is missing, of no such format, truncated, too long, damaged
-/// or not what was expected. `choose`: which samples to keep; pictures of a folder are read only
-/// then, other files as a whole.
+/// or not what was expected. `choose`: which samples to keep. Where a format tells where they are,
+/// the others are not read: not in tables, packed files, Fortran's order, and where a SHA-256 is
+/// expected.
 SampleFile read_sample_file(const SampleSource& source, ArrayRole role,
                             const ChooseRange& choose = {});
 

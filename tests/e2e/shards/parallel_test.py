@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """quern shard on several ranks: the files that one rank writes, or one message and nothing."""
+import gzip
+import hashlib
 import tempfile
 import unittest
 from pathlib import Path
 
+import h5py
 import idx
 import numpy as np
 from PIL import Image
 from program import quern
 
 RANDOM = np.random.default_rng(4)
+
+
+def sha256(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 class ParallelTest(unittest.TestCase):
@@ -33,6 +40,33 @@ class ParallelTest(unittest.TestCase):
         Image.fromarray(RANDOM.integers(0, 255, (8, 6, 3)).astype(np.uint8)).save(
             self.folder / "pictures/bird/00.png")
 
+    def more_formats(self):
+        x, y = np.load(self.folder / "x.npy"), np.load(self.folder / "y.npy")
+        with h5py.File(self.folder / "set.h5", "w") as file:
+            file["a/x"] = x
+            file["y"] = np.arange(120) % 7
+            file.create_dataset("a/chunks", data=x[:, 0], chunks=(11, 5, 3), compression="gzip")
+        np.savez_compressed(self.folder / "set.npz", x=x, y=y)
+        np.save(self.folder / "fortran.npy", np.asfortranarray(x))
+        (self.folder / "packed.npy.gz").write_bytes(gzip.compress((self.folder / "x.npy").read_bytes()))
+        records = RANDOM.integers(0, 256, (45, 3073)).astype(np.uint8)
+        records[:, 0] %= 10
+        (self.folder / "batch.bin").write_bytes(records.tobytes())
+        np.savetxt(self.folder / "set.csv", y, delimiter=",")
+
+    def test_a_file_that_is_cut(self):
+        """Also where the samples of a rank are whole."""
+        self.more_formats()
+        for name, options in (("x.npy", ()), ("images", ()), ("batch.bin", ("--from", "cifar10"))):
+            file = self.folder / name
+            whole = file.read_bytes()
+            for content, message in ((whole[:-1], "truncated"), (whole + b"x", "trailing bytes|truncated")):
+                file.write_bytes(content)
+                for ranks in (1, 4):
+                    error = self.refused("--images", name, "--shards", 4, *options, ranks=ranks)
+                    self.assertRegex(error, message)
+                    self.assertFalse((self.folder / "new").exists())
+
     def shard(self, out, *options, ranks):
         return quern("shard", *options, "--out", out, ranks=ranks, cwd=self.folder)
 
@@ -45,21 +79,37 @@ class ParallelTest(unittest.TestCase):
                 "values": ("--images", "x.npy", "--targets", "y.npy"),
                 "unlabelled": ("--images", "x.npy"),
                 "pictures": ("--images", "pictures")}
+        self.check_same_bytes(sets, shards_of_sets=(1, 3, 8), ranks_of_sets=(1, 2, 3, 4))
+        self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))  # seconds later
+
+    def test_same_bytes_of_every_format(self):
+        """With more ranks than shards, one reads nothing."""
+        self.more_formats()
+        sets = {"hdf5": ("--images", "set.h5:/a/x", "--labels", "set.h5:/y"),
+                "chunks": ("--images", "set.h5:/a/chunks"),
+                "archive": ("--images", "set.npz:x", "--targets", "set.npz:y"),
+                "fortran": ("--images", "fortran.npy"),
+                "packed": ("--images", "packed.npy.gz"),
+                "cifar": ("--images", "batch.bin", "--from", "cifar10"),
+                "table": ("--images", "set.csv"),
+                "summed": ("--images", "x.npy", "--sha256", sha256(self.folder / "x.npy"))}
+        self.check_same_bytes(sets, shards_of_sets=(3,), ranks_of_sets=(2, 4))
+
+    def check_same_bytes(self, sets, shards_of_sets, ranks_of_sets):
         for name, options in sets.items():
-            for shards in (1, 3, 8):
+            for shards in shards_of_sets:
                 options_of_set = (*options, "--shards", shards, "--name", "toy")
                 alone = self.shard(f"{name}{shards}/alone", *options_of_set, ranks=0)
                 self.assertEqual(alone.code, 0, alone)
                 files = self.files(f"{name}{shards}/alone")
                 self.assertEqual(len(files), shards)
-                for ranks in (1, 2, 3, 4):
+                for ranks in ranks_of_sets:
                     with self.subTest(name, shards=shards, ranks=ranks):
                         out = f"{name}{shards}/{ranks}"
                         done = self.shard(out, *options_of_set, ranks=ranks)
                         self.assertEqual((set(done.codes), done.err), ({0}, ""), done)
                         self.assertEqual(done.out, alone.out.replace(f"{shards}/alone", f"{shards}/{ranks}"))
                         self.assertEqual(self.files(out), files)
-        self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))  # seconds later
 
     def refused(self, *options, ranks, out="new", code=2):
         """-> the one error line."""

@@ -161,5 +161,55 @@ TEST(Float16, TiesGoToEven) {
   EXPECT_EQ(half_of_float(-std::numeric_limits<float>::infinity()), 0xfc00);
 }
 
+// In a plain file; of others what is left out has to be gone through.
+TEST_F(NpyReaderTest, LeavesOutWhatIsNotChosen) {
+  std::vector<float> values(600);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Bytes file = npy("<f4", "(200, 3)", bytes_of(values));
+  const ChooseRange some = [](std::int64_t total) {
+    EXPECT_EQ(total, 200);
+    return SampleRange{50, 4};
+  };
+  for (const bool can_skip : {true, false}) {
+    std::size_t at = 0;
+    std::size_t num_read = 0;
+    ByteStream stream{"'it'", file.size(), [&](std::span<std::uint8_t> bytes) {
+                        const std::size_t count = std::min(bytes.size(), file.size() - at);
+                        std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(at), count,
+                                    bytes.begin());
+                        at += count;
+                        num_read += count;
+                        return count;
+                      }};
+    if (can_skip) {
+      stream.skip = [&](std::uint64_t count) {
+        count = std::min<std::uint64_t>(count, file.size() - at);
+        at += count;
+        return count;
+      };
+    }
+    const Array array = read_npy(stream, some);
+    EXPECT_EQ(array.shape, (std::vector<std::int64_t>{4, 3}));
+    EXPECT_EQ(floats(array), std::vector<float>(values.begin() + 150, values.begin() + 162));
+    EXPECT_EQ(num_read, can_skip ? file.size() - 600 * 4 + 12 * 4 : file.size());
+  }
+}
+
+TEST_F(NpyReaderTest, SkipsInAFile) {
+  const Bytes content(std::size_t{3} << 20, 7);
+  test::write_file(folder_ / "long", content);
+  for (const std::uint64_t before : {std::uint64_t{0}, std::uint64_t{10}}) {
+    ByteSource source(folder_ / "long");
+    std::vector<std::uint8_t> some(before);
+    EXPECT_EQ(source.read(some), before);
+    const std::uint64_t most = content.size() - before;
+    EXPECT_EQ(source.skip(most - 100), most - 100);
+    EXPECT_EQ(source.skip(50), 50u);
+    EXPECT_EQ(source.skip(1000), 50u) << "all that there is";
+    std::vector<std::uint8_t> beyond(1);
+    EXPECT_EQ(source.read(beyond), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace quern
