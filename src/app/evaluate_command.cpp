@@ -76,7 +76,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
-  const Samples samples = load_shards(comm, options.data, options.split);
+  const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
+                                                  options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
 
   Evaluator evaluator(forward.grid(), model, samples,

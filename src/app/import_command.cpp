@@ -51,12 +51,16 @@ std::vector<OptimizerTensors> new_optimizer(const OptimizerSpec& spec, const Par
   return optimizer;
 }
 
-// A checkpoint says how samples are normalized; those of a data set are known from the data alone.
+// A checkpoint says how samples and targets are normalized; those of a data set are known from the
+// data alone.
 void check_normalization(const Recipe& recipe) {
-  if (recipe.data.normalize.type != NormalizeType::dataset) return;
-  throw InputError(
-      "data.normalize = \"dataset\" does not say by which numbers (expected --set "
-      "'data.normalize={type=\"given\", mean=[...], std=[...]}', those of the training)");
+  for (const auto& [key, spec] : {std::pair("data.normalize", &recipe.data.normalize),
+                                  {"data.normalize_targets", &recipe.data.normalize_targets}}) {
+    if (spec->type != NormalizeType::dataset) continue;
+    throw InputError(std::string(key) +
+                     " = \"dataset\" does not say by which numbers (expected --set '" + key +
+                     "={type=\"given\", mean=[...], std=[...]}', those of the training)");
+  }
 }
 
 ExitCode import_weights(const ImportOptions& options) {

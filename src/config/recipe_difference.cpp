@@ -62,12 +62,14 @@ std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSp
 
 // Numbers that are not known yet are compared once they are.
 bool is_open(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
-  const auto is_dataset = [](const Recipe& recipe) {
-    return recipe.data.normalize.type == NormalizeType::dataset;
+  const auto is_open_in = [&](const char* table, NormalizeSpec DataSpec::*member) {
+    const NormalizeType our = (ours.data.*member).type;
+    const NormalizeType their = (theirs.data.*member).type;
+    return key.path.rfind(table, 0) == 0 && our != their && our != NormalizeType::none &&
+           their != NormalizeType::none;
   };
-  return key.path.rfind("data.normalize.", 0) == 0 && is_dataset(ours) != is_dataset(theirs) &&
-         ours.data.normalize.type != NormalizeType::none &&
-         theirs.data.normalize.type != NormalizeType::none;
+  return is_open_in("data.normalize.", &DataSpec::normalize) ||
+         is_open_in("data.normalize_targets.", &DataSpec::normalize_targets);
 }
 
 }  // namespace

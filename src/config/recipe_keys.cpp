@@ -56,8 +56,9 @@ void add_data(Keys& list) {
       .left_out_when_zero();
   keys.boolean("shuffle", &D::shuffle, "A new order of the samples every epoch");
   keys.bytes("memory", &D::memory,
-             "Memory for the training samples. A larger set is streamed out of its shards: the "
-             "ranks together hold this much of it. Not stated: the set is held in memory")
+             "Memory for the training samples, and for those of the test set. A larger set is "
+             "streamed out of its shards: the ranks together hold this much of it. Not stated: the "
+             "sets are held in memory")
       .only_with("data.source", {"shards"});
   keys.integer("window", &D::window, at_least(1),
                "Samples that are shuffled among each other: an epoch takes one window after the "
@@ -87,6 +88,26 @@ void add_data(Keys& list) {
       .required();
   normalize.numbers("std", &N::std, above_zero(), "Likewise")
       .only_with("data.normalize.type", {"given"})
+      .required();
+
+  TableKeys normalize_targets(
+      list, "data.normalize_targets",
+      [](auto& recipe) -> auto& { return recipe.data.normalize_targets; });
+  normalize_targets
+      .choice<NormalizeType>("type", &N::type,
+                             {{"none", NormalizeType::none},
+                              {"dataset", NormalizeType::dataset},
+                              {"given", NormalizeType::given}},
+                             "The same for the targets: the network learns (target - mean) / std. "
+                             "What it predicts, and `rmse`, are in the targets' own units")
+      .only_with("data.target", {"values"});
+  normalize_targets
+      .numbers("mean", &N::mean, any_number(),
+               "One for each channel of the output (of a flat one: for each value), or one for all")
+      .only_with("data.normalize_targets.type", {"given"})
+      .required();
+  normalize_targets.numbers("std", &N::std, above_zero(), "Likewise")
+      .only_with("data.normalize_targets.type", {"given"})
       .required();
 
   TableKeys augment(

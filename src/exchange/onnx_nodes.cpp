@@ -61,19 +61,25 @@ OnnxValue OnnxNodes::node(const std::string& type, const LayerSpec& layer, const
   return {output_of(layer.name), output_shape(layer, x.shape), x.has_image_axes};
 }
 
+void OnnxNodes::by_channels(const char* type, const std::string& name,
+                            const std::string& initializer, const std::vector<double>& numbers) {
+  const std::vector<float> values(numbers.begin(), numbers.end());
+  std::vector<std::int64_t> shape = {std::ssize(values)};
+  if (last_.has_image_axes) shape.insert(shape.end(), {1, 1});
+  graph_.add_initializer(initializer, shape, values);
+  graph_.add_node(type, name, {last_.name, initializer}, name);
+  last_.name = name;
+}
+
 void OnnxNodes::add(const NormalizeSpec& normalize) {
-  const auto step = [&](const char* type, const std::string& name,
-                        const std::vector<double>& numbers) {
-    const std::vector<float> values(numbers.begin(), numbers.end());
-    std::vector<std::int64_t> shape = {std::ssize(values)};
-    if (last_.has_image_axes) shape.insert(shape.end(), {1, 1});
-    graph_.add_initializer("quern." + name, shape, values);
-    graph_.add_node(type, "input." + name, {last_.name, "quern." + name}, "input." + name);
-    last_.name = "input." + name;
-  };
-  step("Sub", "mean", normalize.mean);
-  step("Div", "std", normalize.std);
+  by_channels("Sub", "input.mean", "quern.mean", normalize.mean);
+  by_channels("Div", "input.std", "quern.std", normalize.std);
   values_["input"] = last_;
+}
+
+void OnnxNodes::add_way_back(const NormalizeSpec& normalize) {
+  by_channels("Mul", "target.std", "quern.target_std", normalize.std);
+  by_channels("Add", "target.mean", "quern.target_mean", normalize.mean);
 }
 
 void OnnxNodes::add(const LayerSpec& layer) {

@@ -29,6 +29,8 @@ class OnnxNodes {
 
   /// In front of all layers: (x - mean) / std of each channel, as data.normalize says.
   void add(const NormalizeSpec& normalize);
+  /// Behind all layers: x * std + mean of each channel, as data.normalize_targets says.
+  void add_way_back(const NormalizeSpec& normalize);
   /// The layers in order, with sound shapes. InputError for one that ONNX has no word for.
   void add(const LayerSpec& layer);
 
@@ -36,6 +38,8 @@ class OnnxNodes {
   const OnnxValue& last() const { return last_; }
 
  private:
+  void by_channels(const char* type, const std::string& name, const std::string& initializer,
+                   const std::vector<double>& numbers);
   const OnnxValue& input_of(const LayerSpec& layer, std::size_t i) const;
   OnnxValue as_image(const OnnxValue& value, const std::string& layer);
   OnnxValue as_flat(const OnnxValue& value, const std::string& layer);

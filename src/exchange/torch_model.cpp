@@ -42,7 +42,9 @@ std::string shape_of(const Shape& shape, bool is_image) {
 class Writer {
  public:
   explicit Writer(const Recipe& recipe)
-      : network_(recipe.network), normalize_(recipe.data.normalize) {
+      : network_(recipe.network),
+        normalize_(recipe.data.normalize),
+        normalize_targets_(recipe.data.normalize_targets) {
     const auto& layers = network_.layers;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string before = i == 0 ? "input" : layers[i - 1].name;
@@ -64,6 +66,9 @@ class Writer {
       }
       keep(layer.name, x);
     }
+    if (normalize_targets_.type != NormalizeType::given) return;
+    add_numbers("target_", normalize_targets_, x);
+    line("x * self.quern_target_std + self.quern_target_mean");
   }
 
   std::string modules;
@@ -166,21 +171,26 @@ class Writer {
                      "\" cannot be exported to PyTorch (expected one of Quern's own layers)");
   }
 
-  /// Buffers that a state_dict does not hold.
   void normalize(const Value& x) {
+    add_numbers("", normalize_, x);
+    line("(x - self.quern_mean) / self.quern_std");
+  }
+
+  /// Buffers that a state_dict does not hold.
+  void add_numbers(const char* prefix, const NormalizeSpec& spec, const Value& x) {
     const auto buffer = [&](const char* name, const std::vector<double>& values) {
       modules += fmt::format(
-          "        self.register_buffer(\"quern_{}\", torch.tensor([{:.9g}]){}, "
+          "        self.register_buffer(\"quern_{}{}\", torch.tensor([{:.9g}]){}, "
           "persistent=False)\n",
-          name, fmt::join(values, ", "), x.has_image_axes ? ".reshape(-1, 1, 1)" : "");
+          prefix, name, fmt::join(values, ", "), x.has_image_axes ? ".reshape(-1, 1, 1)" : "");
     };
-    buffer("mean", normalize_.mean);
-    buffer("std", normalize_.std);
-    line("(x - self.quern_mean) / self.quern_std");
+    buffer("mean", spec.mean);
+    buffer("std", spec.std);
   }
 
   const NetworkSpec& network_;
   const NormalizeSpec& normalize_;
+  const NormalizeSpec& normalize_targets_;
   std::set<std::string> is_kept_;
   std::map<std::string, Value> values_;
 };

@@ -11,7 +11,18 @@ namespace quern {
 
 namespace {
 
+struct Forth {
+  KOKKOS_INLINE_FUNCTION static float of(float y, float mean, float std) {
+    return (y - mean) / std;
+  }
+};
+
+struct Back {
+  KOKKOS_INLINE_FUNCTION static float of(float y, float mean, float std) { return y * std + mean; }
+};
+
 /// 16 units of 16 rows on a CPU, or one unit of one row on a device.
+template <class Way>
 struct NormalizeBlock {
   const float* mean;
   const float* std;
@@ -40,7 +51,8 @@ struct NormalizeBlock {
       if (sample_of_row[row] < 0) continue;
       float* values = y + at.sixteen(row, unit);
       QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) values[l] = (values[l] - mean[unit + l]) / std[unit + l];
+      for (int l = 0; l < kLanes; ++l)
+        values[l] = Way::of(values[l], mean[unit + l], std[unit + l]);
     }
   }
 
@@ -54,7 +66,7 @@ struct NormalizeBlock {
       float* values = y + at(first_row, unit);
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) {
-        const float value = (values[l] - mean[unit]) / std[unit];
+        const float value = Way::of(values[l], mean[unit], std[unit]);
         values[l] = is_filled[l] ? value : values[l];
       }
     }
@@ -62,8 +74,9 @@ struct NormalizeBlock {
 };
 
 /// One value, for devices: neighbours write neighbours.
+template <class Way>
 struct NormalizeElement {
-  NormalizeBlock block;
+  NormalizeBlock<Way> block;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     const ActivationIndex& at = block.at;
@@ -71,7 +84,7 @@ struct NormalizeElement {
     const std::int64_t unit = is_flat ? i % at.stride : i / kLanes % at.units;
     const std::int64_t row = is_flat ? i / at.stride : i / kLanes / at.units * kLanes + i % kLanes;
     if (unit >= at.units || block.sample_of_row[row] < 0) return;
-    block.y[i] = (block.y[i] - block.mean[unit]) / block.std[unit];
+    block.y[i] = Way::of(block.y[i], block.mean[unit], block.std[unit]);
   }
 };
 
@@ -102,22 +115,36 @@ Normalization make_normalization(const Shape& shape, std::span<const double> mea
           to_units("quern::layers::std", shape, std, 1)};
 }
 
-void normalize(const ExecSpace& exec, const Normalization& normalization,
-               const View<const std::int64_t>& sample_of_row, const Activation& y) {
+namespace {
+
+template <class Way>
+void apply(const std::string& label, const ExecSpace& exec, const Normalization& normalization,
+           const View<const std::int64_t>& sample_of_row, const Activation& y) {
   expect(y.layout != Layout::tiles, "values that are not rounded");
   expect(sample_of_row.extent_int(0) >= y.rows, "a sample for every row");
   expect(normalization.mean.extent_int(0) == round_up_to_lanes(y.shape.units()),
          "a normalization of samples of this size");
-  const std::string label = "quern::layers::normalize";
-  const NormalizeBlock block{normalization.mean.data(), normalization.std.data(),
-                             sample_of_row.data(),      y.data.data(),
-                             ActivationIndex(y),        y.rows};
+  const NormalizeBlock<Way> block{normalization.mean.data(), normalization.std.data(),
+                                  sample_of_row.data(),      y.data.data(),
+                                  ActivationIndex(y),        y.rows};
   if (runs_device_kernels()) {
     expect(y.layout != Layout::cn16c, "nc or nchw16n, on a device");
-    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.size()), NormalizeElement{block});
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.size()), NormalizeElement<Way>{block});
   } else {
     Kokkos::parallel_for(label, RangePolicy(exec, 0, block.num_items()), block);
   }
+}
+
+}  // namespace
+
+void normalize(const ExecSpace& exec, const Normalization& normalization,
+               const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  apply<Forth>("quern::layers::normalize", exec, normalization, sample_of_row, y);
+}
+
+void denormalize(const ExecSpace& exec, const Normalization& normalization,
+                 const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  apply<Back>("quern::layers::denormalize", exec, normalization, sample_of_row, y);
 }
 
 }  // namespace quern

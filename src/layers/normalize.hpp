@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first thing that happens to a batch: each channel to mean 0 and deviation 1.
+// Each channel of a batch to mean 0 and deviation 1: the first thing that happens to it. Of targets
+// also the way back.
 #pragma once
 
 #include <span>
@@ -25,5 +26,9 @@ Normalization make_normalization(const Shape& shape, std::span<const double> mea
 /// and so does padding.
 void normalize(const ExecSpace& exec, const Normalization& normalization,
                const View<const std::int64_t>& sample_of_row, const Activation& y);
+
+/// The way back: y = y * std + mean, likewise.
+void denormalize(const ExecSpace& exec, const Normalization& normalization,
+                 const View<const std::int64_t>& sample_of_row, const Activation& y);
 
 }  // namespace quern

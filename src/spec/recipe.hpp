@@ -37,7 +37,7 @@ enum class NormalizeType {
   given,
 };
 
-/// (x - mean) / std of every input channel: one number for each of them, or one for all.
+/// (x - mean) / std of every channel: one number for each of them, or one for all.
 struct NormalizeSpec {
   NormalizeType type = NormalizeType::none;
   std::vector<double> mean;  ///< given
@@ -55,7 +55,8 @@ struct DataSpec {
   std::int64_t memory = 0;  ///< bytes; a larger set is streamed; 0: held in memory, however large
   std::int64_t window = 0;  ///< samples that are shuffled among each other; 0: see window_samples()
   TargetType target = TargetType::label;
-  NormalizeSpec normalize;
+  NormalizeSpec normalize;          ///< of the inputs
+  NormalizeSpec normalize_targets;  ///< of the values that the network is to put out
   AugmentSpec augment;
   std::int64_t samples = 0;  ///< random: how many
   friend bool operator==(const DataSpec&, const DataSpec&) = default;

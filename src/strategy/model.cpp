@@ -34,13 +34,22 @@ Shape output_shape(const NetworkSpec& spec) {
 }  // namespace
 
 void check_target(const Recipe& recipe, const Network& network) {
-  if (recipe.data.target != TargetType::input ||
-      network.output_shape().units() == network.input_shape().units()) {
-    return;
+  const Shape& output = network.output_shape();
+  if (recipe.data.target == TargetType::input && output.units() != network.input_shape().units()) {
+    throw InputError("data.target = \"input\": the network puts out " + to_string(output) +
+                     ", expected as many values as its input " + to_string(network.input_shape()) +
+                     " has");
   }
-  throw InputError("data.target = \"input\": the network puts out " +
-                   to_string(network.output_shape()) + ", expected as many values as its input " +
-                   to_string(network.input_shape()) + " has");
+  const NormalizeSpec& targets = recipe.data.normalize_targets;
+  if (targets.type != NormalizeType::given) return;
+  for (const auto& [key, values] : {std::pair("mean", &targets.mean), {"std", &targets.std}}) {
+    if (values->size() == 1 || values->size() == static_cast<std::size_t>(output.channels))
+      continue;
+    throw InputError("data.normalize_targets." + std::string(key) + ": " +
+                     std::to_string(values->size()) + " numbers for the " +
+                     std::to_string(output.channels) + " channels of what the network puts out, " +
+                     to_string(output) + ", expected one for each, or one for all");
+  }
 }
 
 Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices)
@@ -57,7 +66,8 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
       networks_(
           build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place, slices)),
       has_windows_(recipe.data.augment.is_active() && place.is_first()),
-      normalize_(recipe.data.normalize) {
+      normalize_(recipe.data.normalize),
+      normalize_targets_(recipe.data.normalize_targets) {
   if (network().relu_left_to_loss()) loss_->apply_input_relu();
   check_target(recipe, whole());
 }
@@ -76,6 +86,10 @@ void Model::allocate(const BatchLimit& most, const StateMemory& memory, int in_f
 }
 
 void Model::allocate_normalization(int max_rows) {
+  if (normalize_targets_.type == NormalizeType::given) {
+    target_normalization_ =
+        make_normalization(whole().output_shape(), normalize_targets_.mean, normalize_targets_.std);
+  }
   if (normalize_.type != NormalizeType::given) return;
   normalization_ = make_normalization(whole().input_shape(), normalize_.mean, normalize_.std);
   if (!place_.is_first() || network().input_layout() != Layout::tiles) return;
@@ -238,8 +252,11 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
                           const InFlight& batch) const {
   if (target_type_ == TargetType::values) {
     // Samples that are only to be predicted come without.
-    if (samples.targets.extent(0) > 0)
-      gather_values(exec, samples.targets, places(samples, batch), batch.target);
+    if (samples.targets.extent(0) == 0) return;
+    const View<const std::int64_t> place_of_row = places(samples, batch);
+    gather_values(exec, samples.targets, place_of_row, batch.target);
+    if (target_normalization_.is_active())
+      normalize(exec, target_normalization_, place_of_row, batch.target);
     return;
   }
   if (target_type_ != TargetType::input || target_is_input()) return;
@@ -276,6 +293,14 @@ void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const S
   loss_->compute(exec, {step.schedule, step.scalars, places(samples, in_flight(batch))},
                  activations.output(), {samples.labels, in_flight(batch).target}, d_output, sums,
                  offset);
+}
+
+void Model::restore_units(const ExecSpace& exec, const Samples& samples, int batch) const {
+  if (!place_.is_last() || !target_normalization_.is_active()) return;
+  const InFlight& here = in_flight(batch);
+  denormalize(exec, target_normalization_, here.sample_of_row, here.activations.output());
+  if (samples.targets.extent(0) > 0)
+    gather_values(exec, samples.targets, places(samples, here), here.target);
 }
 
 void Model::backward(const ExecSpace& exec, const StepContext& step,

@@ -34,8 +34,12 @@ class Model {
   explicit Model(const Recipe& recipe, const StagePlace& place = {},
                  const TensorSlices& slices = {});
 
-  /// What data.normalize = "dataset" comes to, once the data are known. Before allocate().
-  void set_normalization(const NormalizeSpec& spec) { normalize_ = spec; }
+  /// What data.normalize and data.normalize_targets = "dataset" come to, once the data are known.
+  /// Before allocate().
+  void set_normalization(const NormalizeSpec& inputs, const NormalizeSpec& targets) {
+    normalize_ = inputs;
+    normalize_targets_ = targets;
+  }
 
   /// Allocates for batches up to `most`, `in_flight` of them at once, and draws the initial
   /// parameters, which live in `memory`.
@@ -78,9 +82,17 @@ class Model {
   /// Is the output compared with targets that come with the samples (data.target = "values")?
   bool compares_targets() const { return target_type_ == TargetType::values; }
 
+  /// Does the network put out normalized values (data.normalize_targets)?
+  bool normalizes_targets() const { return normalize_targets_.type != NormalizeType::none; }
+
   /// Of the batch that it is working on: which sample each row has, -1 for none.
   View<const std::int64_t> sample_of_row(int batch = 0) const {
     return in_flight(batch).sample_of_row;
+  }
+
+  /// And where these samples lie in their arrays.
+  View<const std::int64_t> place_of_row(const Samples& samples, int batch = 0) const {
+    return places(samples, in_flight(batch));
   }
 
   /// InputError unless these samples can be put in.
@@ -109,6 +121,11 @@ class Model {
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                     const GradientSums& sums, std::int64_t offset, int batch = 0) const;
 
+  /// After forward, where normalizes_targets() and on the last stage: puts the outputs back into
+  /// the units of the targets, and the targets, if the samples have any, as they are.
+  /// compute_loss() is in these units from then on; nothing can follow in backward.
+  void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
+
   /// Network::backward; waits for the gradient from the next stage, and hands the stage before its
   /// own.
   void backward(const ExecSpace& exec, const StepContext& step,
@@ -126,15 +143,14 @@ class Model {
   Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
         std::unique_ptr<Loss> loss);
 
+  static View<const std::int64_t> places(const Samples& samples, const InFlight& batch) {
+    return samples.stream ? batch.place_of_row : batch.sample_of_row;
+  }
   const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
   bool rounds_target() const;
   void allocate_normalization(int max_rows);
-  // Where the samples of a batch lie in their arrays.
-  static View<const std::int64_t> places(const Samples& samples, const InFlight& batch) {
-    return samples.stream ? batch.place_of_row : batch.sample_of_row;
-  }
   void gather_samples(const ExecSpace& exec, const Samples& samples,
                       const View<const std::int64_t>& place_of_row,
                       const View<const Window>& windows, const Activation& y) const;
@@ -154,8 +170,10 @@ class Model {
   StageNetworks networks_;
   bool has_windows_;
   NormalizeSpec normalize_;
-  Normalization normalization_;  // inactive unless the recipe has one
-  Activation unrounded_;         // the input in front of its rounding to tiles, to be normalized
+  NormalizeSpec normalize_targets_;
+  Normalization normalization_;         // inactive unless the recipe has one
+  Normalization target_normalization_;  // likewise
+  Activation unrounded_;  // the input in front of its rounding to tiles, to be normalized
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
   StateBlock parameter_block_;

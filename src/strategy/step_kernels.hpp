@@ -36,6 +36,10 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
                const ConstFloatView& sums, const ConstFloatView& votes,
                const MetricSumsView& metric_sums);
 
+/// Adds sums(Loss::kLoss) to metric_sums().loss_sum, and counts nothing else.
+void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,
+                    const MetricSumsView& metric_sums);
+
 /// Moves step and cursor on past a batch.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
 

@@ -23,13 +23,14 @@ bool is_in_top(std::span<const float> outputs, int label, int top) {
 }  // namespace
 
 ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
-    : model_(model), outputs_(model.whole().output_shape().units()) {
+    : model_(model),
+      outputs_(model.whole().output_shape().units()),
+      samples_(samples),
+      labels_(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels)) {
   if (outputs_ > kMaxClasses) {
     throw InputError("--metrics: the network has " + std::to_string(outputs_) +
                      " outputs, expected at most " + std::to_string(kMaxClasses));
   }
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels);
-  labels_.assign(host.data(), host.data() + host.extent(0));
   counts_.resize(static_cast<std::size_t>(outputs_) * static_cast<std::size_t>(outputs_) + 1);
 }
 
@@ -38,16 +39,16 @@ void ClassMetrics::add(const ExecSpace& exec, const BatchPlan& plan) {
   exec.fence("quern::train::class_metrics");
   const Activation& output = model_.activations().output();
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
-  const auto samples =
-      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), model_.sample_of_row());
+  const auto places =
+      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), model_.place_of_row(samples_));
   const ActivationIndex at(output);
   std::vector<float> outputs(static_cast<std::size_t>(outputs_));
   for (int row = 0; row < plan.rows(); ++row) {
-    const std::int64_t sample = samples(static_cast<std::size_t>(row));
-    if (sample < 0) continue;
+    const std::int64_t place = places(static_cast<std::size_t>(row));
+    if (place < 0) continue;
     for (int unit = 0; unit < outputs_; ++unit)
       outputs[static_cast<std::size_t>(unit)] = values(static_cast<std::size_t>(at(row, unit)));
-    const int label = labels_[static_cast<std::size_t>(sample)];
+    const int label = labels_(static_cast<std::size_t>(place));
     const int best = prediction_of(outputs, -1).best;
     ++counts_[static_cast<std::size_t>(label * outputs_ + best)];
     counts_.back() += is_in_top(outputs, label, kTop);

@@ -16,7 +16,8 @@ class ClassMetrics {
   static constexpr int kTop = 5;
   static constexpr int kMaxClasses = 4096;  ///< a table of all pairs is kept
 
-  /// `samples` come with labels. InputError above kMaxClasses outputs.
+  /// `samples` come with labels; they and the model outlive it. InputError above kMaxClasses
+  /// outputs.
   ClassMetrics(const Model& model, const Samples& samples);
 
   /// Counts the samples of this rank's part of a batch, after forward, where it has the outputs
@@ -38,7 +39,8 @@ class ClassMetrics {
  private:
   const Model& model_;
   int outputs_;
-  std::vector<std::int32_t> labels_;
+  const Samples& samples_;
+  Kokkos::View<const std::int32_t*, Kokkos::HostSpace> labels_;
   std::vector<std::int64_t> counts_;  // [outputs, outputs], and at the end correct_in_top
 };
 

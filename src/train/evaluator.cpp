@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/device_stream.hpp"
+#include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 #include "train/target_variance.hpp"
 
@@ -17,10 +18,12 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       model_(model),
       samples_(samples),
       batches_(batches),
-      reducer_(make_reducer(grid.data(), transports.data, Loss::kColumns, SumOrder::tree)),
+      num_sums_(model.normalizes_targets() ? 2 * Loss::kColumns : Loss::kColumns),
+      reducer_(make_reducer(grid.data(), transports.data, num_sums_, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
       metric_sums_("quern::train::evaluation_metric_sums"),
-      target_variance_(model.compares_targets() ? variance_of_targets(samples) : 0) {
+      restored_sums_("quern::train::evaluation_restored_sums"),
+      target_variance_(model.compares_targets() ? variance_of_targets(grid.world(), samples) : 0) {
   expect(batches.num_samples == samples.count, "batches of these samples");
   const int rank = grid.data().rank();
   const int num_ranks = grid.data().size();
@@ -39,33 +42,52 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
 
 Evaluation Evaluator::run(const ExecSpace& exec,
                           const std::function<void(const BatchPlan&)>& after_piece) {
-  set_position(scalars_, 0, 0, 0, 0);
+  // A stream goes from one evaluation on to the next.
+  const std::int64_t epoch = samples_.stream ? evaluations_++ : 0;
+  const Sampling sampling{.windows = samples_.stream ? samples_.stream->plan() : WindowPlan{}};
+  set_position(scalars_, 0, 0, epoch, 0);
   reset_metric_sums(exec, metric_sums_);
+  reset_metric_sums(exec, restored_sums_);
   std::int64_t done = 0;
   while (done < samples_.count) {
     const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
     const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
+    if (samples_.stream) agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
     for (const BatchPiece& piece : pieces) {
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
       const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);
-      model_.load_batch(exec, piece.plan, samples_, {}, scalars_);
+      model_.load_batch(exec, piece.plan, samples_, sampling, scalars_);
       model_.forward(exec, step);
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (after_piece) after_piece(piece.plan);
-      if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), Loss::kColumns, piece.sums);
+      if (model_.normalizes_targets()) {
+        model_.restore_units(exec, samples_);
+        model_.compute_loss(exec, step, samples_, sums, Loss::kColumns);
+      }
+      if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);
     }
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);
+    if (model_.normalizes_targets()) {
+      add_batch_loss(exec, Kokkos::subview(sums.total, std::pair(Loss::kColumns, num_sums_)),
+                     restored_sums_);
+    }
     end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);
     done += plan.samples();
   }
   wait_on_all(grid_.world(), exec, transports_);
   const int last_stage = grid_.shape().pipeline - 1;
-  const MetricSums metric_sums =
-      broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
-  return {metric_sums.samples, metric_sums.loss_sum / static_cast<double>(metric_sums.samples),
-          metric_sums.correct, target_variance_};
+  const MetricSums sums = broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
+  const MetricSums restored =
+      broadcast_value(grid_.pipeline(), read_scalar(restored_sums_), last_stage);
+  const auto count = static_cast<double>(sums.samples);
+  const double loss = sums.loss_sum / count;
+  return {.samples = sums.samples,
+          .loss = loss,
+          .correct = sums.correct,
+          .target_variance = target_variance_,
+          .squared_error = model_.normalizes_targets() ? restored.loss_sum / count : loss};
 }
 
 }  // namespace quern

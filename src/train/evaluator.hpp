@@ -2,6 +2,7 @@
 // Loss and accuracy over a whole data set: every sample exactly once, whatever the number of ranks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -26,7 +27,11 @@ class Evaluator {
   /// What this rank needs room for.
   BatchLimit limit() const { return full_.limit(); }
 
-  /// Collective; equal on all ranks, and for any number of ranks.
+  /// Are its samples read while it runs?
+  bool is_streamed() const { return samples_.stream != nullptr; }
+
+  /// Collective; equal on all ranks, and for any number of ranks. AgreedError where samples of a
+  /// streamed set cannot be read.
   /// `after_piece`: called with each piece of this rank's part of a batch, after forward.
   Evaluation run(const ExecSpace& exec,
                  const std::function<void(const BatchPlan&)>& after_piece = {});
@@ -41,11 +46,14 @@ class Evaluator {
   BatchPlan last_;
   std::vector<BatchPiece> full_pieces_;
   std::vector<BatchPiece> last_pieces_;
+  int num_sums_;  // of a batch: loss and correct answers, where targets are normalized twice
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
+  MetricSumsView restored_sums_;  // of the losses in the units of the targets
+  std::int64_t evaluations_ = 0;  // of a streamed set
   double target_variance_;
 };
 

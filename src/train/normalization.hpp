@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data.normalize = "dataset": what the data say.
+// data.normalize = "dataset", data.normalize_targets = "dataset": what the data say.
 #pragma once
 
 #include "comm/communicator.hpp"
@@ -12,5 +12,8 @@ namespace quern {
 /// the deviation of a constant channel being 1. The same bits on any number of ranks; each goes
 /// through its share of the samples.
 NormalizeSpec statistics_of(Communicator& comm, const Samples& samples);
+
+/// The same of the targets that come with the samples, channel by channel of `shape`.
+NormalizeSpec target_statistics_of(Communicator& comm, const Samples& samples, const Shape& shape);
 
 }  // namespace quern

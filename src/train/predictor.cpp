@@ -113,6 +113,7 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
     model.load_batch(exec, plan, samples, {}, scalars);
     model.forward(exec, step);
+    model.restore_units(exec, samples);
     end_batch(exec, scalars, plan.samples());
     exec.fence("quern::train::predict_samples");
     const std::span<const float> all = outputs.collect(plan);

@@ -10,7 +10,8 @@
 
 namespace quern {
 
-/// The network's outputs for one sample, in the order of the units.
+/// The network's outputs for one sample, in the order of the units; in the units of the targets
+/// where the network was trained with normalized ones.
 using TakeOutputs = std::function<void(std::span<const float> outputs)>;
 
 /// Collective: rank 0 calls `take` for every sample in order. `samples` need no labels; `model`,

@@ -118,6 +118,17 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
   return load_all(comm, folder, open_once(comm, folder, split));
 }
 
+Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
+                                const std::string& folder, const std::string& split) {
+  Communicator& comm = grid.world();
+  const ShardSet shards = open_once(comm, folder, split);
+  if (!is_streamed(recipe.data, shards.count(), shards.content().memory_bytes()))
+    return load_all(comm, folder, shards);
+  const BatchRule batches =
+      evaluation_batches(recipe, trained_batch, shards.count(), recipe.parallel.micro_batches);
+  return stream_evaluation_shards(grid, recipe, batches, shards);
+}
+
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs) {
   constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
   constexpr auto kLabel = static_cast<std::int64_t>(sizeof(std::int32_t));
@@ -157,7 +168,7 @@ Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, con
   if (recipe.data.source == DataSource::shards) {
     const ShardSet shards = open_once(comm, recipe.data.train, "train");
     return is_streamed(recipe.data, shards.count(), shards.content().memory_bytes())
-               ? stream_shards(grid, recipe, shards)
+               ? stream_training_shards(grid, recipe, shards)
                : load_all(comm, recipe.data.train, shards);
   }
   if (recipe.data.source == DataSource::program) {

@@ -29,6 +29,11 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
 /// AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
+/// Collective. The same for a set that a model of `recipe`, trained with full batches of
+/// `trained_batch` samples, is evaluated on; streamed where it is larger than data.memory.
+Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
+                                const std::string& folder, const std::string& split);
+
 /// What one of the samples below takes, in bytes.
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs);
 

@@ -2,6 +2,7 @@
 #include "train/shard_stream.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ namespace {
 /// The shards, and the arrays that samples out of them go to.
 struct StreamedSet {
   StreamedSet(ShardSet shards, std::int64_t room)
-      : set(std::move(shards)), reader(set), num_samples(static_cast<std::size_t>(room)) {
+      : set(std::move(shards)), num_samples(static_cast<std::size_t>(room)), reader(set) {
     const ShardContent& content = set.content();
     const auto units = num_samples * static_cast<std::size_t>(content.shape.units());
     if (content.has_pixels())
@@ -44,20 +45,23 @@ struct StreamedSet {
   }
 
   ShardSet set;
-  SampleReader reader;
   std::size_t num_samples;
   View<std::uint8_t> images;
   FloatView values;
   View<std::int32_t> labels;
   FloatView targets;
+  SampleReader reader;  // the last member: it fills the arrays
 };
 
-void check_host(const Recipe& recipe) {
+void check_host(const DataSpec& data) {
   if (kHostExecution) return;
-  throw InputError("data.memory = " + std::to_string(recipe.data.memory) +
+  throw InputError("data.memory = " + std::to_string(data.memory) +
                    " bytes: larger sets are streamed into the memory of processors, and this quern "
                    "was built for GPUs (expected a set that fits, or no data.memory)");
 }
+
+// What a rank holds that computes nothing with samples, but may have to count something in them.
+constexpr std::int64_t kFewSamples = 64;
 
 // Of all ranks of a node together.
 void check_node_memory(Communicator& world, std::int64_t bytes) {
@@ -74,36 +78,34 @@ void check_node_memory(Communicator& world, std::int64_t bytes) {
 
 }  // namespace
 
-Samples stream_shards(const ProcessGrid& grid, const Recipe& recipe, const ShardSet& shards) {
+Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const StreamSpec& spec) {
   const std::int64_t sample_bytes = shards.content().memory_bytes();
+  const StagePlace place = stage_of(grid);
   WindowPlan plan;
   WindowBuffers buffers;
   agree(grid.world(), [&] {
-    check_host(recipe);
-    const int num_ranks = grid.data().size();
-    const BatchRule batches = training_batches(recipe, num_ranks, shards.count());
-    plan = window_plan(recipe.data, batches, sample_bytes);
-    buffers = window_buffers(plan, batches, grid.data().rank(), num_ranks);
+    check_host(spec.data);
+    plan = window_plan(spec.data, spec.batches, sample_bytes);
+    if (place.is_first() || place.is_last())
+      buffers = window_buffers(plan, spec.batches, grid.data().rank(), grid.data().size());
   });
-  const std::int64_t room = std::max<std::int64_t>(buffers.samples(), 1);
+  const std::int64_t room =
+      std::max<std::int64_t>(buffers.samples(), std::min(kFewSamples, shards.count()));
   check_node_memory(grid.world(), room * sample_bytes);
 
   Samples samples;
   const auto streamed =
       agree(grid.world(), [&] { return std::make_shared<StreamedSet>(shards, room); });
-  const StagePlace place = stage_of(grid);
-  const bool is_needed = place.is_first() || place.is_last();
   samples.stream = std::make_shared<SampleStream>(
-      plan, buffers, recipe.seed, recipe.train.epochs,
+      plan, buffers, spec.seed, spec.epochs,
       SampleStream::Source{
-          .announce =
-              [streamed, is_needed](std::int64_t first, std::int64_t count) {
-                if (is_needed) streamed->reader.announce(first, count);
-              },
+          .announce = [streamed](std::int64_t first,
+                                 std::int64_t count) { streamed->reader.announce(first, count); },
           .read =
-              [streamed, is_needed](std::int64_t first, std::int64_t count, std::int64_t to) {
-                if (is_needed) streamed->reader.read(first, count, to, streamed->arrays());
-              }});
+              [streamed](std::int64_t first, std::int64_t count, std::int64_t to) {
+                streamed->reader.read(first, count, to, streamed->arrays());
+              },
+          .finish = [streamed] { streamed->reader.finish(); }});
   samples.count = shards.count();
   samples.shape = shards.shape();
   samples.classes = shards.classes();
@@ -114,6 +116,23 @@ Samples stream_shards(const ProcessGrid& grid, const Recipe& recipe, const Shard
   samples.labels = streamed->labels;
   samples.targets = streamed->targets;
   return samples;
+}
+
+Samples stream_training_shards(const ProcessGrid& grid, const Recipe& recipe,
+                               const ShardSet& shards) {
+  const BatchRule batches = agree(
+      grid.world(), [&] { return training_batches(recipe, grid.data().size(), shards.count()); });
+  return stream_shards(grid, shards, {recipe.data, batches, recipe.seed, recipe.train.epochs});
+}
+
+Samples stream_evaluation_shards(const ProcessGrid& grid, const Recipe& recipe,
+                                 const BatchRule& batches, const ShardSet& shards) {
+  DataSpec in_order = recipe.data;
+  in_order.shuffle = false;
+  in_order.window = 0;
+  // However often it is evaluated.
+  constexpr std::int64_t kEpochs = std::numeric_limits<std::int32_t>::max();
+  return stream_shards(grid, shards, {in_order, batches, 0, kEpochs});
 }
 
 }  // namespace quern

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/target_variance.hpp"
 
+#include <numeric>
 #include <vector>
+
+#include "train/sample_sums.hpp"
 
 namespace quern {
 
-double variance_of_targets(const Samples& samples) {
+double variance_of_targets(Communicator& comm, const Samples& samples) {
   if (samples.targets.extent(0) == 0) return 0;
-  const auto targets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.targets);
-  const auto count = static_cast<std::size_t>(samples.count);
-  const std::size_t units = targets.extent(0) / count;
-  std::vector<double> mean(units, 0);
-  for (std::size_t i = 0; i < targets.extent(0); ++i) mean[i % units] += double{targets(i)};
-  for (double& value : mean) value /= static_cast<double>(count);
-  double squares = 0;
-  for (std::size_t i = 0; i < targets.extent(0); ++i) {
-    const double distance = double{targets(i)} - mean[i % units];
-    squares += distance * distance;
-  }
-  return squares / static_cast<double>(targets.extent(0));
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.targets);
+  const std::int64_t units = static_cast<std::int64_t>(samples.targets.extent(0)) / samples.held();
+  const SummedArray<float> targets(samples, host.data(), {units, 1});
+  const auto count = static_cast<double>(samples.count);
+  std::vector<double> mean =
+      sum_all(comm, targets, [](float value, std::int64_t) { return double{value}; });
+  for (double& value : mean) value /= count;
+  const std::vector<double> squares = sum_all(comm, targets, [&](float value, std::int64_t unit) {
+    const double distance = double{value} - mean[static_cast<std::size_t>(unit)];
+    return distance * distance;
+  });
+  const double sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+  return sum / (count * static_cast<double>(units));
 }
 
 }  // namespace quern

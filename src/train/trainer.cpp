@@ -140,12 +140,16 @@ void Trainer::stop_on_bad_samples() {
   try {
     agree(comm_, [&] { train_.stream->rethrow(); });
   } catch (const AgreedError& error) {
-    finish_with_checkpoint();
-    bar_->finish();
-    const std::string text = bad_samples_text(error.what(), progress_.step);
-    if (events_) events_->failed(progress_, text);
-    throw AgreedError(text, error.code());
+    fail_with_checkpoint(error);
   }
+}
+
+void Trainer::fail_with_checkpoint(const AgreedError& error) {
+  finish_with_checkpoint();
+  bar_->finish();
+  const std::string text = bad_samples_text(error.what(), progress_.step);
+  if (events_) events_->failed(progress_, text);
+  throw AgreedError(text, error.code());
 }
 
 void Trainer::enqueue_step(bool vote_to_stop) {
@@ -202,7 +206,10 @@ void Trainer::finish_epoch() {
         epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
   }
   if (recipe_.train.per_rank_loss) print_rank_losses();
-  if (evaluator_) evaluate();
+  if (const std::optional<AgreedError> failure = evaluate()) {
+    progress_.epoch -= 1;  // who resumes at its end evaluates it
+    fail_with_checkpoint(*failure);
+  }
 
   progress_.cursor = 0;
   progress_.epoch_loss_sum = 0;
@@ -241,15 +248,24 @@ Evaluation Trainer::evaluate_test_set() {
   return evaluator_->run(exec_);
 }
 
-void Trainer::evaluate() {
-  const Evaluation result = evaluate_test_set();
-  if (comm_.rank() != 0) return;
+// -> why the test set could not be read.
+std::optional<AgreedError> Trainer::evaluate() {
+  if (!evaluator_) return std::nullopt;
+  Evaluation result;
+  try {
+    result = evaluate_test_set();
+  } catch (const AgreedError& error) {
+    if (!evaluator_->is_streamed()) throw;
+    return error;
+  }
+  if (comm_.rank() != 0) return std::nullopt;
   MetricsRecord line = record("eval", progress_.epoch, result.loss,
                               static_cast<double>(result.correct), result.samples);
   line.rmse = result.rmse();
   line.r2 = result.r2();
   metrics_->write(line);
   bar_->line(evaluation_text(line));
+  return std::nullopt;
 }
 
 MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,

@@ -8,6 +8,7 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "checkpoint/writer.hpp"
+#include "comm/agree.hpp"
 #include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
 #include "train/event_log.hpp"
@@ -61,12 +62,13 @@ class Trainer {
   void open_outputs();
   void await_first_samples();
   void stop_on_bad_samples();
+  [[noreturn]] void fail_with_checkpoint(const AgreedError& error);
   void enqueue_step(bool vote_to_stop);
   bool is_report_due() const;
   StepReport take_report();
   void log_step(const StepReport& report);
   void finish_epoch();
-  void evaluate();
+  std::optional<AgreedError> evaluate();
   bool is_checkpoint_due() const;
   void try_checkpoint();
   void finish_with_checkpoint();

@@ -75,9 +75,10 @@ Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptio
   return load_training_samples(grid, recipe, output);
 }
 
-std::optional<Samples> test_samples(Communicator& comm, const Recipe& recipe, RunOptions& options) {
+std::optional<Samples> test_samples(const ProcessGrid& grid, const Recipe& recipe,
+                                    const BatchRule& batches, RunOptions& options) {
   if (options.test || recipe.data.test.empty()) return std::move(options.test);
-  return load_shards(comm, recipe.data.test, "test");
+  return load_evaluation_samples(grid, recipe, batches.full_batch, recipe.data.test, "test");
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
       samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
       batches_(agree(
           comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),
-      test_(test_samples(comm, recipe, options)) {
+      test_(test_samples(grid_, recipe_, batches_, options)) {
   set_place_of_this_rank(describe(grid_.place(), grid_.shape()));
   agree(comm_, [&] { check(); });
   resolve_normalization();
@@ -152,10 +153,12 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
 }
 
 void TrainingRun::Parts::resolve_normalization() {
-  NormalizeSpec& normalize = recipe_.data.normalize;
-  if (normalize.type != NormalizeType::dataset) return;
-  normalize = statistics_of(comm_, samples_);
-  model_.set_normalization(normalize);
+  NormalizeSpec& inputs = recipe_.data.normalize;
+  NormalizeSpec& targets = recipe_.data.normalize_targets;
+  if (inputs.type == NormalizeType::dataset) inputs = statistics_of(comm_, samples_);
+  if (targets.type == NormalizeType::dataset)
+    targets = target_statistics_of(comm_, samples_, model_.whole().output_shape());
+  model_.set_normalization(inputs, targets);
 }
 
 // Where the run starts afresh.

@@ -135,6 +135,44 @@ class OnnxTest(training.TrainingTest):
             self.assertEqual(model.weights[name].shape, (1, 1, 1))
             self.assertEqual(float(model.weights[name][0, 0, 0]), value)
 
+    def learn_values(self):
+        """-> the inputs of a network with normalized targets, and what Quern predicts."""
+        values = np.random.default_rng(2).standard_normal((60, 4)).astype(np.float32)
+        np.save(self.folder / "x.npy", values)
+        np.save(self.folder / "y.npy", values[:, :2] * np.float32([1000, 0.01]) + np.float32([5000, 3]))
+        done = self.quern("shard", "--images", "x.npy", "--targets", "y.npy", "--out", "set")
+        self.assertEqual(done.code, 0, done)
+        text = RECIPE.replace('train = "train"', 'train = "set"').replace("cross_entropy", "mse")
+        text = text.replace('test = "test"', 'target = "values"\nnormalize_targets = "dataset"')
+        self.write_recipe("values", text.replace("[1, 12, 12]", "[4]"),
+                          '[{type = "linear", features = 5}, {type = "tanh"}, {type = "linear", features = 2}]')
+        self.export("values")
+        done = self.quern("predict", "values", "--images", "x.npy")
+        return values, np.array([[float(value) for value in line.split(",")[1:]] for line in done.out.split()[1:]])
+
+    def test_targets_get_their_units_back_in_the_graph(self):
+        values, outputs = self.learn_values()
+        model = Model((self.folder / "values.onnx").read_bytes())
+        self.assertEqual([(node.type, node.inputs) for node in model.nodes[3:]],
+                         [("Mul", ["fc2.out", "quern.target_std"]), ("Add", ["target.std", "quern.target_mean"]),
+                          ("Identity", ["target.mean"])])
+        np.testing.assert_allclose(model.weights["quern.target_std"], [1000, 0.01], rtol=0.3)
+        np.testing.assert_allclose(model.weights["quern.target_mean"], [5000, 3], rtol=0.1)
+        if onnxruntime:
+            session = onnxruntime.InferenceSession(str(self.folder / "values.onnx"), providers=["CPUExecutionProvider"])
+            np.testing.assert_allclose(session.run(None, {"input": values})[0], outputs, rtol=1e-5)
+        if torch:
+            module = self.module("values")
+            with torch.no_grad():
+                np.testing.assert_allclose(module.load()(torch.from_numpy(values)).numpy(), outputs, rtol=1e-5)
+
+    def module(self, recipe):
+        spec = importlib.util.spec_from_file_location(f"{recipe}_model", self.folder / f"{recipe}_model.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+
     def test_the_module_is_python(self):
         for recipe in PLAN:
             self.export(recipe)
@@ -171,11 +209,7 @@ class OnnxTest(training.TrainingTest):
         for recipe in PLAN:
             with self.subTest(recipe):
                 self.export(recipe)
-                spec = importlib.util.spec_from_file_location(
-                    f"{recipe}_model", self.folder / f"{recipe}_model.py")
-                module = importlib.util.module_from_spec(spec)
-                sys.modules[spec.name] = module
-                spec.loader.exec_module(module)
+                module = self.module(recipe)
                 classes, images = self.predicted(recipe)
                 with torch.no_grad():
                     logits = module.load()(torch.from_numpy(images))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets larger than data.memory: the same bits for any number of ranks, as in memory, and after a stop."""
+import json
 import random
 import re
 import shutil
@@ -75,7 +76,8 @@ class StreamingTest(training.TrainingTest):
         cases = {"normalized": ("conv", ["data.normalize=dataset"]),
                  "augmented": ("conv", ["data.augment.crop=2", "data.augment.flip=true"]),
                  "pieces": ("mlp", ["parallel.micro_batches=3"]),
-                 "stages": ("mlp", ["parallel.pipeline=3", "parallel.micro_batches=2"])}
+                 "stages": ("mlp", ["parallel.pipeline=3", "parallel.micro_batches=2"]),
+                 "normalized-stages": ("mlp", ["parallel.pipeline=3", "data.normalize=dataset"])}
         for name, (recipe, sets) in cases.items():
             with self.subTest(name):
                 once = [*sets, "train.epochs=1"]
@@ -193,6 +195,46 @@ class StreamingTest(training.TrainingTest):
         self.assertEqual(run.wait().code, 0)
         shutil.rmtree(self.folder / "run")
         return peak
+
+    def test_the_test_set_is_streamed(self):
+        """The same figures as in memory, from any number of ranks."""
+        large = self.folder / "large-test"
+        large.mkdir()
+        training.make_shards(large, "test", *idx.blobs(2000, seed=8), shards=3)
+        sets = (f"data.test={large / 'test'}", "train.epochs=2")
+        order = f"data.window={self.window(MEMORY)}"
+        self.train("conv", "memory", order, *sets)
+        expected = [(line["loss"], line["accuracy"]) for line in training.metrics(self.folder / "memory", "eval")]
+        for ranks in (1, 2, 3):
+            self.train("conv", f"on-{ranks}", MEMORY, *sets, ranks=ranks)
+            self.assert_same_run(f"on-{ranks}", "memory")
+            found = [(line["loss"], line["accuracy"]) for line in training.metrics(self.folder / f"on-{ranks}", "eval")]
+            self.assertEqual(found, expected)
+            outs = []
+            for run in ("memory", "on-1"):
+                done = self.quern("evaluate", run, "--data", large / "test", "--json", "--metrics",
+                                  "top5,per_class,confusion", ranks=ranks)
+                self.assertEqual(set(done.codes), {0}, done)
+                outs.append({key: value for key, value in json.loads(done.out).items() if key != "checkpoint"})
+            self.assertEqual(outs[0], outs[1])
+
+    def test_a_test_set_that_fails(self):
+        large = self.folder / "large-test"
+        large.mkdir()
+        training.make_shards(large, "test", *idx.blobs(2000, seed=8), shards=3)
+        sets = (f"data.test={large / 'test'}", "train.epochs=3")
+        self.train("conv", "whole", MEMORY, *sets)
+        bad = sorted((large / "test").glob("*.h5"))[1]
+        good = bad.read_bytes()
+        for ranks in (1, 3):
+            self.spoil(bad, lambda content: content.__setitem__(slice(60000, 60400), bytes(400)))
+            error = self.fails(*sets, ranks=ranks)
+            self.assertIn(bad.name, error)
+            self.assertIn("stopped at step 82, where a checkpoint", error)
+            bad.write_bytes(good)
+            self.train("conv", "run", MEMORY, *sets, ranks=2)
+            self.assert_same_run("run", "whole")
+            shutil.rmtree(self.folder / "run")
 
     def test_memory_is_kept(self):
         few = self.peak_bytes("data.global_batch=1000")

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/random_values.hpp"
 #include "support/views.hpp"
 
@@ -36,6 +38,20 @@ void expect_normalized(const Shape& shape, Layout layout, int rows, std::size_t 
           (values[i] - static_cast<float>(kMean[channel])) / static_cast<float>(kStd[channel]);
       ASSERT_EQ(found[i], samples[static_cast<std::size_t>(row)] < 0 ? values[i] : expected);
     }
+  }
+  EXPECT_EQ(test::padding_of(y), 0);
+  denormalize(exec, normalization, test::to_view(samples), y);
+  exec.fence("test: read y");
+  const std::vector<float> back = test::values_of(y);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    const auto unit = static_cast<int>(i) % units;
+    const auto channel =
+        numbers == 1 ? 0 : static_cast<std::size_t>(unit / (shape.height * shape.width));
+    const double wide = double{found[i]} * kStd[channel];
+    const bool is_empty = samples[i / static_cast<std::size_t>(units)] < 0;
+    const double expected = is_empty ? values[i] : wide + kMean[channel];
+    ASSERT_NEAR(back[i], expected,
+                is_empty ? 0 : 2e-7 * (std::abs(wide) + std::abs(kMean[channel])));
   }
   EXPECT_EQ(test::padding_of(y), 0);
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over all samples of a set, with the same bits on any number of ranks, in memory or streamed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "strategy/sample_stream.hpp"
+#include "strategy/samples.hpp"
+
+namespace quern {
+
+// Samples whose sums are taken in one go. How many depends on the data alone, and so do the bits. All
+// sums together have room in some 32 MB.
+inline std::int64_t chunk_samples(std::int64_t count, std::int64_t channels) {
+  const std::int64_t most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / channels, 1, 1024);
+  return std::max<std::int64_t>(256, (count + most - 1) / most);
+}
+
+struct Plane {
+  std::int64_t channels;
+  std::int64_t units;  // of one channel
+};
+
+/// Adds to sums [channels] the sums over `count` samples of term(value, channel).
+template <class T, class Term>
+void add_samples(const T* data, const Plane& plane, std::int64_t count, const Term& term,
+                 double* sums) {
+  for (std::int64_t channel = 0; channel < plane.channels; ++channel) {
+    double sum = sums[channel];
+    for (std::int64_t sample = 0; sample < count; ++sample) {
+      const T* values = data + (sample * plane.channels + channel) * plane.units;
+      double of_sample = 0;
+      for (std::int64_t i = 0; i < plane.units; ++i) of_sample += term(values[i], channel);
+      sum += of_sample;
+    }
+    sums[channel] = sum;
+  }
+}
+
+/// One of the arrays of a set, wherever its samples are.
+template <class T>
+struct SummedArray {
+  /// `data`: on the host.
+  SummedArray(const Samples& samples, const T* array, const Plane& size)
+      : plane(size),
+        count(samples.count),
+        data(array),
+        stream(samples.stream.get()),
+        held(samples.held()) {}
+
+  Plane plane;
+  std::int64_t count;
+  const T* data;         ///< all of them, or what the stream reads
+  SampleStream* stream;  ///< null: all are in memory
+  std::int64_t held;     ///< samples that `data` has room for
+
+  /// Overwrites sums [channels] with those of the samples [first, last). Of a stream: for one
+  /// thread at a time.
+  template <class Term>
+  void sum(std::int64_t first, std::int64_t last, const Term& term, double* sums) const {
+    std::fill_n(sums, plane.channels, 0.0);
+    if (!stream) {
+      add_samples(data + first * plane.channels * plane.units, plane, last - first, term, sums);
+      return;
+    }
+    for (; first < last; first += held) {
+      const std::int64_t count_here = std::min(held, last - first);
+      stream->fetch(first, count_here);
+      add_samples(data, plane, count_here, term, sums);
+    }
+  }
+};
+
+/// Collective: per channel, the sum of term(value, channel) over all samples. AgreedError where
+/// they cannot be read.
+template <class T, class Term>
+std::vector<double> sum_all(Communicator& comm, const SummedArray<T>& source, const Term& term) {
+  const std::int64_t count = source.count;
+  const std::int64_t channels = source.plane.channels;
+  const std::int64_t size = chunk_samples(count, channels);
+  const std::int64_t chunks = (count + size - 1) / size;
+  std::vector<double> sums(static_cast<std::size_t>(chunks * channels), 0);
+  const std::int64_t first = chunks * comm.rank() / comm.size();
+  const std::int64_t last = chunks * (comm.rank() + 1) / comm.size();
+  const auto sum_chunk = [&](std::int64_t chunk) {
+    source.sum(chunk * size, std::min((chunk + 1) * size, count), term,
+               sums.data() + chunk * channels);
+  };
+  if (source.stream) {
+    agree(comm, [&] {
+      for (std::int64_t chunk = first; chunk < last; ++chunk) sum_chunk(chunk);
+    });
+  } else {
+    Kokkos::parallel_for("quern::train::channel_sums",
+                         Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(first, last),
+                         sum_chunk);
+    Kokkos::DefaultHostExecutionSpace().fence("quern::train::channel_sums");
+  }
+  comm.all_reduce_sum(std::span(sums));  // exact: each number comes from one rank, the rest is 0
+  std::vector<double> totals(static_cast<std::size_t>(channels), 0);
+  for (std::size_t i = 0; i < sums.size(); ++i) totals[i % totals.size()] += sums[i];
+  return totals;
+}
+
+}  // namespace quern
