@@ -45,7 +45,8 @@ NormalizeSpec statistics_of_array(Communicator& comm, const Samples& samples,
 
 NormalizeSpec statistics_of(Communicator& comm, const Samples& samples) {
   if (samples.images.extent(0) > 0)
-    return statistics_of_array<std::uint8_t>(comm, samples, samples.images, samples.shape, 1.0 / 255);
+    return statistics_of_array<std::uint8_t>(comm, samples, samples.images, samples.shape,
+                                             1.0 / 255);
   return statistics_of_array<float>(comm, samples, samples.values, samples.shape, 1.0);
 }
 

@@ -13,8 +13,8 @@
 
 namespace quern {
 
-// Samples whose sums are taken in one go. How many depends on the data alone, and so do the bits. All
-// sums together have room in some 32 MB.
+// Samples whose sums are taken in one go. How many depends on the data alone, and so do the bits.
+// All sums together have room in some 32 MB.
 inline std::int64_t chunk_samples(std::int64_t count, std::int64_t channels) {
   const std::int64_t most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / channels, 1, 1024);
   return std::max<std::int64_t>(256, (count + most - 1) / most);
