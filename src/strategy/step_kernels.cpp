@@ -73,9 +73,9 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
 
 void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,
                     const MetricSumsView& metric_sums) {
-  Kokkos::parallel_for(
-      "quern::strategy::add_batch_loss", RangePolicy(exec, 0, 1),
-      KOKKOS_LAMBDA(std::int64_t) { metric_sums().loss_sum += double{sums(Loss::kLoss)}; });
+  run_single_item(
+      exec, "quern::strategy::add_batch_loss",
+      KOKKOS_LAMBDA() { metric_sums().loss_sum += double{sums(Loss::kLoss)}; });
 }
 
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
