@@ -19,7 +19,7 @@ import unittest
 import object_code
 
 GIVEN = OBJDUMP = COMPILER = None
-# GCC 12 stores the sums of weight gradients beside its registers there; no such processor was at hand.
+# GCC 12 joins some loops with those around them there, whose stores are counted; no such processor was at hand.
 ON_ARM = False
 
 # A sum in memory is stored at every multiply-add. Registers that are spilt by the way cost little.

@@ -330,7 +330,7 @@ inline constexpr int kTallRows = 6;
 inline constexpr int kBlockVectors = 4;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
-inline constexpr int kWeightTile = 25;
+inline constexpr int kWeightTile = 20;
 #elif defined(__AVX__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
