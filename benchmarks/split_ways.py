@@ -132,7 +132,7 @@ def docs_table(arguments, repeats, rows):
     facts = facts_of(arguments.quern)
     cores = len(os.sched_getaffinity(0))
     settings = f"{arguments.steps} steps of `benchmarks/split_ways.py`"
-    lines = [f"Batch {arguments.batch}, one thread a rank, the mean of {repeats} repeats of {settings} on {cores} cores of an "
+    lines = [f"Batch {arguments.batch}, one thread a rank, the mean of {repeats} repeat{'s' * (repeats > 1)} of {settings} on {cores} cores of an "
              f"{facts['processor']} ({facts['vectors']}), commit `{facts['commit'][:7]}`, {facts['date']}."]
     if max(row["ranks"] for row in rows) > cores:
         lines.append(f"Ranks beyond these {cores} cores take turns on them: their times say what splitting costs, not what "
