@@ -196,7 +196,7 @@ def legend(entries, left, right, top):
     """(elements, height) of (label, colour, is dashed), in as many rows as they need."""
     parts, x, y = [], left, top + 9
     for label, colour, dashed in entries:
-        width = 30 + 7.3 * len(label)
+        width = 30 + 9.6 * len(label)  # phones show letters larger beside the plot
         if x > left and x + width > right:
             x, y = left, y + 21
         style = f"curve c{colour}" + (" dashed" if dashed else "")
