@@ -18,7 +18,7 @@ namespace {
 class LayerBench {
  public:
   LayerBench(const LayerSpec& spec, const Shape& input, int samples, OperandPrecision precision)
-      : samples_(samples), layer_(build_layer(spec, input, 0)) {
+      : samples_(samples), layer_(build_layer(spec, input, 0, {precision})) {
     const Layout in = layer_->input_layout(flat_layout());
     const int multiple = in == Layout::nchw16n ? kLanes : 1;
     const int groups = (samples + multiple - 1) / multiple;
@@ -36,9 +36,7 @@ class LayerBench {
     step_.parameters = filled(FloatView("quern::benchmarks::parameters", block + 8 * kLanes));
     step_.gradients = {FloatView("quern::benchmarks::gradients", block + kLanes),
                        static_cast<std::int64_t>(block) + kLanes};
-    LayerSetup setup;
-    setup.precision = precision;
-    layer_->set_up(setup);
+    layer_->set_up({});
     arrays_ = allocate_memory(*layer_, rows);
     const Layout out = layer_->output_layout(in);
     arrays_.x = make(input, in, rows);

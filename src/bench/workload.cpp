@@ -10,7 +10,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
-#include "tensor/kernel_choice.hpp"
+#include "strategy/recipe_kernels.hpp"
 #include "train/load_recipe.hpp"
 #include "train/samples.hpp"
 
@@ -92,7 +92,7 @@ BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
       step(recipe, grid, model, samples, connections.get()) {}
 
 bool BenchWorkload::multiplies_tiles() const {
-  return kHostExecution && !runs_device_kernels() && recipe.train.precision == Precision::bf16;
+  return kernels_of(recipe).multiplies_tiles();
 }
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {

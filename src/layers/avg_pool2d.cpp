@@ -2,156 +2,30 @@
 #include "layers/avg_pool2d.hpp"
 
 #include "base/assert.hpp"
-#include "layers/device/pools.hpp"
-#include "layers/pool_planes.hpp"
-#include "tensor/chunks.hpp"
-#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
-namespace {
-
-/// Means of one (group, channel) plane. Size: the window's size, 0 if only known when running.
-template <int Size>
-struct AvgPoolForward {
-  PoolWindow window;
-  const float* x;
-  float* y;
-  float factor;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
-    const float* in = x + plane * window.plane();
-    float* out = y + plane * window.out_plane();
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        if (part.is_square(Size))
-          average<Size>(in + window.begin(part), part, out);
-        else
-          average<0>(in + window.begin(part), part, out);
-      }
-  }
-
-  /// Known: rows and columns of the part, 0 if only known when running.
-  template <int Known>
-  KOKKOS_INLINE_FUNCTION void average(const float* in, const WindowPart& part, float* out) const {
-    const int rows = Known > 0 ? Known : part.rows;
-    const int columns = Known > 0 ? Known : part.columns;
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      float sum = 0;
-      for (int kh = 0; kh < rows; ++kh)
-        for (int kw = 0; kw < columns; ++kw) sum += in[(kh * window.width + kw) * kLanes + l];
-      out[l] = sum * factor;
-    }
-  }
-};
-
-/// Spreads dy over the windows of one plane, adding where windows overlap. Size as above; Masked:
-/// x is a ReLU's output, whose derivative is applied.
-template <int Size, bool Masked>
-struct AvgPoolBackward {
-  PoolWindow window;
-  const float* x;
-  const float* dy;
-  float* dx;
-  float factor;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t plane) const {
-    const float* gradient = dy + plane * window.out_plane();
-    const std::int64_t begin = plane * window.plane();
-    if (!window.tiles_the_plane())
-      for (std::int64_t i = begin; i < begin + window.plane(); ++i) dx[i] = 0;
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        const std::int64_t first = begin + window.begin(part);
-        if (part.is_square(Size)) {
-          spread_over<Size>(part, gradient, first);
-        } else {
-          spread_over<0>(part, gradient, first);
-        }
-      }
-  }
-
-  template <int Known>
-  KOKKOS_INLINE_FUNCTION void spread_over(const WindowPart& part, const float* gradient,
-                                          std::int64_t first) const {
-    if (window.windows_overlap())
-      spread<true, Known>(part, gradient, x + first, dx + first);
-    else
-      spread<false, Known>(part, gradient, x + first, dx + first);
-  }
-
-  template <bool Add, int Known>
-  KOKKOS_INLINE_FUNCTION void spread(const WindowPart& part, const float* KOKKOS_RESTRICT gradient,
-                                     const float* KOKKOS_RESTRICT mask,
-                                     float* KOKKOS_RESTRICT out) const {
-    const int rows = Known > 0 ? Known : part.rows;
-    const int columns = Known > 0 ? Known : part.columns;
-    const int row = window.width * kLanes;
-    float share[kLanes];
-    for (int l = 0; l < kLanes; ++l) share[l] = gradient[l] * factor;
-    for (int kh = 0; kh < rows; ++kh)
-      for (int kw = 0; kw < columns; ++kw) {
-        const float* cell_mask = mask + (kh * row + kw * kLanes);
-        float* cell = out + (kh * row + kw * kLanes);
-        QUERN_VECTORIZE
-        for (int l = 0; l < kLanes; ++l) {
-          // Read outside the choice: a conditional load would keep the loop from vectorising.
-          const float read = Masked ? cell_mask[l] : 1.0f;
-          const float passed = read <= 0 ? 0.0f : share[l];
-          cell[l] = Add ? cell[l] + passed : passed;
-        }
-      }
-  }
-};
-
-template <int Size>
-using PlainBackward = AvgPoolBackward<Size, false>;
-template <int Size>
-using GatedBackward = AvgPoolBackward<Size, true>;
-
-}  // namespace
-
 AvgPool2d::AvgPool2d(const LayerSpec& spec, const Shape& input)
-    : Layer(spec.name, input, pooled_shape(spec, input)), window_(make_pool_window(spec, input)) {}
+    : Layer(spec.name, input, pooled_shape(spec, input)),
+      kernels_(choose_kernels<const PoolKernels&()>(
+          {.host = host_set<host::avg_pool2d_kernels>(), .device = device::avg_pool2d_kernels})()),
+      window_(make_pool_window(spec, input)) {}
 
 void AvgPool2d::forward(const ExecSpace& exec, const StepContext&,
                         const LayerArrays& arrays) const {
   const Activation& x = arrays.x;
   const Activation& y = arrays.y;
   expect(x.layout == Layout::nchw16n && y.layout == Layout::nchw16n, "activations in nchw16n");
-  if (runs_device_kernels()) {
-    Kokkos::parallel_for(
-        "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
-        device::AvgPoolForward{window_, x.data.data(), y.data.data(), window_.mean_factor()});
-  } else if constexpr (kHostExecution) {
-    for_each_plane<AvgPoolForward>(exec, "quern::layers::avg_pool2d", x, window_,
-                                   static_cast<const float*>(x.data.data()), y.data.data(),
-                                   window_.mean_factor());
-  }
+  kernels_.forward(exec, window_, x, y);
 }
 
 void AvgPool2d::backward(const ExecSpace& exec, const StepContext&,
                          const LayerArrays& arrays) const {
-  const Activation& x = arrays.x;
   const Activation& dy = arrays.dy;
   const Activation& dx = arrays.dx;
   if (dx.empty()) return;
   expect(dx.layout == Layout::nchw16n && dy.layout == Layout::nchw16n, "gradients in nchw16n");
-  if (runs_device_kernels()) {
-    Kokkos::parallel_for(
-        "quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),
-        device::AvgPoolBackward{window_, x.data.data(), dy.data.data(), dx.data.data(),
-                                window_.mean_factor(), with_input_relu_});
-  } else if constexpr (kHostExecution) {
-    const auto run = with_input_relu_
-                         ? for_each_plane<GatedBackward, const float*, const float*, float*, float>
-                         : for_each_plane<PlainBackward, const float*, const float*, float*, float>;
-    run(exec, "quern::layers::avg_pool2d_backward", dx, window_, x.data.data(), dy.data.data(),
-        dx.data.data(), window_.mean_factor());
-  }
+  kernels_.backward(exec, window_, arrays.x, dy, dx, with_input_relu_);
 }
 
 }  // namespace quern

@@ -9,10 +9,8 @@
 namespace quern {
 
 const BatchNormKernels& batch_norm_kernels() {
-  if constexpr (kHostExecution) {
-    if (!runs_device_kernels()) return host::batch_norm_kernels();
-  }
-  return device::batch_norm_kernels();
+  return choose_kernels<const BatchNormKernels&()>(
+      {.host = host_set<host::batch_norm_kernels>(), .device = device::batch_norm_kernels})();
 }
 
 namespace {

@@ -13,10 +13,6 @@ namespace quern {
 
 namespace {
 
-// Values of a sample whose places in a lane group an int can hold, as kernels of devices that round
-// do. Those of a CPU have 64 bits.
-constexpr std::int64_t kMaxRoundedValues = std::int64_t{1} << 27;
-
 Shape output_of(const LayerSpec& spec, const Shape& input) {
   const int border = 2 * spec.padding - spec.kernel;
   return {spec.channels, (input.height + border) / spec.stride + 1,
@@ -31,12 +27,14 @@ FewRows groups_of_few(const BlockSchedule& schedule, int rows, int most) {
 
 }  // namespace
 
-Conv2d::Conv2d(const LayerSpec& spec, const Shape& input)
-    : Conv2d(spec, input, output_of(spec, input)) {}
+Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const KernelChoice& choice)
+    : Conv2d(spec, input, output_of(spec, input), choice) {}
 
-Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
+Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output,
+               const KernelChoice& choice)
     : Layer(spec.name, input, output),
-      kernels_(&conv2d_kernels(OperandPrecision::fp32)),
+      kernels_(conv2d_kernels(choice)),
+      pool_kernels_(conv2d_pool_kernels(choice)),
       shape_{input.channels,
              input.height + 2 * spec.padding,
              input.width + 2 * spec.padding,
@@ -47,29 +45,20 @@ Conv2d::Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output)
              spec.stride},
       padding_(spec.padding),
       has_bias_(spec.bias),
-      training_(training_of(spec)),
-      pool_kernels_(conv2d_pool_kernels(OperandPrecision::fp32)) {}
+      training_(training_of(spec)) {}
 
 void Conv2d::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
   with_input_relu_ = setup.with_input_relu;
   pool_ = setup.pool;
   if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
-  choose_kernels(setup.precision);
-}
-
-void Conv2d::choose_kernels(OperandPrecision precision) {
-  kernels_ = &conv2d_kernels(precision);
-  pool_kernels_ = conv2d_pool_kernels(precision);
-  copies_ = padding_ > 0 && !(pool_ ? pool_kernels_->adds_borders : kernels_->adds_borders);
+  copies_ = padding_ > 0 && !(pool_ ? pool_kernels_->adds_borders : kernels_.adds_borders);
   shape_.padding = copies_ ? 0 : padding_;
   const std::int64_t values = std::max(shape_.in_group(), shape_.out_group()) / kLanes;
-  const bool on_tiles = precision == OperandPrecision::bf16 && kHostExecution;
-  if (precision == OperandPrecision::fp32 || (on_tiles && !runs_device_kernels())) return;
-  if (values < kMaxRoundedValues) return;
+  if (kernels_.max_values == 0 || values < kernels_.max_values) return;
   throw InputError("network.layers: '" + name() + "' has " + std::to_string(values) +
                    " values per sample, padding included (expected fewer than " +
-                   std::to_string(kMaxRoundedValues) +
+                   std::to_string(kernels_.max_values) +
                    " with train.precision \"tf32\" or \"bf16\")");
 }
 
@@ -125,13 +114,13 @@ std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
 
 // Packed weights; the weight gradient's own; packed weights and the padded dx.
 std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
-  const Conv2dFewRowsKernels* few_rows = kernels_->few_rows;
-  std::int64_t forward = kernels_->forward_floats(shape_);
+  const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
+  std::int64_t forward = kernels_.forward_floats(shape_);
   if (few_rows && !pool_) forward = std::max(forward, few_rows->forward_floats(shape_));
   if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, most.rows));
-  std::int64_t dx = round_up_to_lanes(kernels_->gradient_floats(shape_)) + padded_floats(most.rows);
+  std::int64_t dx = round_up_to_lanes(kernels_.gradient_floats(shape_)) + padded_floats(most.rows);
   if (few_rows) dx = std::max(dx, few_rows->gradient_floats(shape_));
-  return std::max({forward, kernels_->workspace_floats(shape_, most.rows), dx});
+  return std::max({forward, kernels_.workspace_floats(shape_, most.rows), dx});
 }
 
 std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
@@ -141,21 +130,21 @@ std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
                ? pool_kernels_->scratch_floats(threads, shape_, *pool_, most)
                : 0;
   }
-  return kernels_->scratch_floats ? kernels_->scratch_floats(threads, shape_, most) : 0;
+  return kernels_.scratch_floats ? kernels_.scratch_floats(threads, shape_, most) : 0;
 }
 
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
                      const LayerArrays& arrays) const {
   const int rows = arrays.x.rows;
   if (copies_) {
-    kernels_->pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
-                  input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
+    kernels_.pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
+                 input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
   const float* weight = parameters(step) + weight_;
   const float* bias = has_bias_ ? parameters(step) + bias_ : nullptr;
   float* weights = arrays.workspace.data();
   float* y = arrays.y.data.data();
-  const Conv2dFewRowsKernels* few_rows = pool_ ? nullptr : kernels_->few_rows;
+  const Conv2dFewRowsKernels* few_rows = pool_ ? nullptr : kernels_.few_rows;
   const FewRows few =
       groups_of_few(step.schedule, rows, few_rows ? few_rows->most_forward(shape_) : 0);
   if (few.groups() > 0) {
@@ -164,13 +153,13 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
   }
   const int full_rows = rows - few.rows();
   if (full_rows == 0) return;
-  kernels_->pack_forward(exec, shape_, weight, weights);
+  kernels_.pack_forward(exec, shape_, weight, weights);
   if (pool_) {
     pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
                            passes(arrays), y);
     return;
   }
-  kernels_->forward(exec, shape_, full_rows, padded(arrays), weights, bias, with_relu_, y);
+  kernels_.forward(exec, shape_, full_rows, padded(arrays), weights, bias, with_relu_, y);
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
@@ -183,9 +172,9 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
     return;
   }
   if (training_ == Training::trained) {
-    kernels_->weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
-                              weight_, arrays.workspace);
-    if (has_bias_) kernels_->bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+    kernels_.weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
+                             weight_, arrays.workspace);
+    if (has_bias_) kernels_.bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
   }
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
@@ -197,7 +186,7 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   const float* dy = arrays.dy.data.data();
   const float* mask = with_input_relu_ ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
-  const Conv2dFewRowsKernels* few_rows = kernels_->few_rows;
+  const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
   const FewRows few =
       groups_of_few(step.schedule, dx.rows, few_rows ? few_rows->most_gradient(shape_) : 0);
   if (few.groups() > 0) {
@@ -207,12 +196,12 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   const int full_rows = dx.rows - few.rows();
   if (full_rows == 0) return;
   float* padded_dx =
-      copies_ ? weights + round_up_to_lanes(kernels_->gradient_floats(shape_)) : dx.data.data();
-  kernels_->pack_gradient(exec, shape_, weight, weights);
-  kernels_->input_gradient(exec, shape_, full_rows, dy, weights, mask, padded_dx);
+      copies_ ? weights + round_up_to_lanes(kernels_.gradient_floats(shape_)) : dx.data.data();
+  kernels_.pack_gradient(exec, shape_, weight, weights);
+  kernels_.input_gradient(exec, shape_, full_rows, dy, weights, mask, padded_dx);
   if (copies_) {
-    kernels_->crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
-                   input_shape().width, padding_, padded_dx, dx.data.data());
+    kernels_.crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
+                  input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }
 

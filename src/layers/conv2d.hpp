@@ -17,9 +17,10 @@ class Conv2d final : public Layer {
  public:
   /// Uses spec.channels, kernel, stride, padding and bias. The kernel must fit into the padded
   /// input.
-  Conv2d(const LayerSpec& spec, const Shape& input);
+  Conv2d(const LayerSpec& spec, const Shape& input, const KernelChoice& choice = {});
   /// Computes only the top left part `output` of the outputs, which is all that anybody reads.
-  Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output);
+  Conv2d(const LayerSpec& spec, const Shape& input, const Shape& output,
+         const KernelChoice& choice = {});
 
   Layout input_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override;
@@ -44,7 +45,6 @@ class Conv2d final : public Layer {
                 const LayerArrays& arrays) const override;
 
  private:
-  void choose_kernels(OperandPrecision precision);
   std::int64_t padded_floats(int rows) const;
   // Room for the bits that tell which pixels the gradient of the pool reaches.
   std::int64_t pass_floats(int rows) const;
@@ -56,7 +56,8 @@ class Conv2d final : public Layer {
   void input_gradient(const ExecSpace& exec, const StepContext& step,
                       const LayerArrays& arrays) const;
 
-  const Conv2dKernels* kernels_;
+  const Conv2dKernels& kernels_;
+  const Conv2dPoolKernels* pool_kernels_;  // or null
   ConvShape shape_;
   int padding_;
   bool has_bias_;
@@ -68,7 +69,6 @@ class Conv2d final : public Layer {
   bool with_relu_ = false;
   bool with_input_relu_ = false;
   std::optional<Pool> pool_;  // taken over
-  const Conv2dPoolKernels* pool_kernels_ = nullptr;
 };
 
 }  // namespace quern

@@ -7,7 +7,7 @@
 
 #include "layers/conv_shape.hpp"
 #include "linalg/block_schedule.hpp"
-#include "linalg/operand_precision.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -42,14 +42,17 @@ struct Conv2dFewRowsKernels {
                          const float* dy, const float* weights, const float* x_mask, float* dx);
 };
 
-/// The kernels of a convolution. There are several sets of them: host/ for the CPU back ends,
-/// vectorised over 16 samples, and device/ for the others, one lane of a micro-tile per thread,
-/// with the same order of fused multiply-adds for every element. Those that round their operands
-/// (host/conv2d_bf16.hpp, device/conv2d_tensor.hpp) add in orders of their own.
+/// The kernels of a convolution: in host/ vectorised over 16 samples, in device/ one lane of a
+/// micro-tile per thread, with the same order of fused multiply-adds for every element. Those that
+/// round their operands (host/conv2d_bf16.cpp, device/conv2d_tensor.hpp) add in orders of their
+/// own.
 struct Conv2dKernels {
   /// Whether forward and gradients take x, dx and x_mask without their border, ConvShape::padding
   /// wide. Others expect arrays that hold it (pad, crop), and a shape with padding 0.
   bool adds_borders;
+
+  /// A sample must have fewer values, padding included; 0: there may be any number.
+  std::int64_t max_values = 0;
 
   /// For groups with few samples; null: there are none. The weight gradient looks by itself.
   const Conv2dFewRowsKernels* few_rows = nullptr;
@@ -103,16 +106,19 @@ struct Conv2dKernels {
                const float* padded, float* x);
 };
 
-// Functions, because hipcc puts a constant of a namespace on the device as well, where the
-// functions it points to do not exist.
 namespace host {
 const Conv2dKernels& conv2d_kernels();
-}
+/// On tiles (linalg/host/bf16_tiles.hpp). As the others they add the border of zeros by themselves;
+/// sums, biases and everything that is in memory outside of a work item are floats. Reference:
+/// layers/reference/conv2d.hpp on rounded operands.
+const Conv2dKernels& conv2d_bf16_kernels();
+}  // namespace host
 namespace device {
-const Conv2dKernels& conv2d_kernels(OperandPrecision precision = OperandPrecision::fp32);
-}
+const Conv2dKernels& conv2d_kernels();
+const Conv2dKernels& conv2d_tf32_kernels();
+const Conv2dKernels& conv2d_bf16_kernels();
+}  // namespace device
 
-/// Those that run here (tensor/kernel_choice.hpp). CPUs round to bf16 or not at all.
-const Conv2dKernels& conv2d_kernels(OperandPrecision precision);
+const Conv2dKernels& conv2d_kernels(const KernelChoice& choice = {});
 
 }  // namespace quern

@@ -9,7 +9,7 @@
 #include "layers/conv_shape.hpp"
 #include "layers/pool_window.hpp"
 #include "linalg/block_schedule.hpp"
-#include "linalg/operand_precision.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -45,9 +45,11 @@ struct Conv2dPoolKernels {
 
 namespace host {
 const Conv2dPoolKernels& conv2d_pool_kernels();
-}
+/// For weights that conv2d_bf16_kernels() have packed.
+const Conv2dPoolKernels& conv2d_bf16_pool_kernels();
+}  // namespace host
 
-/// Those that run here, or null: on devices nothing is fused.
-const Conv2dPoolKernels* conv2d_pool_kernels(OperandPrecision precision);
+/// Null on devices, where nothing is fused.
+const Conv2dPoolKernels* conv2d_pool_kernels(const KernelChoice& choice = {});
 
 }  // namespace quern

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layers/layer.hpp"
+#include "layers/pool_kernels.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern {
@@ -10,8 +11,7 @@ namespace quern {
 /// y = mean over the pixels. x [S, C, H, W], y [S, C]; works in nchw16n.
 class GlobalAvgPool final : public Layer {
  public:
-  GlobalAvgPool(const LayerSpec& spec, const Shape& input)
-      : Layer(spec.name, input, Shape{input.channels}) {}
+  GlobalAvgPool(const LayerSpec& spec, const Shape& input);
 
   Layout input_layout(Layout) const override { return Layout::nchw16n; }
   LayerTraits traits() const override { return {.applies_input_relu = true}; }
@@ -23,6 +23,7 @@ class GlobalAvgPool final : public Layer {
                 const LayerArrays& arrays) const override;
 
  private:
+  const GlobalPoolKernels& kernels_;
   bool with_input_relu_ = false;
 };
 

@@ -82,7 +82,7 @@ struct LayerTraits {
   bool in_each_block = false;
 };
 
-/// What a layer is to do, and with which kernels.
+/// What a layer is to do beside its own work, and with which products.
 struct LayerSetup {
   bool with_relu = false;         ///< LayerTraits::applies_relu
   bool with_add = false;          ///< LayerTraits::applies_add
@@ -96,10 +96,8 @@ struct LayerSetup {
   /// Computes this pool after that ReLU, too: y is the pool's output, backward is handed its
   /// gradient, and dx is not needed.
   std::optional<Pool> pool = {};
-  /// What the layer rounds the operands of its own products to, on a device.
-  OperandPrecision precision = OperandPrecision::fp32;
   /// By which a layer multiplies matrices.
-  std::shared_ptr<DenseProducts> products = plain_products();
+  std::shared_ptr<DenseProducts> products = choose_products();
 };
 
 /// The arrays of one call, for the same number of rows.

@@ -10,10 +10,8 @@
 namespace quern {
 
 const LayerNormKernels& layer_norm_kernels() {
-  if constexpr (kHostExecution) {
-    if (!runs_device_kernels()) return host::layer_norm_kernels();
-  }
-  return device::layer_norm_kernels();
+  return choose_kernels<const LayerNormKernels&()>(
+      {.host = host_set<host::layer_norm_kernels>(), .device = device::layer_norm_kernels})();
 }
 
 SampleLines::SampleLines(const Activation& x)

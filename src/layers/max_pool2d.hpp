@@ -4,7 +4,7 @@
 #pragma once
 
 #include "layers/layer.hpp"
-#include "layers/pool_window.hpp"
+#include "layers/pool_kernels.hpp"
 
 namespace quern {
 
@@ -29,6 +29,7 @@ class MaxPool2d final : public Layer {
                 const LayerArrays& arrays) const override;
 
  private:
+  const PoolKernels& kernels_;
   PoolWindow window_;
   bool with_input_relu_ = false;
 };

@@ -16,12 +16,9 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
   expect((schedule.num_partial_sums - 1) * partial_sums.stride + offset + values.columns <=
              static_cast<std::int64_t>(partial_sums.data.extent(0)),
          "room for the partial sums");
-  if (runs_device_kernels()) {
-    expect(values.panel == kLanes, "values in rows, on a device");
-    device::block_tree_sum(exec, label, schedule, values, partial_sums, offset);
-  } else if constexpr (kHostExecution) {
-    host::block_tree_sum(exec, label, schedule, values, partial_sums, offset);
-  }
+  const auto run = choose_kernels<decltype(device::block_tree_sum)>(
+      {.host = host_set<host::block_tree_sum>(), .device = device::block_tree_sum});
+  run(exec, label, schedule, values, partial_sums, offset);
 }
 
 void block_tree_sum(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,

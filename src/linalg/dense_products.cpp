@@ -1,73 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/dense_products.hpp"
 
-#include "linalg/block_sum.hpp"
-#include "linalg/device/gemm.hpp"
-#include "linalg/transpose.hpp"
-#include "tensor/kernel_choice.hpp"
+#if defined(QUERN_HAVE_CUBLAS)
+#include "linalg/cublas/products.hpp"
+#endif
 
 namespace quern {
 
 namespace {
 
-/// The products of linalg/gemm.hpp: fp32, each element one chain of fused multiply-adds, by the
-/// kernels of host/ or device/, with the same bits.
-class PlainProducts final : public DenseProducts {
- public:
-  void multiply(const ExecSpace& exec, const char* label, const Matrix& c, const ConstMatrix& a,
-                const ConstMatrix& b, const Epilogue& epilogue) override;
-  void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
-                           const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
-                           const Copy& copy) override;
-  /// A CPU reads whole vectors of B's columns.
-  std::int64_t copy_floats(int n, int k) const override;
-  void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
-                       const GradientSums& partial_sums, const GradientPlace& place,
-                       const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
-                       const FloatView& workspace) override;
-};
+using MakeProducts = std::shared_ptr<DenseProducts>(OperandPrecision);
 
-void PlainProducts::multiply(const ExecSpace& exec, const char* label, const Matrix& c,
-                             const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
-  quern::multiply(exec, label, c, a, b, epilogue);
+#if defined(QUERN_HAVE_CUBLAS)
+std::shared_ptr<DenseProducts> vendor_products(OperandPrecision precision) {
+  return std::make_shared<cublas::Products>(precision);
 }
-
-void PlainProducts::multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
-                                        const ConstMatrix& a, const ConstMatrix& b,
-                                        const Epilogue& epilogue, const Copy& copy) {
-  if (runs_device_kernels()) {
-    device::multiply_transposed(exec, label, c, a, b, epilogue);
-    return;
-  }
-  const Matrix columns = in_panels(copy.memory.data(), b.columns, b.rows);
-  transpose(exec, copy.label, columns, b);
-  quern::multiply(exec, label, c, a,
-                  {columns.data, columns.rows, columns.columns, columns.stride, columns.panel},
-                  epilogue);
-}
-
-std::int64_t PlainProducts::copy_floats(int n, int k) const {
-  return runs_device_kernels() ? 0 : std::int64_t{k} * round_up_to_lanes(n);
-}
-
-void PlainProducts::multiply_blocks(const ExecSpace& exec, const char* label,
-                                    const BlockSchedule& schedule, const GradientSums& partial_sums,
-                                    const GradientPlace& place, const ConstMatrix& a,
-                                    const ConstMatrix& b, const ColumnSums& sums,
-                                    const FloatView&) {
-  if (runs_device_kernels()) {
-    device::multiply_and_sum_blocks(exec, label, schedule, partial_sums, place, a, b, sums.offset);
-    return;
-  }
-  quern::multiply_blocks(exec, label, schedule, partial_sums, place, a, b);
-  block_tree_sum(exec, sums.label, schedule, b, partial_sums, sums.offset);
-}
+#else
+constexpr MakeProducts* vendor_products = nullptr;
+#endif
 
 }  // namespace
 
-const std::shared_ptr<DenseProducts>& plain_products() {
-  static const std::shared_ptr<DenseProducts> kProducts = std::make_shared<PlainProducts>();
-  return kProducts;
+bool has_vendor_products() {
+#if defined(QUERN_HAVE_CUBLAS)
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::shared_ptr<DenseProducts> choose_products(const KernelChoice& choice) {
+  const auto make = choose_kernels<MakeProducts>({.host = host_set<host::dense_products>(),
+                                                  .device = device::dense_products,
+                                                  .device_tf32 = device::rounded_products,
+                                                  .device_bf16 = device::rounded_products,
+                                                  .vendor = vendor_products},
+                                                 choice);
+  return make(choice.precision);
 }
 
 }  // namespace quern

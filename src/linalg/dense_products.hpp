@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of a linear layer as a choice: the kernels of linalg/gemm.hpp,
-// a vendor's library, or operands rounded for tensor cores.
+// The products of a linear layer as a choice (tensor/kernel_choice.hpp): the kernels of
+// linalg/gemm.hpp, a vendor's library, or operands rounded for tensor cores.
 #pragma once
 
 #include <memory>
 
 #include "linalg/gemm.hpp"
-#include "linalg/operand_precision.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -57,8 +57,23 @@ class DenseProducts {
   }
 };
 
-/// The products of linalg/gemm.hpp: fp32, each element one chain of fused multiply-adds, by the
-/// kernels of host/ or device/, with the same bits.
-const std::shared_ptr<DenseProducts>& plain_products();
+/// Does this build have a library of the device's vendor for them?
+bool has_vendor_products();
+
+/// fp32: each element is one chain of fused multiply-adds, as in linalg/gemm.hpp. tf32 and bf16:
+/// operands are rounded and sums have a fixed order, on devices; on a CPU they are those of fp32,
+/// because linear layers multiply bf16 in tiles there (layers/linear_kernels.hpp). With `any_order`
+/// the vendor's library, on tensor cores where there are some.
+std::shared_ptr<DenseProducts> choose_products(const KernelChoice& choice = {});
+
+// The sets; those that keep nothing are one object.
+namespace host {
+std::shared_ptr<DenseProducts> dense_products(OperandPrecision);
+}
+namespace device {
+std::shared_ptr<DenseProducts> dense_products(OperandPrecision);
+/// Not fp32.
+std::shared_ptr<DenseProducts> rounded_products(OperandPrecision precision);
+}  // namespace device
 
 }  // namespace quern

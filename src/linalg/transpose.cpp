@@ -9,10 +9,9 @@ namespace quern {
 
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a) {
-  if (runs_device_kernels())
-    device::transpose(exec, label, b, a);
-  else if constexpr (kHostExecution)
-    host::transpose(exec, label, b, a);
+  const auto run = choose_kernels<decltype(device::transpose)>(
+      {.host = host_set<host::transpose>(), .device = device::transpose});
+  run(exec, label, b, a);
 }
 
 }  // namespace quern

@@ -3,9 +3,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "loss/device/cross_entropy.hpp"
-#include "loss/host/cross_entropy.hpp"
-#include "tensor/kernel_choice.hpp"
+#include "loss/cross_entropy_kernels.hpp"
 
 namespace quern {
 
@@ -19,15 +17,9 @@ void CrossEntropy::evaluate_rows(const ExecSpace& exec, const LossContext& step,
                                  const Activation& prediction, const LossTarget& target,
                                  const Activation& d_prediction, const FloatView& values) const {
   expect(prediction.layout == flat_layout(), "a prediction in the layout of flat layers");
-  if (runs_device_kernels()) {
-    for_each_team(exec, "quern::loss::cross_entropy", prediction.rows,
-                  device::CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(),
-                                             values.data(), step.sample_of_row.data(),
-                                             target.labels.data(), step.scalars.data(),
-                                             prediction.shape.units(), prediction.row_stride()});
-  } else if constexpr (kHostExecution) {
-    host::cross_entropy(exec, step, prediction, target, d_prediction, values);
-  }
+  const auto evaluate = choose_kernels<EvaluateCrossEntropy>(
+      {.host = host_set<host::cross_entropy>(), .device = device::cross_entropy});
+  evaluate(exec, step, prediction, target, d_prediction, values);
 }
 
 }  // namespace quern

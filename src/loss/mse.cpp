@@ -1,123 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss/mse.hpp"
 
-#include <algorithm>
-
 #include "base/assert.hpp"
-#include "loss/device/mse.hpp"
-#include "tensor/chunks.hpp"
-#include "tensor/kernel_choice.hpp"
-#include "tensor/parallel_for.hpp"
+#include "loss/mse_kernels.hpp"
 
 namespace quern {
-
-namespace {
-
-struct MseArrays {
-  const float* prediction;
-  const float* target;
-  float* d_prediction;  ///< or null
-  float* values;        ///< [rows, Loss::kColumns]
-  View<const std::int64_t> sample_of_row;
-  StepScalarsView scalars;
-  int units;
-  bool after_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
-
-  /// 0 in an empty row.
-  KOKKOS_INLINE_FUNCTION float derivative_factor(std::int64_t row) const {
-    return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
-  }
-  KOKKOS_INLINE_FUNCTION float derivative(float x, float t, float factor) const {
-    return (factor == 0) | (after_relu & (x <= 0)) ? 0 : factor * (x - t);
-  }
-  KOKKOS_INLINE_FUNCTION void set_value(std::int64_t row, float sum) const {
-    const bool filled = sample_of_row(row) >= 0;
-    values[row * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
-    values[row * Loss::kColumns + Loss::kCorrect] = 0;
-  }
-};
-
-/// Some rows in nc or cn16c: lane l of a row sums the units l, l + 16, ..., then the lanes are
-/// added as a tree. The rows go through the units side by side: a processor fetches ahead along a
-/// panel, not from panel to panel.
-struct MseFlat : MseArrays {
-  ActivationIndex at;
-  int num_rows;
-  int item_rows;  ///< of one work item, at most kMaxRows
-
-  static constexpr int kMaxRows = 128;
-
-  int num_items() const { return (num_rows + item_rows - 1) / item_rows; }
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
-    const std::int64_t first = item * item_rows;
-    const int rows = num_rows - first < item_rows ? static_cast<int>(num_rows - first) : item_rows;
-    float factor[kMaxRows];
-    float sum[kMaxRows][kLanes] = {};
-    for (int s = 0; s < rows; ++s) factor[s] = derivative_factor(first + s);
-    const int whole = units / kLanes * kLanes;
-    for (int u = 0; u < whole; u += kLanes)
-      for (int s = 0; s < rows; ++s) {
-        const std::int64_t i = at.sixteen(first + s, u);
-        add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor[s],
-            sum[s]);
-      }
-    for (int s = 0; s < rows; ++s) {
-      if (whole < units) add_last(at.sixteen(first + s, whole), units - whole, factor[s], sum[s]);
-      for (int width = kLanes / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; ++l) sum[s][l] += sum[s][l + width];
-      set_value(first + s, sum[s][0]);
-    }
-  }
-
-  /// The padding counts as 0 - 0.
-  KOKKOS_INLINE_FUNCTION void add_last(std::int64_t i, int count, float factor, float* sum) const {
-    float x[kLanes] = {};
-    float t[kLanes] = {};
-    for (int l = 0; l < count; ++l) {
-      x[l] = prediction[i + l];
-      t[l] = target[i + l];
-    }
-    add(x, t, d_prediction ? d_prediction + i : nullptr, factor, sum);
-  }
-
-  KOKKOS_INLINE_FUNCTION void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
-                                  float* KOKKOS_RESTRICT dx, float factor,
-                                  float* KOKKOS_RESTRICT sum) const {
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      const float error = x[l] - t[l];
-      sum[l] += error * error;
-    }
-    if (!dx) return;
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) dx[l] = derivative(x[l], t[l], factor);
-  }
-};
-
-/// One group of 16 rows in nchw16n: every lane sums its own units in order.
-struct MseLanes : MseArrays {
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t group) const {
-    const std::int64_t begin = group * units * kLanes;
-    float factor[kLanes];
-    float sum[kLanes] = {};
-    for (int l = 0; l < kLanes; ++l) factor[l] = derivative_factor(group * kLanes + l);
-    for (std::int64_t i = begin; i < begin + std::int64_t{units} * kLanes; i += kLanes) {
-      QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) {
-        const float error = prediction[i + l] - target[i + l];
-        sum[l] += error * error;
-      }
-      if (!d_prediction) continue;
-      QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l)
-        d_prediction[i + l] = derivative(prediction[i + l], target[i + l], factor[l]);
-    }
-    for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
-  }
-};
-
-}  // namespace
 
 void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
                         const Activation& prediction, const LossTarget& target,
@@ -126,28 +13,9 @@ void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
   expect(wanted.shape == prediction.shape && wanted.layout == prediction.layout &&
              wanted.rows == prediction.rows,
          "a target shaped like the prediction");
-  if (runs_device_kernels()) {
-    expect(prediction.layout != Layout::cn16c, "nc or nchw16n, on a device");
-    const device::MseTeam<> kernel{
-        prediction.data.data(),    wanted.data.data(),  d_prediction.data.data(), values.data(),
-        step.sample_of_row.data(), step.scalars.data(), prediction.shape.units(), prediction.rows,
-        prediction.layout,         after_relu_};
-    for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
-  } else if constexpr (kHostExecution) {
-    const MseArrays arrays{
-        prediction.data.data(), wanted.data.data(), d_prediction.data.data(), values.data(),
-        step.sample_of_row,     step.scalars,       prediction.shape.units(), after_relu_};
-    if (prediction.layout != Layout::nchw16n) {
-      const int threads = exec.concurrency();
-      const MseFlat kernel{arrays, ActivationIndex(prediction), prediction.rows,
-                           std::min(MseFlat::kMaxRows, (prediction.rows + threads - 1) / threads)};
-      quern::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()),
-                          kernel);
-    } else {
-      quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
-                          MseLanes{arrays});
-    }
-  }
+  const auto evaluate =
+      choose_kernels<EvaluateMse>({.host = host_set<host::mse>(), .device = device::mse});
+  evaluate(exec, step, prediction, target, d_prediction, values, after_relu_);
 }
 
 }  // namespace quern

@@ -55,7 +55,7 @@ struct Built {
 };
 
 Built build(const LayerList& layers, int i, const std::vector<Shape>& inputs,
-            OperandPrecision precision) {
+            const KernelChoice& choice) {
   const LayerSpec& spec = layers.at(i);
   if (spec.type == LayerType::flatten) return {nullptr, Shape{inputs[0].units()}};
   if (spec.type == LayerType::add) {
@@ -67,12 +67,12 @@ Built build(const LayerList& layers, int i, const std::vector<Shape>& inputs,
     }
     return {nullptr, inputs[0]};
   }
-  std::unique_ptr<Layer> layer = build_layer(spec, inputs[0], i, precision);
+  std::unique_ptr<Layer> layer = build_layer(spec, inputs[0], i, choice);
   const Shape output = layer->output_shape();
   return {std::move(layer), output};
 }
 
-std::vector<Built> build_whole(const LayerList& layers, OperandPrecision precision) {
+std::vector<Built> build_whole(const LayerList& layers, const KernelChoice& choice) {
   std::vector<Built> built;
   for (int i = 0; i < layers.count(); ++i) {
     std::vector<Shape> inputs;
@@ -80,7 +80,7 @@ std::vector<Built> build_whole(const LayerList& layers, OperandPrecision precisi
       inputs.push_back(input == kBatch ? layers.batch()
                                        : built[static_cast<std::size_t>(input)].output);
     }
-    built.push_back(build(layers, i, inputs, precision));
+    built.push_back(build(layers, i, inputs, choice));
   }
   return built;
 }
@@ -104,7 +104,8 @@ std::vector<Shape> parts_read(const LayerList& layers, const std::vector<Built>&
 }
 
 int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>& values,
-           const Shape& read, const Built& whole, const TensorSlices& slices) {
+           const Shape& read, const Built& whole, const TensorSlices& slices,
+           const KernelChoice& choice) {
   const LayerSpec& spec = layers.at(i);
   const Shape& input = graph.value(values[0]).shape;
   if (spec.type == LayerType::flatten) {
@@ -115,10 +116,10 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
     for (std::size_t k = 1; k < values.size(); ++k) sum = graph.add_sum(spec.name, sum, values[k]);
     return sum;
   }
-  auto layer = build_sliced_layer(spec, input, read, slices, graph.precision());
+  auto layer = build_sliced_layer(spec, input, read, slices, choice);
   if (!layer) {
-    layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read)
-                                           : build_layer(spec, input, i, graph.precision());
+    layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read, choice)
+                                           : build_layer(spec, input, i, choice);
   }
   return graph.add_layer(std::move(layer), values[0], whole.layer->macs());
 }
@@ -126,11 +127,8 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
 /// Layers [part.first, part.last) of which all inputs but one are among them.
 class GraphBuilder {
  public:
-  GraphBuilder(const NetworkSpec& spec, OperandPrecision precision, const TensorSlices& slices)
-      : layers_(spec),
-        precision_(precision),
-        slices_(slices),
-        whole_(build_whole(layers_, precision)) {
+  GraphBuilder(const NetworkSpec& spec, const KernelChoice& choice, const TensorSlices& slices)
+      : layers_(spec), choice_(choice), slices_(slices), whole_(build_whole(layers_, choice)) {
     read_ = parts_read(layers_, whole_);
   }
 
@@ -138,7 +136,7 @@ class GraphBuilder {
 
   /// Also counts the tensors and notes the values of the layers' outputs, by number.
   Graph build(const LayerRange& part, const GraphInput& input) {
-    Graph graph(input, precision_);
+    Graph graph(input);
     outputs_.clear();
     tensors_.clear();
     for (int i = part.first; i < part.last; ++i) {
@@ -150,7 +148,8 @@ class GraphBuilder {
       }
       tensors_.push_back(graph.table().num_tensors());
       const auto number = static_cast<std::size_t>(i);
-      outputs_.push_back(append(graph, layers_, i, values, read_[number], whole_[number], slices_));
+      outputs_.push_back(
+          append(graph, layers_, i, values, read_[number], whole_[number], slices_, choice_));
     }
     graph.set_output(outputs_.back());
     return graph;
@@ -165,7 +164,7 @@ class GraphBuilder {
 
  private:
   LayerList layers_;
-  OperandPrecision precision_;
+  KernelChoice choice_;
   TensorSlices slices_;
   std::vector<Built> whole_;
   std::vector<Shape> read_;
@@ -175,9 +174,9 @@ class GraphBuilder {
 
 }  // namespace
 
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
+Graph build_graph(const NetworkSpec& spec, const KernelChoice& choice) {
   check_sizes(spec);
-  GraphBuilder builder(spec, precision, {});
+  GraphBuilder builder(spec, choice, {});
   Graph graph = builder.build({0, builder.count()}, {spec.input});
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
   if (std::ranges::none_of(graph.nodes(), computes)) {
@@ -187,9 +186,9 @@ Graph build_graph(const NetworkSpec& spec, OperandPrecision precision) {
   return graph;
 }
 
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part,
+Graph build_graph(const NetworkSpec& spec, const KernelChoice& choice, const LayerRange& part,
                   const TensorSlices& slices) {
-  GraphBuilder builder(spec, precision, slices);
+  GraphBuilder builder(spec, choice, slices);
   expect(0 <= part.first && part.first < part.last && part.last <= builder.count(),
          "some layers of the network");
   const Graph whole = builder.build({0, builder.count()}, {spec.input});

@@ -12,8 +12,8 @@ namespace quern {
 /// columns of its input unread, the convolution in front of it does without them (LeNet on 28 x 28:
 /// a fifth of all work). Bits do not change by it. InputError with layers and shapes where an input
 /// is unknown or comes later, where shapes do not fit, where no layer reads an output, or where
-/// something is larger than kernels can index. `precision`: of the operands of products.
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision = OperandPrecision::fp32);
+/// something is larger than kernels can index. Layers take the kernels of `choice`.
+Graph build_graph(const NetworkSpec& spec, const KernelChoice& choice = {});
 
 /// Layers [first, last) of a network.
 struct LayerRange {
@@ -26,7 +26,7 @@ struct LayerRange {
 /// accepts. A single value comes into them (see cut.hpp): its batch, which wants a gradient if
 /// anything before it is trained. `slices`: its layers are cut so (build_sliced_layer()); with fp32
 /// only.
-Graph build_graph(const NetworkSpec& spec, OperandPrecision precision, const LayerRange& part,
+Graph build_graph(const NetworkSpec& spec, const KernelChoice& choice, const LayerRange& part,
                   const TensorSlices& slices = {});
 
 }  // namespace quern

@@ -62,18 +62,18 @@ void check_size(const LayerSpec& spec, const std::string& what, const Shape& sha
 }
 
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int index,
-                                  OperandPrecision precision) {
+                                  const KernelChoice& choice) {
   switch (spec.type) {
     case LayerType::linear:
       if (!input.is_flat()) {
         refuse(spec, input, "expected a flat input; put a flatten layer before it");
       }
-      return std::make_unique<Linear>(spec, input, precision);
+      return std::make_unique<Linear>(spec, input, choice);
     case LayerType::conv2d:
       check_window(spec, input, spec.kernel, spec.padding);
       check_size(spec, "the padded input",
                  {input.channels, input.height + 2 * spec.padding, input.width + 2 * spec.padding});
-      return std::make_unique<Conv2d>(spec, input);
+      return std::make_unique<Conv2d>(spec, input, choice);
     case LayerType::max_pool2d:
       check_pool(spec, input);
       return std::make_unique<MaxPool2d>(spec, input);
@@ -105,20 +105,20 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
 }  // namespace
 
 std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index,
-                                   OperandPrecision precision) {
-  std::unique_ptr<Layer> layer = make_layer(spec, input, index, precision);
+                                   const KernelChoice& choice) {
+  std::unique_ptr<Layer> layer = make_layer(spec, input, index, choice);
   check_size(spec, "the output", layer->output_shape());
   return layer;
 }
 
 std::unique_ptr<Layer> build_part_of_conv2d(const LayerSpec& spec, const Shape& input,
-                                            const Shape& output) {
-  return std::make_unique<Conv2d>(spec, input, output);
+                                            const Shape& output, const KernelChoice& choice) {
+  return std::make_unique<Conv2d>(spec, input, output, choice);
 }
 
 std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& input,
                                           const Shape& output, const TensorSlices& slices,
-                                          OperandPrecision precision) {
+                                          const KernelChoice& choice) {
   const bool is_linear = spec.type == LayerType::linear;
   if (slices.count < 2 || (!is_linear && spec.type != LayerType::conv2d)) return nullptr;
   std::vector<int> bounds = slice_bounds(output.channels, is_linear ? kLanes : 1, slices.count);
@@ -126,8 +126,8 @@ std::unique_ptr<Layer> build_sliced_layer(const LayerSpec& spec, const Shape& in
   const auto make = [&](int channels) -> std::unique_ptr<Layer> {
     LayerSpec slice = spec;
     slice.features = slice.channels = channels;
-    if (is_linear) return std::make_unique<Linear>(slice, input, precision);
-    return build_part_of_conv2d(slice, input, {channels, output.height, output.width});
+    if (is_linear) return std::make_unique<Linear>(slice, input, choice);
+    return build_part_of_conv2d(slice, input, {channels, output.height, output.width}, choice);
   };
   return std::make_unique<SlicedLayer>(spec.name, input, output, slices, std::move(bounds), make);
 }

@@ -8,9 +8,8 @@
 
 namespace quern {
 
-Graph::Graph(const GraphInput& input, OperandPrecision precision)
+Graph::Graph(const GraphInput& input)
     : values_{Value{input.shape, input.layout, -1, {}, input.wants_gradient}},
-      precision_(precision),
       table_(input.first_tensor) {}
 
 int Graph::append(Node node, Value output) {

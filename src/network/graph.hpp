@@ -52,8 +52,7 @@ class Graph {
  public:
   static constexpr int kBatch = 0;  ///< the value that is the batch
 
-  /// `precision`: to what its layers round the operands of their products.
-  explicit Graph(const GraphInput& input, OperandPrecision precision = OperandPrecision::fp32);
+  explicit Graph(const GraphInput& input);
 
   // Each appends a node that reads the given values, after changes of layout where it needs them,
   // and returns the value that it puts out.
@@ -76,7 +75,6 @@ class Graph {
   const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
   int output() const { return output_; }
   const ParameterTable& table() const { return table_; }
-  OperandPrecision precision() const { return precision_; }
   /// Rows of a micro-block must be a multiple of this: kLanes as soon as a layout has groups of
   /// rows.
   int row_multiple() const;
@@ -89,7 +87,6 @@ class Graph {
 
   std::vector<Node> nodes_;
   std::vector<Value> values_;
-  OperandPrecision precision_;
   int output_ = kBatch;
   ParameterTable table_;
 };

@@ -27,7 +27,7 @@ Graph with_output_layout(Graph graph, const std::optional<Layout>& layout) {
 }  // namespace
 
 Network::Network(const NetworkSpec& spec, const NetworkSetup& setup)
-    : Network(build_graph(spec, setup.precision), setup) {}
+    : Network(build_graph(spec, setup.kernels), setup) {}
 
 Network::Network(Graph graph, const NetworkSetup& setup)
     : graph_(with_output_layout(std::move(graph), setup.output_layout)),
@@ -45,7 +45,6 @@ Network::Network(Graph graph, const NetworkSetup& setup)
          .first_buffer = graph_.table().trained_size(),
          .first_frozen = graph_.table().reduced_size(),
          .pool = decision.pool,
-         .precision = graph_.precision(),
          .products = setup.products});
   }
 }

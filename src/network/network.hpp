@@ -18,10 +18,10 @@ namespace quern {
 
 /// What those around a network want of it.
 struct NetworkSetup {
-  /// What layers round the operands of their products to; of a Graph, what it was built for.
-  OperandPrecision precision = OperandPrecision::fp32;
-  /// By which layers multiply matrices.
-  std::shared_ptr<DenseProducts> products = plain_products();
+  /// Which kernels layers take; of a Graph, what it was built for.
+  KernelChoice kernels = {};
+  /// By which layers multiply matrices: the same choice, as one object for all of them.
+  std::shared_ptr<DenseProducts> products = choose_products(kernels);
   /// Layout of the output, if not the one in which the last layer puts it out.
   std::optional<Layout> output_layout = {};
   /// Values inside segments of the network are not kept but computed again before they are needed

@@ -4,49 +4,12 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "optim/device/clip.hpp"
-#include "tensor/kernel_choice.hpp"
+#include "optim/squares.hpp"
 #include "tensor/parallel_for.hpp"
 
 namespace quern {
 
 namespace {
-
-KOKKOS_INLINE_FUNCTION void add_squares(const float* values, std::int64_t count, double* lane) {
-  for (std::int64_t i = 0; i < count; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) {
-      const double value = values[i + l];
-      lane[l] += value * value;
-    }
-}
-
-KOKKOS_INLINE_FUNCTION double sum_of_lanes(double* lane) {
-  for (int width = kLanes / 2; width > 0; width /= 2)
-    for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
-  return lane[0];
-}
-
-KOKKOS_INLINE_FUNCTION double sum_of_squares(const float* values, std::int64_t count) {
-  double lane[kLanes] = {};
-  add_squares(values, count, lane);
-  return sum_of_lanes(lane);
-}
-
-// Overwrites sums[i] with the squares of chunk chunks(i).
-void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient,
-                const View<BlockRange>& chunks, double* sums) {
-  if (runs_device_kernels()) {
-    for_each_team(exec, "quern::optim::clip_chunks", chunks.extent_int(0),
-                  device::SquaresOfChunk<>{gradient.data(), chunks.data(), sums});
-    return;
-  }
-  Kokkos::parallel_for(
-      "quern::optim::clip_chunks", RangePolicy(exec, 0, chunks.extent_int(0)),
-      KOKKOS_LAMBDA(std::int64_t i) {
-        const BlockRange& chunk = chunks(i);
-        sums[i] = sum_of_squares(gradient.data() + chunk.begin, chunk.end - chunk.begin);
-      });
-}
 
 void copy_pieces(const ExecSpace& exec, const ConstFloatView& gradient,
                  const View<SpreadRange>& pieces, float* part) {
@@ -131,6 +94,8 @@ void GradientClip::set_scale(const ExecSpace& exec, const StepScalarsView& scala
   expect(static_cast<std::int64_t>(gradient.extent(0)) >= least_floats_, "a whole gradient block");
   // Bits are moved, whatever they mean.
   const FloatView floats(reinterpret_cast<float*>(sums_.data()), 2 * sums_.extent(0));
+  const auto sum_chunks = choose_kernels<SumChunks>(
+      {.host = host_set<host::sum_chunks>(), .device = device::sum_chunks});
   sum_chunks(exec, gradient, chunks_, sums_.data() + first_float_ / 2);
   copy_pieces(exec, gradient, pieces_, floats.data() + first_float_);
   if (all_gather) all_gather(floats);

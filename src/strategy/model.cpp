@@ -6,25 +6,16 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "device/tensor_cores.hpp"
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "strategy/recipe_kernels.hpp"
 #include "strategy/sample_stream.hpp"
-#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
 namespace {
-
-/// What products round their operands to. tf32 needs tensor cores, bf16 those or a CPU: elsewhere
-/// such a run is evaluated in fp32. Device kernels on a CPU round for tests.
-OperandPrecision operand_precision(Precision precision) {
-  const bool rounds = kTensorCores || (kHostExecution && runs_device_kernels());
-  if (precision == Precision::bf16 && (rounds || kHostExecution)) return OperandPrecision::bf16;
-  return precision == Precision::tf32 && rounds ? OperandPrecision::tf32 : OperandPrecision::fp32;
-}
 
 Shape output_shape(const NetworkSpec& spec) {
   const Graph graph = build_graph(spec);
@@ -63,8 +54,7 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
       place_(place),
       slices_(slices),
       loss_(std::move(loss)),
-      networks_(
-          build_stages(recipe, operand_precision(recipe.train.precision), *loss_, place, slices)),
+      networks_(build_stages(recipe, kernels_of(recipe), *loss_, place, slices)),
       has_windows_(recipe.data.augment.is_active() && place.is_first()),
       normalize_(recipe.data.normalize),
       normalize_targets_(recipe.data.normalize_targets) {

@@ -5,19 +5,11 @@
 #include <set>
 #include <utility>
 
-#include "linalg/products_choice.hpp"
 #include "network/cut.hpp"
 
 namespace quern {
 
 namespace {
-
-NetworkSetup setup_of(const Recipe& recipe, OperandPrecision precision) {
-  NetworkSetup setup;
-  setup.products = choose_products(precision, recipe.train.determinism == Determinism::fast);
-  setup.recompute = recipe.train.recompute;
-  return setup;
-}
 
 Network before_loss(NetworkSetup setup, const Loss& loss, Graph graph) {
   setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
@@ -48,11 +40,11 @@ StageInfo info_of(const NetworkSpec& spec, const LayerRange& layers, const Netwo
 
 }  // namespace
 
-StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, const Loss& loss,
+StageNetworks build_stages(const Recipe& recipe, const KernelChoice& kernels, const Loss& loss,
                            const StagePlace& place, const TensorSlices& slices) {
-  const NetworkSetup setup = setup_of(recipe, precision);
+  const NetworkSetup setup{.kernels = kernels, .recompute = recipe.train.recompute};
   StageNetworks networks;
-  Network whole = before_loss(setup, loss, build_graph(recipe.network, precision));
+  Network whole = before_loss(setup, loss, build_graph(recipe.network, kernels));
   networks.row_multiple = whole.row_multiple();
   if (place.stages == 1 && slices.count == 0) {
     const LayerRange all{0, static_cast<int>(recipe.network.layers.size())};
@@ -63,14 +55,14 @@ StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, con
   networks.whole.push_back(std::move(whole));
   if (slices.count > 0) {
     const LayerRange all{0, static_cast<int>(recipe.network.layers.size())};
-    networks.unsplit = build_graph(recipe.network, precision, all, {slices.count, 1, 0}).table();
+    networks.unsplit = build_graph(recipe.network, kernels, all, {slices.count, 1, 0}).table();
   }
   const std::vector<LayerRange> ranges =
       cut_network(recipe.network, place.stages, recipe.parallel.cut);
   // From the last to the first: each is asked in which layout it takes its input.
   for (int stage = place.stages; stage-- > 0;) {
     const LayerRange& layers = ranges[static_cast<std::size_t>(stage)];
-    Graph graph = build_graph(recipe.network, precision, layers, slices);
+    Graph graph = build_graph(recipe.network, kernels, layers, slices);
     NetworkSetup before = setup;
     if (!networks.stages.empty()) before.output_layout = networks.stages.front().input_layout;
     Network network = networks.stages.empty() ? before_loss(setup, loss, std::move(graph))

@@ -39,7 +39,7 @@ struct StageNetworks {
 /// Each stage puts out what the next one takes in, in its layout; `loss` follows the last. All are
 /// built, so that every rank knows where it stands; layers are cut into `slices`. InputError as
 /// cut_network().
-StageNetworks build_stages(const Recipe& recipe, OperandPrecision precision, const Loss& loss,
+StageNetworks build_stages(const Recipe& recipe, const KernelChoice& kernels, const Loss& loss,
                            const StagePlace& place, const TensorSlices& slices);
 
 /// What crosses at the borders of a stage, for pieces of at most `max_rows` rows.

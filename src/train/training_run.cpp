@@ -14,7 +14,7 @@
 #include "runtime/rank_watch.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
-#include "tensor/kernel_choice.hpp"
+#include "strategy/recipe_kernels.hpp"
 #include "train/initial_weights.hpp"
 #include "train/normalization.hpp"
 #include "train/recipe_check.hpp"
@@ -220,7 +220,7 @@ void TrainingRun::Parts::warn_of_idle_ranks() const {
 
 void TrainingRun::Parts::warn_of_missing_tile_unit() const {
   if constexpr (kHostExecution) {
-    if (recipe_.train.precision != Precision::bf16 || runs_device_kernels()) return;
+    if (!kernels_of(recipe_).multiplies_tiles()) return;
     if (&host::tile_unit() != &host::vector_tile_unit()) return;
     log::warn(
         "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why there "

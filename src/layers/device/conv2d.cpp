@@ -157,6 +157,8 @@ template <class Operand>
 constexpr Conv2dKernels tensor_kernels() {
   using Tensor = TensorConv2d<Operand>;
   Conv2dKernels kernels = float_kernels();
+  // Places in a group of 16 samples are ints.
+  kernels.max_values = (std::int64_t{1} << 31) / kLanes;
   kernels.forward_floats = Tensor::forward_floats;
   kernels.pack_forward = Tensor::pack_forward;
   kernels.gradient_floats = Tensor::gradient_floats;
@@ -170,12 +172,19 @@ constexpr Conv2dKernels tensor_kernels() {
 
 }  // namespace
 
-const Conv2dKernels& conv2d_kernels(OperandPrecision precision) {
-  static constexpr Conv2dKernels kFloat = float_kernels();
-  static constexpr Conv2dKernels kTf32 = tensor_kernels<Tf32Operand>();
-  static constexpr Conv2dKernels kBf16 = tensor_kernels<Bf16Operand>();
-  if (precision == OperandPrecision::tf32) return kTf32;
-  return precision == OperandPrecision::bf16 ? kBf16 : kFloat;
+const Conv2dKernels& conv2d_kernels() {
+  static constexpr Conv2dKernels kKernels = float_kernels();
+  return kKernels;
+}
+
+const Conv2dKernels& conv2d_tf32_kernels() {
+  static constexpr Conv2dKernels kKernels = tensor_kernels<Tf32Operand>();
+  return kKernels;
+}
+
+const Conv2dKernels& conv2d_bf16_kernels() {
+  static constexpr Conv2dKernels kKernels = tensor_kernels<Bf16Operand>();
+  return kKernels;
 }
 
 }  // namespace quern::device

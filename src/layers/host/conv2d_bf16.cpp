@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions whose products have operands of bfloat16, on tiles. Sums are floats, and so is
 // everything outside of a work item.
-#include "layers/host/conv2d_bf16.hpp"
-
 #include <algorithm>
 
+#include "layers/conv2d_kernels.hpp"
 #include "layers/host/conv2d_bf16_products.hpp"
 #include "layers/host/conv2d_bf16_weight_gradient.hpp"
 #include "layers/host/conv2d_bf16_weights.hpp"

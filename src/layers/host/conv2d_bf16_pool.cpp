@@ -3,7 +3,7 @@
 // bfloat16.
 #include <type_traits>
 
-#include "layers/host/conv2d_bf16.hpp"
+#include "layers/conv2d_pool_kernels.hpp"
 #include "layers/host/conv2d_bf16_products.hpp"
 #include "layers/host/conv2d_bf16_weight_sums.hpp"
 #include "layers/host/pool_tiles.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/gather.hpp"
 
+#include "layers/host/gather_tiles.hpp"
 #include "layers/host/pixels.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -56,11 +57,67 @@ struct GatherFlat {
   }
 };
 
-/// 16 units of 16 rows in nchw16n.
+/// Samples as they are.
 template <class T>
-struct GatherTile {
+struct SampleRows {
   const T* data;                      ///< [N, units]
   const std::int64_t* sample_of_row;  ///< [num_rows]
+  std::int64_t units;
+
+  /// Overwrites to[0], to[step], ... with `count` units of a row from `first` on; leaves them as
+  /// they are where the row is empty.
+  void read(std::int64_t row, std::int64_t first, int count, T* to, int step) const {
+    const std::int64_t sample = sample_of_row[row];
+    if (sample < 0) return;
+    const T* in = data + sample * units + first;
+    for (int u = 0; u < count; ++u) to[u * step] = in[u];
+  }
+};
+
+/// What the window of each row shows.
+template <class T>
+struct WindowRows {
+  const T* data;
+  const std::int64_t* sample_of_row;
+  const Window* windows;  ///< [num_rows]
+  Shape shape;
+
+  void read(std::int64_t row, std::int64_t first, int count, T* to, int step) const {
+    const std::int64_t sample = sample_of_row[row];
+    if (sample < 0) return;
+    WindowReader<T> reader(data + sample * shape.units(), shape, windows[row], first);
+    for (int u = 0; u < count; ++u) to[u * step] = reader.next();
+  }
+};
+
+int width_at(std::int64_t units, std::int64_t first) {
+  return static_cast<int>(units - first < kLanes ? units - first : kLanes);
+}
+
+/// 16 units of a row of nc or cn16c.
+template <class T>
+struct FlatWindows {
+  WindowRows<T> rows;
+  float* y;
+  ActivationIndex at;
+  std::int64_t num_rows;
+
+  std::int64_t num_items() const { return num_rows * (round_up_to_lanes(at.units) / kLanes); }
+
+  void operator()(std::int64_t item) const {
+    const std::int64_t groups = round_up_to_lanes(at.units) / kLanes;
+    const std::int64_t row = item / groups;
+    const std::int64_t first = item % groups * kLanes;
+    T units[kLanes] = {};
+    rows.read(row, first, width_at(at.units, first), units, 1);
+    simd::store(y + at.sixteen(row, first), load_floats(units));
+  }
+};
+
+/// 16 units of 16 rows in nchw16n.
+template <class T, class Rows>
+struct GatherTile {
+  Rows rows;
   float* y;
   std::int64_t units;
   std::int64_t num_rows;
@@ -71,43 +128,51 @@ struct GatherTile {
   void operator()(std::int64_t item) const {
     const std::int64_t group = item / tiles_per_group();
     const std::int64_t first = item % tiles_per_group() * kLanes;
-    const int width = static_cast<int>(units - first < kLanes ? units - first : kLanes);
+    const int width = width_at(units, first);
     T tile[kLanes * kLanes] = {};
-    for (int l = 0; l < kLanes; ++l) {
-      const std::int64_t sample = sample_of_row[group * kLanes + l];
-      if (sample < 0) continue;
-      const T* in = data + sample * units + first;
-      for (int u = 0; u < width; ++u) tile[u * kLanes + l] = in[u];
-    }
+    for (int l = 0; l < kLanes; ++l) rows.read(group * kLanes + l, first, width, tile + l, kLanes);
     float* out = y + (group * units + first) * kLanes;
     for (int u = 0; u < width; ++u) simd::store(out + u * kLanes, load_floats(tile + u * kLanes));
   }
 };
 
 template <class T>
-void launch(const ExecSpace& exec, const std::string& label, const View<const T>& data,
-            const View<const std::int64_t>& sample_of_row, const Activation& y) {
+void gather(const ExecSpace& exec, const std::string& label, const View<const T>& data,
+            const View<const std::int64_t>& sample_of_row, const View<const Window>& windows,
+            const Activation& y) {
   const auto run = [&](const auto& kernel) {
     quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
   };
-  if (y.layout == Layout::nchw16n) {
-    run(GatherTile<T>{data.data(), sample_of_row.data(), y.data.data(), y.shape.units(), y.rows});
-  } else {
+  const bool in_lanes = y.layout == Layout::nchw16n;
+  const std::int64_t units = y.shape.units();
+  const SampleRows<T> samples{data.data(), sample_of_row.data(), units};
+  const WindowRows<T> shown{data.data(), sample_of_row.data(), windows.data(), y.shape};
+  if (y.layout == Layout::tiles)
+    gather_tiles(exec, label, data, sample_of_row, windows, y);
+  else if (windows.extent(0) == 0 && in_lanes)
+    run(GatherTile<T, SampleRows<T>>{samples, y.data.data(), units, y.rows});
+  else if (windows.extent(0) == 0)
     run(GatherFlat<T>{data.data(), sample_of_row.data(), y.data.data(), ActivationIndex(y),
                       y.rows});
-  }
+  else if (in_lanes)
+    run(GatherTile<T, WindowRows<T>>{shown, y.data.data(), units, y.rows});
+  else
+    run(FlatWindows<T>{shown, y.data.data(), ActivationIndex(y), y.rows});
 }
 
 }  // namespace
 
-void gather(const ExecSpace& exec, const std::string& label, const View<const std::uint8_t>& data,
-            const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  launch(exec, label, data, sample_of_row, y);
+void gather_images(const ExecSpace& exec, const std::string& label,
+                   const View<const std::uint8_t>& images,
+                   const View<const std::int64_t>& sample_of_row, const View<const Window>& windows,
+                   const Activation& y) {
+  gather(exec, label, images, sample_of_row, windows, y);
 }
 
-void gather(const ExecSpace& exec, const std::string& label, const View<const float>& data,
-            const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  launch(exec, label, data, sample_of_row, y);
+void gather_values(const ExecSpace& exec, const std::string& label, const View<const float>& values,
+                   const View<const std::int64_t>& sample_of_row, const View<const Window>& windows,
+                   const Activation& y) {
+  gather(exec, label, values, sample_of_row, windows, y);
 }
 
 }  // namespace quern::host

@@ -6,27 +6,16 @@
 // Reference: layers/reference/linear.hpp on rounded operands.
 #pragma once
 
-#include "layers/layer.hpp"
-#include "linalg/matrix.hpp"
+#include "layers/linear_kernels.hpp"
 #include "tensor/operand_tiles.hpp"
 
 namespace quern::host {
 
-/// A linear layer: W^T [I, O] in panels of 16 outputs at `weight` of the parameter block, the bias
-/// [O] at `bias`.
-struct LinearShape {
-  int in = 0;
-  int out = 0;
-  GradientPlace weight;
-  std::int64_t bias = 0;
-
-  /// W as A tiles: [out / 16][in / 32][16 out][32 in] for forward, [in / 16][out / 32][16 in][32
-  /// out] for the input gradient.
-  std::int64_t packed_bf16() const {
-    return std::int64_t{OperandTiles::round_up(in)} * OperandTiles::round_up(out);
-  }
-  std::int64_t packed_floats() const { return packed_bf16() / 2; }
-};
+/// W as A tiles: [out / 16][in / 32][16 out][32 in] for forward, [in / 16][out / 32][16 in][32 out]
+/// for the input gradient.
+inline std::int64_t packed_bf16(const LinearShape& shape) {
+  return std::int64_t{OperandTiles::round_up(shape.in)} * OperandTiles::round_up(shape.out);
+}
 
 /// Rounds W, for forward and, unless null, for the input gradient. Overwrites packed_bf16() values
 /// of each, what is beyond W with zeros.

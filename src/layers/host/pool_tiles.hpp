@@ -3,8 +3,9 @@
 // they say which pixels the gradient reaches, a bit per sample: those whose derivative is not 0,
 // and of a maximum the first one (or the last NaN).
 //
-// The bits are those of avg_pool2d.cpp and max_pool2d.cpp: no product here may feed a sum, which a
-// compiler could fuse. (A maximum's gradient of -0 stays -0; sums from +0 on do not see it.)
+// The bits are those of host/avg_pool2d.cpp and host/max_pool2d.cpp: no product here may feed a
+// sum, which a compiler could fuse. (A maximum's gradient of -0 stays -0; sums from +0 on do not
+// see it.)
 #pragma once
 
 #include <cstdint>

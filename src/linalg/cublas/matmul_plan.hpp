@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "linalg/operand_precision.hpp"
+#include "tensor/operand_precision.hpp"
 
 namespace quern::cublas {
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/assert.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/device/block_stack.hpp"
 #include "linalg/matrix.hpp"
@@ -58,6 +59,7 @@ struct ColumnSums {
 inline void block_tree_sum(const ExecSpace& exec, const std::string& label,
                            const BlockSchedule& schedule, const ConstMatrix& values,
                            const GradientSums& partial_sums, std::int64_t offset) {
+  expect(values.panel == kLanes, "values in rows, on a device");
   const ColumnSums<> kernel{
       traversal_of(schedule), schedule.block_rows, values.data,
       values.stride,          values.columns,      partial_sums.data.data() + offset,

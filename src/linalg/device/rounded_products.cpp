@@ -106,4 +106,8 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const char* label,
   quern::block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 
+std::shared_ptr<DenseProducts> rounded_products(OperandPrecision precision) {
+  return std::make_shared<RoundedProducts>(precision);
+}
+
 }  // namespace quern::device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loss/host/cross_entropy.hpp"
+#include "loss/cross_entropy_kernels.hpp"
 
 #include <algorithm>
 

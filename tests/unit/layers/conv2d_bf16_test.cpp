@@ -68,11 +68,7 @@ LayerSpec spec_of(const Case& c, bool bias = true) {
   return spec;
 }
 
-LayerSetup bf16_setup() {
-  LayerSetup setup;
-  setup.precision = OperandPrecision::bf16;
-  return setup;
-}
+const KernelChoice kBf16{.precision = OperandPrecision::bf16};
 
 struct Inputs {
   Values x, dy, weight, bias;
@@ -84,9 +80,9 @@ struct Inputs {
         bias(random_values(static_cast<std::size_t>(d.O), 4)) {}
 };
 
-test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup,
+test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup = {},
                         bool bias = true) {
-  Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W});
+  Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W}, kBf16);
   std::map<std::string, Values> parameters{{"conv.weight", in.weight}};
   if (bias) parameters["conv.bias"] = in.bias;
   return test::run_layer(layer, c.shape.S, c.block, in.x, in.dy, parameters, setup);
@@ -97,7 +93,7 @@ class Conv2dBf16 : public ::testing::TestWithParam<Case> {};
 TEST_P(Conv2dBf16, IsTheProductOfRoundedOperands) {
   const reference::Conv2dShape& d = GetParam().shape;
   const Inputs in(d);
-  const auto run = run_case(GetParam(), in, bf16_setup());
+  const auto run = run_case(GetParam(), in);
 
   const Values x = rounded(in.x);
   const Values weight = rounded(in.weight);
@@ -113,7 +109,7 @@ TEST_P(Conv2dBf16, IsTheProductOfRoundedOperands) {
 TEST_P(Conv2dBf16, HasTheSameBitsWithoutATileUnit) {
   if (!host::amx_tile_unit()) GTEST_SKIP() << "no tile unit here";
   const Inputs in(GetParam().shape);
-  LayerSetup setup = bf16_setup();
+  LayerSetup setup;
   setup.with_relu = true;
   const test::WithTileUnit amx(*host::amx_tile_unit());
   const auto expected = run_case(GetParam(), in, setup);
@@ -127,8 +123,8 @@ TEST_P(Conv2dBf16, HasTheSameBitsWithoutATileUnit) {
 TEST_P(Conv2dBf16, AppliesReluAndItsDerivative) {
   const Case& c = GetParam();
   const Inputs in(c.shape);
-  const auto plain = run_case(c, in, bf16_setup());
-  LayerSetup setup = bf16_setup();
+  const auto plain = run_case(c, in);
+  LayerSetup setup;
   setup.with_relu = true;
   setup.with_input_relu = c.shape.padding == 0;
   const auto relu = run_case(c, in, setup);
@@ -143,8 +139,8 @@ TEST_P(Conv2dBf16, WithoutBiasHasTheBitsOfABiasOfZeros) {
   const Case& c = GetParam();
   Inputs in(c.shape);
   in.bias.assign(in.bias.size(), 0.0f);
-  auto expected = run_case(c, in, bf16_setup());
-  const auto actual = run_case(c, in, bf16_setup(), false);
+  auto expected = run_case(c, in);
+  const auto actual = run_case(c, in, {}, false);
   EXPECT_EQ(actual.y, expected.y);
   EXPECT_EQ(actual.dx, expected.dx);
   expected.gradients.erase("conv.bias");
@@ -156,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Conv2dBf16, ::testing::ValuesIn(kCases));
 /// The weight gradient of the blocks [first, last), one partial sum.
 Values weight_gradient(const ConvShape& shape, int first, int last, int blocks, int block_rows,
                        const Values& x, const Values& dy) {
-  const Conv2dKernels& kernels = conv2d_kernels(OperandPrecision::bf16);
+  const Conv2dKernels& kernels = conv2d_kernels(kBf16);
   const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_rows);
   EXPECT_EQ(schedule.num_partial_sums, 1);
   const std::int64_t group = std::int64_t{first} * block_rows / kLanes;

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "layers/conv2d_kernels.hpp"
-#include "layers/host/conv2d_bf16.hpp"
 #include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/scratch.hpp"
 #include "support/activation_io.hpp"

@@ -77,8 +77,9 @@ class TakenOver : public ::testing::TestWithParam<std::tuple<LayerType, OperandP
   void run(const Case& c, const TestBatch& batch, const std::vector<float>& poison) {
     LayerSpec spec = c.convolution;
     spec.name = "conv";
-    Conv2d plain(spec, c.input);
-    Conv2d fused(spec, c.input);
+    const KernelChoice choice{.precision = std::get<1>(GetParam())};
+    Conv2d plain(spec, c.input, choice);
+    Conv2d fused(spec, c.input, choice);
     const Shape middle = plain.output_shape();
     const std::unique_ptr<Layer> pool = make_pool(std::get<0>(GetParam()), middle, c.window);
     const std::optional<Pool> window = pool->traits().pool;
@@ -104,7 +105,6 @@ class TakenOver : public ::testing::TestWithParam<std::tuple<LayerType, OperandP
 
     LayerSetup with_relu;
     with_relu.with_relu = true;
-    with_relu.precision = std::get<1>(GetParam());
     LayerSetup with_pool = with_relu;
     with_pool.pool = window;
     LayerSetup after_relu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a linear layer asks of its products, with some that do what DenseProducts says.
-#include "linalg/products_choice.hpp"
+#include "linalg/dense_products.hpp"
 
 #include <gtest/gtest.h>
 
@@ -109,12 +109,14 @@ TEST(DenseProducts, DoAllProductsOfALinearLayer) {
 }
 
 TEST(ProductsChoice, ArePlainUnlessAskedForOthers) {
-  EXPECT_EQ(choose_products(OperandPrecision::fp32, false), plain_products());
-  EXPECT_EQ(choose_products(OperandPrecision::fp32, true) != plain_products(),
-            has_vendor_products());
-  EXPECT_NE(choose_products(OperandPrecision::tf32, false), plain_products());
-  const bool has_tiles = kHostExecution && !runs_device_kernels();
-  EXPECT_EQ(choose_products(OperandPrecision::bf16, true) == plain_products(), has_tiles);
+  const auto plain = choose_products();
+  EXPECT_EQ(choose_products({.precision = OperandPrecision::fp32}), plain);
+  EXPECT_EQ(choose_products({.any_order = true}) != plain, has_vendor_products());
+  for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
+    EXPECT_NE(choose_products({.precision = precision, .on_device = true}), plain);
+    EXPECT_EQ(choose_products({.precision = precision, .any_order = true}) == plain,
+              !runs_device_kernels());
+  }
 }
 
 }  // namespace

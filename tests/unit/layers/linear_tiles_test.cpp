@@ -16,8 +16,6 @@
 namespace quern::test {
 namespace {
 
-using host::LinearShape;
-
 struct Case {
   int in, out, block_rows, num_blocks;
   int rows() const { return block_rows * num_blocks; }
@@ -96,8 +94,8 @@ class LinearRun {
         parameters_(make_view(parameters_of(operands_))),
         x_(tiles_of(operands_.x, size().in, host::round_values)),
         dy_(tiles_of(operands_.dy, size().out, host::round_gradients)),
-        forward_("test::forward", static_cast<std::size_t>(shape().packed_floats())),
-        backward_("test::backward", static_cast<std::size_t>(shape().packed_floats())) {
+        forward_("test::forward", static_cast<std::size_t>(host::packed_bf16(shape()) / 2)),
+        backward_("test::backward", static_cast<std::size_t>(host::packed_bf16(shape()) / 2)) {
     pack();
   }
 

@@ -11,7 +11,6 @@
 #include "device/tensor_cores.hpp"
 #include "layers/conv2d.hpp"
 #include "layers/linear.hpp"
-#include "linalg/products_choice.hpp"
 #include "linalg/rounding.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
@@ -94,8 +93,9 @@ LayerSpec spec_of(const Case& c, int channels) {
 }
 
 std::unique_ptr<Layer> make_whole(const Case& c, int channels) {
-  if (c.is_conv) return std::make_unique<Conv2d>(spec_of(c, channels), c.input);
-  return std::make_unique<Linear>(spec_of(c, channels), c.input, c.precision);
+  const KernelChoice choice{.precision = c.precision};
+  if (c.is_conv) return std::make_unique<Conv2d>(spec_of(c, channels), c.input, choice);
+  return std::make_unique<Linear>(spec_of(c, channels), c.input, choice);
 }
 
 class SlicedLayers : public ::testing::TestWithParam<Case> {
@@ -173,8 +173,7 @@ TEST_P(SlicedLayers, HaveTheBitsOfTheirSlicesOnAnyNumberOfRanks) {
   for (const bool with_relu : {false, true}) {
     const LayerSetup setup{.with_relu = with_relu,
                            .with_input_relu = with_relu && whole_->traits().applies_input_relu,
-                           .precision = c_.precision,
-                           .products = choose_products(c_.precision, false)};
+                           .products = choose_products({.precision = c_.precision})};
     const auto whole = make_whole(c_, c_.channels);
     const LayerRun expected =
         test::run_layer(*whole, c_.samples, c_.block, x_, dy_, parameters_, setup);

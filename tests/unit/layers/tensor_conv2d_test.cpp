@@ -56,7 +56,7 @@ Operands transformed(Operands operands, const std::function<float(float)>& f) {
 
 /// The results of all kernels of `precision`, one after the other.
 Values results(const Case& c, const Operands& operands, OperandPrecision precision) {
-  const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+  const Conv2dKernels& kernels = conv2d_kernels({.precision = precision, .on_device = true});
   const ConvShape& s = c.shape;
   const ExecSpace exec;
   const int batch_rows = c.blocks * c.block_rows;
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// The weight gradient of the blocks [first, last), one partial sum.
 Values weight_gradient(const Case& c, const Operands& operands, OperandPrecision precision,
                        int first, int last) {
-  const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+  const Conv2dKernels& kernels = conv2d_kernels({.precision = precision, .on_device = true});
   const BlockSchedule schedule = make_block_schedule(first, last, c.blocks, c.block_rows);
   EXPECT_EQ(schedule.num_partial_sums, 1);
   const std::int64_t groups = first * c.block_rows / kLanes;
@@ -175,7 +175,7 @@ TEST(TensorConv2dForward, KeepsWhatIsNotANumber) {
   Operands operands = random_operands({shape, 1, 16});
   operands.x[5] = Kokkos::bit_cast<float>(0x7FFFFFFFu);  // one sample's
   for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
-    const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+    const Conv2dKernels& kernels = conv2d_kernels({.precision = precision, .on_device = true});
     const FloatView x = make_view(operands.x);
     const FloatView weight = make_view(operands.weight);
     const FloatView bias = make_view(operands.bias);
@@ -194,7 +194,7 @@ TEST(TensorConv2dInputGradient, OfAGroupIsItsOwn) {
   const Case two{shape, 2, 16};
   const Operands operands = random_operands(two);
   for (const auto precision : {OperandPrecision::tf32, OperandPrecision::bf16}) {
-    const Conv2dKernels& kernels = device::conv2d_kernels(precision);
+    const Conv2dKernels& kernels = conv2d_kernels({.precision = precision, .on_device = true});
     const FloatView dy = make_view(operands.dy);
     const FloatView weight = make_view(operands.weight);
     const FloatView packed("", static_cast<std::size_t>(kernels.gradient_floats(shape)));

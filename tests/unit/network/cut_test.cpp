@@ -90,8 +90,8 @@ TEST(Cut, RefusesWhatCannotBe) {
 TEST(Cut, PartsOfAGraphHaveTheShapesNamesAndNumbersOfTheWhole) {
   const NetworkSpec spec = residual();
   const Graph whole = build_graph(spec);
-  const Graph front = build_graph(spec, OperandPrecision::fp32, {0, 1});
-  const Graph back = build_graph(spec, OperandPrecision::fp32, {1, 5});
+  const Graph front = build_graph(spec, {}, {0, 1});
+  const Graph back = build_graph(spec, {}, {1, 5});
   EXPECT_FALSE(front.value(Graph::kBatch).wants_gradient);
   EXPECT_TRUE(back.value(Graph::kBatch).wants_gradient);
   std::vector<ParameterEntry> entries = front.table().entries();

@@ -21,7 +21,7 @@ const TestBatch kBatch{70, 40, 48};  // blocks of two sample tiles, the second h
 /// What became of the nodes that round values to operands, in order: 't' where a node before
 /// writes operands, 'r' where they round.
 std::string roundings(const NetworkSpec& spec) {
-  const Network network(build_graph(spec, OperandPrecision::bf16), {});
+  const Network network(build_graph(spec, {OperandPrecision::bf16}), {});
   std::string result;
   for (std::size_t i = 0; i < network.graph().nodes().size(); ++i) {
     const Node& node = network.graph().nodes()[i];
@@ -64,7 +64,7 @@ std::vector<float> of_samples(const std::vector<float>& values) {
 }
 
 Numbers run(const NetworkSpec& spec, OperandPrecision precision) {
-  const Network network(build_graph(spec, precision), {});
+  const Network network(build_graph(spec, {precision}), {});
   Activations arrays = network.allocate(kBatch.rows());
   arrays.set_rows(kBatch.rows(), kBatch.block_rows);
   StepContext step = make_test_step(kBatch, network.table().block_size());
@@ -185,14 +185,14 @@ TEST(NetworkTiles, AreMadeOutOfRowMajorValuesToo) {
 
 TEST(NetworkTiles, OutputThatIsRoundedForAnotherLayerIsStillPutOut) {
   const NetworkSpec spec = network_of({33, 1, 1}, {linear(40), relu, linear(10)});
-  const Network network(build_graph(spec, OperandPrecision::bf16), {});
+  const Network network(build_graph(spec, {OperandPrecision::bf16}), {});
   EXPECT_EQ(network.output_layout(), Layout::cn16c);
   EXPECT_EQ(network.row_multiple(), kLanes);
 }
 
 TEST(NetworkTiles, FirstNonFiniteLayerIsFoundInTiles) {
   const NetworkSpec spec = network_of({33, 1, 1}, {linear(40), relu, linear(17), linear(10)});
-  const Network network(build_graph(spec, OperandPrecision::bf16), {});
+  const Network network(build_graph(spec, {OperandPrecision::bf16}), {});
   Activations arrays = network.allocate(kBatch.rows());
   arrays.set_rows(kBatch.rows(), kBatch.block_rows);
   const StepContext step = make_test_step(kBatch, network.table().block_size());

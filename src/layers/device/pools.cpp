@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools on a device: a thread computes one element. Gradients are gathered from the windows that
 // cover an element, in the order in which a CPU scatters them, so the bits are the same.
-#pragma once
-
-#include "layers/pool_window.hpp"
+#include "layers/pool_kernels.hpp"
 
 namespace quern::device {
+
+namespace {
 
 /// Element `i` of an array of planes [height, width] in nchw16n.
 struct PlaneElement {
@@ -173,5 +173,67 @@ struct PlaneShares {
     dx[i] = closed ? 0.0f : dy[plane * kLanes + i % kLanes] * factor;
   }
 };
+
+struct MaxPool {
+  static void forward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                      const Activation& y) {
+    Kokkos::parallel_for("quern::layers::max_pool2d", RangePolicy(exec, 0, y.size()),
+                         MaxPoolForward{window, x.data.data(), y.data.data()});
+  }
+  static void backward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                       const Activation& dy, const Activation& dx, bool masked) {
+    Kokkos::parallel_for(
+        "quern::layers::max_pool2d_backward", RangePolicy(exec, 0, dx.size()),
+        MaxPoolBackward{window, x.data.data(), dy.data.data(), dx.data.data(), masked});
+  }
+};
+
+struct AvgPool {
+  static void forward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                      const Activation& y) {
+    Kokkos::parallel_for(
+        "quern::layers::avg_pool2d", RangePolicy(exec, 0, y.size()),
+        AvgPoolForward{window, x.data.data(), y.data.data(), window.mean_factor()});
+  }
+  static void backward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                       const Activation& dy, const Activation& dx, bool masked) {
+    Kokkos::parallel_for("quern::layers::avg_pool2d_backward", RangePolicy(exec, 0, dx.size()),
+                         AvgPoolBackward{window, x.data.data(), dy.data.data(), dx.data.data(),
+                                         window.mean_factor(), masked});
+  }
+};
+
+struct GlobalPool {
+  static void forward(const ExecSpace& exec, const Activation& x, const Activation& y) {
+    const int pixels = x.shape.height * x.shape.width;
+    Kokkos::parallel_for(
+        "quern::layers::global_avg_pool", RangePolicy(exec, 0, y.size()),
+        PlaneMean{x.data.data(), y.data.data(), pixels, 1 / static_cast<float>(pixels)});
+  }
+  static void backward(const ExecSpace& exec, const Activation& x, const Activation& dy,
+                       const Activation& dx, bool masked) {
+    const int pixels = dx.shape.height * dx.shape.width;
+    Kokkos::parallel_for("quern::layers::global_avg_pool_backward", RangePolicy(exec, 0, dx.size()),
+                         PlaneShares{x.data.data(), dy.data.data(), dx.data.data(), pixels,
+                                     1 / static_cast<float>(pixels), masked});
+  }
+};
+
+}  // namespace
+
+const PoolKernels& max_pool2d_kernels() {
+  static constexpr PoolKernels kKernels = {MaxPool::forward, MaxPool::backward};
+  return kKernels;
+}
+
+const PoolKernels& avg_pool2d_kernels() {
+  static constexpr PoolKernels kKernels = {AvgPool::forward, AvgPool::backward};
+  return kKernels;
+}
+
+const GlobalPoolKernels& global_avg_pool_kernels() {
+  static constexpr GlobalPoolKernels kKernels = {GlobalPool::forward, GlobalPool::backward};
+  return kKernels;
+}
 
 }  // namespace quern::device

@@ -7,7 +7,7 @@
 #include "layers/pool_window.hpp"
 #include "tensor/activation.hpp"
 
-namespace quern {
+namespace quern::host {
 
 /// Runs Kernel<size of the window, or 0 where it is neither 2 nor 3>{window, arguments...} on every
 /// (group of 16 rows, channel) of `planes`.
@@ -23,4 +23,4 @@ void for_each_plane(const ExecSpace& exec, const std::string& label, const Activ
     Kokkos::parallel_for(label, range, Kernel<0>{window, arguments...});
 }
 
-}  // namespace quern
+}  // namespace quern::host

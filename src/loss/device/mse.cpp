@@ -3,12 +3,13 @@
 //
 // The order of additions is that of a CPU: in nc, lane l of a row sums the units l, l + 16, ...,
 // then the lanes are added as a tree; in nchw16n, a row sums all its units in order.
-#pragma once
-
-#include "loss/loss.hpp"
+#include "base/assert.hpp"
+#include "loss/mse_kernels.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
+
+namespace {
 
 template <int Threads = kTeamThreads<kLanes * kLanes>>
 struct MseTeam {
@@ -80,5 +81,19 @@ struct MseTeam {
     return sum;
   }
 };
+
+}  // namespace
+
+void mse(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+         const LossTarget& target, const Activation& d_prediction, const FloatView& values,
+         bool after_relu) {
+  expect(prediction.layout != Layout::cn16c, "nc or nchw16n, on a device");
+  const MseTeam<> kernel{prediction.data.data(),    target.values.data.data(),
+                         d_prediction.data.data(),  values.data(),
+                         step.sample_of_row.data(), step.scalars.data(),
+                         prediction.shape.units(),  prediction.rows,
+                         prediction.layout,         after_relu};
+  for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
+}
 
 }  // namespace quern::device

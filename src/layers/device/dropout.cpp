@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout on a device: a thread draws the factors of four units of one sample.
-#pragma once
-
-#include "tensor/activation.hpp"
+#include "base/assert.hpp"
+#include "layers/dropout_kernels.hpp"
 
 namespace quern::device {
 
-/// Mask: see layers/dropout.cpp. The masks of neighbouring threads belong to neighbouring quads
+namespace {
+
+/// The masks of neighbouring threads belong to neighbouring quads
 /// (nc) or samples (nchw16n).
-template <class Mask>
 struct MaskQuad {
-  static constexpr int kUnits = 4;
-  Mask mask;
+  static constexpr int kUnits = DropoutMask::kQuadUnits;
+  DropoutMask mask;
   Layout layout;
 
   KOKKOS_INLINE_FUNCTION static constexpr std::int64_t quads(std::int64_t units, Layout layout) {
@@ -35,9 +35,18 @@ struct MaskQuad {
       if (!exists && !is_nc) return;
       const std::int64_t at = is_nc ? row * row_stride + unit
                                     : (row / kLanes * mask.units + unit) * kLanes + row % kLanes;
-      mask.to[at] = Mask::apply(mask.from[at], exists ? factor[w] : 0);
+      mask.to[at] = DropoutMask::apply(mask.from[at], exists ? factor[w] : 0);
     }
   }
 };
+
+}  // namespace
+
+void apply_dropout(const ExecSpace& exec, const std::string& label, const DropoutMask& mask,
+                   const Activation& from) {
+  expect(from.layout != Layout::cn16c, "nc or nchw16n, on a device");
+  const MaskQuad kernel{mask, from.layout};
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, kernel.num_items(from.rows)), kernel);
+}
 
 }  // namespace quern::device

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy on a device: a team has one row, a thread every n-th class. Only the sum of the
 // powers is a chain, in the order of the classes as on a CPU.
-#pragma once
-
-#include "loss/loss.hpp"
+#include "loss/cross_entropy_kernels.hpp"
 #include "tensor/exp.hpp"
 #include "tensor/log.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
+
+namespace {
 
 template <int Threads = kTeamThreads<32>>
 struct CrossEntropyTeam {
@@ -98,5 +98,17 @@ struct CrossEntropyTeam {
     return answer[0];
   }
 };
+
+}  // namespace
+
+void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                   const LossTarget& target, const Activation& d_prediction,
+                   const FloatView& values) {
+  for_each_team(
+      exec, "quern::loss::cross_entropy", prediction.rows,
+      CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(), values.data(),
+                         step.sample_of_row.data(), target.labels.data(), step.scalars.data(),
+                         prediction.shape.units(), prediction.row_stride()});
+}
 
 }  // namespace quern::device

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sums of squares of a gradient's chunks on a device: a thread has one lane of a chunk, in the
-// order of optim/clip.cpp.
-#pragma once
-
-#include "tensor/parameter_block.hpp"
+// order of optim/squares.hpp.
+#include "optim/squares.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
+
+namespace {
 
 template <int Threads = kTeamThreads<kLanes>>
 struct SquaresOfChunk {
@@ -37,5 +37,13 @@ struct SquaresOfChunk {
     sums[team.league_rank()] = lanes[0];
   }
 };
+
+}  // namespace
+
+void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient,
+                const View<BlockRange>& chunks, double* sums) {
+  for_each_team(exec, "quern::optim::clip_chunks", chunks.extent_int(0),
+                SquaresOfChunk<>{gradient.data(), chunks.data(), sums});
+}
 
 }  // namespace quern::device

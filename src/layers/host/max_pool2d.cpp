@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/host/pool_planes.hpp"
+#include "layers/pool_kernels.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern::host {
+
+namespace {
+
+/// The comparison that both directions scan a window with: ties keep the first, NaN replaces.
+inline bool replaces(float value, float best) {
+  // Not ||: both sides are cheap, and a branch would keep the lanes from running together.
+  return (value > best) | (value != value);
+}
+
+/// Maxima of one (group, channel) plane. Size: the window's size, 0 if only known when running.
+template <int Size>
+struct MaxPoolForward {
+  PoolWindow window;
+  const float* x;
+  float* y;
+
+  void operator()(std::int64_t plane) const {
+    const float* in = x + plane * window.plane();
+    float* out = y + plane * window.out_plane();
+    for (int oh = 0; oh < window.out_height; ++oh)
+      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
+        const WindowPart part = window.part(oh, ow);
+        if (part.is_square(Size))
+          maximum<Size>(in + window.begin(part), part, out);
+        else
+          maximum<0>(in + window.begin(part), part, out);
+      }
+  }
+
+  /// Known: rows and columns of the part, 0 if only known when running.
+  template <int Known>
+  void maximum(const float* in, const WindowPart& part, float* out) const {
+    const int rows = Known > 0 ? Known : part.rows;
+    const int columns = Known > 0 ? Known : part.columns;
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) {
+      float best = in[l];
+      for (int kh = 0; kh < rows; ++kh)
+        for (int kw = 0; kw < columns; ++kw) {
+          const float value = in[(kh * window.width + kw) * kLanes + l];
+          best = replaces(value, best) ? value : best;
+        }
+      out[l] = best;
+    }
+  }
+};
+
+/// Finds the maxima of one plane again and hands each its dy.
+template <int Size>
+struct MaxPoolBackward {
+  PoolWindow window;
+  const float* x;
+  const float* dy;
+  float* dx;
+  bool masked;  ///< x is a ReLU's output, whose derivative is applied
+
+  void operator()(std::int64_t plane) const {
+    const float* in = x + plane * window.plane();
+    const float* gradient = dy + plane * window.out_plane();
+    float* out = dx + plane * window.plane();
+    if (!window.tiles_the_plane())
+      for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
+    for (int oh = 0; oh < window.out_height; ++oh)
+      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
+        const WindowPart part = window.part(oh, ow);
+        const std::int64_t begin = window.begin(part);
+        if (part.is_square(Size))
+          hand_on<Size>(part, in + begin, gradient, out + begin);
+        else
+          hand_on<0>(part, in + begin, gradient, out + begin);
+      }
+  }
+
+  template <int Known>
+  void hand_on(const WindowPart& part, const float* in, const float* gradient, float* out) const {
+    if (window.windows_overlap())
+      hand_on<true, Known>(part, in, gradient, out);
+    else
+      hand_on<false, Known>(part, in, gradient, out);
+  }
+
+  /// Hands each lane's gradient to the element that was its maximum, and zero to the others.
+  template <bool Add, int Known>
+  void hand_on(const WindowPart& part, const float* in, const float* gradient, float* out) const {
+    const int columns = Known > 0 ? Known : part.columns;
+    const int count = columns * (Known > 0 ? Known : part.rows);
+    // Element k of the part, in scan order.
+    const auto offset = [&](int k) { return (k / columns * window.width + k % columns) * kLanes; };
+    QUERN_VECTORIZE
+    for (int l = 0; l < kLanes; ++l) {
+      float best = in[l];
+      int winner = 0;
+      for (int k = 1; k < count; ++k) {
+        const float value = in[offset(k) + l];
+        const bool better = replaces(value, best);
+        winner = better ? k : winner;
+        best = better ? value : best;
+      }
+      // Read outside the choice below: a conditional load would keep the loop from vectorising.
+      const float share = (masked & (best <= 0)) ? 0 : gradient[l];
+      for (int k = 0; k < count; ++k) {
+        const float before = Add ? out[offset(k) + l] : 0.0f;
+        out[offset(k) + l] = before + (winner == k ? share : 0.0f);
+      }
+    }
+  }
+};
+
+void max_pool_forward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                      const Activation& y) {
+  for_each_plane<MaxPoolForward>(exec, "quern::layers::max_pool2d", x, window,
+                                 static_cast<const float*>(x.data.data()), y.data.data());
+}
+
+void max_pool_backward(const ExecSpace& exec, const PoolWindow& window, const Activation& x,
+                       const Activation& dy, const Activation& dx, bool masked) {
+  for_each_plane<MaxPoolBackward>(exec, "quern::layers::max_pool2d_backward", dx, window,
+                                  static_cast<const float*>(x.data.data()),
+                                  static_cast<const float*>(dy.data.data()), dx.data.data(),
+                                  masked);
+}
+
+}  // namespace
+
+const PoolKernels& max_pool2d_kernels() {
+  static constexpr PoolKernels kKernels = {max_pool_forward, max_pool_backward};
+  return kKernels;
+}
+
+}  // namespace quern::host

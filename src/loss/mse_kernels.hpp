@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "loss/loss.hpp"
+#include "tensor/kernel_choice.hpp"
+
+namespace quern {
+
+/// What Mse::evaluate_rows says. `after_relu`: d_prediction is the gradient in front of the ReLU
+/// that the prediction comes out of.
+using EvaluateMse = void(const ExecSpace& exec, const LossContext& step,
+                         const Activation& prediction, const LossTarget& target,
+                         const Activation& d_prediction, const FloatView& values, bool after_relu);
+
+namespace host {
+EvaluateMse mse;
+}
+namespace device {
+EvaluateMse mse;
+}
+
+}  // namespace quern

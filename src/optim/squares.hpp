@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of squares in double for clipping: lane l adds the values l, l + 16, ..., then the lanes are
+// added as a tree.
+#pragma once
+
+#include "optim/spread_chunks.hpp"
+#include "tensor/kernel_choice.hpp"
+
+namespace quern {
+
+/// Of whole lane groups.
+KOKKOS_INLINE_FUNCTION void add_squares(const float* values, std::int64_t count, double* lane) {
+  for (std::int64_t i = 0; i < count; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) {
+      const double value = values[i + l];
+      lane[l] += value * value;
+    }
+}
+
+KOKKOS_INLINE_FUNCTION double sum_of_lanes(double* lane) {
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
+  return lane[0];
+}
+
+/// Overwrites sums[i] with the squares of chunk chunks(i) of the gradient.
+using SumChunks = void(const ExecSpace& exec, const ConstFloatView& gradient,
+                       const View<BlockRange>& chunks, double* sums);
+
+namespace host {
+SumChunks sum_chunks;
+}
+namespace device {
+SumChunks sum_chunks;
+}
+
+}  // namespace quern

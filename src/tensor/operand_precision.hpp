@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace quern {
+
+/// What the operands of products are rounded to; sums are float. Apart from kernel_choice.hpp,
+/// because plans of a vendor's library are compiled without Kokkos.
+enum class OperandPrecision { fp32, tf32, bf16 };
+
+}  // namespace quern
