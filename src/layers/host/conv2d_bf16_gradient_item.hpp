@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "layers/host/block_sums.hpp"
 #include "layers/host/conv2d_bf16_panels.hpp"
 #include "layers/host/scratch.hpp"
 #include "linalg/block_schedule.hpp"
@@ -148,19 +149,19 @@ class GradientItem {
       : tiles_(tiles),
         with_bias_(with_bias),
         bias_(tiles.floats()),
-        floats_(bias_ + (with_bias ? round_up_to_lanes(tiles.out.count) : 0)) {
+        blocks_(depth, block_floats(tiles, with_bias)) {
     const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
-    stack_ = memory;
-    lanes_ = stack_ + depth * floats_;
+    blocks_.take(memory);
+    lanes_ = memory + blocks_.floats();
     gradient_ = reinterpret_cast<Bf16*>(lanes_ + lanes);
     pixels_ = gradient_ + 2 * gradient_tile_floats(tiles, largest);
   }
 
   static std::int64_t scratch_floats(const WeightTiles& tiles, int depth, const OutputPart& largest,
                                      bool with_bias) {
-    const std::int64_t bias = with_bias ? round_up_to_lanes(tiles.out.count) : 0;
     const std::int64_t lanes = with_bias ? std::int64_t{kLanes} * tiles.out.count : 0;
-    return depth * (tiles.floats() + bias) + lanes + gradient_panel_floats(tiles, largest);
+    return BlockSums(depth, block_floats(tiles, with_bias)).floats() + lanes +
+           gradient_panel_floats(tiles, largest);
   }
 
   /// `x`: of the group. first: of the block.
@@ -190,35 +191,29 @@ class GradientItem {
           walk.a = pixels_ + kh * row + std::int64_t{row_tile} * kTileBf16;
           walk.b = gradient_ + std::int64_t{column_tile} * kTileBf16;
           block.add = !first;
-          unit.multiply(walk, block, stack_ + open_ * floats_ + place);
+          unit.multiply(walk, block, blocks_.next() + place);
         });
   }
 
   /// Adds the block's sums to those before it.
   void end_block(int merges) {
-    float* top = stack_ + open_ * floats_;
     if (with_bias_) {
-      std::fill(top + bias_, top + floats_, 0.0f);
-      for (int o = 0; o < tiles_.out.count; ++o) {
-        top[bias_ + o] = simd::sum_lanes(simd::load(lanes_ + kLanes * o));
-      }
+      float* bias = blocks_.next() + bias_;
+      std::fill_n(bias, round_up_to_lanes(tiles_.out.count), 0.0f);
+      for (int o = 0; o < tiles_.out.count; ++o)
+        bias[o] = simd::sum_lanes(simd::load(lanes_ + kLanes * o));
     }
-    for (int merge = 0; merge < merges; ++merge, top -= floats_) {
-      float* left = top - floats_;
-      for (std::int64_t k = 0; k < floats_; ++k) left[k] = left[k] + top[k];
-      --open_;
-    }
-    ++open_;
+    blocks_.end_block(merges);
   }
 
   /// To PyTorch's order.
   void store(const GradientSums& partial_sums, std::int64_t offset,
              std::int64_t bias_offset) const {
     const ConvShape& s = tiles_.shape;
-    for (int p = 0; p < open_; ++p) {
+    for (int p = 0; p < blocks_.count(); ++p) {
       if (with_bias_) {
         std::copy_n(
-            stack_ + p * floats_ + bias_, tiles_.out.count,
+            blocks_[p] + bias_, tiles_.out.count,
             partial_sums.data.data() + p * partial_sums.stride + bias_offset + tiles_.out.begin);
       }
       float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
@@ -226,7 +221,7 @@ class GradientItem {
                           std::int64_t place) {
         for (int tile = 0; tile < block.rows * block.columns; ++tile) {
           store_tile(
-              stack_ + p * floats_ + place + tile * kTileFloats,
+              blocks_[p] + place + tile * kTileFloats,
               (row_tile + tile / block.columns) * kTileRows,
               (column_tile + tile % block.columns) * kTileRows, kh,
               gradient + s.weight(tiles_.out.begin, tiles_.in.begin, tiles_.kernel_rows.begin, 0));
@@ -236,6 +231,11 @@ class GradientItem {
   }
 
  private:
+  // Of a block: the weights' sums, then the bias's.
+  static std::int64_t block_floats(const WeightTiles& tiles, bool with_bias) {
+    return tiles.floats() + (with_bias ? round_up_to_lanes(tiles.out.count) : 0);
+  }
+
   void store_tile(const float* tile, int row, int column, int kh, float* gradient) const {
     const ConvShape& s = tiles_.shape;
     const int rows = std::min(kTileRows, s.kernel * tiles_.in.count - row);
@@ -252,13 +252,11 @@ class GradientItem {
 
   WeightTiles tiles_;
   bool with_bias_;
-  std::int64_t bias_;    // its place in a row of the stack
-  std::int64_t floats_;  // of a row of the stack
-  float* stack_;
+  std::int64_t bias_;  // its place among a block's sums
+  BlockSums blocks_;
   float* lanes_;  // sums of dy of the block
   Bf16* gradient_;
   Bf16* pixels_;
-  int open_ = 0;
 };
 
 }  // namespace quern::host

@@ -5,6 +5,7 @@
 // are, the empty ones as zeros.
 #include <algorithm>
 
+#include "layers/host/block_sums.hpp"
 #include "layers/host/conv2d_few_panels.hpp"
 #include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/conv2d_weight_gradient.hpp"
@@ -109,24 +110,23 @@ class FewItem {
         in_(in),
         one_part_(parts.count() == 1),
         taps_(in.count * shape.kernel * shape.kernel),
-        stack_row_(std::int64_t{kLanes} * vectors() * taps_) {
+        blocks_(depth, weights()) {
     const PanelPlace largest = parts_.largest();
-    sum_floats_ = one_part_ ? tile_floats(most_samples) : stack_row_ * most_samples;
-    stack_floats_ = depth * stack_row_;
+    sum_floats_ = one_part_ ? tile_floats(most_samples) : weights() * most_samples;
     x_floats_ = round_up_to_lanes(window(largest, most_samples).floats(in.count));
     dy_floats_ = std::int64_t{kLanes} * vectors() * most_samples * largest.rows * largest.columns;
   }
 
   // Of scratch().
   std::int64_t scratch_floats() const {
-    return sum_floats_ + stack_floats_ + x_floats_ + dy_floats_;
+    return sum_floats_ + blocks_.floats() + x_floats_ + dy_floats_;
   }
 
   // Before all that follows.
   void take_scratch() {
     sums_ = scratch(scratch_floats());
-    stack_ = sums_ + sum_floats_;
-    x_ = stack_ + stack_floats_;
+    blocks_.take(sums_ + sum_floats_);
+    x_ = sums_ + sum_floats_ + blocks_.floats();
     dy_ = x_ + x_floats_;
   }
 
@@ -134,21 +134,15 @@ class FewItem {
   void add_block(const float* x, const float* dy, int samples, int merges) {
     for (std::int64_t part = 0; part < parts_.count(); ++part)
       add_part(parts_[part], x, dy, samples, part == 0, part + 1 == parts_.count());
-    float* top = stack_ + open_ * stack_row_;
-    for (int merge = 0; merge < merges; ++merge, top -= stack_row_) {
-      float* left = top - stack_row_;
-      for (std::int64_t k = 0; k < stack_row_; ++k) left[k] = left[k] + top[k];
-      --open_;
-    }
-    ++open_;
+    blocks_.end_block(merges);
   }
 
   void store(const GradientSums& partial_sums, std::int64_t offset) const {
-    for (int p = 0; p < open_; ++p) {
+    for (int p = 0; p < blocks_.count(); ++p) {
       float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
       for (int v = 0; v < vectors(); ++v) {
         const int o = kLanes * v;
-        store_vector(stack_ + p * stack_row_ + std::int64_t{v} * taps_ * kLanes,
+        store_vector(blocks_[p] + std::int64_t{v} * taps_ * kLanes,
                      std::min(kLanes, out_.count - o),
                      gradient + shape_.weight(out_.begin + o, in_.begin, 0, 0));
       }
@@ -157,6 +151,7 @@ class FewItem {
 
  private:
   int vectors() const { return count_vectors(out_.count); }
+  std::int64_t weights() const { return std::int64_t{kLanes} * vectors() * taps_; }
   bool product() const { return shape_.kernel == 1; }
   // Taps of a tile.
   EvenSplit columns() const { return {product() ? in_.count : shape_.kernel, kRows}; }
@@ -199,7 +194,7 @@ class FewItem {
                             read.row_floats() * stride,
                             std::int64_t{kLanes} * at.columns,
                             sample * samples};
-    float* top = stack_ + open_ * stack_row_;
+    float* top = blocks_.next();
     float* sums = sums_;
     for_each_tile([&]<int R, int V>(int vector, int i, int kh, int kw) {
       const float* x_tile =
@@ -264,16 +259,13 @@ class FewItem {
   ChannelRange in_;
   bool one_part_;
   int taps_;
-  std::int64_t stack_row_;
+  BlockSums blocks_;
   std::int64_t sum_floats_;
-  std::int64_t stack_floats_;
   std::int64_t x_floats_;
   std::int64_t dy_floats_;
   float* sums_ = nullptr;  // of each sample of all tiles, or of one tile
-  float* stack_ = nullptr;
   float* x_ = nullptr;
   float* dy_ = nullptr;
-  int open_ = 0;
 };
 
 // How the channels are cut into items.

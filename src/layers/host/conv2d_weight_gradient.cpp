@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "layers/host/block_sums.hpp"
 #include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/conv2d_loops.hpp"
 #include "layers/host/conv2d_panels.hpp"
@@ -128,22 +129,20 @@ class Item {
       : tiles_{shape, out, in},
         step_(shape.kernel == 1 ? shape.stride : 1),
         one_part_(one_part),
-        stack_row_(std::int64_t{kTileWeights} * tiles_.count()) {
-    lane_floats_ = (one_part ? kTileWeights : stack_row_) * kLanes;
-    stack_floats_ = round_up_to_lanes(depth * stack_row_);
-  }
+        blocks_(depth, weights()),
+        lane_floats_((one_part ? kTileWeights : weights()) * kLanes) {}
 
   // Of scratch().
   std::int64_t scratch_floats() const {
     const ConvShape largest = part_shape(Parts(tiles_.shape)[0]);
-    return lane_floats_ + stack_floats_ + largest.in_group() + largest.out_group();
+    return lane_floats_ + blocks_.floats() + largest.in_group() + largest.out_group();
   }
 
   // Before all that follows.
   void take_scratch() {
     lanes_ = scratch(scratch_floats());
-    stack_ = lanes_ + lane_floats_;
-    x_panel_ = stack_ + stack_floats_;
+    blocks_.take(lanes_ + lane_floats_);
+    x_panel_ = lanes_ + lane_floats_ + blocks_.floats();
     dy_panel_ = x_panel_ + part_shape(Parts(tiles_.shape)[0]).in_group();
   }
 
@@ -161,7 +160,7 @@ class Item {
       dy_ahead = ahead(dy_planes(next->dy), dy_window(next->at));
     }
     const int rows_of_tile = (x_ahead.rows() + dy_ahead.rows()) / tiles_.count() + 1;
-    float* sums = stack_ + open_ * stack_row_;
+    float* sums = blocks_.next();
     tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
       for (int row = 0; row < rows_of_tile; ++row) {
         if (!x_ahead.fetch_row()) dy_ahead.fetch_row();
@@ -179,22 +178,14 @@ class Item {
   }
 
   // After the last part: adds the block's sums to those before it.
-  void end_block(int merges) {
-    float* top = stack_ + open_ * stack_row_;
-    for (int merge = 0; merge < merges; ++merge, top -= stack_row_) {
-      float* left = top - stack_row_;
-      for (std::int64_t k = 0; k < stack_row_; ++k) left[k] = left[k] + top[k];
-      --open_;
-    }
-    ++open_;
-  }
+  void end_block(int merges) { blocks_.end_block(merges); }
 
   void store(const GradientSums& partial_sums, std::int64_t offset) const {
     const ConvShape& s = tiles_.shape;
-    for (int p = 0; p < open_; ++p) {
+    for (int p = 0; p < blocks_.count(); ++p) {
       float* gradient = partial_sums.data.data() + p * partial_sums.stride + offset;
       tiles_.for_each([&]<int C, int T>(int tile, int o, int i, int kh, int kw) {
-        const float* sums = stack_ + p * stack_row_ + tile * kTileWeights;
+        const float* sums = blocks_[p] + tile * kTileWeights;
         float* to = gradient + s.weight(tiles_.out.begin + o, tiles_.in.begin + i, kh, kw);
         for (int c = 0; c < C; ++c) std::copy_n(sums + c * T, T, to + s.weight(c, 0, 0, 0));
       });
@@ -202,6 +193,8 @@ class Item {
   }
 
  private:
+  std::int64_t weights() const { return std::int64_t{kTileWeights} * tiles_.count(); }
+
   Vector* lanes_of(int tile) const {
     const std::int64_t first = one_part_ ? 0 : std::int64_t{tile} * kTileWeights * kLanes;
     return reinterpret_cast<Vector*>(lanes_ + first);
@@ -251,14 +244,11 @@ class Item {
   Tiles tiles_;
   int step_;  // of the pixels that a kernel of one pixel reads
   bool one_part_;
-  std::int64_t stack_row_;
+  BlockSums blocks_;
   std::int64_t lane_floats_;
-  std::int64_t stack_floats_;
-  float* lanes_ = nullptr;  // kLanes for each float of a row of the stack, or of one tile
-  float* stack_ = nullptr;
+  float* lanes_ = nullptr;  // kLanes for each weight, or for those of one tile
   float* x_panel_ = nullptr;
   float* dy_panel_ = nullptr;
-  int open_ = 0;
 };
 
 // How the channels are cut into items.
