@@ -3,41 +3,26 @@
 // hold it.
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "layers/conv2d_kernels.hpp"
-#include "support/activation_io.hpp"
 #include "support/random_values.hpp"
+#include "unit/layers/conv_case.hpp"
 
 namespace quern {
 namespace {
 
+using test::ConvCase;
 using test::make_view;
 using test::random_values;
-using test::read;
+using test::written;
 
-struct Case {
-  int channels, height, width, out, kernel, stride, padding;
-};
-
-class Conv2dBorder : public ::testing::TestWithParam<Case> {
+class Conv2dBorder : public ::testing::TestWithParam<ConvCase> {
  protected:
   static constexpr int kBlocks = 3;
   static constexpr int kRows = kBlocks * kLanes;
 
   void SetUp() override {
-    const Case& c = GetParam();
-    const int height = c.height + 2 * c.padding;
-    const int width = c.width + 2 * c.padding;
-    image = {c.channels,
-             height,
-             width,
-             c.out,
-             (height - c.kernel) / c.stride + 1,
-             (width - c.kernel) / c.stride + 1,
-             c.kernel,
-             c.stride,
-             c.padding};
+    const ConvCase& c = GetParam();
+    image = c.shape();
     padded = image;
     padded.padding = 0;
     x = make_view(random_values(kBlocks * image.image_group(), 1));
@@ -46,12 +31,6 @@ class Conv2dBorder : public ::testing::TestWithParam<Case> {
     x_padded = make_view(std::vector<float>(kBlocks * padded.image_group(), 0.0f));
     kernels.pad(exec, kBlocks * c.channels, c.height, c.width, c.padding, x.data(),
                 x_padded.data());
-  }
-
-  static std::vector<float> written(std::int64_t size, const std::function<void(float*)>& kernel) {
-    const FloatView out = make_view(std::vector<float>(static_cast<std::size_t>(size), 7.0f));
-    kernel(out.data());
-    return read(out, 0, static_cast<std::size_t>(size));
   }
 
   const Conv2dKernels& kernels = host::conv2d_kernels();
@@ -87,7 +66,7 @@ TEST_P(Conv2dBorder, ChangesNoWeightGradient) {
 }
 
 TEST_P(Conv2dBorder, ChangesNoInputGradient) {
-  const Case& c = GetParam();
+  const ConvCase& c = GetParam();
   const FloatView packed = make_view(std::vector<float>(kernels.gradient_floats(image)));
   kernels.pack_gradient(exec, image, weight.data(), packed.data());
   for (const bool masked : {false, true}) {
@@ -106,15 +85,13 @@ TEST_P(Conv2dBorder, ChangesNoInputGradient) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(OddSizes, Conv2dBorder, ::testing::ValuesIn(test::odd_convolutions()));
+
 // Channels, height, width, out, kernel, stride, padding.
-INSTANTIATE_TEST_SUITE_P(OddSizes, Conv2dBorder,
-                         ::testing::Values(Case{1, 1, 1, 1, 1, 1, 1}, Case{1, 1, 1, 1, 3, 1, 1},
-                                           Case{5, 7, 9, 11, 3, 1, 1}, Case{9, 8, 7, 5, 3, 2, 1},
-                                           Case{3, 17, 19, 9, 7, 2, 3}, Case{2, 4, 5, 3, 4, 3, 2},
-                                           Case{7, 5, 6, 3, 5, 1, 4}, Case{3, 5, 5, 4, 1, 2, 1},
-                                           Case{70, 3, 5, 41, 3, 1, 1},
-                                           Case{300, 3, 41, 5, 3, 1, 1},
-                                           Case{5, 4, 75, 700, 3, 2, 1}));
+INSTANTIATE_TEST_SUITE_P(Borders, Conv2dBorder,
+                         ::testing::Values(ConvCase{1, 1, 1, 1, 1, 1, 1},
+                                           ConvCase{9, 8, 7, 5, 3, 2, 1},
+                                           ConvCase{5, 4, 75, 700, 3, 2, 1}));
 
 }  // namespace
 }  // namespace quern

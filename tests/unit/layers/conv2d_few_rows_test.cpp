@@ -9,24 +9,16 @@
 #include "layers/conv2d_kernels.hpp"
 #include "layers/host/conv2d_few_rows.hpp"
 #include "layers/host/scratch.hpp"
-#include "support/activation_io.hpp"
 #include "support/random_values.hpp"
+#include "unit/layers/conv_case.hpp"
 
 namespace quern {
 namespace {
 
+using test::ConvCase;
 using test::make_view;
 using test::random_values;
-using test::read;
-
-struct Case {
-  int channels, height, width, out, kernel, stride, padding;
-  friend std::ostream& operator<<(std::ostream& out, const Case& c) {
-    return out << c.channels << " x " << c.height << " x " << c.width << ", " << c.out
-               << " channels, kernel " << c.kernel << ", stride " << c.stride << ", padding "
-               << c.padding;
-  }
-};
+using test::written;
 
 // Blocks of one group, the last one short.
 struct Samples {
@@ -37,21 +29,10 @@ constexpr int kBlocks = 3;
 constexpr Samples kSamples[] = {{1, 1}, {2, 1},   {3, 2},  {4, 4},   {5, 3},   {7, 6}, {8, 1},
                                 {9, 8}, {11, 10}, {12, 5}, {14, 13}, {16, 15}, {16, 3}};
 
-class Conv2dFewRows : public ::testing::TestWithParam<Case> {
+class Conv2dFewRows : public ::testing::TestWithParam<ConvCase> {
  protected:
   void SetUp() override {
-    const Case& c = GetParam();
-    const int height = c.height + 2 * c.padding;
-    const int width = c.width + 2 * c.padding;
-    shape = {c.channels,
-             height,
-             width,
-             c.out,
-             (height - c.kernel) / c.stride + 1,
-             (width - c.kernel) / c.stride + 1,
-             c.kernel,
-             c.stride,
-             c.padding};
+    shape = GetParam().shape();
     weight = random_values(std::int64_t{shape.taps()} * shape.out_channels + 16, 3);
     weight_view = make_view(weight);
   }
@@ -78,13 +59,6 @@ class Conv2dFewRows : public ::testing::TestWithParam<Case> {
       if (empty && is_gradient) value = 0.0f;
     }
     return all;
-  }
-
-  template <class Kernel>
-  static std::vector<float> written(std::int64_t size, Kernel kernel) {
-    const FloatView out = make_view(std::vector<float>(static_cast<std::size_t>(size), 7.0f));
-    kernel(out.data());
-    return read(out, 0, static_cast<std::size_t>(size));
   }
 
   // The bits of the rows with samples, and zeros in the others.
@@ -238,18 +212,16 @@ TEST_P(Conv2dFewRows, TakesNoMoreScratchThanItSays) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(OddSizes, Conv2dFewRows, ::testing::ValuesIn(test::odd_convolutions()));
+
 // Channels, height, width, out, kernel, stride, padding.
-INSTANTIATE_TEST_SUITE_P(OddSizes, Conv2dFewRows,
-                         ::testing::Values(Case{1, 1, 1, 1, 1, 1, 0}, Case{1, 1, 1, 1, 3, 1, 1},
-                                           Case{5, 7, 9, 11, 3, 1, 1}, Case{17, 8, 7, 33, 3, 2, 1},
-                                           Case{3, 17, 19, 9, 7, 2, 3}, Case{2, 4, 5, 3, 4, 3, 2},
-                                           Case{7, 5, 6, 3, 5, 1, 4}, Case{3, 5, 5, 4, 1, 2, 1},
-                                           Case{16, 6, 5, 16, 1, 1, 0}, Case{35, 5, 7, 70, 1, 2, 0},
-                                           Case{70, 3, 5, 41, 3, 1, 1}, Case{20, 2, 2, 19, 3, 1, 1},
-                                           Case{4, 9, 8, 20, 8, 1, 2}, Case{300, 3, 41, 5, 3, 1, 1},
-                                           Case{1030, 2, 3, 90, 1, 1, 0},
-                                           Case{5, 4, 75, 140, 3, 2, 1},
-                                           Case{3, 4, 601, 65, 3, 1, 0}));
+INSTANTIATE_TEST_SUITE_P(
+    Vectors, Conv2dFewRows,
+    ::testing::Values(ConvCase{1, 1, 1, 1, 1, 1, 0}, ConvCase{17, 8, 7, 33, 3, 2, 1},
+                      ConvCase{16, 6, 5, 16, 1, 1, 0}, ConvCase{35, 5, 7, 70, 1, 2, 0},
+                      ConvCase{20, 2, 2, 19, 3, 1, 1}, ConvCase{4, 9, 8, 20, 8, 1, 2},
+                      ConvCase{1030, 2, 3, 90, 1, 1, 0}, ConvCase{5, 4, 75, 140, 3, 2, 1},
+                      ConvCase{3, 4, 601, 65, 3, 1, 0}));
 
 }  // namespace
 }  // namespace quern
