@@ -80,6 +80,8 @@ std::vector<std::pair<std::string, float>> scalars_of(const MetricsLine& line) {
   const std::string of = line.kind == "step" ? "batch" : line.kind == "eval" ? "test" : "training";
   add("loss/" + of, line.loss);
   add("accuracy/" + of, line.accuracy);
+  add("rmse/" + of, line.rmse);
+  add("r2/" + of, line.r2);
   if (line.kind == "eval") return scalars;
   if (line.kind == "step") {
     add("learning_rate", line.learning_rate);

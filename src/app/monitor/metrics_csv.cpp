@@ -27,13 +27,14 @@ const std::vector<double>* times_of(const MetricsLine& line, const std::string& 
 }  // namespace
 
 std::string metrics_csv(const RunLog& run) {
-  std::string text = "kind,epoch,step,loss,accuracy,lr,samples_per_s,samples,ranks,time_s";
+  std::string text = "kind,epoch,step,loss,accuracy,rmse,r2,lr,samples_per_s,samples,ranks,time_s";
   for (const char* phase : kPhases) text += fmt::format(",{}_s", phase);
   text += ",longest_waiting_s";
   for (const MetricsLine& line : run.metrics) {
     text += fmt::format("\n{},{},{}", line.kind, line.epoch, line.step);
-    text += cell(line.loss) + cell(line.accuracy) + cell(line.learning_rate) +
-            cell(line.samples_per_s) + cell(line.samples) + cell(line.ranks) + cell(line.time_s);
+    text += cell(line.loss) + cell(line.accuracy) + cell(line.rmse) + cell(line.r2) +
+            cell(line.learning_rate) + cell(line.samples_per_s) + cell(line.samples) +
+            cell(line.ranks) + cell(line.time_s);
     for (const char* phase : kPhases) {
       const auto* seconds = times_of(line, phase);
       text += seconds ? fmt::format(",{}", std::accumulate(seconds->begin(), seconds->end(), 0.0) /

@@ -66,6 +66,8 @@ MetricsLine metrics_line(const JsonLine& json) {
   line.step = integer(json, "step").value_or(0);
   line.loss = real(json, "loss");
   line.accuracy = real(json, "accuracy");
+  line.rmse = real(json, "rmse");
+  line.r2 = real(json, "r2");
   line.learning_rate = real(json, "lr");
   line.samples_per_s = real(json, "samples_per_s");
   line.samples = integer(json, "samples");

@@ -18,6 +18,8 @@ struct MetricsLine {
   std::int64_t step = 0;
   std::optional<double> loss;
   std::optional<double> accuracy;
+  std::optional<double> rmse;
+  std::optional<double> r2;
   std::optional<double> learning_rate;
   std::optional<double> samples_per_s;
   std::optional<std::int64_t> samples;

@@ -42,7 +42,7 @@ constexpr const char* kMetrics =
     "\n"
     R"({"kind":"epoch","epoch":1,"step":10,"loss":1.5,"accuracy":0.5,"lr":0.1,"samples_per_s":12345.6,"samples":100,"ranks":2,"time_s":2.0,"rank_times_s":{"data":[0.25,0.75],"waiting":[0.75,0.25]}})"
     "\n"
-    R"({"kind":"eval","epoch":1,"step":10,"loss":1.25,"accuracy":0.625,"samples":50,"ranks":2,"time_s":2.5})"
+    R"({"kind":"eval","epoch":1,"step":10,"loss":1.25,"accuracy":0.625,"rmse":7.5,"r2":0.875,"samples":50,"ranks":2,"time_s":2.5})"
     "\n";
 
 /// Without a file whose text is "".

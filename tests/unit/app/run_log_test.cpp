@@ -80,12 +80,13 @@ TEST(MetricsCsv, OneLineARecord) {
   const TempDir dir;
   write_run(dir / "run");
   EXPECT_EQ(metrics_csv(read_run_log(dir / "run")),
-            "kind,epoch,step,loss,accuracy,lr,samples_per_s,samples,ranks,time_s,data_s,forward_s,"
+            "kind,epoch,step,loss,accuracy,rmse,r2,lr,samples_per_s,samples,ranks,time_s,data_s,"
+            "forward_s,"
             "backward_s,reduction_s,update_s,waiting_s,other_s,longest_waiting_s\n"
-            "step,1,5,2,0.25,0.1,100.5,10,2,1,,,,,,,,\n"
-            "step,1,10,nan,,0.1,100,10,2,2,,,,,,,,\n"
-            "epoch,1,10,1.5,0.5,0.1,12345.6,100,2,2,0.5,,,,,0.5,,0.75\n"
-            "eval,1,10,1.25,0.625,,,50,2,2.5,,,,,,,,");
+            "step,1,5,2,0.25,,,0.1,100.5,10,2,1,,,,,,,,\n"
+            "step,1,10,nan,,,,0.1,100,10,2,2,,,,,,,,\n"
+            "epoch,1,10,1.5,0.5,,,0.1,12345.6,100,2,2,0.5,,,,,0.5,,0.75\n"
+            "eval,1,10,1.25,0.625,7.5,0.875,,,50,2,2.5,,,,,,,,");
 }
 
 }  // namespace quern::test
