@@ -28,10 +28,10 @@ struct ConvCase {
             padding};
   }
 
-  friend std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
-    return out << c.channels << " x " << c.height << " x " << c.width << ", " << c.out
-               << " channels, kernel " << c.kernel << ", stride " << c.stride << ", padding "
-               << c.padding;
+  friend std::ostream& operator<<(std::ostream& stream, const ConvCase& c) {
+    return stream << c.channels << " x " << c.height << " x " << c.width << ", " << c.out
+                  << " channels, kernel " << c.kernel << ", stride " << c.stride << ", padding "
+                  << c.padding;
   }
 };
 
