@@ -99,6 +99,7 @@ keep = 1
                    .shuffle = false,
                    .target = TargetType::input,
                    .normalize = {},
+                   .normalize_targets = {},
                    .augment = {}};
   expected.network.input = {3, 5, 7};
   expected.network.init = {.type = InitType::normal, .std = 1};
