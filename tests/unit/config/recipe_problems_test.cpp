@@ -28,7 +28,8 @@ TEST(UnknownKeys, GetLineAndNearestName) {
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
-            "global_batch, batch_per_rank, shuffle, memory, window, target, normalize, augment)");
+            "global_batch, batch_per_rank, shuffle, memory, window, target, normalize, "
+            "normalize_targets, augment)");
 }
 
 TEST(UnknownKeys, AreLookedForInOtherTables) {
