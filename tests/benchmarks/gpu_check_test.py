@@ -51,7 +51,8 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertRegex(errors, r"^gpu-check: error: no build for GPUs in .*\n$")
 
-    def test_page_says_what_passed_and_what_failed(self):
+    def make_build(self):
+        """(a build of programs that do nothing, a page)"""
         build = self.folder / "build"
         (build / "bin").mkdir(parents=True)
         (build / "CMakeCache.txt").write_text("QUERN_ENABLE_NCCL:BOOL=ON\n")
@@ -60,17 +61,32 @@ class GpuCheckTest(unittest.TestCase):
         self.tool("nvidia-smi", "echo 'Some GPU, 1.2'")
         self.tool("cmake", "exit 0")
         self.tool("nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.1'")
-        self.tool("ctest", "case \"$*\" in *nccl*) echo broken; exit 8 ;; esac")
         self.tool("build/bin/quern", "echo 'commit      abc'; echo 'nccl        NCCL 2.28.9'")
+        return build, page
+
+    def test_page_says_what_passed_and_what_failed(self):
+        build, page = self.make_build()
+        self.tool("ctest", "case \"$*\" in *nccl*) echo broken; exit 8 ;; esac")
         status, output, _ = self.run_check("--build", str(build), "--only", "tests", "--out", str(page))
         self.assertEqual(status, 1)
         self.assertIn("broken", output)
         text = page.read_text()
-        self.assertIn("GPU and driver: Some GPU, 1.2; CUDA release 13.0; NCCL 2.28.9; Quern abc.", text)
+        self.assertIn("GPU and driver: Some GPU, 1.2; CUDA release 13.0; NCCL 2.28.9; Quern abc. "
+                      "Steps: tests.\n", text)
         self.assertIn("| ctest -L unit | passed |\n| ctest -L gpu | passed |\n| ctest -L e2e | passed |\n"
                       "| ctest -L nccl | **failed** |", text)
         self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
         self.assertNotIn("old", text)
+
+    def test_page_says_what_was_left_out(self):
+        build, page = self.make_build()
+        status, output, _ = self.run_check("--build", str(build), "--cpu", str(self.folder / "none"),
+                                           "--only", "resume,peers", "--out", str(page))
+        self.assertEqual(status, 0)
+        left_out = (f"resume (no build for processors in {self.folder}/none), "
+                    "peers (no --python with PyTorch)")
+        self.assertIn(f"Quern abc. Steps: none. Left out: {left_out}.\n", page.read_text())
+        self.assertIn(f"0 failed; left out: {left_out}\n", output)
 
     def test_page_without_a_section_is_refused(self):
         with self.assertRaises(ValueError):

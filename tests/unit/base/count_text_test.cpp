@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/count_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace quern {
+namespace {
+
+TEST(CountText, HasTheFormOfTheNumber) {
+  EXPECT_EQ(count_text(0, "rank"), "0 ranks");
+  EXPECT_EQ(count_text(1, "rank"), "1 rank");
+  EXPECT_EQ(count_text(2, "rank"), "2 ranks");
+}
+
+}  // namespace
+}  // namespace quern
