@@ -3,10 +3,10 @@
 for text and 3 for lines."""
 
 _LIGHT = """--paper:#fbfaf7;--card:#ffffff;--ink:#23211d;--soft:#6a665e;--rule:#e4e0d8;--grid:#ece9e2;
---c1:#1c6796;--c2:#bb4f12;--c3:#2c7a57;--c4:#84549d;--c5:#8a6a00;--c6:#3f86b8;--c7:#77726a;
+--c1:#1c6796;--c2:#bb4f12;--c3:#2c7a57;--c4:#84549d;--c5:#8a6a00;--c6:#b03a78;--c7:#77726a;
 --heat:#1c6796;--on-heat:#ffffff;--good:#23704d;--bad:#b3261e;--wait:#d9a27a;--idle:#cfcac0;"""
 _DARK = """--paper:#16181a;--card:#1d2023;--ink:#e9e6df;--soft:#a29d94;--rule:#34383c;--grid:#2a2e31;
---c1:#6bb2de;--c2:#ec9a68;--c3:#6cc299;--c4:#c39ddb;--c5:#d6b54c;--c6:#9ccbea;--c7:#a8a39b;
+--c1:#6bb2de;--c2:#ec9a68;--c3:#6cc299;--c4:#c39ddb;--c5:#d6b54c;--c6:#f08cb8;--c7:#a8a39b;
 --heat:#6bb2de;--on-heat:#10212c;--good:#6cc299;--bad:#f2897f;--wait:#b5754a;--idle:#4a4e52;"""
 
 SVG_STYLE = f""":root{{{_LIGHT}}}
@@ -61,9 +61,9 @@ p{max-width:46rem} .note{border-left:3px solid var(--c5);padding:.15rem 0 .15rem
 th,td{padding:.42rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
 th.l,td.l{text-align:left} td.s{white-space:nowrap} td.l:not(.s){white-space:normal;overflow-wrap:anywhere;min-width:5rem}
 th{border-bottom:1.5px solid var(--ink);font-weight:600;vertical-align:bottom;padding:0}
-th button{all:unset;cursor:pointer;padding:.42rem .7rem;width:100%;box-sizing:border-box}
+th button{all:unset;display:block;position:relative;white-space:normal;cursor:pointer;padding:.42rem .7rem}
 th button:focus-visible{outline:2px solid var(--c1);outline-offset:-2px}
-th button::after{content:"";display:inline-block;width:.8em;color:var(--soft)} th[aria-sort=ascending] button::after{content:" \\2191"} th[aria-sort=descending] button::after{content:" \\2193"}
+th button::after{position:absolute;right:0;bottom:.42rem;color:var(--soft)} th[aria-sort=ascending] button::after{content:"\\2191"} th[aria-sort=descending] button::after{content:"\\2193"}
 tbody tr:hover{background:var(--card)} td.bar{position:relative} td.bar i{position:absolute;inset:.25rem auto .25rem 0;background:var(--heat);opacity:.16;border-radius:0 2px 2px 0}
 tr.best td{font-weight:600}
 .pager{display:flex;gap:.8rem;align-items:center;color:var(--soft);font-size:.86rem;margin:.2rem 0 1rem}

@@ -80,7 +80,8 @@ def heat_map(runs, outcomes, axes, key):
 
 
 def answers(runs, outcomes, axes, key):
-    """One sentence per row of the map: the best column; then what differs between the rows."""
+    """The best settings of all, where there are several rows; one sentence per row of the map: its best
+    column; then what differs between the rows."""
     name, show = WORDS[key]
     better = max if key == "best_accuracy" else min
     column_key, row_key = axes[0], (axes[1] if len(axes) > 1 else None)
@@ -94,6 +95,9 @@ def answers(runs, outcomes, axes, key):
         texts.append(f"{head}, {column_key} = {differences.shown(place[1])} is best: {name} "
                      f"{show(means[place])}.")
     if row_key and len(best_columns) > 1:
+        column, row = (differences.shown(value) for value in reversed(better(means, key=means.get)))
+        texts.insert(0, f"Best of all is {column_key} = {column} with {row_key} = {row}: {name} "
+                        f"{show(better(means.values()))}.")
         same = len({json.dumps(value) for value in best_columns}) == 1
         texts.append(f"The best {column_key} is the same in all rows." if same else
                      f"The best {column_key} changes with {row_key}.")

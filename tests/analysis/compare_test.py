@@ -61,6 +61,8 @@ class SweepTest(ReportCase):
         shown = self.page(self.folder / self.report("sweep", *self.make())[0].strip())
         for batch, lr in ((100, 0.1), (200, 0.2), (400, 0.4)):
             self.assertIn(f"With optimizer.lr = {lr}, data.global_batch = {batch} is best", shown)
+        self.assertIn("Best of all is data.global_batch = 100 with optimizer.lr = 0.1: best test accuracy 90.00 %.",
+                      shown)
         self.assertIn("2 ranks 1.41 times, 4 ranks 2.00 times as many samples a second", shown)
 
     def test_axes_can_be_named(self):
