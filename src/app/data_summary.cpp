@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 
 namespace quern {
 
@@ -134,8 +135,8 @@ DataSummary DataSummarizer::finish() {
 std::string summary_report(const DataSummary& summary) {
   const ShardContent& content = summary.content;
   std::string text = fmt::format("{} {}\n", summary.name, summary.split);
-  text += fmt::format("{:<14} {} in {} shard{}, {}\n", "samples", summary.samples, summary.shards,
-                      summary.shards == 1 ? "" : "s", bytes_text(summary.bytes));
+  text += fmt::format("{:<14} {} in {}, {}\n", "samples", summary.samples,
+                      count_text(summary.shards, "shard"), bytes_text(summary.bytes));
   text += fmt::format("{:<14} {}\n", "each", to_string(content));
   text += numbers_text(summary.channels, summary.channels.size() == 1 ? content.input_name()
                                          : content.shape.is_flat() && !content.has_pixels()

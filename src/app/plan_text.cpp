@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 
 namespace quern {
 
@@ -58,8 +59,8 @@ std::string plan_text(const PlanInfo& info) {
   const auto line = [&](const char* key, const std::string& value) {
     text += fmt::format("{:<18} {}\n", key, value);
   };
-  line("ranks", fmt::format("{} (each {} thread{} on {})", info.ranks, info.threads,
-                            info.threads == 1 ? "" : "s", info.device));
+  line("ranks", fmt::format("{} (each {} on {})", info.ranks, count_text(info.threads, "thread"),
+                            info.device));
   line("sums", determinism_text(info.determinism));
   line("gradient reduction", info.reduction);
   if (info.is_recorded) line("step", "recorded once as a graph, then replayed");
@@ -88,8 +89,8 @@ std::string plan_text(const PlanInfo& info) {
   line("work",
        fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,
                    info.training_flop * 1e-9 * info.batches.front().samples));
-  line("steps", fmt::format("{} ({} epochs of {})", info.epochs * info.steps_per_epoch, info.epochs,
-                            info.steps_per_epoch));
+  line("steps", fmt::format("{} ({} of {})", info.epochs * info.steps_per_epoch,
+                            count_text(info.epochs, "epoch"), info.steps_per_epoch));
   const char* names[] = {"full batch", "last batch"};
   for (std::size_t i = 0; i < info.batches.size(); ++i) {
     const PlanInfo::Batch& batch = info.batches[i];
@@ -97,10 +98,11 @@ std::string plan_text(const PlanInfo& info) {
                                batch.block_samples, shares_text(batch.samples_of_rank)));
   }
   if (!info.stages.empty()) {
-    line("pipeline", fmt::format("{} stages x {} ranks, {}; idle {:.0f} % of the time where all "
-                                 "stages take equally long",
-                                 info.stages.size(), info.batches.front().samples_of_rank.size(),
-                                 info.schedule, 100 * info.bubble));
+    const std::int64_t data_ranks = std::ssize(info.batches.front().samples_of_rank);
+    line("pipeline", fmt::format("{} stages x {}, {}; idle {:.0f} % of the time where all stages "
+                                 "take equally long",
+                                 info.stages.size(), count_text(data_ranks, "rank"), info.schedule,
+                                 100 * info.bubble));
   }
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
     const PlanInfo::Stage& stage = info.stages[i];
@@ -124,10 +126,10 @@ std::string summary_text(const std::string& name, const PlanInfo& info) {
       info.windows > 1 ? fmt::format("{} in windows of {} samples",
                                      info.is_streamed ? ", streamed" : "", info.window_samples)
                        : "";
-  return fmt::format("{}: {} parameters, {} samples{}, batch {}, {} rank{} x {} thread{}, {} steps",
-                     name, info.parameters, info.samples, windows, info.batches.front().samples,
-                     info.ranks, info.ranks == 1 ? "" : "s", info.threads,
-                     info.threads == 1 ? "" : "s", info.epochs * info.steps_per_epoch);
+  return fmt::format("{}: {} parameters, {} samples{}, batch {}, {} x {}, {} steps", name,
+                     info.parameters, info.samples, windows, info.batches.front().samples,
+                     count_text(info.ranks, "rank"), count_text(info.threads, "thread"),
+                     info.epochs * info.steps_per_epoch);
 }
 
 }  // namespace quern

@@ -10,6 +10,7 @@
 #include "app/commands.hpp"
 #include "app/results_text.hpp"
 #include "app/sample_set.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bench/report.hpp"

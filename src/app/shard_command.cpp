@@ -7,6 +7,7 @@
 
 #include "app/commands.hpp"
 #include "app/sample_set.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
@@ -115,9 +116,9 @@ void report(const ShardOptions& options, const ShardSetName& name, const SampleS
                            set.count * index / options.shards,
                            set.count * (index + 1) / options.shards - 1));
   }
-  log::print(fmt::format("{} {}: {}, {} shard{} in {}", name.name, name.split,
-                         describe(set.content, set.count), options.shards,
-                         options.shards == 1 ? "" : "s", options.out));
+  log::print(fmt::format("{} {}: {}, {} in {}", name.name, name.split,
+                         describe(set.content, set.count), count_text(options.shards, "shard"),
+                         options.out));
 }
 
 ExitCode make_shards(Communicator& comm, const ShardOptions& options) {

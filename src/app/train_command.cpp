@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/network_text.hpp"
 #include "app/plan_text.hpp"
+#include "base/count_text.hpp"
 #include "base/log.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
@@ -122,8 +123,8 @@ ExitCode check_only(const TrainOptions& options) {
     check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
   }
   log::print("good: " + recipe.name + ", " + std::to_string(info.parameters) + " parameters, " +
-             std::to_string(recipe.train.epochs) + " epochs, " + std::to_string(options.ranks) +
-             " ranks (data not checked)");
+             count_text(recipe.train.epochs, "epoch") + ", " + count_text(options.ranks, "rank") +
+             " (data not checked)");
   return ExitCode::done;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/count_text.hpp"
 #include "bench/report.hpp"
 
 #include <fmt/format.h>

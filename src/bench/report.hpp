@@ -19,8 +19,6 @@ std::string machine_text(const MachineInfo& machine);
 std::string time_text(double seconds);
 /// "12.3 GB/s", in powers of 1000.
 std::string rate_text(double bytes_per_s);
-/// "2 ranks"
-std::string count_text(std::int64_t count, const std::string& noun);
 
 struct StepBenchInfo {
   std::string workload;

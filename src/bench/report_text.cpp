@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 
 namespace quern {
 
@@ -40,10 +41,6 @@ std::string time_text(double seconds) {
 
 std::string rate_text(double bytes_per_s) {
   return three_digits(bytes_per_s * 1e-9) + " GB/s";
-}
-
-std::string count_text(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace quern

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 #include "bench/json.hpp"
 #include "bench/report.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/assert.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "comm/serial/communicator.hpp"
 
@@ -13,7 +14,7 @@ GridShape grid_shape(int ranks, int pipeline, int tensor) {
   expect(ranks >= 1 && pipeline >= 1 && tensor >= 1, "at least one rank along each axis");
   const std::int64_t each = std::int64_t{pipeline} * tensor;
   if (ranks % each != 0) {
-    throw InputError(std::to_string(ranks) + " ranks cannot be cut into groups of " +
+    throw InputError(count_text(ranks, "rank") + " cannot be cut into groups of " +
                      std::to_string(pipeline) + " (pipeline) x " + std::to_string(tensor) +
                      " (tensor): start a multiple of " + std::to_string(each) + " ranks");
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/count_text.hpp"
 #include "config/layer_keys.hpp"
 #include "config/recipe_keys.hpp"
 
@@ -54,9 +55,7 @@ std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSp
     }
   }
   if (ours.size() == theirs.size()) return std::nullopt;
-  const auto count = [](const auto& layers) {
-    return std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers");
-  };
+  const auto count = [](const auto& layers) { return count_text(std::ssize(layers), "layer"); };
   return RecipeDifference{"network.layers", count(ours), count(theirs)};
 }
 

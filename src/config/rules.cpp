@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/count_text.hpp"
 #include "config/recipe_keys.hpp"
 
 namespace quern {
@@ -184,11 +185,11 @@ void check_pipeline(const Checker& check) {
   // With strategy = "pipeline" the number of ranks says how many stages there are.
   const bool is_known = parallel.strategy != SplitStrategy::pipeline || parallel.pipeline > 1;
   if (is_known && !parallel.cut.empty() && parallel.cut.size() != cuts) {
-    check.report("parallel.cut",
-                 check.text_of("parallel.cut") + " names " + std::to_string(parallel.cut.size()) +
-                     (parallel.cut.size() == 1 ? " layer" : " layers") + ", expected " +
-                     std::to_string(cuts) + ": the first of each of parallel.pipeline = " +
-                     std::to_string(parallel.pipeline) + " stages but the first");
+    check.report("parallel.cut", check.text_of("parallel.cut") + " names " +
+                                     count_text(std::ssize(parallel.cut), "layer") + ", expected " +
+                                     std::to_string(cuts) +
+                                     ": the first of each of parallel.pipeline = " +
+                                     std::to_string(parallel.pipeline) + " stages but the first");
   }
 }
 

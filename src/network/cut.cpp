@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "network/layer_list.hpp"
 
@@ -124,9 +125,8 @@ int find_cut(const NetworkSpec& spec, const std::string& name) {
 std::vector<LayerRange> named(const NetworkSpec& spec, int stages,
                               const std::vector<std::string>& first_layers) {
   if (static_cast<int>(first_layers.size()) != stages - 1) {
-    throw InputError("parallel.cut names " + std::to_string(first_layers.size()) +
-                     (first_layers.size() == 1 ? " layer" : " layers") + ", expected " +
-                     std::to_string(stages - 1) + ": the first of each of " +
+    throw InputError("parallel.cut names " + count_text(std::ssize(first_layers), "layer") +
+                     ", expected " + std::to_string(stages - 1) + ": the first of each of " +
                      std::to_string(stages) + " stages but the first");
   }
   std::vector<LayerRange> ranges;

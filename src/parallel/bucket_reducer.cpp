@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/count_text.hpp"
 #include "parallel/gradient_slices.hpp"
 
 namespace quern {
@@ -56,9 +57,8 @@ BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
 
 std::string BucketReducer::describe() const {
   if (size() == 1) return GradientReducer::describe();
-  const auto count = buckets_.size();
   return std::string(transport_.name()) + ", " + std::to_string(size()) + " ranks, " +
-         std::to_string(count) + (count == 1 ? " bucket" : " buckets");
+         count_text(std::ssize(buckets_), "bucket");
 }
 
 BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {

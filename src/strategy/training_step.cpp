@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -173,9 +174,8 @@ std::vector<std::int64_t> sums_of_layers(const Network& network) {
 /// Of a batch and of a layer that cannot do with so few samples.
 [[noreturn]] void refuse_few_samples(const Layer& layer, const std::string& what, int samples) {
   throw InputError("layer '" + layer.name() + "' takes mean and variance of each channel over " +
-                   what + ", and one has " + std::to_string(samples) +
-                   (samples == 1 ? " sample" : " samples") + " (expected at least " +
-                   std::to_string(layer.traits().least_samples) +
+                   what + ", and one has " + count_text(samples, "sample") +
+                   " (expected at least " + std::to_string(layer.traits().least_samples) +
                    "; choose another size of the batch" +
                    (layer.traits().in_each_block ? " or train.micro_block)" : ")"));
 }
@@ -287,7 +287,7 @@ void TrainingStep::check_node_memory() const {
     for (int rank = 0; rank < world.size(); ++rank)
       if (world.host(rank) == world.host(world.rank()))
         bytes += bytes_of_rank[static_cast<std::size_t>(rank)];
-    check_memory(bytes, "training on " + std::to_string(world.node_size()) + " ranks of one node");
+    check_memory(bytes, "training on " + count_text(world.node_size(), "rank") + " of one node");
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/count_text.hpp"
 #include "train/progress.hpp"
 
 namespace quern {
@@ -123,8 +124,7 @@ std::string speed_text(const RunLog& run) {
   for (auto line = run.metrics.rbegin(); line != run.metrics.rend(); ++line) {
     if (!line->samples_per_s) continue;
     std::string text = fmt::format("speed     {} samples/s", thousands(*line->samples_per_s));
-    if (line->ranks)
-      text += fmt::format(" on {} rank{}", *line->ranks, *line->ranks == 1 ? "" : "s");
+    if (line->ranks) text += " on " + count_text(*line->ranks, "rank");
     return text;
   }
   return "";

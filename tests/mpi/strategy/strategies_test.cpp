@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/count_text.hpp"
 #include "support/expect_error.hpp"
 #include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
@@ -95,11 +96,11 @@ TEST(Strategies, NamesTheRanksThatDoNotFit) {
   const int ranks = world().size();
   const Recipe stages = recipe_of(kMlp, {"parallel.pipeline=" + std::to_string(ranks + 1)});
   expect_error([&] { grid_shape_of(stages, ranks); }, ExitCode::bad_input,
-               {std::to_string(ranks) + " ranks cannot be cut into groups of " +
+               {count_text(ranks, "rank") + " cannot be cut into groups of " +
                 std::to_string(ranks + 1) + " (pipeline) x 1 (tensor)"});
   const Recipe parts = recipe_of(kMlp, {"parallel.tensor=" + std::to_string(2 * ranks)});
   expect_error([&] { grid_shape_of(parts, ranks); }, ExitCode::bad_input,
-               {std::to_string(ranks) + " ranks cannot be cut into groups of 1 (pipeline) x " +
+               {count_text(ranks, "rank") + " cannot be cut into groups of 1 (pipeline) x " +
                 std::to_string(2 * ranks) + " (tensor)"});
   const Recipe many = recipe_of(kMlp, {"parallel.pipeline=10"});
   expect_error(

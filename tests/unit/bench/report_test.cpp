@@ -47,8 +47,6 @@ TEST(BenchText, ScalesNumbersToThreeDigits) {
   EXPECT_EQ(time_text(999.6e-6), "1.00 ms");
   EXPECT_EQ(time_text(2.0), "2.00 s");
   EXPECT_EQ(rate_text(12.34e9), "12.3 GB/s");
-  EXPECT_EQ(count_text(1, "rank"), "1 rank");
-  EXPECT_EQ(count_text(2, "rank"), "2 ranks");
 }
 
 TEST(StepReport, DerivesRatesFromTheMedian) {

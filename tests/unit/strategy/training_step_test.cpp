@@ -114,7 +114,7 @@ TEST(TrainingStep, RunThatFitsIntoNoMemoryIsRefusedBeforeAllocating) {
                 "optimizer.type=sgd"});
   Model model(recipe);
   expect_error([&] { TrainingStep step(recipe, comm, model, samples); }, ExitCode::bad_input,
-               {kHostExecution ? "training on 1 ranks of one node" : "a rank needs", "GiB"});
+               {kHostExecution ? "training on 1 rank of one node" : "a rank needs", "GiB"});
 }
 
 }  // namespace quern::test
