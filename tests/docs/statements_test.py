@@ -24,6 +24,10 @@ ROW = re.compile(r"(?m)^\| `([\w.]+)` \| (.*?) \| ")
 TEST = re.compile(r"(?:unit|mpi|e2e|slurm|style|docs|install|golden|jobs|spack|cuda|hip|kernels|analysis"
                   r"|benchmarks|examples)(?:\.[a-z]\w*)+(?:/\d+)?")
 FILE = re.compile(r"\.(?:md|py|jsonl|yaml|lock|toml|sbatch|env)$")
+COMMIT = re.compile(r"[0-9a-f]{7,12}")
+# A name of C++ (`Class::member`, `function()`), and a file without its folder.
+NAME = re.compile(r"\w+(?:::~?\w+)*(?:\(\))?")
+SOURCE = re.compile(r"\w+\.(?:hpp|cpp|py|sh)")
 
 
 def read(name):
@@ -75,6 +79,13 @@ def leaves(table, path=""):
             yield name
 
 
+def unknown_names(span, words):
+    """What a span names in C++ that is no word of the sources."""
+    if not NAME.fullmatch(span) or not ("::" in span or span.endswith("()")):
+        return []
+    return [word for word in re.findall(r"\w+", span) if word not in words]
+
+
 def check_recipe(text):
     """The program's message about a whole recipe; "" when it takes it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -83,6 +94,9 @@ def check_recipe(text):
         done = run(QUERN, "train", file, "--check-recipe")
         return "" if done.returncode == 0 else done.stderr.strip()
 
+
+# Files that users make.
+MADE = ("train.py", "model.py", "lenet.py", "multinode.py")
 
 # What a piece with a network lacks for a whole recipe.
 LACKING = {"name": 'name = "piece"', "data": 'data = {train = "x", global_batch = 64}',
@@ -175,6 +189,32 @@ class StatementsTest(unittest.TestCase):
         self.expect_none([f"{name}: {found}" for name, found in sorted(named) if found not in known],
                          "documents name kernels that are not there")
 
+    def test_names(self):
+        """Names of C++ and of files in the text are there."""
+        files = [path for top in ("src", "tests", "examples", "analysis", "benchmarks", "data", "jobs", "scripts")
+                 for path in (ROOT / top).rglob("*") if path.is_file()]
+        words = set(re.findall(r"\w+", "".join(path.read_text(encoding="utf-8") for path in files
+                                               if path.suffix in (".hpp", ".cpp", ".py"))))
+        found = [f"{name}: {span}" for name, text in documents().items() for span in spans(text)
+                 if unknown_names(span, words)]
+        self.expect_none(found, "documents name what no source has")
+        names = {path.name for path in files}
+        found = [f"{name}: {span}" for name, text in documents().items() if name != "CHANGELOG.md"
+                 for span in spans(text) if SOURCE.fullmatch(span) and span not in names and span not in MADE]
+        self.expect_none(found, "documents name files that are not there")
+
+    def test_commits(self):
+        """Commits of figures are in this history."""
+        if run("git", "rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+            self.skipTest("no clone with its history")
+        named = {(name, span) for name, text in documents().items() for span in spans(text) if COMMIT.fullmatch(span)}
+        named |= {("benchmarks/history.jsonl", json.loads(line)["commit"])
+                  for line in read("benchmarks/history.jsonl").splitlines()}
+        self.assertGreater(len(named), 20)
+        self.expect_none([f"{name}: {commit}" for name, commit in sorted(named)
+                          if run("git", "merge-base", "--is-ancestor", commit, "HEAD").returncode != 0],
+                         "documents name commits that are not part of this history")
+
     def test_sites(self):
         """The README counts the profiles of real systems."""
         profiles = [path.stem for path in (ROOT / "jobs/sites").glob("*.env")
@@ -190,6 +230,10 @@ class StatementsTest(unittest.TestCase):
             wrong = wrong_key(span, types)
             self.assertEqual(wrong is None, said is None, (span, wrong))
             self.assertIn(said or "", wrong or "")
+        words = {"Layer", "forward", "own_floats", "it"}
+        for span, unknown in (("Layer::forward", []), ("Layer::forwards", ["forwards"]), ("own_floats()", []),
+                              ("own_bytes()", ["own_bytes"]), ("own_bytes", []), ("its()", ["its"]), ("f(x)", [])):
+            self.assertEqual(unknown_names(span, words), unknown, span)
         self.assertEqual(len(wrong_toml("[train]\nepoch = 3\n", types)), 1)
         self.assertEqual(len(wrong_toml("[train]\nepochs = 3\n", types)), 0)
         self.assertEqual(len(wrong_toml("[train\n", types)), 1)
