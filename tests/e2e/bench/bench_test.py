@@ -2,16 +2,27 @@
 """Every benchmark runs, once and short, and writes what benchmarks/README.md promises. How fast it
 was is nobody's business here."""
 import json
+import re
 import signal
 from pathlib import Path
 
 import training
 
-RECIPES = Path(__file__).resolve().parents[3] / "recipes"
+ROOT = Path(__file__).resolve().parents[3]
+RECIPES = ROOT / "recipes"
+# Keys that benchmarks/README.md names; those of the ends of a range it describes once.
+NAMED = set(re.findall(r"`(\w+)`", (ROOT / "benchmarks/README.md").read_text(encoding="utf-8").partition("\n## `quern bench`")[2]))
+END = re.compile(r"^(?:fastest|slowest|smallest|largest)_")
 MACHINE = {"processor", "vectors", "device", "ranks", "nodes", "threads", "fma_peak_gflops",
            "smallest_fma_peak_gflops", "largest_fma_peak_gflops", "l1", "l2", "l3", "memory"}
 TILES = {"tile_unit", "tile_peak_gflops", "smallest_tile_peak_gflops", "largest_tile_peak_gflops"}
 BANDWIDTH = {"gb_per_s", "smallest_gb_per_s", "largest_gb_per_s", "array_bytes"}
+
+
+def all_keys(document):
+    if isinstance(document, dict):
+        return set(document).union(*map(all_keys, document.values()))
+    return set().union(*map(all_keys, document)) if isinstance(document, list) else set()
 
 
 def time_keys(name):
@@ -28,6 +39,8 @@ class BenchTest(training.TrainingTest):
         (self.folder / "out.json").unlink()
         self.assertEqual(training.tree(self.folder), before)
         self.check_head(document, args[0], max(1, ranks))
+        self.assertEqual({key for key in all_keys(document) if END.sub("", key) not in NAMED}, set(),
+                         "benchmarks/README.md names none of these keys")
         return done.out, document
 
     def check_head(self, document, name, ranks):
