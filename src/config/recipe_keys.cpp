@@ -343,6 +343,11 @@ void add_parallel(Keys& list) {
           "Each rank keeps the optimizer's state of its own parameters alone, updates these and "
           "sends them to the others; the bits stay the same")
       .free_to_change();
+  keys.boolean("balance", &P::balance,
+               "Ranks of one node whose cores are slower than others', or shared with other "
+               "programs, compute fewer micro-blocks of a batch, those with faster ones more: at "
+               "most half as many again, for which they need memory. The bits stay the same")
+      .free_to_change();
 }
 
 void add_checkpoint(Keys& list) {

@@ -160,6 +160,26 @@ void check_tensor(const Checker& check) {
   if (!problem.empty()) check.report("parallel.tensor_slices", problem);
 }
 
+// Blocks move where a rank's part of a batch is computed at once, and where the bits allow it.
+void check_balance(const Checker& check) {
+  const bool is_known =
+      check.are_sound({"parallel.balance", "parallel.micro_batches", "parallel.pipeline",
+                       "parallel.tensor", "parallel.strategy", "train.determinism"});
+  const ParallelSpec& parallel = check.recipe.parallel;
+  if (!is_known || !parallel.balance) return;
+  const auto contradict = [&](const char* key, const char* expected) {
+    check.report("parallel.balance", std::string("true contradicts ") + key + " = " +
+                                         check.text_of(key) + " (expected " + expected + ")");
+  };
+  if (check.recipe.train.determinism == Determinism::fast)
+    contradict("train.determinism", "\"rank_invariant\"");
+  if (parallel.micro_batches > 1) contradict("parallel.micro_batches", "1");
+  if (parallel.pipeline > 1) contradict("parallel.pipeline", "1");
+  if (parallel.tensor > 1) contradict("parallel.tensor", "1");
+  if (parallel.strategy == SplitStrategy::pipeline || parallel.strategy == SplitStrategy::tensor)
+    contradict("parallel.strategy", "\"data\"");
+}
+
 void check_strategy(const Checker& check) {
   if (!check.are_sound({"parallel.strategy", "parallel.pipeline", "parallel.tensor",
                         "parallel.shard_optimizer"}))
@@ -206,6 +226,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_micro_batches(check);
   check_tensor(check);
   check_strategy(check);
+  check_balance(check);
   check_pipeline(check);
 }
 

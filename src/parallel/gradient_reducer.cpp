@@ -29,8 +29,10 @@ std::int64_t GradientReducer::floats_sent(ReductionPlan plan) const {
 
 ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
   expect(partition.num_ranks() == comm_.size(), "a partition for this communicator's ranks");
-  expect(partial_sums_.stride == 0, "plans before allocate()");
+  const bool is_allocated = partial_sums_.stride > 0;
+  expect(!is_allocated || takes_later_plans(), "plans before allocate()");
   partitions_.push_back(partition);
+  if (is_allocated) prepare_later_plan();
   return ReductionPlan{static_cast<int>(partitions_.size()) - 1};
 }
 

@@ -51,8 +51,11 @@ class GradientReducer {
   /// Partial sums that a rank's kernels hand over under a partition; 0 on ranks without blocks.
   int num_partial_sums(const BatchPartition& partition, int rank) const;
 
-  /// Makes a plan for a partition of this communicator's ranks. Before allocate().
+  /// Makes a plan for a partition of this communicator's ranks. Before allocate(), or with
+  /// takes_later_plans() at any time, for partitions whose partial sums have room.
   ReductionPlan add_plan(const BatchPartition& partition);
+
+  virtual bool takes_later_plans() const { return false; }
 
   /// Room in partial_sums() for at least so many, whatever the plans hand over. The same on all
   /// ranks. Before allocate().
@@ -161,6 +164,8 @@ class GradientReducer {
   static std::span<float> host_span(const FloatView& view);
   /// The result in `floats`: num_floats() of them and the votes after them.
   ReducedGradient reduced(const ConstFloatView& floats) const;
+  /// The last of partitions() has come after allocate(). Of reducers with takes_later_plans().
+  virtual void prepare_later_plan() {}
   /// Memory of this rank alone, for max_partial_sums(own rank).
   FloatView allocate_private_partial_sums() const;
 

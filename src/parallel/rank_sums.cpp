@@ -29,6 +29,11 @@ RankSums::RankSums(Communicator& comm, const std::vector<std::int64_t>& counts,
   }
 }
 
+void RankSums::reserve(int partial_sums) {
+  for (auto& [count, turns] : turns_)
+    for (auto& reducer : turns.reducers) reducer->reserve(partial_sums);
+}
+
 ReductionPlan RankSums::add_plan(const BatchPartition& partition) {
   ReductionPlan plan{};
   for (auto& [count, turns] : turns_)

@@ -28,7 +28,10 @@ class RankSums final : public BatchSums {
                                                                      std::int64_t num_sums)>;
   RankSums(Communicator& comm, const std::vector<std::int64_t>& counts, const MakeReducer& make);
 
-  /// For a batch cut like this; the same as the reducer of the gradients makes. Before allocate().
+  /// GradientReducer::reserve().
+  void reserve(int partial_sums);
+  /// For a batch cut like this; the same as the reducer of the gradients makes, and at the same
+  /// times.
   ReductionPlan add_plan(const BatchPartition& partition);
   std::int64_t bytes() const;
   void allocate();

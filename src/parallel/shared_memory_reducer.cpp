@@ -40,6 +40,12 @@ FloatView SharedMemoryReducer::allocate_partial_sums() {
   return Kokkos::subview(all_partial_sums_, std::pair(begin, begin + section));
 }
 
+void SharedMemoryReducer::prepare_later_plan() {
+  expect(with_reserve(max_partial_sums()) * partial_stride() <= section_,
+         "room for the partial sums of every plan");
+  plans_.push_back(make_plan(partitions().back()));
+}
+
 SharedMemoryReducer::Plan SharedMemoryReducer::make_plan(const BatchPartition& partition) const {
   return {make_sum(partition, slices_.begin(comm().rank())), make_sum(partition, num_gradient())};
 }

@@ -29,6 +29,7 @@ class SharedMemoryReducer final : public GradientReducer {
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
   bool shares_state() const override { return true; }
+  bool takes_later_plans() const override { return true; }
   std::int64_t floats_sent(ReductionPlan) const override { return 0; }
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
@@ -42,6 +43,7 @@ class SharedMemoryReducer final : public GradientReducer {
   };
 
   FloatView allocate_partial_sums() override;
+  void prepare_later_plan() override;
   std::int64_t num_buffer_floats() const override;
   Plan make_plan(const BatchPartition& partition) const;
   TreeSumPlan make_sum(const BatchPartition& partition, std::int64_t offset) const;

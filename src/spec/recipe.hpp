@@ -87,6 +87,7 @@ struct ParallelSpec {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int micro_batches = 1;
   bool shard_optimizer = false;
+  bool balance = false;
   friend bool operator==(const ParallelSpec&, const ParallelSpec&) = default;
 };
 

@@ -37,10 +37,13 @@ BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, 
 }  // namespace
 
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks) {
-  const BatchPartition partition(samples, cut.block_samples, num_ranks);
+  return make_batch_plan(cut, BatchPartition(samples, cut.block_samples, num_ranks), rank);
+}
+
+BatchPlan make_batch_plan(const BatchCut& cut, const BatchPartition& partition, int rank) {
   if (partition.num_blocks() > BlockSchedule::kMaxBlocks) {
     throw InputError("train.micro_block = " + std::to_string(cut.block_samples) +
-                     " cuts a batch of " + std::to_string(samples) + " samples into " +
+                     " cuts a batch of " + std::to_string(partition.samples()) + " samples into " +
                      std::to_string(partition.num_blocks()) + " blocks, expected at most " +
                      std::to_string(BlockSchedule::kMaxBlocks) +
                      " (raise train.micro_block or take a smaller batch)");
@@ -51,7 +54,10 @@ BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ra
 
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
                                           int num_ranks) {
-  const BatchPlan whole = make_batch_plan(cut, samples, rank, num_ranks);
+  return make_batch_pieces(cut, make_batch_plan(cut, samples, rank, num_ranks), rank);
+}
+
+std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& whole, int rank) {
   std::vector<PieceSums> sums = cut_share(sum_order(cut), whole.partition, rank, cut.micro_batches);
   to_kernels(sums);
   std::vector<BatchPiece> pieces;

@@ -46,10 +46,13 @@ struct BatchCut {
 
 /// InputError when there are more micro-blocks than the summation tree can hold.
 BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ranks);
+/// Where the shares of the ranks are given: micro-blocks of cut.block_samples.
+BatchPlan make_batch_plan(const BatchCut& cut, const BatchPartition& partition, int rank);
 
 /// The pieces of make_batch_plan(cut, ...), in order; a single one is the plan itself.
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
                                           int num_ranks);
+std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& whole, int rank);
 /// Room for partial sums that these pieces need: what GradientReducer::reserve() is told.
 int most_piece_sums(const BatchCut& cut, const BatchPartition& partition);
 

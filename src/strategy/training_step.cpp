@@ -19,16 +19,23 @@ namespace quern {
 
 void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   const BatchPlan& plan = batch();
+  const bool is_measured = loads_ && !is_last_;
+  if (is_measured) loads_->begin_step();
   timer_.enter(StepPhase::data);
   set_learning_rate(exec, scalars_, schedule_);
   begin_batch(exec, scalars_, plan.samples(), host_flags_, reducer_->vote());
-  for (const PipelineWork& work : is_last_ ? last_order_ : full_order_) {
+  for (const PipelineWork& work : current().order) {
     if (work.is_backward)
       enqueue_backward(exec, work.piece);
     else
       enqueue_forward(exec, work.piece);
   }
+  if (is_measured) {
+    exec.fence("quern::strategy::computed");
+    loads_->end_computing();
+  }
   const ReducedGradient own = reduce(exec);
+  const bool has_period_ended = is_measured && loads_->has_period_ended();
   if (is_split()) wait_for(exec, transports_);  // with an eye on others, as stage_sums_ does not
   const ReducedGradient gradient = stage_sums_.add(exec, own);
 
@@ -38,6 +45,8 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   reducer_->publish_update(exec, model_.parameter_block());
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
   timer_.stop();
+  if (is_measured) loads_->end_step();
+  if (has_period_ended && balance_->update(loads_->loads())) take_shares();
 }
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
@@ -204,6 +213,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       seed_(recipe.seed),
       sampling_{recipe.data.shuffle, recipe.data.augment, {}},
       wants_rank_loss_(recipe.train.per_rank_loss),
+      order_(recipe.parallel.schedule),
       reducer_(make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
                             sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
       sums_(std::make_unique<RankSums>(grid.data(), transports.data,
@@ -214,27 +224,21 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       metric_sums_("quern::strategy::metric_sums"),
       host_flags_("quern::strategy::host_flags") {
   agree(grid.world(), [&] {
-    const int rank = grid.data().rank();
     const int num_ranks = grid.data().size();
     batches_ = training_batches(recipe, num_ranks, samples.count);
     sampling_.windows = window_plan(recipe.data, batches_, samples.sample_bytes());
-    const BatchCut cut = batches_.cut(model.row_multiple());
+    cut_ = batches_.cut(model.row_multiple());
     check_least_samples(model.whole(), batches_);
-    full_ = make_batch_plan(cut, batches_.full_batch, rank, num_ranks);
-    last_ = make_batch_plan(cut, batches_.last_batch, rank, num_ranks);
-    full_pieces_ = make_batch_pieces(cut, batches_.full_batch, rank, num_ranks);
-    last_pieces_ = make_batch_pieces(cut, batches_.last_batch, rank, num_ranks);
-    for (const BatchPlan* plan : {&full_, &last_}) {
-      reducer_->reserve(most_piece_sums(cut, plan->partition));
+    full_ = make_batch({batches_.full_batch, cut_.block_samples, num_ranks});
+    last_ = make_batch({batches_.last_batch, cut_.block_samples, num_ranks});
+    for (const PlannedBatch* batch : {&full_, &last_}) {
+      reducer_->reserve(most_piece_sums(cut_, batch->plan.partition));
+      const int pieces = static_cast<int>(batch->pieces.size());
+      in_flight_ = std::max(in_flight_, pieces_in_flight(order_, model.place(), pieces));
     }
+    if (recipe.parallel.balance && num_ranks > 1) begin_balance();
   });
-  const PipelineSchedule order = recipe.parallel.schedule;
-  for (const auto* pieces : {&full_pieces_, &last_pieces_}) {
-    const auto count = static_cast<int>(pieces->size());
-    (pieces == &full_pieces_ ? full_order_ : last_order_) =
-        pipeline_order(order, model.place(), count);
-    in_flight_ = std::max(in_flight_, pieces_in_flight(order, model.place(), count));
-  }
+  if (balance_) loads_.emplace(grid.data());
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch(), steps_per_epoch() * recipe.train.epochs);
   allocate(recipe);
@@ -244,17 +248,14 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
 void TrainingStep::allocate(const Recipe& recipe) {
   Communicator& world = grid_.world();
   const ParameterTable& table = model_.network().table();
-  full_reduction_ = reducer_->add_plan(full_.partition);
-  last_reduction_ = reducer_->add_plan(last_.partition);
-  for (const BatchPlan* plan : {&full_, &last_}) sums_->add_plan(plan->partition);
+  for (PlannedBatch* batch : {&full_, &last_}) add_reduction(*batch);
   // Of what the node has once, this rank's share.
   const std::int64_t sharers = reducer_->shares_state() ? reducer_->num_ranks() : 1;
   optimizer_bytes_ = BlockUpdate::state_bytes(recipe.optimizer, table, *reducer_);
   const std::int64_t state_bytes =
       (table.block_size() + sharers - 1) / sharers * static_cast<std::int64_t>(sizeof(float)) +
       optimizer_bytes_;
-  const DeviceMemoryNeeds needs{samples_.num_bytes(),
-                                model_.activation_bytes(full_.limit(), in_flight_),
+  const DeviceMemoryNeeds needs{samples_.num_bytes(), model_.activation_bytes(limit(), in_flight_),
                                 state_bytes + reducer_->bytes() + sums_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(world, [&] { check_device_memory(needs, available_device_memory()); });
@@ -267,14 +268,57 @@ void TrainingStep::allocate(const Recipe& recipe) {
     exchange = std::make_unique<ClipExchange>(grid_, model_.unsplit_table(), table, *reducer_);
   }
   update_.emplace(recipe.optimizer, table, *reducer_, memory, std::move(exchange));
-  const auto is_one_piece = [](const std::vector<BatchPiece>& all) { return all.size() == 1; };
+  const auto is_one_piece = [](const PlannedBatch& batch) { return batch.pieces.size() == 1; };
   left_to_optimizer_ = model_.network().left_to_optimizer();
   updates_in_backward_ = kHostExecution && world.size() == 1 && !update_->clips() &&
-                         is_one_piece(full_pieces_) && is_one_piece(last_pieces_) &&
+                         is_one_piece(full_) && is_one_piece(last_) &&
                          model_.network().layers_update_parameters();
-  model_.allocate(full_.limit(), memory, in_flight_);
+  model_.allocate(limit(), memory, in_flight_);
   model_.connect(grid_, transports_.tensor);
   publish_state();  // all parameters are drawn
+}
+
+TrainingStep::PlannedBatch TrainingStep::make_batch(const BatchPartition& partition) const {
+  const int rank = grid_.data().rank();
+  PlannedBatch batch;
+  batch.plan = make_batch_plan(cut_, partition, rank);
+  batch.pieces = make_batch_pieces(cut_, batch.plan, rank);
+  batch.order = pipeline_order(order_, model_.place(), static_cast<int>(batch.pieces.size()));
+  return batch;
+}
+
+void TrainingStep::add_reduction(PlannedBatch& batch) {
+  batch.reduction = reducer_->add_plan(batch.plan.partition);
+  sums_->add_plan(batch.plan.partition);
+}
+
+void TrainingStep::begin_balance() {
+  const std::string lead = "parallel.balance: blocks move between ranks of one node that share ";
+  if (!reducer_->takes_later_plans())
+    throw InputError(lead + "memory, and the gradients of this run are added " +
+                     reducer_->describe() + " (expected one node, and kernels on CPUs)");
+  if (samples_.stream)
+    throw InputError(lead + "the samples, and this set is streamed (expected one in memory)");
+  balance_.emplace(full_.plan.partition.num_blocks(), grid_.data().size());
+  reducer_->reserve(ShareBalance::kMostSums);
+  sums_->reserve(ShareBalance::kMostSums);
+}
+
+// Rare, and the only place where a plan is made within the loop.
+void TrainingStep::take_shares() {
+  const auto [place, is_new] = balanced_.try_emplace(balance_->shares());
+  if (is_new) {
+    place->second = make_batch({batches_.full_batch, cut_.block_samples, balance_->shares()});
+    add_reduction(place->second);
+  }
+  full_ = place->second;
+}
+
+BatchLimit TrainingStep::limit() const {
+  BatchLimit limit = full_.plan.limit();
+  if (balance_)
+    limit.rows = std::max(limit.rows, balance_->most_blocks() * full_.plan.schedule.block_rows);
+  return limit;
 }
 
 // Of all ranks of a node together; stages differ.
@@ -292,14 +336,14 @@ void TrainingStep::check_node_memory() const {
 }
 
 std::int64_t TrainingStep::stage_bytes_sent(int stage) const {
-  const CrossingFloats floats = crossing_floats(stages(), stage, full_.limit().rows);
-  return static_cast<std::int64_t>(full_pieces_.size()) * (floats.y + floats.dx) *
+  const CrossingFloats floats = crossing_floats(stages(), stage, full_.plan.limit().rows);
+  return static_cast<std::int64_t>(full_.pieces.size()) * (floats.y + floats.dx) *
          std::int64_t{sizeof(float)};
 }
 
 std::int64_t TrainingStep::sent_bytes() const {
-  return reducer_->floats_sent(full_reduction_) * std::int64_t{sizeof(float)} +
-         stage_bytes_sent(model_.place().stage) + tensor_plan(model_, full_.rows()).bytes_sent;
+  return reducer_->floats_sent(full_.reduction) * std::int64_t{sizeof(float)} +
+         stage_bytes_sent(model_.place().stage) + tensor_plan(model_, full_.plan.rows()).bytes_sent;
 }
 
 void TrainingStep::publish_state() {

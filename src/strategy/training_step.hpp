@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
 #include "strategy/pipeline_order.hpp"
+#include "strategy/rank_loads.hpp"
+#include "strategy/share_balance.hpp"
 #include "strategy/stage_sums.hpp"
 #include "strategy/step_timer.hpp"
 
@@ -62,8 +65,8 @@ class TrainingStep {
   const Model& model() const { return model_; }
   /// Within which an epoch is shuffled.
   const WindowPlan& windows() const { return sampling_.windows; }
-  const BatchPlan& full_batch() const { return full_; }
-  const BatchPlan& last_batch() const { return last_; }
+  const BatchPlan& full_batch() const { return full_.plan; }
+  const BatchPlan& last_batch() const { return last_.plan; }
   /// What this rank's activations, parameters, gradients and optimizer state take; the data set is
   /// not counted.
   std::int64_t memory_bytes() const { return memory_bytes_; }
@@ -112,7 +115,7 @@ class TrainingStep {
   std::int64_t steps() const { return steps_; }
   std::int64_t cursor() const { return cursor_; }
   /// The batch that was enqueued last.
-  const BatchPlan& batch() const { return is_last_ ? last_ : full_; }
+  const BatchPlan& batch() const { return current().plan; }
   /// Where the host's time went in the steps since the last call: this rank's whole time where
   /// kernels run on the host.
   StepTimes take_times() { return timer_.take(); }
@@ -142,12 +145,27 @@ class TrainingStep {
   void enqueue_backward(const ExecSpace& exec, int piece);
   /// For the layers, on this piece, as one of the batches in flight.
   StepContext context(const BatchPiece& piece, int batch);
-  const std::vector<BatchPiece>& pieces() const { return is_last_ ? last_pieces_ : full_pieces_; }
+  /// A batch of one size, cut and ordered.
+  struct PlannedBatch {
+    BatchPlan plan;
+    std::vector<BatchPiece> pieces;
+    std::vector<PipelineWork> order;
+    ReductionPlan reduction{};
+  };
+  PlannedBatch make_batch(const BatchPartition& partition) const;
+  const PlannedBatch& current() const { return is_last_ ? last_ : full_; }
+  const std::vector<BatchPiece>& pieces() const { return current().pieces; }
+  void add_reduction(PlannedBatch& batch);
+  void begin_balance();
+  /// Full batches from now on are cut into the shares of balance_.
+  void take_shares();
+  /// What the arrays of the network have room for.
+  BatchLimit limit() const;
   const BatchPiece& piece_at(int i) const { return pieces()[static_cast<std::size_t>(i)]; }
   void enqueue_batch(const ExecSpace& exec);
   ReducedGradient reduce(const ExecSpace& exec);
   void update(const ExecSpace& exec, const ReducedGradient& gradient);
-  ReductionPlan reduction() const { return is_last_ ? last_reduction_ : full_reduction_; }
+  ReductionPlan reduction() const { return current().reduction; }
 
   ProcessGrid grid_;
   GridTransports transports_;
@@ -156,6 +174,7 @@ class TrainingStep {
   std::uint64_t seed_;
   Sampling sampling_;
   bool wants_rank_loss_;
+  PipelineSchedule order_;
   std::unique_ptr<GradientReducer> reducer_;
   std::optional<BlockUpdate> update_;
   std::unique_ptr<RankSums> sums_;
@@ -164,20 +183,19 @@ class TrainingStep {
   MetricSumsView metric_sums_;
   HostFlagsView host_flags_;
   BatchRule batches_;
-  BatchPlan full_;
-  BatchPlan last_;
+  BatchCut cut_;
+  PlannedBatch full_;
+  PlannedBatch last_;
+  // With parallel.balance: full batches whose shares were tried, and those of the coming one.
+  std::optional<ShareBalance> balance_;
+  std::optional<RankLoads> loads_;
+  std::map<std::vector<int>, PlannedBatch> balanced_;
   // One rank has the whole gradient of a layer at once: layers update their parameters themselves.
   bool updates_in_backward_ = false;
   bool has_packed_weights_ = false;  // StepContext, of the coming step
   ParameterUpdate layers_update_;
   std::vector<std::pair<std::int64_t, std::int64_t>> left_to_optimizer_;
-  std::vector<BatchPiece> full_pieces_;
-  std::vector<BatchPiece> last_pieces_;
-  std::vector<PipelineWork> full_order_;
-  std::vector<PipelineWork> last_order_;
   int in_flight_ = 1;  // pieces, whose arrays they take in turn
-  ReductionPlan full_reduction_{};
-  ReductionPlan last_reduction_{};
   Schedule schedule_;
   std::int64_t memory_bytes_ = 0;
   std::int64_t optimizer_bytes_ = 0;
