@@ -93,6 +93,7 @@ parallel.cut=
 parallel.schedule=
 parallel.micro_batches=
 parallel.shard_optimizer=
+parallel.balance=
 checkpoint.every_epochs=
 checkpoint.every_steps=
 checkpoint.every_seconds=

@@ -46,7 +46,7 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
   timer_.stop();
   if (is_measured) loads_->end_step();
-  if (has_period_ended && balance_->update(loads_->loads())) take_shares();
+  if (has_period_ended && balance_->update(loads_->loads())) take_shares(balance_->shares());
 }
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
@@ -305,10 +305,10 @@ void TrainingStep::begin_balance() {
 }
 
 // Rare, and the only place where a plan is made within the loop.
-void TrainingStep::take_shares() {
-  const auto [place, is_new] = balanced_.try_emplace(balance_->shares());
+void TrainingStep::take_shares(const std::vector<int>& shares) {
+  const auto [place, is_new] = balanced_.try_emplace(shares);
   if (is_new) {
-    place->second = make_batch({batches_.full_batch, cut_.block_samples, balance_->shares()});
+    place->second = make_batch({batches_.full_batch, cut_.block_samples, shares});
     add_reduction(place->second);
   }
   full_ = place->second;

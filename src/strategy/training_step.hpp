@@ -94,6 +94,10 @@ class TrainingStep {
   /// Where the next step stands, and what the epoch has counted.
   void set_position(const TrainingProgress& progress);
 
+  /// With parallel.balance, between two steps: full batches from now on are cut into so many
+  /// micro-blocks for each rank, as ShareBalance would. Collective.
+  void take_shares(const std::vector<int>& shares);
+
   /// Puts one step on `exec`: from the batch at the cursor to updated parameters. Collective; on a
   /// device the host does not wait. When the loss is not finite, parameters and optimizer stay as
   /// they were in this step and all that follow. Always the same `exec`. Where samples that come
@@ -157,8 +161,6 @@ class TrainingStep {
   const std::vector<BatchPiece>& pieces() const { return current().pieces; }
   void add_reduction(PlannedBatch& batch);
   void begin_balance();
-  /// Full batches from now on are cut into the shares of balance_.
-  void take_shares();
   /// What the arrays of the network have room for.
   BatchLimit limit() const;
   const BatchPiece& piece_at(int i) const { return pieces()[static_cast<std::size_t>(i)]; }

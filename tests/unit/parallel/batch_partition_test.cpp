@@ -55,6 +55,17 @@ TEST(BatchPartition, EverySampleHasOneOwner) {
   }
 }
 
+TEST(BatchPartition, TakesGivenShares) {
+  const BatchPartition partition(30, 4, {5, 0, 3});
+  EXPECT_EQ(samples_of_ranks(partition), (std::vector<int>{20, 0, 10}));
+  EXPECT_EQ(partition.first_block(2), 5);
+  EXPECT_EQ(partition.max_blocks(), 5);
+  EXPECT_EQ(BatchPartition(30, 4, {3, 3, 2}), BatchPartition(30, 4, 3));
+  EXPECT_THROW(BatchPartition(30, 4, {5, 2}), Error);
+  EXPECT_THROW(BatchPartition(30, 4, {9, -1}), Error);
+  EXPECT_THROW(BatchPartition(30, 4, std::vector<int>{}), Error);
+}
+
 TEST(BatchPartition, LargeNumbersDoNotOverflow) {
   const int most = std::numeric_limits<int>::max();
   const BatchPartition partition(most, 1'000'000, 3000);
