@@ -52,7 +52,7 @@ def neighbour(core):
 def measure(arguments, workload):
     path, recipe = read_recipe(arguments.recipes, workload)
     batch = arguments.batch or global_batch(recipe, arguments.ranks)
-    settings = settings_of(arguments.recipes, workload)
+    settings = [*settings_of(arguments.recipes, workload), *arguments.set]
     steps = {ranks: Step(arguments, path, batch, ranks, "rank-invariant", settings) for ranks in (1, arguments.ranks)}
     cases = [(ranks, beside) for beside in (False, True) for ranks in steps]
     times = {case: [] for case in cases}
@@ -92,6 +92,7 @@ def parse_arguments(words):
     parser.add_argument("--steps", type=positive, help="of a round (default: about 0.4 s worth)")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)),
                         help="of the neighbour (default: the last)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipes")
     parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
                         help="starts {ranks} ranks (default: %(default)s)")
     parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
@@ -123,6 +124,7 @@ def main(words=None):
         if arguments.json:
             arguments.json.write_text(json.dumps(
                 {"ranks": ranks, "rounds": arguments.rounds, "launcher": arguments.launcher, "core": arguments.core,
+                 "set": arguments.set,
                  "results": results}, indent=2) + "\n")
     except (ProblemError, OSError) as error:
         print(f"busy_neighbour: {error}", file=sys.stderr)

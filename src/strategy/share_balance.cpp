@@ -93,6 +93,7 @@ bool ShareBalance::update(const std::vector<RankLoad>& loads) {
   expect(loads.size() == shares_.size(), "a load for each rank");
   double step = 0;
   for (const RankLoad& load : loads) step = std::max(step, load.step);
+  if (step < kLeastStep && !is_trial_) return false;
   if (is_trial_) {
     is_trial_ = false;
     if (step >= kGained * step_before_) {

@@ -72,12 +72,12 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("0 finding(s)", self.must(links / "quern-lint", "run/job/train.sbatch"))
 
     def test_notice_is_right_of_what_is_linked_dynamically(self):
-        needed = self.must("readelf", "--dynamic", Path(given.build) / "bin/quern")
+        needed = self.must("readelf", "--dynamic", given.quern)
         for name in ("libhdf5", "libz", "libmpi"):
             self.assertRegex(needed, rf"NEEDED.*\[{name}\b|NEEDED.*\[{name}_")
 
     def test_built_program_has_no_share(self):
-        self.assertNotRegex(self.must(Path(given.build) / "bin/quern", "info"), r"(?m)^share ")
+        self.assertNotRegex(self.must(given.quern, "info"), r"(?m)^share ")
 
     def test_archive(self):
         self.cpack("TGZ")
@@ -112,7 +112,7 @@ class ProgramTest(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for option in ("build", "cmake", "cpack"):
+    for option in ("build", "cmake", "cpack", "quern"):
         parser.add_argument(f"--{option}", required=True)
     given = parser.parse_args()
     unittest.main(verbosity=2, argv=sys.argv[:1])

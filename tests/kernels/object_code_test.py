@@ -137,7 +137,8 @@ class ObjectCode(unittest.TestCase):
 
     def test_sums_in_memory_are_found(self):
         command = next(iter(commands().values()))
-        options = options_for_processor(command)
+        # Of a build for every processor, the kernels of a level have fused multiply-adds.
+        options = [f"-march={GIVEN.levels[0]}"] if GIVEN.levels else options_for_processor(command)
         for add, in_memory in (("[[gnu::always_inline]] inline", False), ("[[gnu::noinline]] static", True)):
             source = pathlib.Path(self.folder) / "sums.cpp"
             source.write_text(SUMS.replace("ADD", add))

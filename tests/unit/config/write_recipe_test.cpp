@@ -83,6 +83,7 @@ cut = []
 schedule = "1f1b"
 micro_batches = 1
 shard_optimizer = false
+balance = false
 
 [checkpoint]
 every_epochs = 1

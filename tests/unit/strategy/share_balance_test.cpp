@@ -81,6 +81,12 @@ TEST(ShareBalance, TakesBackWhatDidNotHelpAndWaitsLonger) {
   }
 }
 
+TEST(ShareBalance, LeavesShortStepsAlone) {
+  ShareBalance balance(8, 2);
+  EXPECT_FALSE(balance.update(loads_of({4, 4}, {1e-4, 7e-4})));
+  EXPECT_TRUE(balance.update(loads_of({4, 4}, {1e-4, 8e-4})));
+}
+
 TEST(ShareBalance, ManagesWithRanksWithoutBlocks) {
   ShareBalance balance(3, 4);
   EXPECT_EQ(settled(balance, {1, 2, 1, 1}), (Shares{1, 1, 1, 0}));
