@@ -95,8 +95,9 @@ std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sourc
   const std::vector<std::string> advice = planner.advice(last);
   for (std::size_t i = 0; i < advice.size(); ++i) line(i == 0 ? "to change" : "", advice[i]);
   if (advice.empty()) line("to change", "nothing");
-  text += "\n" + fmt::format(fmt::runtime(kRow), "nodes", "ranks", "batch", "a rank", "step",
-                             "computing", "sums", "rank sends", "node sends", "efficiency");
+  text += '\n';
+  text += fmt::format(fmt::runtime(kRow), "nodes", "ranks", "batch", "a rank", "step", "computing",
+                      "sums", "rank sends", "node sends", "efficiency");
   for (const PlannedStep& step : steps) text += row_text(step);
   text.pop_back();
   return text;
