@@ -7,9 +7,9 @@
 // enough, because the system then lets the rank go first. So a change is a trial. It stays if the
 // steps became shorter; else it is taken back, and the next one waits twice as long.
 //
-// A system gives a core to others for some milliseconds. Within a step shorter than that a rank runs
-// or stands, whatever its share, and polls the longer for the others the less it has: such steps
-// are left alone.
+// A system gives a core to others for some milliseconds. Within a step shorter than that a rank
+// runs or stands, whatever its share, and polls the longer for the others the less it has: such
+// steps are left alone.
 #pragma once
 
 #include <vector>

@@ -347,8 +347,9 @@ TEST(Balance, ContradictsWhatKeepsBlocksWhereTheyAre) {
   const auto with = [](const std::string& keys) {
     return error_of(kSmallRecipe + "[parallel]\nbalance = true\n" + keys);
   };
-  EXPECT_EQ(with("micro_batches = 2\n"),
-            "r.toml:24: parallel.balance: true contradicts parallel.micro_batches = 2 (expected 1)");
+  EXPECT_EQ(
+      with("micro_batches = 2\n"),
+      "r.toml:24: parallel.balance: true contradicts parallel.micro_batches = 2 (expected 1)");
   EXPECT_EQ(with("pipeline = 2\n"),
             "r.toml:24: parallel.balance: true contradicts parallel.pipeline = 2 (expected 1)");
   EXPECT_EQ(with("strategy = \"pipeline\"\n"),
