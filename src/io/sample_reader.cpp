@@ -45,7 +45,8 @@ std::span<const std::byte> part(std::span<const std::byte> all, std::int64_t fir
 SampleReader::SampleReader(const ShardSet& set) : set_(set), known_(set.shards().size()) {}
 
 SampleReader::~SampleReader() {
-  if (verification_.valid()) verification_.wait();
+  for (const Blocks& piece : pieces_)
+    if (piece.verification.valid()) piece.verification.wait();
   for (const OpenFile& file : files_) ::close(file.descriptor);
 }
 
@@ -84,17 +85,27 @@ std::size_t SampleReader::shard_of(std::int64_t sample) const {
 }
 
 void SampleReader::announce(std::int64_t first, std::int64_t count) {
-  const std::int64_t sample_bytes = set_.content().input_bytes();
+  const ShardContent& content = set_.content();
   while (count > 0) {
     const std::size_t number = shard_of(first);
     const Shard& shard = set_.shards()[number];
-    const std::int64_t here = std::min(first + count, shard.first_index + shard.count) - first;
+    const Range here{first - shard.first_index,
+                     std::min(first + count, shard.first_index + shard.count) - first};
+    const int descriptor = descriptor_of(number);
     // Where the system does not do it, reading is slower and nothing else.
-    posix_fadvise(descriptor_of(number),
-                  shard.input_offset + (first - shard.first_index) * sample_bytes,
-                  here * sample_bytes, POSIX_FADV_WILLNEED);
-    first += here;
-    count -= here;
+    const auto announce_part = [&](std::int64_t offset, const Range& range, std::int64_t bytes) {
+      if (bytes == 0) return;
+      posix_fadvise(descriptor, offset + range.first * bytes, range.count * bytes,
+                    POSIX_FADV_WILLNEED);
+    };
+    announce_part(shard.input_offset, here, content.input_bytes());
+    announce_part(shard.answer_offset, here, content.answer_bytes());
+    const Range blocks = blocks_of(shard, here);
+    if (shard.block_samples > 0 &&
+        !known_[number].has_all(blocks.first, blocks.first + blocks.count))
+      announce_part(shard.block_sums_offset, blocks, kBlockDigits);
+    first += here.count;
+    count -= here.count;
   }
 }
 
@@ -142,6 +153,9 @@ void SampleReader::read_known(std::size_t number, const Range& range, const Samp
 
 // They are verified while the next ones are read.
 void SampleReader::read_blocks(std::size_t number, const Range& range, const SampleArrays& to) {
+  Blocks& reading = pieces_[next_];
+  next_ = (next_ + 1) % pieces_.size();
+  finish(reading);
   const Shard& shard = set_.shards()[number];
   const ShardContent& content = set_.content();
   const Range blocks = blocks_of(shard, range);
@@ -152,31 +166,33 @@ void SampleReader::read_blocks(std::size_t number, const Range& range, const Sam
                         std::vector<std::byte>& bytes) {
     read_bytes(number, offset + first * sample_bytes, room(bytes, count * sample_bytes));
   };
-  read(shard.input_offset, content.input_bytes(), reading_.inputs);
-  read(shard.answer_offset, content.answer_bytes(), reading_.answers);
+  read(shard.input_offset, content.input_bytes(), reading.inputs);
+  read(shard.answer_offset, content.answer_bytes(), reading.answers);
   read_bytes(number, shard.block_sums_offset + blocks.first * kBlockDigits,
-             room(reading_.sums, blocks.count * kBlockDigits));
-  reading_.shard = number;
-  reading_.state = known_[number].state();
-  reading_.blocks = blocks;
-  reading_.samples = range;
-  reading_.to = to;
-  finish();
-  std::swap(reading_, verifying_);
+             room(reading.sums, blocks.count * kBlockDigits));
+  reading.shard = number;
+  reading.state = known_[number].state();
+  reading.blocks = blocks;
+  reading.samples = range;
+  reading.to = to;
   // Deferred to finish() where no thread can be had, or it would cost more than it does.
-  const bool is_much = verifying_.inputs.size() >= kWorthAThread;
+  const bool is_much = reading.inputs.size() >= kWorthAThread;
   const std::launch deferred = std::launch::deferred;
-  verification_ = std::async(is_much ? std::launch::async | deferred : deferred, [this] {
-    verify(verifying_);
-    put(verifying_);
-  });
+  reading.verification =
+      std::async(is_much ? std::launch::async | deferred : deferred, [this, &reading] {
+        verify(reading);
+        put(reading);
+      });
 }
 
 void SampleReader::finish() {
-  if (!verification_.valid()) return;
-  verification_.get();
-  const Range& blocks = verifying_.blocks;
-  known_[verifying_.shard].add(verifying_.state, blocks.first, blocks.first + blocks.count);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) finish(pieces_[(next_ + i) % pieces_.size()]);
+}
+
+void SampleReader::finish(Blocks& read) {
+  if (!read.verification.valid()) return;
+  read.verification.get();
+  known_[read.shard].add(read.state, read.blocks.first, read.blocks.first + read.blocks.count);
 }
 
 void SampleReader::verify(const Blocks& read) const {

@@ -2,6 +2,7 @@
 // Samples out of the middle of shards, while training runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -15,7 +16,7 @@ namespace quern {
 
 /// Reads the files themselves, where ShardSet::open() has found the samples to be: HDF5, which is
 /// for one thread at a time, has no part in it. For one thread, which may be any; it reads on while
-/// another one, of its own, verifies what it has read.
+/// others, of its own, verify what it has read.
 class SampleReader {
  public:
   /// `set` must outlive it. Opens nothing.
@@ -49,7 +50,7 @@ class SampleReader {
     std::int64_t count = 0;
   };
 
-  /// Blocks as they are stored, and what is wanted of them.
+  /// Blocks as they are stored, what is wanted of them, and their verification.
   struct Blocks {
     std::size_t shard = 0;
     KnownBlocks::FileState state;  ///< of its file
@@ -59,6 +60,7 @@ class SampleReader {
     std::vector<std::byte> answers;
     std::vector<std::byte> sums;
     SampleArrays to;
+    std::future<void> verification;
   };
 
   std::size_t shard_of(std::int64_t sample) const;
@@ -67,6 +69,7 @@ class SampleReader {
   void look_at_file(std::size_t shard);
   void read_known(std::size_t shard, const Range& range, const SampleArrays& to);
   void read_blocks(std::size_t shard, const Range& range, const SampleArrays& to);
+  void finish(Blocks& read);
   void verify(const Blocks& read) const;
   void put(const Blocks& read) const;
   int descriptor_of(std::size_t shard);
@@ -76,9 +79,10 @@ class SampleReader {
   std::vector<OpenFile> files_;     // the one used last is the last
   std::vector<KnownBlocks> known_;  // of each shard
   std::vector<std::byte> aside_;    // what has to be widened
-  Blocks reading_;
-  Blocks verifying_;
-  std::future<void> verification_;  // of verifying_; the last member: it uses the others
+  // Taken in turn: the next one is filled while the others are verified. More than one of these, so
+  // that neither reading nor verifying waits for the other at every piece.
+  std::array<Blocks, 3> pieces_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace quern

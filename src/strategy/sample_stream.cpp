@@ -121,21 +121,19 @@ class Runs {
 
 }  // namespace
 
-// Some runs are announced ahead, so that a disk reads while others are verified.
+// What comes next is announced, so that a disk reads while other samples are verified.
 void SampleStream::load_tracks(const WindowOrder& order, std::int64_t window) {
-  constexpr int kAhead = 4;
   Runs runs(order, buffers_, window % plan_.windows);
   Runs ahead = runs;
-  const auto announce = [&] {
-    if (!ahead.has_one()) return;
-    source_.announce(ahead.first(), ahead.count());
-    ahead.go_on();
-  };
-  for (int i = 0; i < kAhead; ++i) announce();
+  std::int64_t announced = 0;  // samples that are still to be read
   for (; runs.has_one(); runs.go_on()) {
-    announce();
+    for (; ahead.has_one() && announced < source_.ahead; ahead.go_on()) {
+      source_.announce(ahead.first(), ahead.count());
+      announced += ahead.count();
+    }
     const WindowPlace& place = runs.place();
     source_.read(runs.first(), runs.count(), buffers_.track_at(place.track, window) + place.index);
+    announced -= runs.count();
   }
 }
 

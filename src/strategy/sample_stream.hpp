@@ -34,6 +34,7 @@ class SampleStream {
     /// They are whole after finish().
     std::function<void(std::int64_t first, std::int64_t count, std::int64_t place)> read;
     std::function<void()> finish;
+    std::int64_t ahead = 0;  ///< samples that are announced before they are read, about
   };
 
   SampleStream(const WindowPlan& plan, const WindowBuffers& buffers, std::uint64_t seed,

@@ -60,6 +60,10 @@ void check_host(const DataSpec& data) {
                    "was built for GPUs (expected a set that fits, or no data.memory)");
 }
 
+// What the system is asked to read ahead: enough that a disk, or a file system behind a network,
+// has requests all the time.
+constexpr std::int64_t kAheadBytes = std::int64_t{16} << 20;
+
 // What a rank holds that computes nothing with samples, but may have to count something in them.
 constexpr std::int64_t kFewSamples = 64;
 
@@ -105,7 +109,8 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
               [streamed](std::int64_t first, std::int64_t count, std::int64_t to) {
                 streamed->reader.read(first, count, to, streamed->arrays());
               },
-          .finish = [streamed] { streamed->reader.finish(); }});
+          .finish = [streamed] { streamed->reader.finish(); },
+          .ahead = std::max<std::int64_t>(1, kAheadBytes / sample_bytes)});
   samples.count = shards.count();
   samples.shape = shards.shape();
   samples.classes = shards.classes();

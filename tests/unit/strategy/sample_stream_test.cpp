@@ -136,6 +136,39 @@ TEST(SampleStream, TellsOfAFailureBeforeItsBatch) {
   EXPECT_THROW(own.stream.prepare(0, 300), std::runtime_error);
 }
 
+TEST(SampleStream, AnnouncesWhatItReads) {
+  Recipe recipe = recipe_of(20, 4, 200);
+  recipe.seed = kSeed;
+  const BatchRule batches = training_batches(recipe, 1, 1003);
+  const WindowPlan plan = window_plan(recipe.data, batches, kSampleBytes);
+  for (const std::int64_t ahead : {1, 10, 1000}) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> announced;
+    std::size_t read = 0;
+    std::int64_t most = 0;
+    SampleStream stream(
+        plan, window_buffers(plan, batches, 0, 1), kSeed, 1,
+        {.announce = [&](std::int64_t first,
+                         std::int64_t count) { announced.emplace_back(first, count); },
+         .read =
+             [&](std::int64_t first, std::int64_t count, std::int64_t) {
+               if (read < announced.size()) {  // but the tail, which is read sample by sample
+                 EXPECT_EQ(announced[read], std::pair(first, count));
+                 std::int64_t samples = 0;
+                 for (std::size_t i = read; i < announced.size(); ++i)
+                   samples += announced[i].second;
+                 most = std::max(most, samples - announced.back().second);
+                 ++read;
+               }
+             },
+         .finish = [] {},
+         .ahead = ahead});
+    for (std::int64_t cursor = 0; cursor < 1003; cursor += 20) stream.prepare(0, cursor);
+    EXPECT_EQ(read, announced.size());
+    EXPECT_LT(most, ahead);
+    EXPECT_EQ(most > 0, ahead > 1);
+  }
+}
+
 TEST(SampleStream, OneThatIsNeverUsedReadsNothing) {
   const Recipe recipe = recipe_of(20, 4, 200);
   const BatchRule batches = training_batches(recipe, 1, 1003);
