@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/memory_option.hpp"
 #include "app/results_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -26,6 +27,7 @@ struct EvaluateOptions {
   std::string checkpoint;
   std::string data;
   std::string split;
+  std::string memory;
   std::string metrics;
   bool json = false;
 };
@@ -73,7 +75,8 @@ void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, Evalu
 ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const MetricsChoice choice = agree(comm, [&] { return parse_metrics(options.metrics); });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
-  const Recipe& recipe = checkpoint.recipe;
+  Recipe recipe = checkpoint.recipe;
+  recipe.data = agree(comm, [&] { return with_memory(recipe.data, options.memory); });
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
   const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
@@ -130,6 +133,7 @@ Command add_evaluate_command(CommandLine app) {
       .add_option("--split", options->split,
                   "Which split to read, if the folder holds both (default: the one it holds)")
       .type_name("{train,test}");
+  add_memory_option(command, options->memory);
   command
       .add_option("--metrics", options->metrics,
                   "More about a classifier, separated by commas: top5 (accuracy among the five "

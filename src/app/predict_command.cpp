@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <fstream>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/lines_file.hpp"
+#include "app/memory_option.hpp"
 #include "app/results_text.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
@@ -32,6 +35,7 @@ struct PredictOptions {
   SampleSetSource source;
   std::string data;
   std::string split;
+  std::string memory;
   std::string out;
   int batch = 256;
   bool timing = false;
@@ -58,68 +62,61 @@ Samples samples_of(const SampleSet& set) {
   return samples;
 }
 
-std::vector<std::int32_t> labels_of(const Samples& samples) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels);
-  return {host.data(), host.data() + host.extent(0)};
-}
-
 // A line per sample: of a classifier its class, and with labels what they are and how far off the
 // network is; else the outputs.
 class PredictionTable {
  public:
-  PredictionTable(bool is_classifier, int outputs, const Samples& samples)
-      : is_classifier_(is_classifier), labels_(labels_of(samples)) {
-    text_ = "index";
-    if (is_classifier_) text_ += labels_.empty() ? ",class" : ",class,label,probability,loss";
-    for (int i = 0; !is_classifier_ && i < outputs; ++i) text_ += ",value" + std::to_string(i);
-    text_ += '\n';
+  PredictionTable(bool is_classifier, bool has_labels, int outputs, const std::string& out)
+      : is_classifier_(is_classifier), file_(out) {
+    std::string head = "index";
+    if (is_classifier_) head += has_labels ? ",class,label,probability,loss" : ",class";
+    for (int i = 0; !is_classifier_ && i < outputs; ++i) head += ",value" + std::to_string(i);
+    file_.add_line(head);
   }
 
-  void add(std::span<const float> outputs) {
-    text_ += std::to_string(count_);
+  void add(std::span<const float> outputs, int label) {
+    std::string line = std::to_string(count_);
     if (is_classifier_)
-      add_class(outputs);
+      add_class(outputs, label, line);
     else
-      for (const float value : outputs) text_ += ',' + float_text(value);
-    text_ += '\n';
+      for (const float value : outputs) line += ',' + float_text(value);
+    file_.add_line(line);
     ++count_;
   }
 
-  // To standard output where `out` is empty.
-  void write(const std::string& out) {
-    if (out.empty()) {
-      text_.pop_back();
-      return log::print(text_);
-    }
-    std::ofstream file(out, std::ios::trunc);
-    file << text_ << std::flush;
-    if (!file) throw InputError("cannot write '" + out + "'");
-  }
+  void finish() { file_.finish(); }
 
  private:
-  void add_class(std::span<const float> outputs) {
-    const int label = labels_.empty() ? -1 : labels_[count_];
+  static void add_class(std::span<const float> outputs, int label, std::string& line) {
     const Prediction prediction = prediction_of(outputs, label);
-    text_ += ',' + std::to_string(prediction.best);
+    line += ',' + std::to_string(prediction.best);
     if (label < 0) return;
-    text_ += ',' + std::to_string(label);
+    line += ',' + std::to_string(label);
     for (const double number : {prediction.probability, prediction.loss})
-      text_ += ',' + float_text(static_cast<float>(number));
+      line += ',' + float_text(static_cast<float>(number));
   }
 
   bool is_classifier_;
-  std::vector<std::int32_t> labels_;  // empty, or of all samples
-  std::size_t count_ = 0;
-  std::string text_;
+  LinesFile file_;
+  std::int64_t count_ = 0;
 };
 
-Samples load_samples(Communicator& comm, const PredictOptions& options) {
-  agree(comm, [&] {
-    if (options.source.inputs.empty() == options.data.empty())
-      throw InputError("predict expects either --images or --data");
-  });
-  if (!options.data.empty()) return load_shards(comm, options.data, options.split);
-  return agree(comm, [&] { return samples_of(read_sample_set(options.source)); });
+DataSpec data_of(const Recipe& recipe, const PredictOptions& options) {
+  if (options.source.inputs.empty() == options.data.empty())
+    throw InputError("predict expects either --images or --data");
+  if (!options.memory.empty() && options.data.empty())
+    throw InputError("--memory is for shards, expected --data");
+  return with_memory(recipe.data, options.memory);
+}
+
+Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const PredictOptions& options) {
+  const DataSpec data = agree(grid.world(), [&] { return data_of(recipe, options); });
+  if (options.data.empty())
+    return agree(grid.world(), [&] { return samples_of(read_sample_set(options.source)); });
+  const auto choose_batches = [&](std::int64_t num_samples) {
+    return prediction_batches(options.batch, grid.data().size(), num_samples);
+  };
+  return load_samples_in_order(grid, data, choose_batches, options.data, options.split);
 }
 
 std::string timing_text(int batch, std::vector<double> seconds) {
@@ -135,21 +132,25 @@ std::string timing_text(int batch, std::vector<double> seconds) {
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
-  const Samples samples = load_samples(comm, options);
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
+  const Samples samples = load_samples(forward.grid(), recipe, options);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
+  const bool has_labels = samples.labels.extent(0) > 0;
   agree(comm, [&] {
     model.check_input(samples);
-    if (is_classifier && samples.labels.size() > 0) model.check_samples(samples);
+    if (is_classifier && has_labels) model.check_samples(samples);
   });
   forward.load(predictor_rows(model, options.batch), samples, checkpoint.state());
-  PredictionTable table(is_classifier, model.whole().output_shape().units(), samples);
+  std::optional<PredictionTable> table;  // rank 0 only
+  run_on_root(comm, [&] {
+    table.emplace(is_classifier, has_labels, model.whole().output_shape().units(), options.out);
+  });
   std::vector<double> seconds;
   quern::predict(
       forward.grid(), model, samples, options.batch,
-      [&](std::span<const float> outputs) { table.add(outputs); }, &seconds);
-  run_on_root(comm, [&] { table.write(options.out); });
+      [&](std::span<const float> outputs, int label) { table->add(outputs, label); }, &seconds);
+  run_on_root(comm, [&] { table->finish(); });
   if (options.timing && !seconds.empty()) log::info(timing_text(options.batch, std::move(seconds)));
   return ExitCode::done;
 }
@@ -178,13 +179,17 @@ Command add_predict_command(CommandLine app) {
       .add_option("--split", options->split,
                   "Which split to read, if the folder holds both (default: the one it holds)")
       .type_name("{train,test}");
+  add_memory_option(command, options->memory);
   command.add_option("--batch", options->batch, "Samples that a rank takes at a time")
       .in_range(1, 1 << 20)
       .show_default();
   command.add_flag(
       "--timing", options->timing,
       "Print to standard error how long a batch takes, without reading and writing files");
-  command.add_option("--out", options->out, "CSV file (default: standard output)")
+  command
+      .add_option("--out", options->out,
+                  "CSV file, which appears once it is complete (default: lines go to standard "
+                  "output as they come)")
       .type_name("FILE");
   return {command, [options] {
             return run_on_ranks([&](Communicator& comm) { return predict(comm, *options); });

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <system_error>
+#include <utility>
 
 namespace quern {
 
@@ -64,6 +66,24 @@ std::string size_text(std::int64_t bytes) {
   std::size_t unit = 0;
   for (; unit + 1 < std::size(units) && bytes % 1024 == 0; ++unit) bytes /= 1024;
   return std::to_string(bytes) + " " + units[unit];
+}
+
+std::optional<std::int64_t> parse_size(std::string_view text) {
+  constexpr std::pair<const char*, double> kUnits[] = {
+      {"B", 1},    {"KB", 1e3},       {"KiB", 1024.0}, {"MB", 1e6},      {"MiB", 1048576.0},
+      {"GB", 1e9}, {"GiB", 0x1.0p30}, {"TB", 1e12},    {"TiB", 0x1.0p40}};
+  constexpr double kMost = 0x1.0p62;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  std::string unit(rest, end);
+  unit.erase(0, unit.find_first_not_of(' '));
+  for (const auto& [name, bytes] : kUnits) {
+    if (unit == name && number * bytes >= 1 && number * bytes <= kMost)
+      return static_cast<std::int64_t>(number * bytes);
+  }
+  return std::nullopt;
 }
 
 std::string printable(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,13 @@ std::string to_toml_text(const std::vector<std::string>& values);
 
 /// "2 GiB", "1536 MiB", "100 B": exact, in the largest unit that divides it. Not a TOML value.
 std::string size_text(std::int64_t bytes);
+
+/// The bytes of a size, at least 1: "2 GiB", "1.5 MB". Nothing where the text is none.
+std::optional<std::int64_t> parse_size(std::string_view text);
+
+/// What parse_size() expects.
+inline constexpr const char* kSizeWords =
+    "a number and one of B, KB, KiB, MB, MiB, GB, GiB, TB, TiB";
 
 /// `text` fit for a message: control characters escaped, at most about 60 characters.
 std::string printable(std::string_view text);

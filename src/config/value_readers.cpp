@@ -2,9 +2,8 @@
 #include "config/value_readers.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 #include "config/document.hpp"
@@ -124,29 +123,18 @@ bool read_choice(const toml::node& node, const ValueContext& context,
 }
 
 bool read_bytes(const toml::node& node, const ValueContext& context, std::int64_t& value) {
-  const char* const expected = "a number and one of B, KB, KiB, MB, MiB, GB, GiB, TB, TiB";
   std::string text;
   if (!node.is_string()) {
-    report_type(node, context, std::string("a string: ") + expected);
+    report_type(node, context, std::string("a string: ") + kSizeWords);
     return false;
   }
   if (!read_string(node, context, text)) return false;
-  constexpr std::pair<const char*, double> kUnits[] = {
-      {"B", 1},    {"KB", 1e3},       {"KiB", 1024.0}, {"MB", 1e6},      {"MiB", 1048576.0},
-      {"GB", 1e9}, {"GiB", 0x1.0p30}, {"TB", 1e12},    {"TiB", 0x1.0p40}};
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  std::string unit(rest, end);
-  unit.erase(0, unit.find_first_not_of(' '));
-  for (const auto& [name, bytes] : kUnits) {
-    if (error != std::errc() || unit != name) continue;
-    constexpr double kMost = 0x1.0p62;
-    if (!(number * bytes >= 1) || number * bytes > kMost) break;
-    value = static_cast<std::int64_t>(number * bytes);
+  if (const std::optional<std::int64_t> bytes = parse_size(text)) {
+    value = *bytes;
     return true;
   }
-  context.fail("\"" + printable(text) + "\" is no size, expected " + expected + ", at least 1 B");
+  context.fail("\"" + printable(text) + "\" is no size, expected " + kSizeWords +
+               ", at least 1 B");
   return false;
 }
 

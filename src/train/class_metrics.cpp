@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "train/predictor.hpp"
+#include "train/row_labels.hpp"
 
 namespace quern {
 
@@ -25,8 +26,7 @@ bool is_in_top(std::span<const float> outputs, int label, int top) {
 ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
     : model_(model),
       outputs_(model.whole().output_shape().units()),
-      samples_(samples),
-      labels_(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.labels)) {
+      samples_(samples) {
   if (outputs_ > kMaxClasses) {
     throw InputError("--metrics: the network has " + std::to_string(outputs_) +
                      " outputs, expected at most " + std::to_string(kMaxClasses));
@@ -36,19 +36,16 @@ ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
 
 void ClassMetrics::add(const ExecSpace& exec, const BatchPlan& plan) {
   if (!model_.puts_out()) return;
-  exec.fence("quern::train::class_metrics");
+  const std::vector<std::int32_t> labels = labels_of_rows(exec, model_, samples_, plan.rows());
   const Activation& output = model_.activations().output();
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
-  const auto places =
-      Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), model_.place_of_row(samples_));
   const ActivationIndex at(output);
   std::vector<float> outputs(static_cast<std::size_t>(outputs_));
   for (int row = 0; row < plan.rows(); ++row) {
-    const std::int64_t place = places(static_cast<std::size_t>(row));
-    if (place < 0) continue;
+    const int label = labels[static_cast<std::size_t>(row)];
+    if (label < 0) continue;
     for (int unit = 0; unit < outputs_; ++unit)
       outputs[static_cast<std::size_t>(unit)] = values(static_cast<std::size_t>(at(row, unit)));
-    const int label = labels_(static_cast<std::size_t>(place));
     const int best = prediction_of(outputs, -1).best;
     ++counts_[static_cast<std::size_t>(label * outputs_ + best)];
     counts_.back() += is_in_top(outputs, label, kTop);

@@ -40,7 +40,6 @@ class ClassMetrics {
   const Model& model_;
   int outputs_;
   const Samples& samples_;
-  Kokkos::View<const std::int32_t*, Kokkos::HostSpace> labels_;
   std::vector<std::int64_t> counts_;  // [outputs, outputs], and at the end correct_in_top
 };
 

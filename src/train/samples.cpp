@@ -118,15 +118,25 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
   return load_all(comm, folder, open_once(comm, folder, split));
 }
 
-Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
-                                const std::string& folder, const std::string& split) {
+Samples load_samples_in_order(const ProcessGrid& grid, const DataSpec& data,
+                              const ChooseBatches& choose_batches, const std::string& folder,
+                              const std::string& split) {
   Communicator& comm = grid.world();
   const ShardSet shards = open_once(comm, folder, split);
-  if (!is_streamed(recipe.data, shards.count(), shards.content().memory_bytes()))
+  if (!is_streamed(data, shards.count(), shards.content().memory_bytes()))
     return load_all(comm, folder, shards);
-  const BatchRule batches =
-      evaluation_batches(recipe, trained_batch, shards.count(), recipe.parallel.micro_batches);
-  return stream_evaluation_shards(grid, recipe, batches, shards);
+  return stream_shards_in_order(grid, data, choose_batches(shards.count()), shards);
+}
+
+Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
+                                const std::string& folder, const std::string& split) {
+  return load_samples_in_order(
+      grid, recipe.data,
+      [&](std::int64_t num_samples) {
+        return evaluation_batches(recipe, trained_batch, num_samples,
+                                  recipe.parallel.micro_batches);
+      },
+      folder, split);
 }
 
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs) {

@@ -10,6 +10,7 @@
 #include "comm/process_grid.hpp"
 #include "io/shard_content.hpp"
 #include "spec/recipe.hpp"
+#include "strategy/batch_rule.hpp"
 #include "strategy/samples.hpp"
 
 namespace quern {
@@ -29,8 +30,17 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
 /// AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
-/// Collective. The same for a set that a model of `recipe`, trained with full batches of
-/// `trained_batch` samples, is evaluated on; streamed where it is larger than data.memory.
+/// The batches in which so many samples are gone through.
+using ChooseBatches = std::function<BatchRule(std::int64_t num_samples)>;
+
+/// Collective. The same for a set that is gone through in its own order, by the ranks of a grid;
+/// streamed where it is larger than data.memory.
+Samples load_samples_in_order(const ProcessGrid& grid, const DataSpec& data,
+                              const ChooseBatches& choose_batches, const std::string& folder,
+                              const std::string& split);
+
+/// That of a model of `recipe`, trained with full batches of `trained_batch` samples, which is
+/// evaluated on it.
 Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
                                 const std::string& folder, const std::string& split);
 

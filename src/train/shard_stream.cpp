@@ -130,12 +130,12 @@ Samples stream_training_shards(const ProcessGrid& grid, const Recipe& recipe,
   return stream_shards(grid, shards, {recipe.data, batches, recipe.seed, recipe.train.epochs});
 }
 
-Samples stream_evaluation_shards(const ProcessGrid& grid, const Recipe& recipe,
-                                 const BatchRule& batches, const ShardSet& shards) {
-  DataSpec in_order = recipe.data;
+Samples stream_shards_in_order(const ProcessGrid& grid, const DataSpec& data,
+                               const BatchRule& batches, const ShardSet& shards) {
+  DataSpec in_order = data;
   in_order.shuffle = false;
   in_order.window = 0;
-  // However often it is evaluated.
+  // However often it is gone through.
   constexpr std::int64_t kEpochs = std::numeric_limits<std::int32_t>::max();
   return stream_shards(grid, shards, {in_order, batches, 0, kEpochs});
 }

@@ -28,8 +28,8 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
 Samples stream_training_shards(const ProcessGrid& grid, const Recipe& recipe,
                                const ShardSet& shards);
 
-/// A set to be evaluated, in its own order; data.memory is of this set alone.
-Samples stream_evaluation_shards(const ProcessGrid& grid, const Recipe& recipe,
-                                 const BatchRule& batches, const ShardSet& shards);
+/// A set to be evaluated or predicted, in its own order; data.memory is of this set alone.
+Samples stream_shards_in_order(const ProcessGrid& grid, const DataSpec& data,
+                               const BatchRule& batches, const ShardSet& shards);
 
 }  // namespace quern
