@@ -21,14 +21,20 @@ std::filesystem::path file_behind(const std::string& path) {
   return error ? std::filesystem::path(path) : file;
 }
 
+// A file of its own, or one that is not there yet: not /dev/stdout, whatever it leads to.
+bool becomes_file(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  using enum std::filesystem::file_type;
+  return (type == not_found || type == regular) && !path.starts_with("/dev/") &&
+         !path.starts_with("/proc/");
+}
+
 }  // namespace
 
 LinesFile::LinesFile(const std::string& path) : path_(path) {
   if (path.empty()) return;
-  std::error_code error;
-  const auto type = std::filesystem::status(path, error).type();
-  using enum std::filesystem::file_type;
-  if (type == not_found || type == regular) pending_.emplace(file_behind(path));
+  if (becomes_file(path)) pending_.emplace(file_behind(path));
   file_.open(pending_ ? pending_->temporary() : std::filesystem::path(path), std::ios::trunc);
   if (!file_) throw InputError("cannot write '" + path + "'");
 }

@@ -133,8 +133,7 @@ bool read_bytes(const toml::node& node, const ValueContext& context, std::int64_
     value = *bytes;
     return true;
   }
-  context.fail("\"" + printable(text) + "\" is no size, expected " + kSizeWords +
-               ", at least 1 B");
+  context.fail("\"" + printable(text) + "\" is no size, expected " + kSizeWords + ", at least 1 B");
   return false;
 }
 

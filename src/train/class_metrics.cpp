@@ -24,9 +24,7 @@ bool is_in_top(std::span<const float> outputs, int label, int top) {
 }  // namespace
 
 ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
-    : model_(model),
-      outputs_(model.whole().output_shape().units()),
-      samples_(samples) {
+    : model_(model), outputs_(model.whole().output_shape().units()), samples_(samples) {
   if (outputs_ > kMaxClasses) {
     throw InputError("--metrics: the network has " + std::to_string(outputs_) +
                      " outputs, expected at most " + std::to_string(kMaxClasses));

@@ -71,7 +71,8 @@ class Outputs {
     for (int rank = 0; rank < grid_.world().size(); ++rank) {
       const GridPlace place = grid_place(shape, rank);
       const bool puts_out = place.pipeline + 1 == shape.pipeline && place.tensor == 0;
-      const std::int64_t count = puts_out ? plan.partition.num_samples(place.data) * std::int64_t{width()} : 0;
+      const std::int64_t count =
+          puts_out ? plan.partition.num_samples(place.data) * std::int64_t{width()} : 0;
       receive_from_[static_cast<std::size_t>(rank)] = {received, count};
       received += count;
     }

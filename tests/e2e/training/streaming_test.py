@@ -11,6 +11,7 @@ from pathlib import Path
 import idx
 import numpy as np
 import training
+from program import Run
 from training import checkpoint_steps
 
 # 4000 samples of 148 bytes, in 5 shards of eight blocks each. An epoch has 82 steps, the last of 31.
@@ -55,6 +56,67 @@ class StreamingTest(training.TrainingTest):
             for ranks in (1, 3):
                 self.train(recipe, f"{recipe}-memory-{ranks}", in_memory, ranks=ranks)
                 self.assert_same_run(f"{recipe}-memory-{ranks}", f"{recipe}-1")
+
+    def test_predictions_and_evaluations_stream(self):
+        """The same to the byte as in memory, from any number of ranks and in any batches."""
+        self.train("conv", "run", "train.epochs=1")
+        few = ("--memory", "60 KB")
+        options = ("--json", "--metrics", "top5,per_class,confusion")
+        table = self.quern("predict", "run", "--data", "train")
+        figures = self.quern("evaluate", "run", "--data", "train", *options)
+        self.assertEqual((table.code, figures.code, len(table.out.splitlines())), (0, 0, SAMPLES + 1))
+        for ranks, batch, env in ((0, 10, {}), (1, 64, {}), (2, 7, {}), (3, 33, {}), (2, 33, {"QUERN_DEVICE_KERNELS": "1"})):
+            done = self.quern("predict", "run", "--data", "train", "--batch", batch, *few, ranks=ranks, env=env)
+            self.assertEqual((set(done.codes), done.out), ({0}, table.out), done.err)
+            done = self.quern("evaluate", "run", "--data", "train", *few, *options, ranks=ranks, env=env)
+            self.assertEqual(set(done.codes), {0}, done)
+            found, expected = json.loads(done.out), json.loads(figures.out)
+            self.assertEqual({**found, "ranks": 1}, {**expected, "ranks": 1})
+        # The recipe's data.memory, and a file.
+        self.train("conv", "streamed", MEMORY, "train.epochs=1")
+        whole = self.quern("predict", "streamed", "--data", "train", "--memory", "1 GB")
+        done = self.quern("predict", "streamed", "--data", "train", "--batch", 64, "--out", "table.csv", ranks=3)
+        self.assertEqual((set(done.codes), done.out), ({0}, ""), done)
+        self.assertEqual((self.folder / "table.csv").read_text(), whole.out)
+
+    def test_predictions_of_parts_of_a_network(self):
+        self.train("conv", "run", "parallel.pipeline=2", "parallel.tensor=2", "train.epochs=1", ranks=4)
+        table = self.quern("predict", "run", "--data", "train")
+        for ranks in (3, 4, 8):
+            done = self.quern("predict", "run", "--data", "train", "--batch", 20, "--memory", "60 KB", ranks=ranks)
+            self.assertEqual((set(done.codes), done.out), ({0}, table.out), done.err)
+
+    def test_predictions_that_fail_leave_nothing(self):
+        self.train("conv", "run", "train.epochs=1")
+        before = sorted(path.name for path in self.folder.iterdir())
+        self.spoil(self.shards[3], lambda content: content.__setitem__(slice(60000, 60400), bytes(400)))
+        (self.folder / "old.csv").write_text("old\n")
+        for ranks in (1, 3):
+            for out in ("new.csv", "old.csv"):
+                done = self.quern("predict", "run", "--data", "train", "--batch", 20, "--memory", "60 KB", "--out", out, ranks=ranks)
+                self.assertEqual((set(done.codes), len(done.errors())), ({93}, 1), done)
+                self.assertIn(self.shards[3].name, done.errors()[0])
+        self.assertEqual((self.folder / "old.csv").read_text(), "old\n")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), sorted([*before, "old.csv"]))
+        for arguments, words in ((("--data", "test", "--memory", "2 XB"), "\"2 XB\" is no size"),
+                                 (("--data", "train", "--memory", "10 KB"), "is too small for two windows"),
+                                 (("--images", "test-images", "--memory", "1 MB"), "--memory is for shards"),
+                                 (("--data", "test", "--out", "none/new.csv"), "cannot write 'none/new.csv'")):
+            done = self.quern("predict", "run", *arguments, ranks=2)
+            self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
+            self.assertIn(words, done.errors()[0])
+
+    def test_predictions_go_where_they_are_sent(self):
+        """Through a link, and to what is no file at all."""
+        self.train("mlp", "run", "train.epochs=1")
+        (self.folder / "behind.csv").write_text("old\n")
+        (self.folder / "link.csv").symlink_to("behind.csv")
+        expected = self.quern("predict", "run", "--data", "test").out
+        for out in ("link.csv", "/dev/null", "/dev/stdout"):
+            done = self.quern("predict", "run", "--data", "test", "--out", out)
+            self.assertEqual((done.code, done.out), (0, expected if out == "/dev/stdout" else ""), done)
+        self.assertTrue((self.folder / "link.csv").is_symlink())
+        self.assertEqual((self.folder / "behind.csv").read_text(), expected)
 
     def test_memory_for_all_changes_nothing(self):
         self.train("conv", "plain", "train.epochs=1")
@@ -182,10 +244,9 @@ class StreamingTest(training.TrainingTest):
         self.train("conv", "run", MEMORY, "train.epochs=6", ranks=3)
         self.assert_same_run("run", "whole")
 
-    def peak_bytes(self, *sets):
-        """Of a run on one rank, as the system tells while it goes on. (What it tells at the end counts this program's
+    def peak_of(self, run):
+        """On one rank, as the system tells while it goes on. (What it tells at the end counts this program's
         memory, too, of which the run is a copy at first.)"""
-        run = self.start("mlp", "run", "train.epochs=2", *sets)
         peak = 0
         while run.process.poll() is None:
             status = Path(f"/proc/{run.process.pid}/status").read_text(encoding="utf-8")
@@ -193,6 +254,10 @@ class StreamingTest(training.TrainingTest):
             peak = max(peak, 1024 * int(found[1]) if found else 0)
             time.sleep(0.005)
         self.assertEqual(run.wait().code, 0)
+        return peak
+
+    def peak_bytes(self, *sets):
+        peak = self.peak_of(self.start("mlp", "run", "train.epochs=2", *sets))
         shutil.rmtree(self.folder / "run")
         return peak
 
@@ -247,6 +312,13 @@ class StreamingTest(training.TrainingTest):
         self.assertGreater(whole - few, 50e6)
         streamed = self.peak_bytes("data.train=large/train", "data.global_batch=1000", "data.memory='8 MiB'")
         self.assertLess(streamed - few, 8 * 2**20 + 6e6)
+        self.train("mlp", "run", "train.epochs=1")
+        for command in ("predict", "evaluate"):
+            more = ("--out", "table.csv") if command == "predict" else ()
+            peaks = [self.peak_of(Run(command, "run", "--data", data, *more, *memory, cwd=self.folder))
+                     for data, memory in (("train", ()), ("large/train", ()), ("large/train", ("--memory", "8 MiB")))]
+            self.assertGreater(peaks[1] - peaks[0], 50e6)
+            self.assertLess(peaks[2] - peaks[0], 8 * 2**20 + 6e6)
 
     def test_memory_that_is_too_little(self):
         for ranks in (1, 2):
