@@ -8,8 +8,8 @@ _quern_words() {
   case "$1" in
     "") echo "train evaluate predict watch metrics shard data checkpoint import plan bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
-    "evaluate") echo "--data --split --metrics --json --help" ;;
-    "predict") echo "--images --from --data --split --batch --timing --out --help" ;;
+    "evaluate") echo "--data --split --memory --metrics --json --help" ;;
+    "predict") echo "--images --from --data --split --memory --batch --timing --out --help" ;;
     "watch") echo "--once --every --help" ;;
     "metrics") echo "--csv --out --tensorboard --help" ;;
     "shard") echo "--images --labels --targets --from --out --shards --split --name --classes --sha256 --sha256-labels --force --help" ;;

@@ -12,6 +12,7 @@
 #include "device/inventory.hpp"
 #include "io/shard_set.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/shard_stream.hpp"
 

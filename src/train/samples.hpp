@@ -10,10 +10,11 @@
 #include "comm/process_grid.hpp"
 #include "io/shard_content.hpp"
 #include "spec/recipe.hpp"
-#include "strategy/batch_rule.hpp"
 #include "strategy/samples.hpp"
 
 namespace quern {
+
+struct BatchRule;
 
 /// Overwrites this rank's share of the arrays, which have room for all samples; together the ranks
 /// of a node overwrite everything.
