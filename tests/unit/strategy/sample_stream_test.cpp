@@ -164,6 +164,9 @@ TEST(SampleStream, AnnouncesWhatItReads) {
          .ahead = ahead});
     for (std::int64_t cursor = 0; cursor < 1003; cursor += 20) stream.prepare(0, cursor);
     EXPECT_EQ(read, announced.size());
+    std::int64_t samples = 0;
+    for (const auto& run : announced) samples += run.second;
+    EXPECT_EQ(samples, 1003);
     EXPECT_LT(most, ahead);
     EXPECT_EQ(most > 0, ahead > 1);
   }
