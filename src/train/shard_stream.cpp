@@ -62,7 +62,7 @@ void check_host(const DataSpec& data) {
 
 // What the system is asked to read ahead: enough that a disk, or a file system behind a network,
 // has requests all the time.
-constexpr std::int64_t kAheadBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kAheadBytes = std::int64_t{4} << 20;
 
 // What a rank holds that computes nothing with samples, but may have to count something in them.
 constexpr std::int64_t kFewSamples = 64;
