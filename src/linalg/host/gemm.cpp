@@ -124,6 +124,8 @@ void sum_blocks(const BlockSchedule& schedule, float* c, std::int64_t partial_st
     tile.multiply_add(schedule.block_rows, a.data + row * a_stride, Known<1>{}, a_stride,
                       b.data + row * b_stride, b_stride, b.panel);
     for (int merge = 0; merge < schedule.host_merges(block); ++merge) tile.add_left(top -= kSize);
+    // One sum is all of it: the rank has a whole subtree of the batch, as a rank alone does.
+    if (top == stack && block + 1 == schedule.num_blocks) return tile.store_to(c, c_step, columns);
     tile.save(top);
     top += kSize;
   }

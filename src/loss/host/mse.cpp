@@ -24,8 +24,19 @@ struct MseArrays {
   float derivative_factor(std::int64_t row) const {
     return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
   }
-  float derivative(float x, float t, float factor) const {
-    return (factor == 0) | (after_relu & (x <= 0)) ? 0 : factor * (x - t);
+  /// Overwrites dx; `factor` as of derivative_factor(), of each lane. Zero where it is zero,
+  /// whatever an empty row holds. `after_relu` is asked outside of the loop: inside, GCC 12 builds
+  /// the mask of a vector from it bit by bit.
+  void set_derivatives(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
+                       const float* KOKKOS_RESTRICT factor, float* KOKKOS_RESTRICT dx) const {
+    if (after_relu) {
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l)
+        dx[l] = (factor[l] == 0) | (x[l] <= 0) ? 0 : factor[l] * (x[l] - t[l]);
+    } else {
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) dx[l] = factor[l] == 0 ? 0 : factor[l] * (x[l] - t[l]);
+    }
   }
   void set_value(std::int64_t row, float sum) const {
     const bool filled = sample_of_row(row) >= 0;
@@ -86,8 +97,9 @@ struct MseFlat : MseArrays {
       sum[l] += error * error;
     }
     if (!dx) return;
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) dx[l] = derivative(x[l], t[l], factor);
+    float factors[kLanes];
+    std::fill_n(factors, kLanes, factor);
+    set_derivatives(x, t, factors, dx);
   }
 };
 
@@ -104,10 +116,7 @@ struct MseLanes : MseArrays {
         const float error = prediction[i + l] - target[i + l];
         sum[l] += error * error;
       }
-      if (!d_prediction) continue;
-      QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l)
-        d_prediction[i + l] = derivative(prediction[i + l], target[i + l], factor[l]);
+      if (d_prediction) set_derivatives(prediction + i, target + i, factor, d_prediction + i);
     }
     for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
   }
