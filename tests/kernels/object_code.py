@@ -23,6 +23,8 @@ ARM_STORE = re.compile(r"^st(?:[urn]*[rp])$|^st1$")
 ARM_VECTOR = re.compile(r"^(?:q\d|\{\s*v\d)")
 ARM_PLACE = re.compile(r"\[[^]]*\]")
 
+SHIFT_TO_BIT = re.compile(r"^\$0x([8-9a-f]),%(?:r|e)")
+
 Instruction = collections.namedtuple("Instruction", "address name operands target")
 # read_back: the stores of what the step before had stored there.
 Loop = collections.namedtuple("Loop", "function address multiply_adds stores read_back")
@@ -108,6 +110,16 @@ def blocks_of(body):
         if falls_through and i + 1 < len(blocks):
             follow[i].append(i + 1)
     return blocks, follow
+
+
+def masks_bit_by_bit(objdump, path):
+    """(function, address) of the places that put the mask of 16 lanes together from single conditions: about 50
+    instructions in place of one."""
+    for name, body in functions(objdump, path):
+        for first, last in blocks_of(body)[0]:
+            shifts = [SHIFT_TO_BIT.match(i.operands) for i in body[first : last + 1] if i.name in ("shl", "sal")]
+            if len({shift.group(1) for shift in shifts if shift}) >= 6:
+                yield name, body[first].address
 
 
 def cycles(nodes, follow):

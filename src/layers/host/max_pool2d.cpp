@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/pool_planes.hpp"
 #include "layers/pool_kernels.hpp"
+#include "linalg/host/simd.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern::host {
 
 namespace {
+
+using simd::LaneIndex;
+using simd::Register;
 
 /// The comparison that both directions scan a window with: ties keep the first, NaN replaces.
 inline bool replaces(float value, float best) {
@@ -85,28 +89,31 @@ struct MaxPoolBackward {
       hand_on<false, Known>(part, in, gradient, out);
   }
 
-  /// Hands each lane's gradient to the element that was its maximum, and zero to the others.
+  /// Hands each lane's gradient to the element that was its maximum, and zero to the others. The
+  /// winners are numbers in a register: from the comparisons themselves GCC 12 makes masks bit by
+  /// bit.
   template <bool Add, int Known>
   void hand_on(const WindowPart& part, const float* in, const float* gradient, float* out) const {
     const int columns = Known > 0 ? Known : part.columns;
     const int count = columns * (Known > 0 ? Known : part.rows);
     // Element k of the part, in scan order.
     const auto offset = [&](int k) { return (k / columns * window.width + k % columns) * kLanes; };
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      float best = in[l];
-      int winner = 0;
+    for (int lane = 0; lane < kLanes; lane += simd::kRegisterLanes) {
+      Register best = simd::load<Register>(in + lane);
+      LaneIndex winner{};
       for (int k = 1; k < count; ++k) {
-        const float value = in[offset(k) + l];
-        const bool better = replaces(value, best);
-        winner = better ? k : winner;
+        const Register value = simd::load<Register>(in + offset(k) + lane);
+        const LaneIndex better = (value > best) | (value != value);  // as of replaces()
+        winner = better ? LaneIndex{} + k : winner;
         best = better ? value : best;
       }
-      // Read outside the choice below: a conditional load would keep the loop from vectorising.
-      const float share = (masked & (best <= 0)) ? 0 : gradient[l];
+      const Register all = simd::load<Register>(gradient + lane);
+      const Register share = masked ? simd::relu_backward(best, all) : all;
+      winner = simd::in_register(winner);
       for (int k = 0; k < count; ++k) {
-        const float before = Add ? out[offset(k) + l] : 0.0f;
-        out[offset(k) + l] = before + (winner == k ? share : 0.0f);
+        float* to = out + offset(k) + lane;
+        const Register before = Add ? simd::load<Register>(to) : Register{};
+        simd::store(to, before + (winner == k ? share : Register{}));
       }
     }
   }

@@ -123,9 +123,11 @@ inline V load_bytes(const std::uint8_t* p) {
   }
 }
 
-/// v, which the compiler shall not load anew for each use: a load for every product is one too
-/// many.
-inline Register in_register(Register v) {
+/// v, a Register or LaneIndex, which the compiler shall take as it is: it may not load it anew for
+/// each use (a load for every product is one too many), nor go back to what it was made of.
+template <class V>
+inline V in_register(V v) {
+  static_assert(sizeof(V) == sizeof(Register));
 #if defined(__AVX512F__)
   asm("" : "+v"(v));
 #elif defined(__SSE__)

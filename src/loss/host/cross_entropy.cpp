@@ -74,12 +74,15 @@ struct CrossEntropyGroup {
     for (int begin = 0; begin < classes(); begin += kLanes) {
       Tile tile;
       load_tile(logits, first, begin, tile);
+      if (begin == 0) {
+        std::copy_n(tile[0], kLanes, largest);
+        std::fill_n(best, kLanes, 0);
+      }
       for (int v = 0; v < std::min(kLanes, classes() - begin); ++v) {
-        const int number = begin + v;
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
-          const bool larger = number == 0 || tile[v][l] > largest[l];
-          best[l] = larger ? number : best[l];
+          const bool larger = tile[v][l] > largest[l];
+          best[l] = larger ? begin + v : best[l];
           largest[l] = larger ? tile[v][l] : largest[l];
         }
       }
@@ -109,16 +112,17 @@ struct CrossEntropyGroup {
     for (int begin = 0; begin < classes(); begin += kLanes) {
       Tile tile;
       load_tile(d_logits, first, begin, tile);
-      for (int v = 0; v < kLanes; ++v) {
-        const bool padding = begin + v >= classes();
+      const int filled = std::min(kLanes, classes() - begin);
+      for (int v = 0; v < filled; ++v) {
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
           const float power = tile[v][l];
           const float numerator = begin + v == label[l] ? power - total[l] : power;
           const float derivative = numerator / total[l] * inverse_count;
-          tile[v][l] = padding || label[l] == kNoLabel ? 0 : derivative;
+          tile[v][l] = label[l] == kNoLabel ? 0 : derivative;
         }
       }
+      for (int v = filled; v < kLanes; ++v) std::fill_n(tile[v], kLanes, 0.0f);
       store_tile(tile, first, begin);
     }
   }
