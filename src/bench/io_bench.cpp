@@ -263,7 +263,7 @@ ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   }
   const std::string what = options.data.empty() ? "synthetic" : options.data;
   info.rows.push_back(time_shards(comm, folder, what, here, options.rounds));
-  if (kHostExecution && info.rows.back().samples >= kFewestStreamed) {
+  if (info.rows.back().samples >= kFewestStreamed) {
     for (const bool cold : {false, true})
       for (IoRow& row : time_stream(comm, folder, what, here, options.rounds, cold))
         info.rows.push_back(std::move(row));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/queue.hpp"
 
+#include <cstring>
+
 #include "device/driver.hpp"
 
 namespace quern {
@@ -41,6 +43,38 @@ void copy_floats(float* to, const float* from, std::size_t count, void* stream) 
   driver::check(QUERN_DRIVER(StreamSynchronize)(queue), kFailed);
 }
 
+namespace {
+
+constexpr const char* kCopyFailed = "a copy of samples to the device failed";
+
+}  // namespace
+
+CopyQueue::CopyQueue() {
+  QUERN_DRIVER(Stream_t) stream{};
+  driver::check(QUERN_DRIVER(GetDevice)(&device_), kCopyFailed);
+  driver::check(QUERN_DRIVER(StreamCreateWithFlags)(&stream, QUERN_DRIVER(StreamNonBlocking)),
+                kCopyFailed);
+  stream_ = stream;
+}
+
+CopyQueue::~CopyQueue() {
+  (void)QUERN_DRIVER(StreamSynchronize)(static_cast<QUERN_DRIVER(Stream_t)>(stream_));
+  (void)QUERN_DRIVER(StreamDestroy)(static_cast<QUERN_DRIVER(Stream_t)>(stream_));
+}
+
+void CopyQueue::copy(void* to, const void* from, std::size_t num_bytes) {
+  // Another thread than the one that made the queue begins with the first device.
+  driver::check(QUERN_DRIVER(SetDevice)(device_), kCopyFailed);
+  driver::check(QUERN_DRIVER(MemcpyAsync)(to, from, num_bytes, QUERN_DRIVER(MemcpyDefault),
+                                          static_cast<QUERN_DRIVER(Stream_t)>(stream_)),
+                kCopyFailed);
+}
+
+void CopyQueue::wait() {
+  driver::check(QUERN_DRIVER(StreamSynchronize)(static_cast<QUERN_DRIVER(Stream_t)>(stream_)),
+                kCopyFailed);
+}
+
 StreamMark::StreamMark() {
   Event event{};
   driver::check(QUERN_DRIVER(EventCreateWithFlags)(&event, QUERN_DRIVER(EventDisableTiming)),
@@ -79,6 +113,15 @@ bool is_idle(const ExecSpace& exec) {
 void copy_floats(float*, const float*, std::size_t, void*) {
   throw Error("kernel memory is host memory here, expected no copies");
 }
+
+CopyQueue::CopyQueue() = default;
+CopyQueue::~CopyQueue() = default;
+
+void CopyQueue::copy(void* to, const void* from, std::size_t num_bytes) {
+  std::memcpy(to, from, num_bytes);
+}
+
+void CopyQueue::wait() {}
 
 StreamMark::StreamMark() = default;
 StreamMark::~StreamMark() = default;

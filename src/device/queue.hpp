@@ -24,6 +24,28 @@ bool is_idle(const ExecSpace& exec);
 /// device refuses, and where kernel memory is host memory.
 void copy_floats(float* to, const float* from, std::size_t count, void* stream);
 
+/// Copies from the host into kernel memory on a queue of their own, beside all kernels: for a
+/// thread that launches none. Where kernels run on the host each is done on return.
+class CopyQueue {
+ public:
+  /// With the device of the thread that makes it.
+  CopyQueue();
+  ~CopyQueue();  // NOLINT(performance-trivially-destructible): on devices it is not
+  CopyQueue(const CopyQueue&) = delete;
+  CopyQueue& operator=(const CopyQueue&) = delete;
+
+  /// Does not wait where `from` is pinned; it must stay as it is until wait(). Error where the
+  /// device refuses.
+  void copy(void* to, const void* from, std::size_t num_bytes);
+
+  /// Until all copies are done. Error where one has failed.
+  void wait();
+
+ private:
+  [[maybe_unused]] int device_ = 0;
+  [[maybe_unused]] void* stream_ = nullptr;  // cudaStream_t or hipStream_t; none on the host
+};
+
 /// A mark in one queue that another can wait for, made once and used again and again. Graphs can
 /// capture it: then the waiting queue belongs to the graph from there on.
 class StreamMark {

@@ -67,7 +67,7 @@ SampleStream::SampleStream(const WindowPlan& plan, const WindowBuffers& buffers,
 
 void SampleStream::prepare(std::int64_t epoch, std::int64_t cursor) {
   const std::int64_t step = cursor / plan_.batch;
-  const std::int64_t window = epoch * plan_.windows + plan_.window_of_step(step);
+  const std::int64_t window = window_of(epoch, cursor);
   if (window_ < 0 || (window != window_ && window != window_ + 1))
     prefetch_.start(window, windows_);
   window_ = window;

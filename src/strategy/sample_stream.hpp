@@ -49,9 +49,15 @@ class SampleStream {
     source_.finish();
   }
 
+  /// Does prepare() hand the buffers of batches before this one to those that come later? Then
+  /// these must have been computed: a device may be behind the host.
+  bool hands_back(std::int64_t epoch, std::int64_t cursor) const {
+    return window_ >= 0 && window_of(epoch, cursor) != window_;
+  }
+
   /// To be called before the batch at `cursor` of the epoch: waits until its samples are there, and
-  /// until it is known whether those of the next batch will be. The batches before it must have
-  /// been computed. Throws what reading its samples has thrown.
+  /// until it is known whether those of the next batch will be. Throws what reading its samples has
+  /// thrown.
   void prepare(std::int64_t epoch, std::int64_t cursor);
 
   /// Has reading failed? The batch that was prepared last is whole nevertheless.
@@ -60,6 +66,10 @@ class SampleStream {
   void rethrow() { prefetch_.rethrow(); }
 
  private:
+  // Counted over all epochs.
+  std::int64_t window_of(std::int64_t epoch, std::int64_t cursor) const {
+    return epoch * plan_.windows + plan_.window_of_step(cursor / plan_.batch);
+  }
   void load(std::int64_t window);
   void load_tracks(const WindowOrder& order, std::int64_t window);
   void load_tail(const WindowOrder& order, std::int64_t epoch);

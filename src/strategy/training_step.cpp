@@ -121,7 +121,7 @@ StepContext TrainingStep::context(const BatchPiece& piece, int batch) {
 void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   is_last_ = batches_.is_short(cursor_);
   timer_.enter(StepPhase::data);
-  await_samples();
+  await_samples(exec);
   const bool has_failed = samples_.stream && samples_.stream->has_failed();
   host_flags_().vote = vote_to_stop || has_failed ? 1.0f : 0.0f;
   const auto work = [&] { enqueue_batch(exec); };
@@ -134,15 +134,21 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   cursor_ += batch().samples();
 }
 
-void TrainingStep::await_samples() const {
-  if (samples_.stream) samples_.stream->prepare(epoch_, cursor_);
+void TrainingStep::await_samples(const ExecSpace& exec) {
+  if (!samples_.stream) return;
+  if (samples_.stream->hands_back(epoch_, cursor_)) wait(exec);
+  samples_.stream->prepare(epoch_, cursor_);
 }
 
-StepReport TrainingStep::read(const ExecSpace& exec) {
+void TrainingStep::wait(const ExecSpace& exec) {
   if (is_split())
     wait_on_all(grid_.world(), exec, transports_);
   else
     reducer_->wait(exec);
+}
+
+StepReport TrainingStep::read(const ExecSpace& exec) {
+  wait(exec);
   const StepScalars scalars = read_scalar(scalars_);
   const MetricSums metric_sums = read_scalar(metric_sums_);
   StepReport report;

@@ -99,14 +99,14 @@ class TrainingStep {
   void take_shares(const std::vector<int>& shares);
 
   /// Puts one step on `exec`: from the batch at the cursor to updated parameters. Collective; on a
-  /// device the host does not wait. When the loss is not finite, parameters and optimizer stay as
-  /// they were in this step and all that follow. Always the same `exec`. Where samples that come
-  /// later cannot be read, this rank votes to stop.
+  /// device the host does not wait, but where a streamed window ends. When the loss is not finite,
+  /// parameters and optimizer stay as they were in this step and all that follow. Always the same
+  /// `exec`. Where samples that come later cannot be read, this rank votes to stop.
   void enqueue(const ExecSpace& exec, bool vote_to_stop);
 
-  /// Of a streamed set: waits until the samples of the coming batch are there. Throws what reading
-  /// them has thrown.
-  void await_samples() const;
+  /// Of a streamed set: waits until the samples of the coming batch are there, and where a window
+  /// ends, for the steps in it. Throws what reading them has thrown. Collective then, as read().
+  void await_samples(const ExecSpace& exec);
 
   /// Waits for the steps and says where they have led. Collective; AgreedError when an exchange
   /// between devices has failed.
@@ -145,6 +145,7 @@ class TrainingStep {
   bool is_capturable() const {
     return reducer_->is_capturable() && sums_->is_capturable() && !is_split();
   }
+  void wait(const ExecSpace& exec);
   void enqueue_forward(const ExecSpace& exec, int piece);
   void enqueue_backward(const ExecSpace& exec, int piece);
   /// For the layers, on this piece, as one of the batches in flight.

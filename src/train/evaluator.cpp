@@ -53,7 +53,10 @@ Evaluation Evaluator::run(const ExecSpace& exec,
     const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
     const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
-    if (samples_.stream) agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
+    if (samples_.stream) {
+      if (samples_.stream->hands_back(epoch, done)) wait_on_all(grid_.world(), exec, transports_);
+      agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
+    }
     for (const BatchPiece& piece : pieces) {
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
       const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);

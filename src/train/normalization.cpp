@@ -36,9 +36,8 @@ NormalizeSpec statistics(Communicator& comm, const SummedArray<T>& source, doubl
 template <class T>
 NormalizeSpec statistics_of_array(Communicator& comm, const Samples& samples,
                                   const View<const T>& array, const Shape& shape, double scale) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
   const Plane plane{shape.channels, std::int64_t{shape.height} * shape.width};
-  return statistics(comm, SummedArray<T>(samples, host.data(), plane), scale);
+  return statistics(comm, SummedArray<T>(samples, array, plane), scale);
 }
 
 }  // namespace

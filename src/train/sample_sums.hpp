@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/agree.hpp"
@@ -44,19 +45,38 @@ void add_samples(const T* data, const Plane& plane, std::int64_t count, const Te
 /// One of the arrays of a set, wherever its samples are.
 template <class T>
 struct SummedArray {
-  /// `data`: on the host.
-  SummedArray(const Samples& samples, const T* array, const Plane& size)
+  SummedArray(const Samples& samples, const View<const T>& array, const Plane& size)
       : plane(size),
         count(samples.count),
-        data(array),
         stream(samples.stream.get()),
-        held(samples.held()) {}
+        held(samples.held()),
+        kernel_array(array),
+        data(array.data()) {
+    if constexpr (!kHostExecution) {
+      host = Kokkos::View<T*, Kokkos::HostSpace>(
+          Kokkos::view_alloc("quern::train::summed_array", Kokkos::WithoutInitializing),
+          array.extent(0));
+      data = host.data();
+      if (!stream) copy_to_host(samples.count);
+    }
+  }
 
   Plane plane;
   std::int64_t count;
-  const T* data;         ///< all of them, or what the stream reads
   SampleStream* stream;  ///< null: all are in memory
-  std::int64_t held;     ///< samples that `data` has room for
+  std::int64_t held;     ///< samples that the array has room for
+  View<const T> kernel_array;
+  Kokkos::View<T*, Kokkos::HostSpace> host;  ///< its copy, where it is not host memory
+  const T* data;                             ///< on the host: all of them, or what was read last
+
+  /// The first samples of the array.
+  void copy_to_host(std::int64_t num_samples) const {
+    if constexpr (!kHostExecution) {
+      const std::pair<std::int64_t, std::int64_t> first(0,
+                                                        num_samples * plane.channels * plane.units);
+      Kokkos::deep_copy(Kokkos::subview(host, first), Kokkos::subview(kernel_array, first));
+    }
+  }
 
   /// Overwrites sums [channels] with those of the samples [first, last). Of a stream: for one
   /// thread at a time.
@@ -70,6 +90,7 @@ struct SummedArray {
     for (; first < last; first += held) {
       const std::int64_t count_here = std::min(held, last - first);
       stream->fetch(first, count_here);
+      copy_to_host(count_here);
       add_samples(data, plane, count_here, term, sums);
     }
   }

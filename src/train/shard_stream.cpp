@@ -4,61 +4,69 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "device/inventory.hpp"
 #include "io/sample_reader.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/sample_stream.hpp"
+#include "tensor/kernel_choice.hpp"
+#include "train/sample_upload.hpp"
 
 namespace quern {
 
 namespace {
 
+/// What one of the buffers has that samples pass on their way to a device.
+constexpr std::int64_t kUploadBytes = std::int64_t{8} << 20;
+
+std::int64_t upload_samples(const ShardContent& content) {
+  return std::max<std::int64_t>(1, kUploadBytes / content.memory_bytes());
+}
+
 /// The shards, and the arrays that samples out of them go to.
 struct StreamedSet {
   StreamedSet(ShardSet shards, std::int64_t room)
-      : set(std::move(shards)), num_samples(static_cast<std::size_t>(room)), reader(set) {
-    const ShardContent& content = set.content();
-    const auto units = num_samples * static_cast<std::size_t>(content.shape.units());
-    if (content.has_pixels())
-      images = View<std::uint8_t>("quern::train::streamed_images", units);
+      : set(std::move(shards)), memory("quern::train::streamed", set.content(), room) {
+    if (runs_device_kernels())
+      upload.emplace(set, memory.arrays(), upload_samples(set.content()));
     else
-      values = FloatView("quern::train::streamed_values", units);
-    if (content.has_labels())
-      labels = View<std::int32_t>("quern::train::streamed_labels", num_samples);
-    if (content.has_targets()) {
-      targets = FloatView("quern::train::streamed_targets",
-                          num_samples * static_cast<std::size_t>(content.target_shape.units()));
-    }
+      reader.emplace(set);
   }
 
-  SampleArrays arrays() const {
-    return {{images.data(), images.size()},
-            {values.data(), values.size()},
-            {labels.data(), labels.size()},
-            {targets.data(), targets.size()}};
+  void announce(std::int64_t first, std::int64_t count) {
+    if (upload)
+      upload->announce(first, count);
+    else
+      reader->announce(first, count);
+  }
+
+  void read(std::int64_t first, std::int64_t count, std::int64_t place) {
+    if (upload)
+      upload->read(first, count, place);
+    else
+      reader->read(first, count, place, memory.arrays());
+  }
+
+  void finish() {
+    if (upload)
+      upload->finish();
+    else
+      reader->finish();
   }
 
   ShardSet set;
-  std::size_t num_samples;
-  View<std::uint8_t> images;
-  FloatView values;
-  View<std::int32_t> labels;
-  FloatView targets;
-  SampleReader reader;  // the last member: it fills the arrays
+  SampleMemory<MemorySpace> memory;
+  // One of them fills the arrays: the second one where they are a device's.
+  std::optional<SampleReader> reader;
+  std::optional<SampleUpload> upload;
 };
-
-void check_host(const DataSpec& data) {
-  if (kHostExecution) return;
-  throw InputError("data.memory = " + std::to_string(data.memory) +
-                   " bytes: larger sets are streamed into the memory of processors, and this quern "
-                   "was built for GPUs (expected a set that fits, or no data.memory)");
-}
 
 // What the system is asked to read ahead: enough that a disk, or a file system behind a network,
 // has requests all the time.
@@ -67,16 +75,22 @@ constexpr std::int64_t kAheadBytes = std::int64_t{4} << 20;
 // What a rank holds that computes nothing with samples, but may have to count something in them.
 constexpr std::int64_t kFewSamples = 64;
 
-// Of all ranks of a node together.
-void check_node_memory(Communicator& world, std::int64_t bytes) {
-  const std::vector<std::int64_t> bytes_of_rank = all_gather_value(world, bytes);
+// Of the host's memory for all ranks of a node together.
+void check_room(Communicator& world, const ShardContent& content, std::int64_t room) {
+  const std::string what = "the part of the data set that is held in memory (data.memory)";
+  const std::int64_t bytes = room * content.memory_bytes();
+  const std::int64_t upload_bytes =
+      runs_device_kernels() ? SampleUpload::num_bytes(content, upload_samples(content)) : 0;
+  const std::vector<std::int64_t> bytes_of_rank =
+      all_gather_value(world, (kHostExecution ? bytes : 0) + upload_bytes);
   agree(world, [&] {
+    check_device_data(bytes, what, available_device_memory());
     if (world.node_rank() != 0) return;
     std::int64_t sum = 0;
     for (int rank = 0; rank < world.size(); ++rank)
       if (world.host(rank) == world.host(world.rank()))
         sum += bytes_of_rank[static_cast<std::size_t>(rank)];
-    check_memory(sum, "the part of the data set that is held in memory (data.memory)");
+    check_memory(sum, what);
   });
 }
 
@@ -88,14 +102,13 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
   WindowPlan plan;
   WindowBuffers buffers;
   agree(grid.world(), [&] {
-    check_host(spec.data);
     plan = window_plan(spec.data, spec.batches, sample_bytes);
     if (place.is_first() || place.is_last())
       buffers = window_buffers(plan, spec.batches, grid.data().rank(), grid.data().size());
   });
   const std::int64_t room =
       std::max<std::int64_t>(buffers.samples(), std::min(kFewSamples, shards.count()));
-  check_node_memory(grid.world(), room * sample_bytes);
+  check_room(grid.world(), shards.content(), room);
 
   Samples samples;
   const auto streamed =
@@ -104,22 +117,20 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
       plan, buffers, spec.seed, spec.epochs,
       SampleStream::Source{
           .announce = [streamed](std::int64_t first,
-                                 std::int64_t count) { streamed->reader.announce(first, count); },
-          .read =
-              [streamed](std::int64_t first, std::int64_t count, std::int64_t to) {
-                streamed->reader.read(first, count, to, streamed->arrays());
-              },
-          .finish = [streamed] { streamed->reader.finish(); },
+                                 std::int64_t count) { streamed->announce(first, count); },
+          .read = [streamed](std::int64_t first, std::int64_t count,
+                             std::int64_t to) { streamed->read(first, count, to); },
+          .finish = [streamed] { streamed->finish(); },
           .ahead = std::max<std::int64_t>(1, kAheadBytes / sample_bytes)});
   samples.count = shards.count();
   samples.shape = shards.shape();
   samples.classes = shards.classes();
   samples.class_names = shards.content().class_names;
   samples.data_hash = shards.content_hash();
-  samples.images = streamed->images;
-  samples.values = streamed->values;
-  samples.labels = streamed->labels;
-  samples.targets = streamed->targets;
+  samples.images = streamed->memory.images;
+  samples.values = streamed->memory.values;
+  samples.labels = streamed->memory.labels;
+  samples.targets = streamed->memory.targets;
   return samples;
 }
 

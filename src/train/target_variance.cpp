@@ -10,9 +10,8 @@ namespace quern {
 
 double variance_of_targets(Communicator& comm, const Samples& samples) {
   if (samples.targets.extent(0) == 0) return 0;
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), samples.targets);
   const std::int64_t units = static_cast<std::int64_t>(samples.targets.extent(0)) / samples.held();
-  const SummedArray<float> targets(samples, host.data(), {units, 1});
+  const SummedArray<float> targets(samples, samples.targets, {units, 1});
   const auto count = static_cast<double>(samples.count);
   std::vector<double> mean =
       sum_all(comm, targets, [](float value, std::int64_t) { return double{value}; });

@@ -131,7 +131,7 @@ void Trainer::await_first_samples() {
   }
   if (!train_.stream || first.epoch >= recipe_.train.epochs) return;
   step_.set_position(first);
-  agree(comm_, [&] { step_.await_samples(); });
+  agree(comm_, [&] { step_.await_samples(exec_); });
 }
 
 // A rank that cannot read what comes next has voted to stop while its samples lasted.

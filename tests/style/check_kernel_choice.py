@@ -23,6 +23,7 @@ ALLOWED = {
         "tensor/kernel_choice.cpp": "the answer",
         "tensor/kernel_choice.hpp": "the mechanism",
         "tensor/activation.cpp": "a layout is no kernel: flat_layout()",
+        "train/shard_stream.cpp": "the way of samples into a device's memory",
     },
     BRANCHES: {
         "tensor/types.hpp": "the constant",

@@ -57,6 +57,27 @@ class StreamingTest(training.TrainingTest):
                 self.train(recipe, f"{recipe}-memory-{ranks}", in_memory, ranks=ranks)
                 self.assert_same_run(f"{recipe}-memory-{ranks}", f"{recipe}-1")
 
+    def test_into_the_memory_of_devices(self):
+        """By the kernels for devices, on processors: samples pass through buffers on their way."""
+        env = {"QUERN_DEVICE_KERNELS": "1"}
+        shutil.rmtree(self.folder / "test")
+        training.make_shards(self.folder, "test", *idx.blobs(2000, seed=8), shards=3)
+        sets = ("data.normalize=dataset",)
+        self.train("conv", "memory", f"data.window={self.window(MEMORY)}", *sets, env=env)
+        for ranks in (1, 2, 3):
+            self.train("conv", f"on-{ranks}", MEMORY, *sets, ranks=ranks, env=env)
+            self.assert_same_run(f"on-{ranks}", "memory")
+        self.train("conv", "processors", MEMORY, *sets, ranks=2)
+        self.assert_same_run("processors", "memory")
+        error = self.spoiled_on_devices(env)
+        self.assertIn("are damaged", error)
+
+    def spoiled_on_devices(self, env):
+        self.spoil(self.shards[2], lambda content: content.__setitem__(slice(60000, 60400), bytes(400)))
+        done = self.train("conv", "spoiled", MEMORY, expected=93, ranks=2, env=env)
+        self.assertEqual(len(done.errors()), 1, done)
+        return done.errors()[0]
+
     def test_predictions_and_evaluations_stream(self):
         """The same to the byte as in memory, from any number of ranks and in any batches."""
         self.train("conv", "run", "train.epochs=1")

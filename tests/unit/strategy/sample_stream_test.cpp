@@ -136,6 +136,30 @@ TEST(SampleStream, TellsOfAFailureBeforeItsBatch) {
   EXPECT_THROW(own.stream.prepare(0, 300), std::runtime_error);
 }
 
+// A device that is behind the host must not find other samples in their places.
+TEST(SampleStream, HandsBackAWindowOnceABatchOfAnotherOneComes) {
+  Recipe recipe = recipe_of(20, 4, 200);
+  recipe.seed = kSeed;
+  const BatchRule batches = training_batches(recipe, 1, 1003);
+  RankStream own(recipe, batches, 0, 1);
+  EXPECT_FALSE(own.stream.hands_back(0, 0)) << "nothing was used";
+  int handed_back = 0;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    for (std::int64_t cursor = 0; cursor < 1003; cursor += 20) {
+      const std::vector<std::int64_t> before = own.reader.places;
+      const bool hands_back = own.stream.hands_back(epoch, cursor);
+      handed_back += hands_back;
+      EXPECT_EQ(own.wrong_in_batch(epoch, cursor), 0);
+      EXPECT_FALSE(own.stream.hands_back(epoch, cursor));
+      const std::int64_t step = cursor / 20;
+      EXPECT_EQ(hands_back,
+                epoch + step > 0 && (step == 0 || own.plan.window_of_step(step) !=
+                                                      own.plan.window_of_step(step - 1)));
+    }
+  }
+  EXPECT_EQ(handed_back, 2 * own.plan.windows - 1);
+}
+
 TEST(SampleStream, AnnouncesWhatItReads) {
   Recipe recipe = recipe_of(20, 4, 200);
   recipe.seed = kSeed;
