@@ -11,6 +11,7 @@
 #include "app/commands.hpp"
 #include "app/out_file.hpp"
 #include "app/site_figures.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bench/bench_figures.hpp"
@@ -41,10 +42,10 @@ struct PlanOptions {
   std::string json;
 };
 
-/// "64" or "1,8,64", rising, with the one node first that all others are compared with.
+/// "64" or "1,8,64", rising.
 std::vector<int> nodes_of(const std::string& text) {
   constexpr int kMost = 1 << 16;
-  std::vector<int> nodes = {1};
+  std::vector<int> nodes;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -72,7 +73,7 @@ struct Given {
   PlanSources sources;
 };
 
-Given read_given(const PlanOptions& options) {
+Given read_given(const PlanOptions& options, int ranks_started) {
   Given given;
   if (!kHostExecution)
     throw InputError("quern plan knows ranks on processors, but this quern was built for GPUs");
@@ -86,19 +87,21 @@ Given read_given(const PlanOptions& options) {
   }
   given.ranks_per_node = options.ranks_per_node > 0 ? options.ranks_per_node
                          : given.site               ? given.site->ranks
-                                                    : 1;
+                                                    : ranks_started;
   const int ranks = given.nodes.back() * given.ranks_per_node;
   given.recipe = with_strategy(read_recipe(options.recipe, options.overrides), ranks);
   if (options.batch_per_rank > 0) {
     given.recipe.data.batch_per_rank = options.batch_per_rank;
     given.recipe.data.global_batch = 0;
   }
-  check_shares_samples(given.recipe);
   for (const MeasuredStep& step : given.figures.steps) {
     if (step.workload == given.recipe.name) continue;
     throw InputError("--bench: a step of '" + step.workload + "' was measured, expected one of '" +
                      given.recipe.name + "'");
   }
+  // All others are compared with the fewest.
+  const int fewest = fewest_nodes(given.recipe, given.ranks_per_node);
+  if (given.nodes.front() > fewest) given.nodes.insert(given.nodes.begin(), fewest);
   return given;
 }
 
@@ -136,9 +139,18 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
     const int cores =
         options.cores > 0 ? options.cores : std::max(1, static_cast<int>(allowed_cpus().size()));
     cluster.turns = std::max(1.0, static_cast<double>(given.ranks_per_node) / cores);
-    if (const MeasuredReductions* inside = reductions_of(given, false))
+    if (const MeasuredReductions* inside = reductions_of(given, false)) {
       cluster.node_sum = node_sum_line(*inside, !is_fast);
+      if (const std::optional<NetworkFit> messages = fit_messages(*inside)) {
+        cluster.node_message_s = messages->message_s;
+        cluster.node_message_bytes_per_s = messages->node_bytes_per_s;
+      }
+    }
   }
+  // Assumed: a byte is written to memory that both ranks have, and read there.
+  constexpr double kTouches = 4;
+  if (cluster.node_message_bytes_per_s == 0)
+    cluster.node_message_bytes_per_s = cluster.adding_bytes_per_s / kTouches;
   if (const MeasuredReductions* measured = reductions_of(given, true)) {
     const NetworkFit fit = fit_network(*measured);
     cluster.message_s = fit.message_s;
@@ -160,7 +172,7 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
 }
 
 void print_plan(const Given& given, const PlanOptions& options, const ClusterFigures& cluster,
-                MeasuredLine rank) {
+                RankWork rank) {
   const ScalingPlanner planner(given.recipe, std::move(rank), cluster);
   std::vector<PlannedStep> steps;
   for (const int nodes : given.nodes) steps.push_back(planner.plan(nodes));
@@ -180,40 +192,54 @@ std::vector<int> batches_to_measure(const StepDemand& demand, const ClusterFigur
   return {batch, 4 * batch};
 }
 
+/// One rank, or all of a node at once: these take from each other what they share.
+void check_ranks(Communicator& comm, const Given& given) {
+  if (comm.size() == 1 || (comm.size() == given.ranks_per_node && comm.node_size() == comm.size()))
+    return;
+  throw AgreedError(
+      "quern plan measures one rank alone, or all ranks of a node at once, but " +
+          std::to_string(comm.size()) + " were started on nodes of " +
+          count_text(given.ranks_per_node, "rank") +
+          " (expected one, as many as --ranks-per-node, or --bench with what was measured)",
+      ExitCode::bad_input);
+}
+
 ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& options) {
-  if (comm.size() > 1) {
-    throw AgreedError("quern plan measures one rank alone, but " + std::to_string(comm.size()) +
-                          " were started (expected one, or --bench with what was measured)",
-                      ExitCode::bad_input);
-  }
-  const ClusterFigures cluster = cluster_of(given, options, measure_machine(comm));
+  check_ranks(comm, given);
+  const BenchMachine machine = measure_machine(comm);
+  ClusterFigures cluster = agree(comm, [&] { return cluster_of(given, options, machine); });
+  if (comm.size() > 1) cluster.turns = 1;  // they have taken turns while they were measured
   const StepDemand demand =
-      StepDemands(given.recipe).of(given.recipe, given.nodes.back() * cluster.ranks_per_node);
-  given.sources.computed = "steps of one rank on this machine, measured now";
-  print_plan(given, options, cluster,
-             measure_rank(comm, options.recipe, options.overrides, demand.block_samples,
-                          batches_to_measure(demand, cluster)));
+      StepDemands(given.recipe).of(given.recipe, given.nodes.back() * given.ranks_per_node);
+  given.sources.computed = comm.size() == 1
+                               ? "steps of one rank on this machine, measured now"
+                               : "steps of " + std::to_string(comm.size()) +
+                                     " ranks on this machine at once, each alone, measured now";
+  const RankWork work = measure_rank(comm, options.recipe, options.overrides, demand.ranks,
+                                     demand.block_samples, batches_to_measure(demand, cluster));
+  run_on_root(comm, [&] { print_plan(given, options, cluster, work); });
   return ExitCode::done;
 }
 
-ExitCode plan(const PlanOptions& options) {
-  Given given = read_given(options);
-  if (!options.json.empty()) check_out_file(options.json, true);
-  if (given.figures.steps.empty()) {
-    return run_on_ranks(
-        [&](Communicator& comm) { return plan_by_measuring(comm, given, options); });
-  }
+void plan_by_figures(Given& given, const PlanOptions& options) {
   const std::vector<MeasuredStep>& steps = given.figures.steps;
   given.sources.computed = "quern bench step, " + options.bench.front() +
                            (options.bench.size() > 1 ? " and others" : "");
-  // Nothing is measured, but layers ask for the threads of a rank when they tell their memory.
-  return run_on_ranks([&](Communicator& comm) {
-    run_on_root(comm, [&] {
-      print_plan(given, options, cluster_of(given, options, steps.front().machine),
-                 rank_line(steps));
-    });
-    return ExitCode::done;
-  });
+  print_plan(given, options, cluster_of(given, options, steps.front().machine), rank_line(steps));
+}
+
+ExitCode plan(const PlanOptions& options) {
+  Given given;
+  return run_on_ranks(
+      [&](Communicator& comm) {
+        if (given.figures.steps.empty()) return plan_by_measuring(comm, given, options);
+        run_on_root(comm, [&] { plan_by_figures(given, options); });
+        return ExitCode::done;
+      },
+      [&](Communicator& comm) {
+        given = agree(comm, [&] { return read_given(options, comm.size()); });
+        if (!options.json.empty()) run_on_root(comm, [&] { check_out_file(options.json, true); });
+      });
 }
 
 }  // namespace
@@ -237,12 +263,13 @@ Command add_plan_command(CommandLine app) {
   command
       .add_option("--bench", options->bench,
                   "What quern bench step --json and quern bench allreduce --json wrote (may be "
-                  "repeated); without a step one rank is measured now")
+                  "repeated); without a step the ranks that were started are measured now: one, or "
+                  "those of a node")
       .type_name("FILE")
       .one_value_each();
   command
       .add_option("--ranks-per-node", options->ranks_per_node,
-                  "Ranks of a node (default: the site's, or 1)")
+                  "Ranks of a node (default: the site's, or those that were started)")
       .in_range(1, 1 << 12)
       .type_name("N");
   command

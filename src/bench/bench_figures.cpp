@@ -66,9 +66,9 @@ void read_document(const Json& document, BenchFigures& figures) {
     for (const Json& row : document.at("rows")) {
       if (positive(row, "bytes") < sizeof(float)) throw Error("it has a gradient of no floats");
       const double rank_invariant_s = time_of(row, "rank_invariant");
-      reductions.rows.push_back({positive(row, "bytes"),
-                                 rank_invariant_s > 0 ? count(row, "partials") : 0,
-                                 rank_invariant_s, time_of(row, "fast")});
+      reductions.rows.push_back(
+          {positive(row, "bytes"), rank_invariant_s > 0 ? count(row, "partials") : 0,
+           rank_invariant_s, time_of(row, "fast"), time_of(row, "transport")});
     }
     if (reductions.rows.empty()) throw Error("it has no rows");
     figures.reductions.push_back(std::move(reductions));
@@ -87,6 +87,28 @@ StepDemand demand_of(const MeasuredReduction& row, int ranks, bool rank_invarian
   return demand;
 }
 
+/// Of (a x + b y - t) / t, with x messages and y bytes.
+class LeastSquares {
+ public:
+  void add(double messages, double bytes, double seconds) {
+    const double x = messages / seconds;
+    const double y = bytes / seconds;
+    xx_ += x * x, xy_ += x * y, yy_ += y * y, x1_ += x, y1_ += y;
+  }
+
+  /// Nothing where one of the two cannot be told, or would be below 0.
+  std::optional<NetworkFit> fit() const {
+    const double determinant = xx_ * yy_ - xy_ * xy_;
+    const double message_s = (x1_ * yy_ - y1_ * xy_) / determinant;
+    const double byte_s = (y1_ * xx_ - x1_ * xy_) / determinant;
+    if (!(determinant > 1e-9 * xx_ * yy_) || !(message_s > 0) || !(byte_s > 0)) return std::nullopt;
+    return NetworkFit{message_s, 1 / byte_s};
+  }
+
+ private:
+  double xx_ = 0, xy_ = 0, yy_ = 0, x1_ = 0, y1_ = 0;
+};
+
 }  // namespace
 
 void read_bench_figures(const std::string& file, BenchFigures& figures) {
@@ -104,7 +126,6 @@ void read_bench_figures(const std::string& file, BenchFigures& figures) {
   }
 }
 
-// Least squares of (a x + b y - t) / t, with x messages and y bytes.
 NetworkFit fit_network(const MeasuredReductions& measured) {
   const BenchMachine& machine = measured.machine;
   ClusterFigures units;
@@ -112,24 +133,28 @@ NetworkFit fit_network(const MeasuredReductions& measured) {
   units.message_s = 1;
   units.node_bytes_per_s = 1;
   units.adding_bytes_per_s = machine.rank_bytes_per_s;
-  double xx = 0, xy = 0, yy = 0, x1 = 0, y1 = 0;
+  LeastSquares squares;
   for (const MeasuredReduction& row : measured.rows) {
     if (row.rank_invariant_s == 0) continue;
     const StepPrediction one = predict_reduction(demand_of(row, machine.ranks, true), units);
     const double rest = std::max(row.rank_invariant_s - one.adding_s, row.rank_invariant_s / 2);
-    const double x = one.meetings_s / rest;
-    const double y = one.network_s / rest;
-    xx += x * x, xy += x * y, yy += y * y, x1 += x, y1 += y;
+    squares.add(one.meetings_s, one.network_s, rest);
   }
-  const double determinant = xx * yy - xy * xy;
-  const double message_s = (x1 * yy - y1 * xy) / determinant;
-  const double byte_s = (y1 * xx - x1 * xy) / determinant;
-  if (!(determinant > 1e-9 * xx * yy) || !(message_s > 0) || !(byte_s > 0)) {
-    throw InputError(
-        "the measured reductions do not tell what a message costs and what a byte "
-        "(expected rank-invariant ones of small and of large gradients, such as --bytes 4K,16M)");
+  if (const std::optional<NetworkFit> fit = squares.fit()) return *fit;
+  throw InputError(
+      "the measured reductions do not tell what a message costs and what a byte "
+      "(expected rank-invariant ones of small and of large gradients, such as --bytes 4K,16M)");
+}
+
+// By halving and doubling.
+std::optional<NetworkFit> fit_messages(const MeasuredReductions& measured) {
+  const int ranks = measured.machine.ranks;
+  LeastSquares squares;
+  for (const MeasuredReduction& row : measured.rows) {
+    if (row.transport_s == 0) continue;
+    squares.add(2 * std::log2(ranks), 2 * row.bytes * (ranks - 1) / ranks, row.transport_s);
   }
-  return {message_s, 1 / byte_s};
+  return squares.fit();
 }
 
 MeasuredLine node_sum_line(const MeasuredReductions& measured, bool rank_invariant) {

@@ -2,6 +2,7 @@
 // What `quern bench --json` wrote, for those who go on with it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct MeasuredReduction {
   int partial_sums = 0;         ///< of rank 0, rank-invariant
   double rank_invariant_s = 0;  ///< 0: not measured
   double fast_s = 0;            ///< 0: not measured
+  double transport_s = 0;       ///< the transport's own all-reduce; 0: not measured
 };
 struct MeasuredReductions {
   BenchMachine machine;
@@ -55,6 +57,10 @@ struct NetworkFit {
 /// At least two rows of different sizes, and more than one node. InputError where that makes no
 /// sense: times that fall with the bytes.
 NetworkFit fit_network(const MeasuredReductions& measured);
+
+/// The same of messages inside one node, from the transport's own all-reduces; nothing where these
+/// do not tell.
+std::optional<NetworkFit> fit_messages(const MeasuredReductions& measured);
 
 /// Seconds of a reduction inside one node by the bytes that a rank reads and writes (added_bytes).
 MeasuredLine node_sum_line(const MeasuredReductions& measured, bool rank_invariant);

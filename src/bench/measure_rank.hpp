@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/bench_figures.hpp"
+#include "bench/rank_work.hpp"
 #include "comm/communicator.hpp"
 
 namespace quern {
@@ -13,10 +14,12 @@ namespace quern {
 BenchMachine measure_machine(Communicator& comm);
 
 /// Steps of one rank alone, as `quern bench step` measures them, by the samples of its batch: for
-/// each of `batches`, in micro-blocks of `micro_block` samples. `comm`: of one rank. AgreedError
-/// (exit 2).
-MeasuredLine measure_rank(Communicator& comm, const std::string& recipe,
-                          const std::vector<std::string>& overrides, int micro_block,
-                          const std::vector<int>& batches);
+/// each of `batches`, in micro-blocks of `micro_block` samples. Where the recipe splits the network
+/// each stage is measured by itself, as its first rank computes it while the others are absent.
+/// All ranks of `comm` do the same at the same time, and the slowest counts. `ranks`: that the
+/// recipe's parallel.strategy is to be taken for. Collective; AgreedError (exit 2).
+RankWork measure_rank(Communicator& comm, const std::string& recipe,
+                      const std::vector<std::string>& overrides, int ranks, int micro_block,
+                      const std::vector<int>& batches);
 
 }  // namespace quern

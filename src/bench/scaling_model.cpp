@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/assert.hpp"
+#include "bench/split_model.hpp"
 
 namespace quern {
 
@@ -24,47 +25,71 @@ double doublings(int ranks) {
 
 /// Starts of messages that a rank waits for, one after the other.
 double exchange_messages(const StepDemand& demand, double floats) {
-  if (is_fast(demand)) return 2 * doublings(demand.ranks);
-  const double others = demand.ranks - 1;
-  return others + (floats * kFloat > kRingBytes ? others : doublings(demand.ranks));
+  const int ranks = demand.data_ranks();
+  if (is_fast(demand)) return 2 * doublings(ranks) + (demand.gathers_parameters ? ranks - 1 : 0);
+  const double others = ranks - 1;
+  return others + (floats * kFloat > kRingBytes ? others : doublings(ranks));
+}
+
+/// How the ranks that add a gradient lie: those of a stage are neighbours, and of these every
+/// demand.tensor-th has the same part of the layers.
+struct GroupPlace {
+  double nodes = 1;
+  double ranks_of_node = 1;
+  double groups_of_node = 1;  ///< that send at the same time
+};
+
+GroupPlace place_of(const StepDemand& demand, const ClusterFigures& cluster) {
+  const int ranks = demand.data_ranks();
+  const int stage = ranks * demand.tensor;
+  GroupPlace place;
+  if (cluster.ranks_per_node % stage != 0)
+    place.nodes = std::max(2.0, static_cast<double>(stage) / cluster.ranks_per_node);
+  place.ranks_of_node = ranks / place.nodes;
+  place.groups_of_node = cluster.ranks_per_node / place.ranks_of_node;
+  return place;
 }
 
 StepPrediction inside_a_node(const StepDemand& demand, const ClusterFigures& cluster) {
   constexpr int kMeetings = 2;  // gradients are there; parameters are updated
   StepPrediction sum;
-  if (demand.ranks == 1) return sum;
   const double bytes = added_bytes(demand);
-  sum.adding_s = cluster.node_sum ? cluster.node_sum->seconds(bytes)
-                                  : bytes / cluster.adding_bytes_per_s * cluster.turns;
-  if (!cluster.node_sum) sum.meetings_s = kMeetings * cluster.meeting_s * cluster.turns;
+  const bool is_measured = cluster.node_sum && demand.stages.empty();
+  sum.adding_s = is_measured ? cluster.node_sum->seconds(bytes)
+                             : bytes / cluster.adding_bytes_per_s * cluster.turns;
+  if (!is_measured) sum.meetings_s = kMeetings * cluster.meeting_s * cluster.turns;
   sum.batch_sums_s = demand.batch_sums * cluster.meeting_s * cluster.turns;
   return sum;
 }
 
 StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& cluster) {
-  const double ranks = demand.ranks;
-  const double nodes = ranks / cluster.ranks_per_node;
+  const double ranks = demand.data_ranks();
+  const GroupPlace place = place_of(demand, cluster);
+  const double groups = place.groups_of_node;
   const double block = kFloat * static_cast<double>(demand.floats);
   const double others = (ranks - 1) / ranks;
-  const double elsewhere = (nodes - 1) / nodes;
+  const double elsewhere = (place.nodes - 1) / place.nodes;
   StepPrediction sum;
   sum.meetings_s =
       exchange_messages(demand, static_cast<double>(demand.floats)) * cluster.message_s;
   if (is_fast(demand)) {
-    // Halving and doubling: twice the block, most of it over the network.
-    sum.rank_bytes = 2 * block * others;
-    sum.node_bytes = 2 * block * elsewhere * cluster.ranks_per_node;
+    // Halving and doubling: a rank sends the block twice, most of it to another node.
+    const double gathered = demand.gathers_parameters ? block * others : 0;
+    sum.rank_bytes = 2 * block * others + gathered;
+    sum.node_bytes = groups * (2 * block * elsewhere * place.ranks_of_node + gathered);
     sum.all_bytes = sum.rank_bytes * ranks;
     sum.adding_s = block * others / cluster.adding_bytes_per_s;
   } else {
     const double partial_sums = demand.all_partial_sums / ranks;
     sum.rank_bytes = (demand.partial_sums + 1) * block * others;
     // Every slice to its owner; the sums in a ring, which leaves each node once.
-    sum.node_bytes = cluster.ranks_per_node * partial_sums * block * elsewhere + block * others;
+    sum.node_bytes =
+        groups * (place.ranks_of_node * partial_sums * block * elsewhere + block * others);
     sum.all_bytes = (partial_sums + 1) * block * others * ranks;
     sum.adding_s = added_bytes(demand) / cluster.adding_bytes_per_s;
   }
-  sum.network_s = sum.node_bytes / cluster.node_bytes_per_s;
+  if (place.nodes == 1) sum.node_bytes = 0;
+  sum.network_s = sum.node_bytes > 0 ? sum.node_bytes / cluster.node_bytes_per_s : 0;
   sum.batch_sums_s = demand.batch_sums * exchange_messages(demand, 1) * cluster.message_s;
   return sum;
 }
@@ -72,27 +97,32 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
 }  // namespace
 
 double added_bytes(const StepDemand& demand) {
-  const int leaves = is_fast(demand) ? demand.ranks : demand.all_partial_sums;
-  return (leaves + 1.0) * kFloat * static_cast<double>(demand.floats) / demand.ranks;
+  const int ranks = demand.data_ranks();
+  const int leaves = is_fast(demand) ? ranks : demand.all_partial_sums;
+  return (leaves + 1.0) * kFloat * static_cast<double>(demand.floats) / ranks;
 }
 
 StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster) {
   expect(demand.ranks >= 1 && demand.ranks % cluster.ranks_per_node == 0, "full nodes");
-  return demand.ranks == cluster.ranks_per_node ? inside_a_node(demand, cluster)
-                                                : by_messages(demand, cluster);
+  if (demand.data_ranks() == 1) return {};
+  return place_of(demand, cluster).nodes == 1 ? inside_a_node(demand, cluster)
+                                              : by_messages(demand, cluster);
 }
 
-StepPrediction predict_step(const StepDemand& demand, const MeasuredLine& rank,
+StepPrediction predict_step(const StepDemand& demand, const RankWork& rank,
                             const ClusterFigures& cluster) {
   StepPrediction step = predict_reduction(demand, cluster);
-  step.compute_s = rank.seconds(demand.samples / cluster.speed) * cluster.turns;
+  if (demand.stages.empty())
+    step.compute_s = rank.seconds(demand.samples / cluster.speed) * cluster.turns;
+  else
+    add_split_work(demand, rank, cluster, step);
   return step;
 }
 
-double efficiency(const StepDemand& demand, const StepPrediction& step, int nodes,
-                  const StepDemand& one_node, const StepPrediction& step_of_one_node) {
+double efficiency(const StepDemand& demand, const StepPrediction& step, double times,
+                  const StepDemand& fewest_nodes, const StepPrediction& step_of_fewest) {
   const double rate = demand.global_batch / step.step_s();
-  return rate / nodes / (one_node.global_batch / step_of_one_node.step_s());
+  return rate / times / (fewest_nodes.global_batch / step_of_fewest.step_s());
 }
 
 }  // namespace quern

@@ -1,29 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step takes on many nodes without devices, from what a rank takes alone and what
-// the network does. docs/scaling.md has the formulas, and what they leave out.
+// What a training step takes on many nodes, from what a rank takes alone and what the network does.
+// docs/scaling.md has the formulas, and what they leave out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "bench/measured_line.hpp"
+#include "bench/rank_work.hpp"
 #include "spec/training_spec.hpp"
 
 namespace quern {
+
+/// What a step asks of a rank of one stage of a network that is split, of the rank with most.
+struct StageDemand {
+  std::string first_layer;
+  std::string last_layer;
+  double work = 1;             ///< its share of the multiply-adds of the network's training step
+  std::int64_t floats = 0;     ///< of its gradient, with what travels behind it
+  double sent_forward = 0;     ///< bytes of a piece for the next stage
+  double sent_backward = 0;    ///< and for the one before
+  int exchanges = 0;           ///< inside of layers for a piece, one after the other
+  double exchanged_bytes = 0;  ///< that it sends in these
+  std::int64_t memory_bytes = 0;
+};
 
 /// What a step asks of its ranks.
 struct StepDemand {
   int ranks = 1;
   int global_batch = 0;
-  int samples = 0;           ///< of the rank that has most
-  int blocks = 0;            ///< micro-blocks of the batch
-  int block_samples = 0;     ///< of a micro-block
-  int idle_ranks = 0;        ///< without a micro-block
-  int partial_sums = 0;      ///< of the rank that hands on most
-  int all_partial_sums = 0;  ///< of all ranks together
-  std::int64_t floats = 0;   ///< of the gradient, with what travels behind it
-  int batch_sums = 0;        ///< sums over the whole batch inside of layers, one after the other
+  int tensor = 1;                        ///< ranks that share each layer
+  int pieces = 1;                        ///< of a batch, one after the other
+  std::vector<StageDemand> stages = {};  ///< of a network that is split; else none
+  int samples = 0;                       ///< of the rank that has most
+  int blocks = 0;                        ///< micro-blocks of the batch
+  int block_samples = 0;                 ///< of a micro-block
+  int idle_ranks = 0;                    ///< of data_ranks(): without a micro-block
+  int partial_sums = 0;                  ///< of the rank that hands on most
+  int all_partial_sums = 0;              ///< of all ranks together
+  std::int64_t floats = 0;               ///< of the gradient, with what travels behind it
+  int batch_sums = 0;  ///< sums over the whole batch inside of layers, one after the other
   Determinism determinism = Determinism::rank_invariant;
+  bool gathers_parameters = false;  ///< after a fast sum: parallel.shard_optimizer
+
+  int num_stages() const { return std::max(1, static_cast<int>(stages.size())); }
+  /// Ranks with the same part of the network, over which the batch is shared.
+  int data_ranks() const { return ranks / (num_stages() * tensor); }
 };
 
 /// What the ranks run on.
@@ -32,17 +57,22 @@ struct ClusterFigures {
   double speed = 1;  ///< of a rank, where that of the measured one is 1
   /// Ranks of a node that share a core, or 1: they take turns.
   double turns = 1;
-  double meeting_s = 2e-6;        ///< until all ranks of a node know that all are there
-  double adding_bytes_per_s = 0;  ///< of a rank: partial sums that it reads and adds
-  double message_s = 0;           ///< of each message, whatever its size
-  double node_bytes_per_s = 0;    ///< out of a node and into it, each
+  double meeting_s = 2e-6;              ///< until all ranks of a node know that all are there
+  double adding_bytes_per_s = 0;        ///< of a rank: partial sums that it reads and adds
+  double message_s = 0;                 ///< of each message, whatever its size
+  double node_bytes_per_s = 0;          ///< out of a node and into it, each
+  double node_message_s = 2e-6;         ///< the same inside a node, where a network is split
+  double node_message_bytes_per_s = 0;  ///< of a rank
   /// The sum of gradients inside one node as measured: seconds by the bytes that a rank reads.
   std::optional<MeasuredLine> node_sum = {};
 };
 
 /// Seconds of a step, and bytes that are sent in it.
 struct StepPrediction {
-  double compute_s = 0;     ///< forward, backward, update
+  double compute_s = 0;     ///< forward, backward, update; of the stage that takes longest
+  double idle_s = 0;        ///< of that stage: until the first piece comes, after the last one
+  double crossing_s = 0;    ///< what crosses between stages, as far as anybody waits for it
+  double layers_s = 0;      ///< exchanges inside of layers
   double meetings_s = 0;    ///< starts of messages, and ranks of a node that wait for each other
   double network_s = 0;     ///< bytes over the network of a node
   double adding_s = 0;      ///< partial sums added
@@ -52,24 +82,25 @@ struct StepPrediction {
   double all_bytes = 0;     ///< that all ranks send
 
   double reduction_s() const { return meetings_s + network_s + adding_s + batch_sums_s; }
-  double step_s() const { return compute_s + reduction_s(); }
+  double split_s() const { return idle_s + crossing_s + layers_s; }
+  double step_s() const { return compute_s + split_s() + reduction_s(); }
 };
 
-/// What the reduction takes, and sends; compute_s is 0. Nodes are full: demand.ranks is a multiple
-/// of cluster.ranks_per_node.
+/// What the sum of gradients takes over the data_ranks() of the largest stage, and sends; compute_s
+/// is 0. Nodes are full: demand.ranks is a multiple of cluster.ranks_per_node.
 StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster);
 
-/// The same with the work of a rank before it: nothing of the reduction runs beside the backward
-/// pass, for on processors the program begins it afterwards. `rank`: seconds of a step by the
-/// samples of a rank alone.
-StepPrediction predict_step(const StepDemand& demand, const MeasuredLine& rank,
+/// The same with the work of a rank before it: on processors nothing of the reduction runs beside
+/// the backward pass, for the program begins it afterwards. `rank`: of
+/// the whole network, or of each stage.
+StepPrediction predict_step(const StepDemand& demand, const RankWork& rank,
                             const ClusterFigures& cluster);
 
 /// Bytes that a rank reads while it adds its slice of all partial sums, and writes.
 double added_bytes(const StepDemand& demand);
 
-/// Samples per second and node, beside those of one node alone.
-double efficiency(const StepDemand& demand, const StepPrediction& step, int nodes,
-                  const StepDemand& one_node, const StepPrediction& step_of_one_node);
+/// Samples per second and node, beside those of the fewest nodes, on `times` as many.
+double efficiency(const StepDemand& demand, const StepPrediction& step, double times,
+                  const StepDemand& fewest_nodes, const StepPrediction& step_of_fewest);
 
 }  // namespace quern

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "bench/report.hpp"
+#include "strategy/pipeline_order.hpp"
 
 namespace quern {
 
@@ -35,21 +38,24 @@ std::optional<PlannedStep> least_good_batch(const StepDemand& demand, const Plan
 
 }  // namespace
 
-void check_shares_samples(const Recipe& recipe) {
-  for (const auto& [key, value] :
-       {std::pair("pipeline", recipe.parallel.pipeline), {"tensor", recipe.parallel.tensor}}) {
-    if (value == 1) continue;
+int fewest_nodes(const Recipe& recipe, int ranks_per_node) {
+  const int tensor = recipe.parallel.tensor;
+  if (ranks_per_node % tensor != 0) {
     throw InputError(fmt::format(
-        "parallel.{} = {}: a plan is for ranks that share a batch by its samples (expected 1)", key,
-        value));
+        "parallel.tensor = {}: ranks that share layers are to be on one node, but a node has {} "
+        "(expected a multiple of {}: see --ranks-per-node)",
+        tensor, count_text(ranks_per_node, "rank"), tensor));
   }
+  const int grid = recipe.parallel.pipeline * tensor;
+  return grid / std::gcd(grid, ranks_per_node);
 }
 
-ScalingPlanner::ScalingPlanner(const Recipe& recipe, MeasuredLine rank,
-                               const ClusterFigures& cluster)
-    : recipe_(recipe), demands_(recipe), rank_(std::move(rank)), cluster_(cluster) {
-  check_shares_samples(recipe);
-}
+ScalingPlanner::ScalingPlanner(const Recipe& recipe, RankWork rank, const ClusterFigures& cluster)
+    : recipe_(recipe),
+      fewest_nodes_(fewest_nodes(recipe, cluster.ranks_per_node)),
+      demands_(recipe),
+      rank_(std::move(rank)),
+      cluster_(cluster) {}
 
 Recipe ScalingPlanner::with_batch(int global_batch) const {
   Recipe recipe = recipe_;
@@ -65,17 +71,17 @@ PlannedStep ScalingPlanner::plan_with(const Recipe& recipe, int nodes) const {
   step.demand = demands_.of(recipe, ranks);
   step.time = predict_step(step.demand, rank_, cluster_);
   step.memory_bytes = demands_.memory_bytes(recipe, ranks);
-  if (nodes == 1) return step;
-  const StepDemand one = demands_.of(recipe, cluster_.ranks_per_node);
-  step.efficiency =
-      efficiency(step.demand, step.time, nodes, one, predict_step(one, rank_, cluster_));
+  if (nodes == fewest_nodes_) return step;
+  const StepDemand fewest = demands_.of(recipe, fewest_nodes_ * cluster_.ranks_per_node);
+  step.efficiency = efficiency(step.demand, step.time, static_cast<double>(nodes) / fewest_nodes_,
+                               fewest, predict_step(fewest, rank_, cluster_));
   return step;
 }
 
 std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
   std::vector<std::string> all;
   const StepDemand& demand = step.demand;
-  const int ranks = demand.ranks;
+  const int ranks = demand.data_ranks();
   if (demand.idle_ranks > 0) {
     const int smaller = demand.global_batch / ranks;
     all.push_back(fmt::format(
@@ -90,7 +96,7 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
                     "every rank as many",
                     blocks, std::int64_t{blocks} * ranks * demand.block_samples));
   }
-  if (demand.partial_sums > 1 && ranks > cluster_.ranks_per_node) {
+  if (demand.partial_sums > 1 && demand.ranks > cluster_.ranks_per_node) {
     const int blocks =
         static_cast<int>(std::bit_ceil(static_cast<unsigned>((demand.blocks - 1) / ranks + 1)));
     all.push_back(fmt::format(
@@ -105,6 +111,7 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
         "\"block\" exchanges nothing",
         100 * step.time.batch_sums_s / seconds));
   }
+  if (!demand.stages.empty()) advise_on_split(step, all);
   if (step.efficiency >= kGood) return all;
   const auto better =
       least_good_batch(demand, [&](int batch) { return plan_with(with_batch(batch), step.nodes); });
@@ -115,14 +122,67 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
         better->demand.global_batch, 100 * better->efficiency, time_text(better->time.step_s()),
         bytes_text(better->memory_bytes)));
   }
-  int nodes = std::bit_floor(static_cast<unsigned>(step.nodes - 1));
-  while (nodes > 1 && plan(nodes).efficiency < kGood) nodes /= 2;
-  all.push_back(nodes == 1
-                    ? fmt::format("with this batch no more than one node keeps {:.0f} % of its "
+  int times =
+      static_cast<int>(std::bit_floor(static_cast<unsigned>((step.nodes - 1) / fewest_nodes_)));
+  while (times > 1 && plan(times * fewest_nodes_).efficiency < kGood) times /= 2;
+  const std::string fewest = fewest_nodes_ == 1 ? "one" : count_text(fewest_nodes_, "node");
+  all.push_back(times == 1
+                    ? fmt::format("with this batch no more than {} keep{} {:.0f} % of {} "
                                   "throughput",
-                                  100 * kGood)
-                    : fmt::format("with this batch {} nodes keep {:.0f} % of the throughput of one",
-                                  nodes, 100 * kGood));
+                                  fewest_nodes_ == 1 ? "one node" : fewest,
+                                  fewest_nodes_ == 1 ? "s" : "", 100 * kGood,
+                                  fewest_nodes_ == 1 ? "its" : "their")
+                    : fmt::format("with this batch {} nodes keep {:.0f} % of the throughput of {}",
+                                  times * fewest_nodes_, 100 * kGood, fewest));
+  return all;
+}
+
+void ScalingPlanner::advise_on_split(const PlannedStep& step, std::vector<std::string>& all) const {
+  const StepDemand& demand = step.demand;
+  const double seconds = step.time.step_s();
+  const int stages = demand.num_stages();
+  const int most_pieces = (demand.blocks - 1) / demand.data_ranks() + 1;
+  const double bubble = pipeline_bubble(stages, demand.pieces);
+  if (bubble > kMuch && demand.pieces < most_pieces) {
+    const int pieces = std::min(2 * demand.pieces, most_pieces);
+    all.push_back(fmt::format(
+        "stages idle {:.0f} % of the time with {}: parallel.micro_batches = {} makes it {:.0f} %",
+        100 * bubble, count_text(demand.pieces, "piece"), pieces,
+        100 * pipeline_bubble(stages, pieces)));
+  }
+  double work = 0;
+  for (const StageDemand& stage : demand.stages) work += stage.work;
+  const auto largest = std::ranges::max_element(demand.stages, {}, &StageDemand::work);
+  if (stages > 1 && largest->work > (1 + kMuch) * work / stages) {
+    all.push_back(fmt::format(
+        "the stage '{}' to '{}' has {:.0f} % of the work, {:.0f} % would be as much as the others: "
+        "they wait for it (fewer stages, or parallel.cut)",
+        largest->first_layer, largest->last_layer, 100 * largest->work / work, 100.0 / stages));
+  }
+  if (step.time.crossing_s > kMuch * seconds) {
+    all.push_back(fmt::format(
+        "what crosses between stages takes {:.0f} % of the step: parallel.cut where fewer values "
+        "cross, or split by samples where the network fits",
+        100 * step.time.crossing_s / seconds));
+  }
+  if (step.time.layers_s > kMuch * seconds) {
+    all.push_back(fmt::format(
+        "exchanges inside of layers take {:.0f} % of the step: a smaller parallel.tensor, as far "
+        "as the network fits",
+        100 * step.time.layers_s / seconds));
+  }
+}
+
+std::vector<std::string> ScalingPlanner::assumptions() const {
+  std::vector<std::string> all;
+  const ParallelSpec& parallel = recipe_.parallel;
+  const bool is_split = parallel.pipeline > 1 || parallel.tensor > 1;
+  if (!is_split) return all;
+  if (!rank_.is_of_stages())
+    all.emplace_back("a stage's time, and a part of a layer's, goes with its multiply-adds");
+  all.push_back(fmt::format("a message between ranks of a node takes {} and sends {}",
+                            time_text(cluster_.node_message_s),
+                            rate_text(cluster_.node_message_bytes_per_s)));
   return all;
 }
 

@@ -15,7 +15,7 @@ struct PlanSources {
   std::string network;   ///< where the figures of the network come from; empty for one node
 };
 
-/// `steps`: of one node first; the last is the one that the text is about.
+/// `steps`: of the fewest nodes first; the last is the one that the text is about.
 std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sources,
                          const std::vector<PlannedStep>& steps);
 /// A JSON document (benchmarks/README.md).

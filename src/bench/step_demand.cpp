@@ -11,6 +11,8 @@
 #include "parallel/tree_sum.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "strategy/tensor_plan.hpp"
 #include "train/recipe_check.hpp"
 
 namespace quern {
@@ -30,58 +32,137 @@ BatchPartition full_batch(const Recipe& recipe, int ranks) {
   return partition;
 }
 
+constexpr double kFloat = sizeof(float);
+
+/// Rows of a piece of the rank that has most.
+BatchLimit piece_limit(const Recipe& recipe, const StepDemand& demand, int row_multiple) {
+  const int block_rows = (demand.block_samples + row_multiple - 1) / row_multiple * row_multiple;
+  const int blocks =
+      piece_blocks(full_batch(recipe, demand.data_ranks()), recipe.parallel.micro_batches);
+  return {blocks * block_rows, block_rows};
+}
+
+/// Multiply-adds of a training step with one sample that a rank does by itself, of the layers that
+/// it shares its part.
+double own_macs(const Network& network) {
+  double total = 0;
+  for (const Node& node : network.graph().nodes()) {
+    if (!node.layer) continue;
+    const bool wants_gradient = network.graph().value(node.inputs[0]).wants_gradient;
+    const int passes = 1 + (node.first_parameter >= 0 ? 1 : 0) + (wants_gradient ? 1 : 0);
+    total += passes * static_cast<double>(node.layer->macs());
+  }
+  return total;
+}
+
+bool is_split(const Recipe& recipe) {
+  return recipe.parallel.pipeline > 1 || recipe.parallel.tensor > 1;
+}
+
 }  // namespace
 
-StepDemands::StepDemands(const Recipe& recipe) : model_(std::make_unique<const Model>(recipe)) {}
+StepDemands::StepDemands(const Recipe& recipe) : whole_(std::make_unique<const Model>(recipe)) {
+  const ParallelSpec& parallel = recipe.parallel;
+  const TensorSlices slices{tensor_slices(recipe), parallel.tensor, 0};
+  for (int stage = 0; stage < parallel.pipeline; ++stage) {
+    stages_.push_back(
+        std::make_unique<const Model>(recipe, StagePlace{stage, parallel.pipeline}, slices));
+  }
+}
 
 StepDemands::~StepDemands() = default;
 
 double StepDemands::training_flop() const {
-  return 2.0 * static_cast<double>(model_->network().training_macs());
+  return 2.0 * static_cast<double>(whole_->network().training_macs());
 }
 
 std::int64_t StepDemands::num_parameters() const {
-  return model_->network().table().num_parameters();
+  return whole_->network().table().num_parameters();
 }
 
 StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
-  const BatchPartition partition = full_batch(recipe, ranks);
+  const GridShape grid = grid_shape_of(recipe, ranks);
+  const BatchPartition partition = full_batch(recipe, grid.data);
   StepDemand demand;
   demand.ranks = ranks;
+  demand.tensor = grid.tensor;
   demand.global_batch = partition.samples();
   demand.samples = partition.num_samples(0);
   demand.blocks = partition.num_blocks();
   demand.block_samples = partition.block_size();
+  demand.determinism = recipe.train.determinism;
+  demand.gathers_parameters =
+      demand.determinism == Determinism::fast && recipe.parallel.shard_optimizer;
   const SumOrder order =
       recipe.train.determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < grid.data; ++rank) {
     const int sums = num_partial_sums(order, partition, rank);
     demand.partial_sums = std::max(demand.partial_sums, sums);
     demand.all_partial_sums += sums;
     if (partition.num_blocks(rank) == 0) ++demand.idle_ranks;
   }
-  demand.floats = model_->network().table().reduced_size() + Loss::kColumns;
-  for (const Layer* layer : model_->network().layers())
+  const int blocks = piece_blocks(partition, recipe.parallel.micro_batches);
+  demand.pieces = (partition.max_blocks() - 1) / blocks + 1;
+  for (const Layer* layer : whole_->network().layers())
     demand.batch_sums += static_cast<int>(layer->batch_sums().size());
+  if (is_split(recipe)) demand.stages.resize(stages_.size());
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    const StageDemand stage = of_stage(recipe, demand, i);
+    demand.floats = std::max(demand.floats, stage.floats);
+    if (!demand.stages.empty()) demand.stages[i] = stage;
+  }
+  for (std::size_t i = 0; i < demand.stages.size(); ++i)
+    demand.stages[i].memory_bytes = memory_of(recipe, demand, i);
   return demand;
+}
+
+StageDemand StepDemands::of_stage(const Recipe& recipe, const StepDemand& demand,
+                                  std::size_t stage) const {
+  const Model& model = *stages_[stage];
+  const StageInfo& info = model.stages()[stage];
+  StageDemand result;
+  result.first_layer = info.first_layer;
+  result.last_layer = info.last_layer;
+  result.work = own_macs(model.network()) / own_macs(whole_->network());
+  result.floats = model.network().table().reduced_size() + Loss::kColumns;
+  const BatchLimit piece = piece_limit(recipe, demand, model.row_multiple());
+  const CrossingFloats crossing =
+      crossing_floats(model.stages(), static_cast<int>(stage), piece.rows);
+  result.sent_forward = kFloat * static_cast<double>(crossing.y);
+  result.sent_backward = kFloat * static_cast<double>(crossing.dx);
+  if (demand.tensor == 1) return result;
+  // An output is gathered; an input's gradient goes to who adds it, and is gathered.
+  for (const ExchangedFloats& layer : model.network().exchanged_floats(piece.rows))
+    result.exchanges += (layer.gathered > 0 ? 1 : 0) + (layer.summed > 0 ? 2 : 0);
+  result.exchanged_bytes = static_cast<double>(tensor_plan(model, piece.rows).bytes_sent);
+  return result;
+}
+
+std::int64_t StepDemands::memory_of(const Recipe& recipe, const StepDemand& demand,
+                                    std::size_t stage) const {
+  const Model& model = *stages_[stage];
+  const ParameterTable& table = model.network().table();
+  const std::int64_t own = table.reduced_size() + Loss::kColumns;
+  const int ranks = demand.data_ranks();
+  const bool is_tree = demand.determinism == Determinism::rank_invariant && ranks > 1;
+  const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : 1;
+  std::int64_t floats = table.block_size() + demand.partial_sums * own;
+  floats += num_state_arrays(recipe.optimizer) * table.trained_size() / sharers;
+  if (is_tree) {  // the sum, and the others' parts of this rank's slice
+    floats += own + demand.all_partial_sums * own / ranks;
+    if (demand.partial_sums > 1) floats += demand.partial_sums * own;
+  }
+  const int in_flight = pieces_in_flight(recipe.parallel.schedule, model.place(), demand.pieces);
+  return model.activation_bytes(piece_limit(recipe, demand, model.row_multiple()), in_flight) +
+         floats * std::int64_t{sizeof(float)};
 }
 
 std::int64_t StepDemands::memory_bytes(const Recipe& recipe, int ranks) const {
   const StepDemand demand = of(recipe, ranks);
-  const ParameterTable& table = model_->network().table();
-  const bool is_tree = demand.determinism == Determinism::rank_invariant && ranks > 1;
-  const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : 1;
-  std::int64_t floats = table.block_size() + demand.partial_sums * demand.floats;
-  floats += num_state_arrays(recipe.optimizer) * table.trained_size() / sharers;
-  if (is_tree) {  // the sum, and the others' parts of this rank's slice
-    floats += demand.floats + demand.all_partial_sums * demand.floats / ranks;
-    if (demand.partial_sums > 1) floats += demand.partial_sums * demand.floats;
-  }
-  const int multiple = model_->row_multiple();
-  const int block_rows = (demand.block_samples + multiple - 1) / multiple * multiple;
-  const int blocks = piece_blocks(full_batch(recipe, ranks), recipe.parallel.micro_batches);
-  return model_->activation_bytes({blocks * block_rows, block_rows}) +
-         floats * std::int64_t{sizeof(float)};
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < stages_.size(); ++i)
+    most = std::max(most, memory_of(recipe, demand, i));
+  return most;
 }
 
 }  // namespace quern

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "bench/scaling_model.hpp"
 #include "spec/recipe.hpp"
@@ -10,20 +11,20 @@ namespace quern {
 
 class Model;
 
-/// What a recipe asks of ranks that share its batch by samples alone. The recipes handed over may
-/// differ from the first in their batch.
+/// What a recipe asks of its ranks: of each stage, where it cuts the network into stages or layers
+/// into parts. The recipes handed over may differ from the first in their batch.
 class StepDemands {
  public:
-  /// InputError as of Model.
+  /// `recipe`: after with_strategy(). InputError as of Model.
   explicit StepDemands(const Recipe& recipe);
   ~StepDemands();
   StepDemands(const StepDemands&) = delete;
   StepDemands& operator=(const StepDemands&) = delete;
 
-  /// Of a full batch. InputError where there are more ranks than samples.
+  /// Of a full batch. InputError where there are more ranks than samples, or they make no grid.
   StepDemand of(const Recipe& recipe, int ranks) const;
 
-  /// Bytes that the rank with most samples takes, when it is one of several nodes: activations,
+  /// Bytes that the rank with most of them takes, when it is one of several nodes: activations,
   /// parameters, gradients, what it receives of the others', the optimizer's state. Without data.
   std::int64_t memory_bytes(const Recipe& recipe, int ranks) const;
 
@@ -32,7 +33,11 @@ class StepDemands {
   std::int64_t num_parameters() const;
 
  private:
-  std::unique_ptr<const Model> model_;
+  StageDemand of_stage(const Recipe& recipe, const StepDemand& demand, std::size_t stage) const;
+  std::int64_t memory_of(const Recipe& recipe, const StepDemand& demand, std::size_t stage) const;
+
+  std::unique_ptr<const Model> whole_;                // neither cut into stages nor into parts
+  std::vector<std::unique_ptr<const Model>> stages_;  // as the first rank of each has it
 };
 
 }  // namespace quern

@@ -83,10 +83,18 @@ Recipe with_known_normalization(Recipe recipe) {
 
 BenchWorkload::BenchWorkload(Communicator& comm, const std::string& file,
                              const std::vector<std::string>& overrides)
-    : recipe(agree(comm, [given = with_known_normalization(load_recipe(comm, file, overrides)),
-                          &comm] { return with_strategy(given, comm.size()); })),
-      grid(make_grid(comm, recipe)),
-      model(agree(comm, [&] { return Model(recipe, stage_of(grid), slices_of(grid, recipe)); })),
+    : BenchWorkload(comm, agree(comm, [given = load_recipe(comm, file, overrides), &comm] {
+                      return with_strategy(given, comm.size());
+                    })) {}
+
+BenchWorkload::BenchWorkload(Communicator& comm, const Recipe& given)
+    : BenchWorkload(given, make_grid(comm, given)) {}
+
+BenchWorkload::BenchWorkload(const Recipe& given, const ProcessGrid& ranks)
+    : recipe(with_known_normalization(given)),
+      grid(ranks),
+      model(agree(grid.world(),
+                  [&] { return Model(recipe, stage_of(grid), slices_of(grid, recipe)); })),
       samples(make_bench_samples(grid, recipe, model.whole().output_shape())),
       connections(connect_devices(grid, recipe.parallel.backend)),
       step(recipe, grid, model, samples, connections.get()) {}

@@ -15,6 +15,8 @@ struct BenchWorkload {
   /// Collective; AgreedError (exit 2) as `quern train` would give.
   BenchWorkload(Communicator& comm, const std::string& file,
                 const std::vector<std::string>& overrides);
+  /// Collective over the grid's ranks: of a recipe that is read already, after with_strategy().
+  BenchWorkload(const Recipe& recipe, const ProcessGrid& grid);
   BenchWorkload(const BenchWorkload&) = delete;
   BenchWorkload& operator=(const BenchWorkload&) = delete;
 
@@ -32,6 +34,8 @@ struct BenchWorkload {
   TrainingStep step;
 
  private:
+  BenchWorkload(Communicator& comm, const Recipe& recipe);
+
   std::int64_t steps_done_ = 0;
 };
 

@@ -64,4 +64,18 @@ ProcessGrid::ProcessGrid(Communicator& world, const GridShape& shape)
   expect(shape.size() == world.size(), "a grid of all ranks");
 }
 
+ProcessGrid::ProcessGrid(Communicator& world, const GridShape& shape,
+                         std::shared_ptr<Communicator> pipeline,
+                         std::shared_ptr<Communicator> tensor)
+    : world_(&world),
+      shape_(shape),
+      place_(grid_place(shape, world.rank())),
+      data_(std::make_shared<SerialCommunicator>()),
+      pipeline_(std::move(pipeline)),
+      tensor_(std::move(tensor)) {
+  expect(shape.size() == world.size() && shape.data == 1 &&
+             pipeline_.use->size() == shape.pipeline && tensor_.use->size() == shape.tensor,
+         "a grid of all ranks, and groups that fit it");
+}
+
 }  // namespace quern

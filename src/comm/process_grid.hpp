@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/communicator.hpp"
 
@@ -44,6 +45,9 @@ class ProcessGrid {
  public:
   /// Collective over `world`, which outlives this and its copies; shape.size() == world.size().
   ProcessGrid(Communicator& world, const GridShape& shape);
+  /// With the groups of the other axes as they are given. shape.data == 1.
+  ProcessGrid(Communicator& world, const GridShape& shape, std::shared_ptr<Communicator> pipeline,
+              std::shared_ptr<Communicator> tensor);
   /// All ranks along the data axis: a network that is not split.
   ProcessGrid(Communicator& world) : ProcessGrid(world, {world.size(), 1, 1}) {}
 
@@ -57,6 +61,7 @@ class ProcessGrid {
  private:
   struct Group {
     Group(Communicator& world, int size, int colour);
+    explicit Group(std::shared_ptr<Communicator> given) : own(std::move(given)), use(own.get()) {}
     std::shared_ptr<Communicator> own;  ///< null: it is the world
     Communicator* use;
   };

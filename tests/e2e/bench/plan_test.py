@@ -82,6 +82,85 @@ class PlanTest(training.TrainingTest):
         self.assertIn("measured now", done.out)
         self.assertEqual(training.tree(self.folder), before)
 
+    def test_all_ranks_of_a_node_are_measured_at_once(self):
+        before = training.tree(self.folder)
+        done = self.plan("--nodes", "1", bench=(), ranks=2)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertIn("steps of 2 ranks on this machine at once", done.out)
+        self.assertRegex(done.out, r"ranks +2, 2 a node")
+        self.assertEqual(training.tree(self.folder), before)
+
+    def staged(self):
+        self.write_recipe("staged", RECIPE.replace("[train]", "[parallel]\npipeline = 2\nmicro_batches = 4\n[train]"),
+                          training.MLP_LAYERS)
+
+    def test_stages(self):
+        self.staged()
+        out, document = self.steps("--nodes", "1,2", "--ranks-per-node", 2, "--cores", 2, "--site", "fast",
+                                   "--set", "data.global_batch=64", "--set", "train.micro_block=16",
+                                   recipe="staged.toml")
+        one, two = document["steps"]
+        self.assertEqual((one["data_ranks"], one["pieces"], two["data_ranks"], two["pieces"]), (1, 4, 2, 2))
+        # Multiply-adds of a sample: nobody wants the gradient of the first layer's input.
+        first, second = 2 * 144 * 19, 3 * 19 * 10
+        stages = one["stages"]
+        self.assertEqual([stage["first_layer"] for stage in stages], ["flatten1", "fc2"])
+        self.assertAlmostEqual(stages[0]["work"], first / (first + second), places=9)
+        self.assertAlmostEqual(stages[1]["work"], second / (first + second), places=9)
+        # Nineteen units of 16 samples, in whole vectors.
+        crossing = stages[0]["piece_bytes_forward"]
+        self.assertTrue(4 * 16 * 19 <= crossing < 3 * 4 * 16 * 19, crossing)
+        self.assertEqual(stages[1]["piece_bytes_backward"], crossing)
+        self.assertEqual((stages[0]["piece_bytes_backward"], stages[1]["piece_bytes_forward"]), (0, 0))
+        # A rank of the site is twice as quick: 64 samples take what 32 did.
+        whole = 62.5 * 32
+        self.assertAlmostEqual(one["compute_us"], whole * first / (first + second), places=3)
+        self.assertAlmostEqual(one["idle_us"], whole * second / (first + second) / 4, places=3)
+        self.assertEqual(one["node_bytes"], 0)
+        self.assertEqual(two["node_bytes"], 2 * two["pieces"] * two["stages"][0]["piece_bytes_forward"])
+        self.assertEqual(one["step_us"], sum(one[f"{part}_us"] for part in (
+            "compute", "idle", "crossing", "layers", "messages", "network", "adding", "batch_sums")))
+        for words in ("2 data x 2 stages x 1 part of a layer", "'flatten1' to 'relu1'", "'fc2' to 'fc2'",
+                      "goes with its multiply-adds", "has 91 % of the work"):
+            self.assertIn(words, out)
+
+    def test_a_grid_that_needs_several_nodes_is_compared_with_the_fewest(self):
+        self.staged()
+        out, document = self.steps("--nodes", "4", "--ranks-per-node", 1, "--site", "fast", "--set",
+                                   "data.global_batch=64", recipe="staged.toml")
+        self.assertEqual([step["nodes"] for step in document["steps"]], [2, 4])
+        self.assertEqual(document["steps"][0]["efficiency"], 1)
+        self.assertIn("of that of 2 nodes per node", out)
+
+    def test_parts_of_layers(self):
+        layers = '[{type = "flatten"}, {type = "linear", features = 128}, {type = "linear", features = 10}]'
+        self.write_recipe("parts", RECIPE.replace("[train]", "[parallel]\ntensor = 2\n[train]"), layers)
+        _, document = self.steps("--nodes", "1", "--ranks-per-node", 2, "--site", "fast", "--set",
+                                 "data.global_batch=64", "--set", "train.micro_block=64", recipe="parts.toml")
+        step = document["steps"][0]
+        first, second = 2 * 144 * 128, 3 * 128 * 10  # the second has fewer units than slices
+        part = (first / 2 + second) / (first + second)
+        self.assertAlmostEqual(step["stages"][0]["work"], part, places=9)
+        self.assertAlmostEqual(step["compute_us"], 62.5 * 32 * part, places=3)
+        # The first layer's outputs are gathered; nobody wants the gradient of its input.
+        stage = step["stages"][0]
+        self.assertEqual(stage["piece_exchanges"], 1)
+        half = 4 * 64 * 128 / 2
+        self.assertTrue(half <= stage["piece_exchanged_bytes"] < 1.1 * half, stage)
+        self.assertGreater(step["layers_us"], 0)
+
+    def test_stages_and_parts_are_measured_alone(self):
+        self.staged()
+        before = training.tree(self.folder)
+        for settings in ((), ("--set", "parallel.tensor=2")):
+            out, document = self.steps("--nodes", "1", "--ranks-per-node", 2 + len(settings), "--set",
+                                       "data.global_batch=64", *settings, recipe="staged.toml", bench=())
+            self.assertIn("measured now", out)
+            self.assertNotIn("multiply-adds", out)
+            self.assertGreater(document["steps"][0]["compute_us"], 0)
+        self.assertEqual(training.tree(self.folder), {**before, **{
+            name: content for name, content in training.tree(self.folder).items() if name == "out.json"}})
+
     def test_sums_inside_a_node_and_a_network_that_were_measured(self):
         rows = [{"bytes": bytes, "partials": 1,
                  "rank_invariant": {"time_us": 30 + bytes / 1000}} for bytes in (4096, 1048576)]
@@ -117,8 +196,7 @@ class PlanTest(training.TrainingTest):
         self.write("bad.json", "{")
         self.write_json("other.json", {"benchmark": "step", "machine": MACHINE, "workload": "other",
                                        "global_batch": 8, "step_us": 1.0})
-        self.write_recipe("staged", RECIPE.replace("[train]", "[parallel]\npipeline = 2\n[train]"),
-                          training.MLP_LAYERS)
+        self.staged()
         before = training.tree(self.folder)
         for words, options, message in (
                 (("--nodes", "0"), {}, "'0' is no number of nodes"),
@@ -133,11 +211,18 @@ class PlanTest(training.TrainingTest):
                 (("--nodes", "2", "--site", "fast"), {"bench": ("bad.json",)}, "'bad.json'"),
                 (("--nodes", "2", "--site", "fast"), {"bench": ("other.json",)}, "'other' was measured"),
                 (("--nodes", "1"), {"recipe": "absent.toml"}, "absent.toml"),
-                (("--nodes", "1", "--ranks-per-node", "2"), {"recipe": "staged.toml"}, "parallel.pipeline"),
-                (("--nodes", "1", "--ranks-per-node", "2"), {"recipe": "staged.toml", "bench": ()},
-                 "parallel.pipeline = 2: a plan is for ranks"),
+                (("--nodes", "1", "--ranks-per-node", "3"), {"recipe": "staged.toml"},
+                 "3 ranks cannot be cut into groups of 2 (pipeline)"),
+                (("--nodes", "1", "--ranks-per-node", "3"), {"recipe": "staged.toml", "bench": ()},
+                 "3 ranks cannot be cut into groups of 2 (pipeline)"),
+                (("--nodes", "4", "--ranks-per-node", "2", "--set", "parallel.tensor=4"), {},
+                 "parallel.tensor = 4: ranks that share layers are to be on one node, but a node has 2 ranks "
+                 "(expected a multiple of 4"),
                 (("--nodes", "1", "--json", "no/out.json"), {}, "no folder 'no'"),
-                (("--nodes", "1"), {"bench": (), "ranks": 2}, "measures one rank")):
+                (("--nodes", "1", "--json", "no/out.json"), {"ranks": 2}, "no folder 'no'"),
+                (("--nodes", "0"), {"ranks": 2}, "'0' is no number of nodes"),
+                (("--nodes", "1", "--ranks-per-node", "3"), {"bench": (), "ranks": 2},
+                 "all ranks of a node at once, but 2 were started on nodes of 3 ranks")):
             done = self.plan(*words, **options)
             self.assertEqual(set(done.codes), {2}, (words, done))
             self.assertEqual(len(done.errors()), 1, done)

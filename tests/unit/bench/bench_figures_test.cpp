@@ -114,6 +114,25 @@ TEST_F(BenchFiguresTest, FindsTheNetworkThatMadeTheTimes) {
   expect_error([&] { fit_network(measured); }, ExitCode::bad_input, {"what a message costs"});
 }
 
+TEST_F(BenchFiguresTest, FindsTheMessagesOfANodeInAllReduces) {
+  MeasuredReductions measured;
+  measured.machine = {4, 1, 100e9, 10e9};
+  // Two times two messages of 3 us; six fourths of the bytes at 5 GB/s.
+  for (const double bytes : {4096.0, 65536.0, 1048576.0})
+    measured.rows.push_back({bytes, 1, 0, 0, 4 * 3e-6 + 1.5 * bytes / 5e9});
+  const auto fit = fit_messages(measured);
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->message_s, 3e-6, 1e-9);
+  EXPECT_NEAR(fit->node_bytes_per_s, 5e9, 1e6);
+  measured.rows.resize(1);
+  EXPECT_FALSE(fit_messages(measured));
+  EXPECT_DOUBLE_EQ(read(allreduce_text(R"({"bytes": 4096, "transport": {"time_us": 9}})"))
+                       .reductions[0]
+                       .rows[0]
+                       .transport_s,
+                   9e-6);
+}
+
 TEST_F(BenchFiguresTest, TakesSumsInsideANodeAsTheyAre) {
   MeasuredReductions measured;
   measured.machine = {2, 1, 100e9, 10e9};
