@@ -30,6 +30,11 @@ bool Prefetch::has_failed() {
   return error_ != nullptr;
 }
 
+bool Prefetch::is_stopping() {
+  const std::lock_guard lock(mutex_);
+  return stops_;
+}
+
 void Prefetch::rethrow() {
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
@@ -49,6 +54,7 @@ void Prefetch::run(std::int64_t first, std::int64_t end) {
       error = std::current_exception();
     }
     const std::lock_guard lock(mutex_);
+    if (stops_) return;
     error_ = error;
     if (!error) loaded_ = window + 1;
     changed_.notify_all();

@@ -35,6 +35,9 @@ class Prefetch {
   /// Has loading failed?
   bool has_failed();
 
+  /// Will what `load` loads be used by nobody? Then it may return at once.
+  bool is_stopping();
+
   /// Throws what `load` has thrown, if it has.
   void rethrow();
 

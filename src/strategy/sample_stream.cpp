@@ -126,7 +126,7 @@ void SampleStream::load_tracks(const WindowOrder& order, std::int64_t window) {
   Runs runs(order, buffers_, window % plan_.windows);
   Runs ahead = runs;
   std::int64_t announced = 0;  // samples that are still to be read
-  for (; runs.has_one(); runs.go_on()) {
+  for (; runs.has_one() && !prefetch_.is_stopping(); runs.go_on()) {
     for (; ahead.has_one() && announced < source_.ahead; ahead.go_on()) {
       source_.announce(ahead.first(), ahead.count());
       announced += ahead.count();
@@ -139,7 +139,7 @@ void SampleStream::load_tracks(const WindowOrder& order, std::int64_t window) {
 
 void SampleStream::load_tail(const WindowOrder& order, std::int64_t epoch) {
   const std::int64_t begin = plan_.full_steps() * plan_.batch + buffers_.tail_first;
-  for (std::int64_t i = 0; i < buffers_.tail; ++i)
+  for (std::int64_t i = 0; i < buffers_.tail && !prefetch_.is_stopping(); ++i)
     source_.read(order(begin + i), 1, buffers_.tail_at(epoch) + i);
 }
 

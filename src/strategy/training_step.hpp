@@ -105,7 +105,9 @@ class TrainingStep {
   void enqueue(const ExecSpace& exec, bool vote_to_stop);
 
   /// Of a streamed set: waits until the samples of the coming batch are there, and where a window
-  /// ends, for the steps in it. Throws what reading them has thrown. Collective then, as read().
+  /// ends, for the steps in it, as read() does: collective, within the deadline of an exchange. (A
+  /// device that waited itself would keep the host in prepare(), which has none.) Throws what
+  /// reading the samples has thrown.
   void await_samples(const ExecSpace& exec);
 
   /// Waits for the steps and says where they have led. Collective; AgreedError when an exchange

@@ -47,7 +47,8 @@ struct SampleMemory {
 };
 
 /// Reads into two buffers of pinned memory in turn: while one of them is filled, the samples of the
-/// other one are copied to the device, beside its kernels. For one thread.
+/// other one are copied to the device, beside its kernels. For one thread at a time, which need not
+/// be the one that makes it.
 class SampleUpload {
  public:
   /// `to`: arrays in kernel memory, which outlive it, as `set` does.
@@ -55,7 +56,9 @@ class SampleUpload {
 
   /// As of SampleReader.
   void announce(std::int64_t first, std::int64_t count) { reader_.announce(first, count); }
-  /// As SampleReader::read(), to places in the arrays. They are whole after finish().
+  /// As SampleReader::read(), to places in the arrays, which no kernel may read meanwhile. They are
+  /// whole after finish(), for kernels that are launched then. After an error nothing else may be
+  /// read: what is in the buffers would go to its places later.
   void read(std::int64_t first, std::int64_t count, std::int64_t place);
   void finish();
 

@@ -26,8 +26,10 @@ namespace {
 /// What one of the buffers has that samples pass on their way to a device.
 constexpr std::int64_t kUploadBytes = std::int64_t{8} << 20;
 
-std::int64_t upload_samples(const ShardContent& content) {
-  return std::max<std::int64_t>(1, kUploadBytes / content.memory_bytes());
+// As many, of windows with room for so many.
+std::int64_t upload_samples(const ShardContent& content, std::int64_t room) {
+  return std::clamp<std::int64_t>(kUploadBytes / content.memory_bytes(), 1,
+                                  std::max<std::int64_t>(1, room));
 }
 
 /// The shards, and the arrays that samples out of them go to.
@@ -35,7 +37,7 @@ struct StreamedSet {
   StreamedSet(ShardSet shards, std::int64_t room)
       : set(std::move(shards)), memory("quern::train::streamed", set.content(), room) {
     if (runs_device_kernels())
-      upload.emplace(set, memory.arrays(), upload_samples(set.content()));
+      upload.emplace(set, memory.arrays(), upload_samples(set.content(), room));
     else
       reader.emplace(set);
   }
@@ -80,7 +82,7 @@ void check_room(Communicator& world, const ShardContent& content, std::int64_t r
   const std::string what = "the part of the data set that is held in memory (data.memory)";
   const std::int64_t bytes = room * content.memory_bytes();
   const std::int64_t upload_bytes =
-      runs_device_kernels() ? SampleUpload::num_bytes(content, upload_samples(content)) : 0;
+      runs_device_kernels() ? SampleUpload::num_bytes(content, upload_samples(content, room)) : 0;
   const std::vector<std::int64_t> bytes_of_rank =
       all_gather_value(world, (kHostExecution ? bytes : 0) + upload_bytes);
   agree(world, [&] {

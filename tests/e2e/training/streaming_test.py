@@ -17,6 +17,7 @@ from training import checkpoint_steps
 # 4000 samples of 148 bytes, in 5 shards of eight blocks each. An epoch has 82 steps, the last of 31.
 SAMPLES = 4000
 MEMORY = "data.memory='150 KB'"
+ON_DEVICES = {"QUERN_DEVICE_KERNELS": "1"}
 RECIPE = training.RECIPE.replace("epochs = 3", "epochs = 2")
 _data = None
 
@@ -59,24 +60,40 @@ class StreamingTest(training.TrainingTest):
 
     def test_into_the_memory_of_devices(self):
         """By the kernels for devices, on processors: samples pass through buffers on their way."""
-        env = {"QUERN_DEVICE_KERNELS": "1"}
         shutil.rmtree(self.folder / "test")
         training.make_shards(self.folder, "test", *idx.blobs(2000, seed=8), shards=3)
         sets = ("data.normalize=dataset",)
-        self.train("conv", "memory", f"data.window={self.window(MEMORY)}", *sets, env=env)
+        self.train("conv", "memory", f"data.window={self.window(MEMORY)}", *sets, env=ON_DEVICES)
         for ranks in (1, 2, 3):
-            self.train("conv", f"on-{ranks}", MEMORY, *sets, ranks=ranks, env=env)
+            self.train("conv", f"on-{ranks}", MEMORY, *sets, ranks=ranks, env=ON_DEVICES)
             self.assert_same_run(f"on-{ranks}", "memory")
         self.train("conv", "processors", MEMORY, *sets, ranks=2)
         self.assert_same_run("processors", "memory")
-        error = self.spoiled_on_devices(env)
-        self.assertIn("are damaged", error)
 
-    def spoiled_on_devices(self, env):
-        self.spoil(self.shards[2], lambda content: content.__setitem__(slice(60000, 60400), bytes(400)))
-        done = self.train("conv", "spoiled", MEMORY, expected=93, ranks=2, env=env)
-        self.assertEqual(len(done.errors()), 1, done)
-        return done.errors()[0]
+    def test_stops_on_devices_and_goes_on(self):
+        """In the middle of an epoch, on other ranks, and where a shard is damaged until it is mended."""
+        sets = (MEMORY, "train.epochs=12", "checkpoint.every_steps=3")
+        self.train("conv", "whole", *sets, env=ON_DEVICES)
+        folder = self.folder / "run"
+        for ranks in (2, 3, 1):
+            goal = max(checkpoint_steps(folder), default=0) + 10
+            run = self.start("conv", "run", *sets, ranks=ranks, env=ON_DEVICES)
+            self.assertTrue(run.wait_until(lambda: max(checkpoint_steps(folder), default=0) >= goal))
+            (folder / "STOP").touch()
+            self.assertEqual(set(run.wait().codes), {85})
+            (folder / "STOP").unlink()
+        self.assertLess(checkpoint_steps(folder)[-1], 12 * 82)
+        bad = self.shards[2]
+        good = bad.read_bytes()
+        self.spoil(bad, lambda content: content.__setitem__(slice(60000, 60400), bytes(400)))
+        for ranks in (1, 2, 3):
+            done = self.train("conv", "run", *sets, expected=93, ranks=ranks, env=ON_DEVICES)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(bad.name, done.errors()[0])
+            self.assertIn("are damaged", done.errors()[0])
+        bad.write_bytes(good)
+        self.train("conv", "run", *sets, ranks=2, env=ON_DEVICES)
+        self.assert_same_run("run", "whole")
 
     def test_predictions_and_evaluations_stream(self):
         """The same to the byte as in memory, from any number of ranks and in any batches."""
@@ -86,7 +103,7 @@ class StreamingTest(training.TrainingTest):
         table = self.quern("predict", "run", "--data", "train")
         figures = self.quern("evaluate", "run", "--data", "train", *options)
         self.assertEqual((table.code, figures.code, len(table.out.splitlines())), (0, 0, SAMPLES + 1))
-        for ranks, batch, env in ((0, 10, {}), (1, 64, {}), (2, 7, {}), (3, 33, {}), (2, 33, {"QUERN_DEVICE_KERNELS": "1"})):
+        for ranks, batch, env in ((0, 10, {}), (1, 64, {}), (2, 7, {}), (3, 33, {}), (1, 33, ON_DEVICES), (2, 33, ON_DEVICES), (3, 7, ON_DEVICES)):
             done = self.quern("predict", "run", "--data", "train", "--batch", batch, *few, ranks=ranks, env=env)
             self.assertEqual((set(done.codes), done.out), ({0}, table.out), done.err)
             done = self.quern("evaluate", "run", "--data", "train", *few, *options, ranks=ranks, env=env)

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -145,19 +148,45 @@ TEST(SampleStream, HandsBackAWindowOnceABatchOfAnotherOneComes) {
   EXPECT_FALSE(own.stream.hands_back(0, 0)) << "nothing was used";
   int handed_back = 0;
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
-    for (std::int64_t cursor = 0; cursor < 1003; cursor += 20) {
-      const std::vector<std::int64_t> before = own.reader.places;
-      const bool hands_back = own.stream.hands_back(epoch, cursor);
-      handed_back += hands_back;
-      EXPECT_EQ(own.wrong_in_batch(epoch, cursor), 0);
-      EXPECT_FALSE(own.stream.hands_back(epoch, cursor));
-      const std::int64_t step = cursor / 20;
-      EXPECT_EQ(hands_back,
-                epoch + step > 0 && (step == 0 || own.plan.window_of_step(step) !=
-                                                      own.plan.window_of_step(step - 1)));
+    for (std::int64_t step = 0; step * 20 < 1003; ++step) {
+      const bool is_first =
+          step == 0 ? epoch > 0
+                    : own.plan.window_of_step(step) != own.plan.window_of_step(step - 1);
+      EXPECT_EQ(own.stream.hands_back(epoch, step * 20), is_first) << epoch << " " << step;
+      handed_back += is_first;
+      EXPECT_EQ(own.wrong_in_batch(epoch, step * 20), 0);
+      EXPECT_FALSE(own.stream.hands_back(epoch, step * 20));
     }
   }
   EXPECT_EQ(handed_back, 2 * own.plan.windows - 1);
+}
+
+// Who stops does not wait for a window that nobody will use; what is on its way arrives.
+TEST(SampleStream, StopsInTheMiddleOfAWindow) {
+  Recipe recipe = recipe_of(20, 4, 1000);
+  recipe.seed = kSeed;
+  const BatchRule batches = training_batches(recipe, 1, 1003);
+  const WindowPlan plan = window_plan(recipe.data, batches, kSampleBytes);
+  std::promise<void> begun;
+  std::atomic<int> reads[2] = {0, 0};  // of either window
+  std::atomic<int> finished{0};
+  {
+    SampleStream stream(plan, window_buffers(plan, batches, 0, 1), kSeed, 1,
+                        {.announce = [](std::int64_t, std::int64_t) {},
+                         .read =
+                             [&](std::int64_t, std::int64_t, std::int64_t) {
+                               const bool is_second = finished > 0;
+                               if (reads[is_second]++ == 0 && is_second) begun.set_value();
+                               if (is_second)
+                                 std::this_thread::sleep_for(std::chrono::milliseconds(40));
+                             },
+                         .finish = [&] { ++finished; }});
+    stream.prepare(0, 0);
+    begun.get_future().wait();
+  }
+  EXPECT_GE(reads[0], 20);
+  EXPECT_LT(reads[1], reads[0]);
+  EXPECT_EQ(finished, 2);
 }
 
 TEST(SampleStream, AnnouncesWhatItReads) {
