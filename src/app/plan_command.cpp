@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bench/bench_figures.hpp"
+#include "bench/gpu_work.hpp"
 #include "bench/measure_rank.hpp"
 #include "bench/scaling_report.hpp"
 #include "comm/agree.hpp"
@@ -71,7 +72,42 @@ struct Given {
   std::optional<SiteFigures> site;
   int ranks_per_node = 1;
   PlanSources sources;
+
+  bool has_gpus() const { return site && site->has_gpus(); }
 };
+
+/// Of a site with GPUs nothing can be measured here, and no network that is split be planned.
+void check_for_gpus(const Given& given, const PlanOptions& options) {
+  if (!given.has_gpus()) return;
+  const ParallelSpec& parallel = given.recipe.parallel;
+  const std::string site = "the site '" + options.site + "' has GPUs";
+  if (!options.bench.empty()) {
+    throw InputError("--bench: " + site +
+                     ", of which a plan knows published figures alone (expected no --bench)");
+  }
+  if (options.ranks_per_node > 0 && options.ranks_per_node != given.site->ranks) {
+    throw InputError("--ranks-per-node: " + site + ", " + std::to_string(given.site->ranks) +
+                     " on a node (expected one rank for each)");
+  }
+  if (parallel.pipeline > 1 || parallel.tensor > 1) {
+    throw InputError(
+        std::string("parallel.") + (parallel.pipeline > 1 ? "pipeline" : "tensor") + ": " + site +
+        ", and of these a plan is for ranks that share a batch by its samples (expected 1)");
+  }
+}
+
+/// The peak of a GPU in the recipe's precision. InputError where there are no figures for it.
+double gpu_flops(const Given& given) {
+  const SiteFigures& site = *given.site;
+  const Precision precision = given.recipe.train.precision;
+  const double flops = precision == Precision::bf16   ? site.bf16_flops
+                       : precision == Precision::tf32 ? site.tf32_flops
+                                                      : site.node_flops;
+  if (flops > 0) return flops / site.ranks;
+  throw InputError(std::string("train.precision = ") +
+                   (precision == Precision::bf16 ? "\"bf16\"" : "\"tf32\"") + ": the GPUs of '" +
+                   given.sources.site + "' have no figures for it (expected \"fp32\")");
+}
 
 Given read_given(const PlanOptions& options, int ranks_started) {
   Given given;
@@ -99,6 +135,7 @@ Given read_given(const PlanOptions& options, int ranks_started) {
     throw InputError("--bench: a step of '" + step.workload + "' was measured, expected one of '" +
                      given.recipe.name + "'");
   }
+  check_for_gpus(given, options);
   // All others are compared with the fewest.
   const int fewest = fewest_nodes(given.recipe, given.ranks_per_node);
   if (given.nodes.front() > fewest) given.nodes.insert(given.nodes.begin(), fewest);
@@ -130,7 +167,9 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
   cluster.ranks_per_node = given.ranks_per_node;
   cluster.adding_bytes_per_s = machine.rank_bytes_per_s;
   if (given.site) {
-    cluster.speed = given.site->node_flops / given.ranks_per_node / machine.rank_flops;
+    if (machine.rank_flops > 0)
+      cluster.speed = given.site->node_flops / given.ranks_per_node / machine.rank_flops;
+    cluster.link_bytes_per_s = given.site->link_bytes_per_s;
     cluster.adding_bytes_per_s = given.site->memory_bytes_per_s / given.ranks_per_node;
     cluster.message_s = given.site->message_s;
     cluster.node_bytes_per_s = given.site->node_bytes_per_s;
@@ -228,12 +267,30 @@ void plan_by_figures(Given& given, const PlanOptions& options) {
   print_plan(given, options, cluster_of(given, options, steps.front().machine), rank_line(steps));
 }
 
+/// Nothing is measured: nobody has a GPU of the site here.
+void plan_for_gpus(Given& given, const PlanOptions& options) {
+  const StepDemands demands(given.recipe);
+  const int samples = demands.of(given.recipe, given.nodes.back() * given.ranks_per_node).samples;
+  const ClusterFigures cluster = cluster_of(given, options, {});
+  given.sources.computed = "peaks of the GPUs' data sheets";
+  given.sources.estimate = "from data sheets and assumptions; no GPU has confirmed it";
+  print_plan(
+      given, options, cluster,
+      gpu_line(demands, given.recipe, samples, {gpu_flops(given), cluster.adding_bytes_per_s}));
+}
+
 ExitCode plan(const PlanOptions& options) {
   Given given;
   return run_on_ranks(
       [&](Communicator& comm) {
-        if (given.figures.steps.empty()) return plan_by_measuring(comm, given, options);
-        run_on_root(comm, [&] { plan_by_figures(given, options); });
+        if (given.figures.steps.empty() && !given.has_gpus())
+          return plan_by_measuring(comm, given, options);
+        run_on_root(comm, [&] {
+          if (given.has_gpus())
+            plan_for_gpus(given, options);
+          else
+            plan_by_figures(given, options);
+        });
         return ExitCode::done;
       },
       [&](Communicator& comm) {

@@ -38,6 +38,7 @@ double number(const std::string& text, const std::string& where) {
 
 SiteFigures read_site_figures(const std::filesystem::path& file, const std::string& site) {
   constexpr std::size_t kCells = 7;
+  constexpr std::size_t kCellsOfGpus = 10;
   std::ifstream stream(file);
   if (!stream) throw InputError(fmt::format("cannot read the sites' figures '{}'", file.string()));
   std::vector<std::string> known;
@@ -49,14 +50,23 @@ SiteFigures read_site_figures(const std::filesystem::path& file, const std::stri
     known.push_back(cells[0]);
     if (cells[0] != site) continue;
     const std::string where = fmt::format("{}:{}", file.string(), number_of_line);
-    if (cells.size() != kCells)
-      throw InputError(fmt::format("{}: {} columns, expected {}", where, cells.size(), kCells));
+    if (cells.size() != kCells && cells.size() != kCellsOfGpus) {
+      throw InputError(fmt::format("{}: {} columns, expected {}, or {} for nodes with GPUs", where,
+                                   cells.size(), kCells, kCellsOfGpus));
+    }
     SiteFigures figures;
     figures.ranks = static_cast<int>(number(cells[1], where));
     figures.node_flops = 1e9 * number(cells[2], where);
     figures.memory_bytes_per_s = 1e9 * number(cells[3], where);
     figures.message_s = 1e-6 * number(cells[4], where);
     figures.node_bytes_per_s = 1e9 * number(cells[5], where);
+    if (cells.size() == kCells) return figures;
+    const auto peak = [&](const std::string& cell) {
+      return cell == "-" ? 0 : 1e9 * number(cell, where);
+    };
+    figures.link_bytes_per_s = 1e9 * number(cells[6], where);
+    figures.tf32_flops = peak(cells[7]);
+    figures.bf16_flops = peak(cells[8]);
     return figures;
   }
   throw InputError(fmt::format("'{}' has no figures of the site '{}' (known: {})", file.string(),

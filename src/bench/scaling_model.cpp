@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "bench/split_model.hpp"
+#include "parallel/bucket_reducer.hpp"
 
 namespace quern {
 
@@ -14,6 +15,8 @@ constexpr double kFloat = sizeof(float);
 // Open MPI gathers more than so many bytes in a ring, fewer by doubling (Bruck):
 // ompi/mca/coll/tuned, total size of allgatherv.
 constexpr double kRingBytes = 81920;
+// Of the time of a step of GPUs: two of the three products of a layer.
+constexpr double kBackward = 2.0 / 3;
 
 bool is_fast(const StepDemand& demand) {
   return demand.determinism == Determinism::fast;
@@ -76,7 +79,9 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
     // Halving and doubling: a rank sends the block twice, most of it to another node.
     const double gathered = demand.gathers_parameters ? block * others : 0;
     sum.rank_bytes = 2 * block * others + gathered;
-    sum.node_bytes = groups * (2 * block * elsewhere * place.ranks_of_node + gathered);
+    // GPUs: in a ring, which leaves a node once.
+    const double halving = 2 * block * elsewhere * place.ranks_of_node;
+    sum.node_bytes = groups * ((cluster.has_gpus() ? 2 * block * others : halving) + gathered);
     sum.all_bytes = sum.rank_bytes * ranks;
     sum.adding_s = block * others / cluster.adding_bytes_per_s;
   } else {
@@ -94,7 +99,30 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   return sum;
 }
 
+/// The same between GPUs, bucket after bucket; what stays in a node goes over the links between
+/// them while the rest is on the network.
+StepPrediction by_gpus(const StepDemand& demand, const ClusterFigures& cluster) {
+  const double ranks_of_node = place_of(demand, cluster).ranks_of_node;
+  StepPrediction sum = by_messages(demand, cluster);
+  sum.meetings_s *= static_cast<double>(num_buckets(demand));
+  const double here = sum.rank_bytes * (ranks_of_node - 1) / (demand.data_ranks() - 1);
+  sum.network_s = std::max(sum.network_s, here / cluster.link_bytes_per_s);
+  return sum;
+}
+
+/// What of the sum of gradients runs beside the backward pass: not the last bucket.
+double hidden_s(const StepDemand& demand, const StepPrediction& step) {
+  const double sum = step.meetings_s + step.network_s + step.adding_s;
+  const double last = sum / static_cast<double>(num_buckets(demand));
+  return std::min(kBackward * step.compute_s, sum - last);
+}
+
 }  // namespace
+
+std::int64_t num_buckets(const StepDemand& demand) {
+  constexpr std::int64_t kFloats = BucketReducer::kBucketFloats;
+  return std::max<std::int64_t>(1, (demand.floats + kFloats - 1) / kFloats);
+}
 
 double added_bytes(const StepDemand& demand) {
   const int ranks = demand.data_ranks();
@@ -105,6 +133,7 @@ double added_bytes(const StepDemand& demand) {
 StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster) {
   expect(demand.ranks >= 1 && demand.ranks % cluster.ranks_per_node == 0, "full nodes");
   if (demand.data_ranks() == 1) return {};
+  if (cluster.has_gpus()) return by_gpus(demand, cluster);
   return place_of(demand, cluster).nodes == 1 ? inside_a_node(demand, cluster)
                                               : by_messages(demand, cluster);
 }
@@ -116,6 +145,7 @@ StepPrediction predict_step(const StepDemand& demand, const RankWork& rank,
     step.compute_s = rank.seconds(demand.samples / cluster.speed) * cluster.turns;
   else
     add_split_work(demand, rank, cluster, step);
+  if (cluster.has_gpus()) step.hidden_s = hidden_s(demand, step);
   return step;
 }
 

@@ -63,8 +63,13 @@ struct ClusterFigures {
   double node_bytes_per_s = 0;          ///< out of a node and into it, each
   double node_message_s = 2e-6;         ///< the same inside a node, where a network is split
   double node_message_bytes_per_s = 0;  ///< of a rank
+  /// Out of a GPU to the others of its node; 0: ranks are on processors. Of GPUs adding_bytes_per_s
+  /// is their memory's bandwidth.
+  double link_bytes_per_s = 0;
   /// The sum of gradients inside one node as measured: seconds by the bytes that a rank reads.
   std::optional<MeasuredLine> node_sum = {};
+
+  bool has_gpus() const { return link_bytes_per_s > 0; }
 };
 
 /// Seconds of a step, and bytes that are sent in it.
@@ -77,11 +82,12 @@ struct StepPrediction {
   double network_s = 0;     ///< bytes over the network of a node
   double adding_s = 0;      ///< partial sums added
   double batch_sums_s = 0;  ///< sums inside of layers
+  double hidden_s = 0;      ///< of the three before: beside the backward pass of GPUs
   double rank_bytes = 0;    ///< that the rank with most partial sums sends, to whomever
   double node_bytes = 0;    ///< that leave a node
   double all_bytes = 0;     ///< that all ranks send
 
-  double reduction_s() const { return meetings_s + network_s + adding_s + batch_sums_s; }
+  double reduction_s() const { return meetings_s + network_s + adding_s + batch_sums_s - hidden_s; }
   double split_s() const { return idle_s + crossing_s + layers_s; }
   double step_s() const { return compute_s + split_s() + reduction_s(); }
 };
@@ -91,10 +97,13 @@ struct StepPrediction {
 StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster);
 
 /// The same with the work of a rank before it: on processors nothing of the reduction runs beside
-/// the backward pass, for the program begins it afterwards. `rank`: of
-/// the whole network, or of each stage.
+/// the backward pass, for the program begins it afterwards; on GPUs all buckets but the last may.
+/// `rank`: of the whole network, or of each stage.
 StepPrediction predict_step(const StepDemand& demand, const RankWork& rank,
                             const ClusterFigures& cluster);
+
+/// Buckets in which GPUs add their gradients (BucketReducer).
+std::int64_t num_buckets(const StepDemand& demand);
 
 /// Bytes that a rank reads while it adds its slice of all partial sums, and writes.
 double added_bytes(const StepDemand& demand);

@@ -12,6 +12,7 @@
 #include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
+#include "bench/gpu_work.hpp"
 #include "bench/report.hpp"
 #include "strategy/pipeline_order.hpp"
 
@@ -177,6 +178,15 @@ std::vector<std::string> ScalingPlanner::assumptions() const {
   std::vector<std::string> all;
   const ParallelSpec& parallel = recipe_.parallel;
   const bool is_split = parallel.pipeline > 1 || parallel.tensor > 1;
+  if (cluster_.has_gpus()) {
+    all.push_back(fmt::format(
+        "a step takes the longer of its multiply-adds at {:.0f} % of the peak and its bytes at "
+        "{:.0f} % of the memory's bandwidth; starts of kernels take nothing",
+        100 * GpuFigures::kFlopsShare, 100 * GpuFigures::kBytesShare));
+    all.emplace_back(
+        "the backward pass takes two thirds of the computing, and all buckets of the "
+        "gradient but the last travel beside it as far as they fit");
+  }
   if (!is_split) return all;
   if (!rank_.is_of_stages())
     all.emplace_back("a stage's time, and a part of a layer's, goes with its multiply-adds");

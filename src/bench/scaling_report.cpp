@@ -44,10 +44,13 @@ std::string parts_text(const std::vector<std::pair<const char*, double>>& parts)
 }
 
 std::string reduction_text(const StepPrediction& time) {
-  return parts_text({{"starting messages and waiting", time.meetings_s},
-                     {"on the network", time.network_s},
-                     {"adding", time.adding_s},
-                     {"for sums inside of layers", time.batch_sums_s}});
+  std::string text = parts_text({{"starting messages and waiting", time.meetings_s},
+                                 {"on the network", time.network_s},
+                                 {"adding", time.adding_s},
+                                 {"for sums inside of layers", time.batch_sums_s}});
+  if (time.hidden_s > 0)
+    text += fmt::format("; {} of this beside the backward pass", time_text(time.hidden_s));
+  return text;
 }
 
 std::string split_text(const StepPrediction& time) {
@@ -110,6 +113,7 @@ Json step_json(const PlannedStep& step) {
   json["network_us"] = step.time.network_s * 1e6;
   json["adding_us"] = step.time.adding_s * 1e6;
   json["batch_sums_us"] = step.time.batch_sums_s * 1e6;
+  json["hidden_us"] = step.time.hidden_s * 1e6;
   json["rank_bytes"] = step.time.rank_bytes;
   json["node_bytes"] = step.time.node_bytes;
   json["memory_bytes"] = step.memory_bytes;
@@ -134,6 +138,7 @@ std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sourc
   const auto line = [&](const char* key, const std::string& value) {
     text += fmt::format("{:<18} {}\n", key, value);
   };
+  if (!sources.estimate.empty()) line("ESTIMATE", sources.estimate);
   line("ranks", fmt::format("{}, {} a node{}", demand.ranks, planner.cluster().ranks_per_node,
                             planner.cluster().turns > 1
                                 ? fmt::format(", {:g} to a core", planner.cluster().turns)
@@ -184,6 +189,7 @@ std::string scaling_json(const ScalingPlanner& planner, const PlanSources& sourc
   json["site"] = sources.site;
   json["computing_from"] = sources.computed;
   json["network_from"] = sources.network;
+  json["estimate"] = sources.estimate;
   json["ranks_per_node"] = planner.cluster().ranks_per_node;
   json["parameters"] = planner.demands().num_parameters();
   json["gflop_per_sample"] = planner.demands().training_flop() * 1e-9;

@@ -13,6 +13,7 @@ struct PlanSources {
   std::string site;      ///< "lumi-c"; empty: machines like this one
   std::string computed;  ///< where the work of a rank was measured
   std::string network;   ///< where the figures of the network come from; empty for one node
+  std::string estimate;  ///< why all of it is an estimate that nobody has confirmed; empty: is none
 };
 
 /// `steps`: of the fewest nodes first; the last is the one that the text is about.

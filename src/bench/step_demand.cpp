@@ -80,6 +80,20 @@ std::int64_t StepDemands::num_parameters() const {
   return whole_->network().table().num_parameters();
 }
 
+double StepDemands::sample_bytes() const {
+  double floats = 0;
+  for (const Layer* layer : whole_->network().layers())
+    floats += 3.0 * layer->input_shape().units() + 2.0 * layer->output_shape().units();
+  return floats * kFloat;
+}
+
+double StepDemands::parameter_bytes(const Recipe& recipe) const {
+  // Read forward, backward and by the update; its gradient written and read; written.
+  constexpr int kTouches = 6;
+  return (kTouches + 2.0 * num_state_arrays(recipe.optimizer)) * kFloat *
+         static_cast<double>(whole_->network().table().trained_size());
+}
+
 StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
   const GridShape grid = grid_shape_of(recipe, ranks);
   const BatchPartition partition = full_batch(recipe, grid.data);

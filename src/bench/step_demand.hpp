@@ -28,6 +28,12 @@ class StepDemands {
   /// parameters, gradients, what it receives of the others', the optimizer's state. Without data.
   std::int64_t memory_bytes(const Recipe& recipe, int ranks) const;
 
+  /// Bytes that kernels read and write for a sample, and for the parameters in a step: each layer
+  /// reads its input twice and its output's gradient, and writes its output and its input's
+  /// gradient; a parameter is read by both passes and updated.
+  double sample_bytes() const;
+  double parameter_bytes(const Recipe& recipe) const;
+
   /// Multiply-adds of training with one sample, twice.
   double training_flop() const;
   std::int64_t num_parameters() const;

@@ -14,6 +14,7 @@ fast | 2 | 400 | 200 | 2 | 12.5 | made up
 slow | 1 | 100 | 10 | 5 | 0.1 | made up
 odd | 2 | 400
 wrong | 2 | much | 200 | 2 | 12.5 | made up
+gpus | 4 | 4000 | 400 | 10 | 100 | 200 | - | 8000 | made up
 """
 
 
@@ -178,6 +179,40 @@ class PlanTest(training.TrainingTest):
         self.assertIn("4 nodes", document["network_from"])
         self.assertGreater(document["steps"][-1]["network_us"], 0)
 
+    def test_gpus_are_estimated_from_their_figures(self):
+        words = ("--nodes", "2", "--site", "gpus", "--set", "data.global_batch=2048", "--set",
+                 "train.micro_block=64")
+        out, document = self.steps(*words, bench=())
+        one, two = document["steps"]
+        self.assertIn("no GPU has confirmed it", out)
+        self.assertIn("no GPU has confirmed it", document["estimate"])
+        self.assertTrue(any("40 % of the peak" in text for text in document["assumed"]), document["assumed"])
+        # A layer reads its input twice and its output's gradient, and writes its output and its input's gradient:
+        # 144 to 19, 19, 19 to 10. Parameters with two moments are touched ten times. 80 % of 100 GB/s.
+        sample = 4 * (3 * (144 + 19 + 19) + 2 * (19 + 19 + 10))
+        self.assertGreater(sample / 0.8e11, 2 * (2 * 144 * 19 + 3 * 19 * 10) / 0.4e12)
+        parameters = one["compute_us"] - 512 * sample / 0.8e11 * 1e6
+        floats = 144 * 19 + 19 + 19 * 10 + 10
+        self.assertGreaterEqual(parameters, 10 * 4 * floats / 0.8e11 * 1e6 - 1e-6)
+        self.assertLess(parameters, 3 * 10 * 4 * floats / 0.8e11 * 1e6)
+        self.assertAlmostEqual(one["compute_us"] - two["compute_us"], 256 * sample / 0.8e11 * 1e6, places=6)
+        self.assertEqual(one["node_bytes"], 0)
+        self.assertGreater(two["network_us"], 0)
+        self.assertEqual(two["hidden_us"], 0)  # one bucket
+        self.assertEqual(self.plan(*words, "--set", "train.precision=bf16", bench=()).code, 0)
+        before = training.tree(self.folder)
+        for more, options, message in (
+                (("--set", "train.precision=tf32"), {}, 'train.precision = "tf32": the GPUs of \'gpus\' have no figures'),
+                ((), {"bench": ("step-16.json",)}, "--bench: the site 'gpus' has GPUs"),
+                (("--ranks-per-node", "2"), {}, "--ranks-per-node: the site 'gpus' has GPUs, 4 on a node"),
+                (("--set", "parallel.pipeline=2"), {}, "parallel.pipeline: the site 'gpus' has GPUs"),
+                (("--set", "parallel.tensor=2"), {"ranks": 2}, "parallel.tensor: the site 'gpus' has GPUs")):
+            done = self.plan(*words, *more, **{"bench": (), **options})
+            self.assertEqual(set(done.codes), {2}, (more, done))
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(message, done.err)
+        self.assertEqual(training.tree(self.folder), before)
+
     def test_the_sites_of_the_project(self):
         sites = [line.split("|")[0].strip() for line in
                  (ROOT / "jobs/sites/figures.txt").read_text().splitlines() if not line.startswith("#")]
@@ -185,12 +220,15 @@ class PlanTest(training.TrainingTest):
         for site in sites:
             self.assertTrue((ROOT / f"jobs/sites/{site}.env").exists(), site)
             environment = (ROOT / f"jobs/sites/{site}.env").read_text()
-            done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", site, "--bench", "step-16.json",
+            gpus = "GPUS_PER_NODE=" in environment
+            bench = () if gpus else ("--bench", "step-16.json")
+            done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", site, *bench,
                               "--figures", ROOT / "jobs/sites/figures.txt", "--set",
                               "data.global_batch=512")
             self.assertEqual(done.code, 0, done)
-            ranks = environment.split("RANKS_PER_NODE=")[1].split()[0]
+            ranks = environment.split("GPUS_PER_NODE=" if gpus else "RANKS_PER_NODE=")[1].split()[0]
             self.assertIn(f"{ranks} a node", done.out)
+            self.assertEqual("no GPU has confirmed it" in done.out, gpus)
 
     def test_bad_input(self):
         self.write("bad.json", "{")
@@ -204,7 +242,7 @@ class PlanTest(training.TrainingTest):
                 (("--nodes", "many"), {}, "'many' is no number of nodes"),
                 (("--nodes", "2"), {}, "nothing is known of the network"),
                 (("--nodes", "2", "--site", "fsat"), {}, "no figures of the site 'fsat' (known: fast, slow"),
-                (("--nodes", "2", "--site", "odd"), {}, "sites.txt:4: 3 columns, expected 7"),
+                (("--nodes", "2", "--site", "odd"), {}, "sites.txt:4: 3 columns, expected 7, or 10 for"),
                 (("--nodes", "2", "--site", "wrong"), {}, "'much' is no number above 0"),
                 (("--nodes", "64", "--site", "fast"), {}, "expected at least one sample per rank"),
                 (("--nodes", "2", "--site", "fast"), {"bench": ("absent.json",)}, "'absent.json'"),
