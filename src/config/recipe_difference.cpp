@@ -39,6 +39,10 @@ std::vector<LayerSpec> without_default_inputs(std::vector<LayerSpec> layers) {
   return layers;
 }
 
+std::string stated(const std::string& text) {
+  return text.empty() ? "(not stated)" : text;
+}
+
 std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSpec>& ours,
                                                        const std::vector<LayerSpec>& theirs) {
   for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
@@ -47,9 +51,6 @@ std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSp
       const std::string our_text = key.write(ours[i]);
       const std::string their_text = key.write(theirs[i]);
       if (our_text == their_text) continue;
-      const auto stated = [](const std::string& text) {
-        return text.empty() ? std::string("(not stated)") : text;
-      };
       return RecipeDifference{"network.layers[" + std::to_string(i) + "]." + key.path,
                               stated(our_text), stated(their_text)};
     }
@@ -85,7 +86,8 @@ std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_glo
     if (is_open(key, ours, theirs)) continue;
     const std::string our_text = comparable_text(key, ours, our_global_batch);
     const std::string their_text = comparable_text(key, theirs, their_global_batch);
-    if (our_text != their_text) return RecipeDifference{key.path, our_text, their_text};
+    if (our_text != their_text)
+      return RecipeDifference{key.path, stated(our_text), stated(their_text)};
   }
   return std::nullopt;
 }

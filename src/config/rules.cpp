@@ -172,7 +172,7 @@ void check_balance(const Checker& check) {
                                          check.text_of(key) + " (expected " + expected + ")");
   };
   if (check.recipe.train.determinism == Determinism::fast)
-    contradict("train.determinism", "\"rank_invariant\"");
+    contradict("train.determinism", "\"rank-invariant\"");
   if (parallel.micro_batches > 1) contradict("parallel.micro_batches", "1");
   if (parallel.pipeline > 1) contradict("parallel.pipeline", "1");
   if (parallel.tensor > 1) contradict("parallel.tensor", "1");

@@ -56,6 +56,15 @@ TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
   EXPECT_EQ(difference_of({"network.layers.2.stride=1"}), "network.layers[2].stride");
 }
 
+TEST(RecipeDifference, AKeyThatOneDoesNotStateIsSaidToBeSo) {
+  const Recipe ours = with({"data.memory=\"16 MiB\""});
+  const auto difference = first_difference(ours, 32, with({}), 32);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->key, "data.memory");
+  EXPECT_EQ(difference->ours, "\"16 MiB\"");
+  EXPECT_EQ(difference->theirs, "(not stated)");
+}
+
 TEST(RecipeDifference, ValuesOfBothAreShown) {
   const Recipe ours = with({"network.layers=[{type=\"conv2d\", channels=4, kernel=3}]"});
   const auto layers = first_difference(ours, 32, with({}), 32);

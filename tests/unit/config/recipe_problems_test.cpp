@@ -355,6 +355,9 @@ TEST(Balance, ContradictsWhatKeepsBlocksWhereTheyAre) {
   EXPECT_EQ(with("strategy = \"pipeline\"\n"),
             "r.toml:24: parallel.balance: true contradicts parallel.strategy = \"pipeline\" "
             "(expected \"data\")");
+  EXPECT_EQ(with("[train]\ndeterminism = \"fast\"\n"),
+            "r.toml:24: parallel.balance: true contradicts train.determinism = \"fast\" "
+            "(expected \"rank-invariant\")");
 }
 
 TEST(TensorSlices, AreSharedByTheRanks) {
