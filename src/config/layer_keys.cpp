@@ -123,13 +123,13 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.choice("statistics", &L::statistics,
               {{"global", Statistics::global}, {"block", Statistics::block}},
               "Mean and variance while training: of the global batch on all ranks, or of each "
-              "micro-block by itself, which needs no communication; the bits depend on the number "
-              "of ranks with neither, unless train.determinism is \"fast\"")
+              "micro-block by itself, which needs no communication. Both give the same bits on any "
+              "number of ranks, unless train.determinism is \"fast\"")
       .only_with("type", {"batch_norm"});
   keys.boolean("trainable", &L::trainable,
                "`false`: its parameters stay as they begin; no gradient is computed for them. "
                "Batch normalisation still takes mean and variance of the batch, and its running "
-               "statistics go on, as in PyTorch with `requires_grad_(False)`")
+               "statistics are still updated, as in PyTorch with `requires_grad_(False)`")
       .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm"})
       .left_out_when("true")
       .defaults_to("`true`");
