@@ -26,7 +26,7 @@ Shape shape_of(const Array& array) {
 }
 
 // Of a part of the samples as of all of them.
-Shape shape_of_input(Array& array, std::int64_t count) {
+Shape shape_of_part(Array& array, std::int64_t count) {
   const std::int64_t held = std::exchange(array.shape[0], count);
   const Shape shape = shape_of(array);
   array.shape[0] = held;
@@ -34,7 +34,7 @@ Shape shape_of_input(Array& array, std::int64_t count) {
 }
 
 void set_input(Array array, SampleSet& set) {
-  set.content.shape = shape_of_input(array, set.count);
+  set.content.shape = shape_of_part(array, set.count);
   if (array.type == NumberType::uint8) {
     set.content.input = StoredType::uint8;
     set.images = std::get<std::vector<std::uint8_t>>(std::move(array.values));
@@ -55,7 +55,7 @@ void set_labels(std::vector<std::int32_t> labels, int classes, SampleSet& set) {
 void set_targets(Array array, SampleSet& set) {
   set.content.answer = Answer::targets;
   set.content.answer_type = StoredType::float32;
-  set.content.target_shape = shape_of(array);
+  set.content.target_shape = shape_of_part(array, set.count);
   set.targets = to_floats(std::move(array));
 }
 
@@ -80,50 +80,86 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
 }
 
-SampleFile read_inputs(const SampleSetSource& source, const ChooseRange& choose) {
-  if (source.inputs.size() != 1 && !source.sha256.empty()) {
-    throw InputError("--sha256 is of one file, but there are several");
+SampleFile read_input(const SampleSetSource& source, const std::string& path,
+                      const ChooseRange& choose) {
+  SampleFile file =
+      read_sample_file({path, source.format, source.sha256}, ArrayRole::input, choose);
+  if (file.array.shape.empty()) {
+    throw InputError(fmt::format("{}: a single number", file.array.name));
   }
-  const bool is_one = source.inputs.size() == 1;
+  return file;
+}
+
+/// Those samples of a file that are wanted of all of them, which begin with its `first`.
+SampleRange overlap(const SampleRange& wanted, std::int64_t first, std::int64_t count) {
+  const std::int64_t begin = std::clamp(wanted.first, first, first + count);
+  const std::int64_t end = std::clamp(wanted.first + wanted.count, begin, first + count);
+  return {begin - first, end - begin};
+}
+
+// How many samples a file has must be known of all before anything is read of one.
+SampleFile read_parts(const SampleSetSource& source, const ChooseRange& choose) {
+  const auto choose_none = [](std::int64_t) { return SampleRange{}; };
+  const std::string& first_path = source.inputs.front();
+  std::vector<std::int64_t> counts;
   SampleFile all;
   for (const std::string& path : source.inputs) {
-    SampleFile file = read_sample_file({path, source.format, source.sha256}, ArrayRole::input,
-                                       is_one ? choose : ChooseRange());
-    if (file.array.shape.empty()) {
-      throw InputError(fmt::format("{}: a single number", file.array.name));
-    }
+    SampleFile file = read_input(source, path, choose_none);
+    file.array.shape[0] = file.count;  // as messages tell it
+    counts.push_back(file.count);
+    if (&path == &first_path)
+      all = std::move(file);
+    else
+      append(std::move(file), first_path, all);
+  }
+  all.count = std::exchange(all.array.shape[0], 0);
+  all.range = choose(all.count);
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const SampleRange own = overlap(all.range, first, counts[i]);
+    first += counts[i];
+    if (own.count == 0) continue;
+    const auto choose_own = [&](std::int64_t count) {
+      if (count == counts[i]) return own;
+      throw InputError(fmt::format("'{}' was changed while it was read", source.inputs[i]));
+    };
+    append(read_input(source, source.inputs[i], choose_own), first_path, all);
+  }
+  return all;
+}
+
+SampleFile read_inputs(const SampleSetSource& source, const ChooseRange& choose) {
+  if (source.inputs.size() == 1) return read_input(source, source.inputs.front(), choose);
+  if (!source.sha256.empty()) {
+    throw InputError("--sha256 is of one file, but there are several");
+  }
+  if (choose) return read_parts(source, choose);
+  SampleFile all;
+  for (const std::string& path : source.inputs) {
+    SampleFile file = read_input(source, path, choose);
     if (&path == &source.inputs.front())
       all = std::move(file);
     else
       append(std::move(file), source.inputs.front(), all);
   }
-  if (is_one) return all;
   all.count = all.array.count();
-  all.range = choose ? choose(all.count) : SampleRange{0, all.count};
-  keep_samples(all.array, all.range);
+  all.range = {0, all.count};
   return all;
 }
 
-void check_counts(const SampleSet& set, const SampleSetSource& source, const Array& answer,
+void check_counts(const SampleSet& set, const SampleSetSource& source, std::int64_t count,
                   const std::string& path) {
-  if (answer.count() == set.count) return;
-  throw InputError(fmt::format("'{}' holds {} {}, but '{}' holds {} {}",
-                               fmt::join(source.inputs, "', '"), set.count,
-                               set.content.input_name(), path, answer.count(),
-                               source.targets.path.empty() ? "labels" : "targets"));
+  if (count == set.count) return;
+  throw InputError(fmt::format(
+      "'{}' holds {} {}, but '{}' holds {} {}", fmt::join(source.inputs, "', '"), set.count,
+      set.content.input_name(), path, count, source.targets.path.empty() ? "labels" : "targets"));
 }
 
 // The classes of a set are counted over all labels; only those of the range are kept.
-template <class T>
-void keep(std::vector<T>& answers, const SampleSet& set) {
-  const auto units = static_cast<std::int64_t>(answers.size()) / set.count;
-  answers.erase(answers.begin() + (set.range.first + set.range.count) * units, answers.end());
-  answers.erase(answers.begin(), answers.begin() + set.range.first * units);
-}
-
-void keep_answers(SampleSet& set) {
-  keep(set.labels, set);
-  keep(set.targets, set);
+void keep_range(std::vector<std::int32_t>& labels, const SampleRange& range) {
+  labels.erase(labels.begin() + range.first + range.count, labels.end());
+  labels.erase(labels.begin(), labels.begin() + range.first);
+  labels.shrink_to_fit();
 }
 
 }  // namespace
@@ -137,7 +173,8 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   SampleFile answer;
   if (!answer_source.path.empty()) {
     answer = read_sample_file({answer_source.path, source.format, answer_source.sha256},
-                              has_labels ? ArrayRole::labels : ArrayRole::targets);
+                              has_labels ? ArrayRole::labels : ArrayRole::targets,
+                              has_labels ? ChooseRange() : choose);
   }
   SampleFile input = read_inputs(source, choose);
   if (input.classes > 0 && has_labels) {
@@ -154,16 +191,17 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
-    check_counts(set, source, answer.array, answer_source.path);
-    if (has_labels)
+    check_counts(set, source, answer.count, answer_source.path);
+    if (has_labels) {
       set_labels(to_labels(answer.array), source.classes, set);
-    else
+      keep_range(set.labels, set.range);
+    } else {
       set_targets(std::move(answer.array), set);
+    }
   } else if (input.classes > 0) {
     set_labels(std::move(input.labels), std::max(source.classes, input.classes), set);
     set.content.class_names = std::move(input.class_names);
   }
-  keep_answers(set);
   return set;
 }
 

@@ -124,10 +124,11 @@ void report(const ShardOptions& options, const ShardSetName& name, const SampleS
 ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   const int first = first_shard(options.shards, comm.rank(), comm.size());
   const int last = first_shard(options.shards, comm.rank() + 1, comm.size());
-  const auto choose = [&](std::int64_t total) {
+  const ChooseRange choose_own = [&](std::int64_t total) {
     const std::int64_t begin = total * first / options.shards;
     return SampleRange{begin, total * last / options.shards - begin};
   };
+  const ChooseRange choose = comm.size() == 1 ? ChooseRange() : choose_own;
   const SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
   const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
                              options.split, options.shards};

@@ -9,60 +9,16 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "readers/text_lines.hpp"
 
 namespace quern {
 
 namespace {
 
-constexpr std::size_t kMaxLine = std::size_t{1} << 26;
-
-/// Lines without their end; memory grows with what is really there.
-class Lines {
- public:
-  explicit Lines(const ByteStream& stream) : stream_(stream) {}
-
-  std::optional<std::string_view> next() {
-    for (;;) {
-      const std::size_t end = text_.find('\n', scanned_);
-      if (end != std::string::npos) return take(end, end + 1);
-      scanned_ = text_.size();
-      if (text_.size() - begin_ > kMaxLine) {
-        stream_.fail(fmt::format("line {} is longer than {} bytes", number_ + 1, kMaxLine));
-      }
-      if (!refill()) break;
-    }
-    if (begin_ == text_.size()) return std::nullopt;
-    return take(text_.size(), text_.size());
-  }
-  std::int64_t number() const { return number_; }
-
- private:
-  std::string_view take(std::size_t end, std::size_t next) {
-    std::string_view line(text_.data() + begin_, end - begin_);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    begin_ = scanned_ = next;
-    ++number_;
-    return line;
-  }
-
-  bool refill() {
-    text_.erase(0, begin_);
-    scanned_ -= begin_;
-    begin_ = 0;
-    const std::size_t kept = text_.size();
-    text_.resize(kept + (std::size_t{1} << 20));
-    const std::size_t got =
-        stream_.read({reinterpret_cast<std::uint8_t*>(text_.data()) + kept, text_.size() - kept});
-    text_.resize(kept + got);
-    return got > 0;
-  }
-
-  const ByteStream& stream_;
-  std::string text_;
-  std::size_t begin_ = 0;    // of the line to come
-  std::size_t scanned_ = 0;  // there is no end of a line before it
-  std::int64_t number_ = 0;
-};
+// Between marks: few enough to go through, and so many that marks take no memory.
+constexpr std::int64_t kLinesOfMark = 1024;
 
 std::string_view trimmed(std::string_view field) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
@@ -146,36 +102,40 @@ class ColumnChoice {
 template <class T>
 class TableReader {
  public:
-  TableReader(const ByteStream& stream, Lines& lines, const char* expected)
+  TableReader(const ByteStream& stream, TextLines& lines, const char* expected)
       : stream_(stream), lines_(lines), expected_(expected) {}
 
   void read(const std::string& columns) {
-    const std::optional<std::string_view> first = lines_.next();
-    if (!first || trimmed(*first).empty()) stream_.fail("empty, expected a table of numbers");
-    const char separator = separator_of(*first);
-    std::vector<std::string_view> fields;
-    split(*first, separator, fields);
-    const std::size_t count = fields.size();
-    const bool has_names = std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
-      return !number_of<double>(field);
-    });
-    std::vector<std::string> names;
-    if (has_names) names.assign(fields.begin(), fields.end());
-    chosen_ = ColumnChoice(stream_, names, count).parse(columns);
-    if (!has_names) take(fields);
+    std::vector<std::string_view> fields = read_first(columns);
+    if (!has_names_) take(fields);
     while (const std::optional<std::string_view> line = lines_.next()) {
       if (trimmed(*line).empty()) {
         expect_nothing_more();
         break;
       }
-      split(*line, separator, fields);
-      if (fields.size() != count) {
-        stream_.fail(fmt::format("line {} has {} fields, expected {} as the first line",
-                                 lines_.number(), fields.size(), count));
-      }
-      take(fields);
+      take_line(*line, fields);
     }
-    if (values.empty()) stream_.fail("a line of names without numbers below it");
+    if (values.empty()) fail_without_numbers();
+  }
+
+  /// Some of the lines only.
+  void read(const std::string& columns, const TableLines& all, const ChooseRange& choose) {
+    std::vector<std::string_view> fields = read_first(columns);
+    const std::int64_t names = has_names_ ? 1 : 0;
+    if (all.count <= names) fail_without_numbers();
+    const SampleRange range = choose(all.count - names);
+    const std::int64_t first = names + range.first;
+    const std::int64_t mark = first / kLinesOfMark;
+    if (range.count == 0) return;
+    lines_.go_to(mark * kLinesOfMark, all.marks[static_cast<std::size_t>(mark)]);
+    values.reserve(static_cast<std::size_t>(range.count) * chosen_.size());
+    while (lines_.number() < first + range.count) {
+      const std::optional<std::string_view> line = lines_.next();
+      if (!line) stream_.fail("ends earlier than before: it was changed while it was read");
+      if (lines_.number() <= first) continue;
+      if (trimmed(*line).empty()) fail_empty(lines_.number());
+      take_line(*line, fields);
+    }
   }
 
   std::size_t columns() const { return chosen_.size(); }
@@ -183,6 +143,31 @@ class TableReader {
   std::vector<T> values;
 
  private:
+  /// The first line: names, or numbers.
+  std::vector<std::string_view> read_first(const std::string& columns) {
+    const std::optional<std::string_view> first = lines_.next();
+    if (!first || trimmed(*first).empty()) stream_.fail("empty, expected a table of numbers");
+    separator_ = separator_of(*first);
+    std::vector<std::string_view> fields;
+    split(*first, separator_, fields);
+    count_ = fields.size();
+    has_names_ = std::any_of(fields.begin(), fields.end(),
+                             [](std::string_view field) { return !number_of<double>(field); });
+    std::vector<std::string> names;
+    if (has_names_) names.assign(fields.begin(), fields.end());
+    chosen_ = ColumnChoice(stream_, names, count_).parse(columns);
+    return fields;
+  }
+
+  void take_line(std::string_view line, std::vector<std::string_view>& fields) {
+    split(line, separator_, fields);
+    if (fields.size() != count_) {
+      stream_.fail(fmt::format("line {} has {} fields, expected {} as the first line",
+                               lines_.number(), fields.size(), count_));
+    }
+    take(fields);
+  }
+
   void take(const std::vector<std::string_view>& fields) {
     for (const std::size_t column : chosen_) {
       const std::optional<T> value = number_of<T>(fields[column]);
@@ -198,41 +183,71 @@ class TableReader {
   void expect_nothing_more() {
     const std::int64_t empty = lines_.number();
     while (const std::optional<std::string_view> line = lines_.next()) {
-      if (!trimmed(*line).empty()) stream_.fail(fmt::format("line {} is empty", empty));
+      if (!trimmed(*line).empty()) fail_empty(empty);
     }
   }
 
+  [[noreturn]] void fail_empty(std::int64_t line) const {
+    stream_.fail(fmt::format("line {} is empty", line));
+  }
+  [[noreturn]] void fail_without_numbers() const {
+    stream_.fail("a line of names without numbers below it");
+  }
+
   const ByteStream& stream_;
-  Lines& lines_;
+  TextLines& lines_;
   const char* expected_;
+  char separator_ = ',';
+  std::size_t count_ = 0;  // fields of a line
+  bool has_names_ = false;
   std::vector<std::size_t> chosen_;
 };
+
+template <class T>
+Array read_as(NumberType type, const ByteStream& stream, const std::string& columns,
+              const TableLines* some, const ChooseRange& choose) {
+  TextLines lines(stream);
+  TableReader<T> reader(stream, lines, type == NumberType::integer ? "a whole number" : "a number");
+  if (some)
+    reader.read(columns, *some, choose);
+  else
+    reader.read(columns);
+  const auto width = static_cast<std::int64_t>(reader.columns());
+  Array array;
+  array.name = stream.name;
+  array.type = type;
+  array.shape = {std::ssize(reader.values) / width, width};
+  array.values = std::move(reader.values);
+  return array;
+}
+
+Array read_table(const ByteStream& stream, const std::string& columns, bool are_labels,
+                 const TableLines* some, const ChooseRange& choose) {
+  if (are_labels) return read_as<std::int64_t>(NumberType::integer, stream, columns, some, choose);
+  return read_as<float>(NumberType::floating, stream, columns, some, choose);
+}
 
 }  // namespace
 
 Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels) {
-  Lines lines(stream);
-  Array array;
-  array.name = stream.name;
-  std::size_t width = 0;
-  std::size_t size = 0;
-  if (are_labels) {
-    TableReader<std::int64_t> reader(stream, lines, "a whole number");
-    reader.read(columns);
-    width = reader.columns();
-    size = reader.values.size();
-    array.type = NumberType::integer;
-    array.values = std::move(reader.values);
-  } else {
-    TableReader<float> reader(stream, lines, "a number");
-    reader.read(columns);
-    width = reader.columns();
-    size = reader.values.size();
-    array.type = NumberType::floating;
-    array.values = std::move(reader.values);
+  return read_table(stream, columns, are_labels, nullptr, {});
+}
+
+TableLines find_lines(const ByteStream& stream) {
+  TextLines lines(stream);
+  TableLines all;
+  for (;;) {
+    const std::uint64_t offset = lines.offset();
+    const std::optional<std::string_view> line = lines.next();
+    if (!line) return all;
+    if ((lines.number() - 1) % kLinesOfMark == 0) all.marks.push_back(offset);
+    if (!trimmed(*line).empty()) all.count = lines.number();
   }
-  array.shape = {static_cast<std::int64_t>(size / width), static_cast<std::int64_t>(width)};
-  return array;
+}
+
+Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels,
+               const TableLines& lines, const ChooseRange& choose) {
+  return read_table(stream, columns, are_labels, &lines, choose);
 }
 
 }  // namespace quern

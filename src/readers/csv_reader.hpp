@@ -3,7 +3,9 @@
 // a line of names at the top.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "readers/array.hpp"
 #include "readers/byte_stream.hpp"
@@ -15,5 +17,19 @@ namespace quern {
 /// column where a line has more or fewer fields than the first, a field is empty or no number, or
 /// there is no such column.
 Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels);
+
+/// Where the lines of a table are.
+struct TableLines {
+  std::int64_t count = 0;            ///< up to the last one that is not empty
+  std::vector<std::uint64_t> marks;  ///< bytes before every 1024th line, from the first one on
+};
+
+/// Goes through the table without reading its numbers. InputError as of TextLines.
+TableLines find_lines(const ByteStream& stream);
+
+/// As above, of some samples alone; `lines`: of this table. Lines of other samples are left out,
+/// and nobody finds what is wrong with them. The stream is not read to its end.
+Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels,
+               const TableLines& lines, const ChooseRange& choose);
 
 }  // namespace quern

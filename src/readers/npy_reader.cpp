@@ -181,6 +181,31 @@ std::vector<T> to_c_order(const std::vector<T>& values, const std::vector<std::i
   return result;
 }
 
+/// In Fortran's order the numbers of a sample are apart: of so many columns of `total` numbers, one
+/// for each sample, these samples' ones. Skips the others of `stream`, to the end of the last
+/// column.
+ByteStream part_of_columns(const ByteStream& stream, std::uint64_t total, const SampleRange& range,
+                           std::size_t width) {
+  const std::uint64_t before = static_cast<std::uint64_t>(range.first) * width;
+  const std::uint64_t own = static_cast<std::uint64_t>(range.count) * width;
+  const std::uint64_t after = total * width - before - own;
+  ByteStream part{stream.name, stream.longest, {}};
+  part.read = [&stream, before, own, after, left = own](std::span<std::uint8_t> bytes) mutable {
+    for (std::size_t done = 0; done < bytes.size();) {
+      if (left == own) stream.skip_all(before, "values");
+      const std::size_t here = std::min<std::uint64_t>(bytes.size() - done, left);
+      stream.read_all(bytes.subspan(done, here), "values");
+      done += here;
+      left -= here;
+      if (left > 0) continue;
+      stream.skip_all(after, "values");
+      left = own;
+    }
+    return bytes.size();
+  };
+  return part;
+}
+
 }  // namespace
 
 Array read_npy(const ByteStream& stream, const ChooseRange& choose) {
@@ -191,15 +216,16 @@ Array read_npy(const ByteStream& stream, const ChooseRange& choose) {
   array.name = stream.name;
   array.shape = header.shape;
   const SampleRange range = chosen(choose, header.shape[0]);
+  array.shape[0] = range.count;
+  const auto total = static_cast<std::uint64_t>(header.shape[0]);
+  const std::uint64_t numbers = count / total;
+  const std::uint64_t own = numbers * static_cast<std::uint64_t>(range.count);
   if (header.is_fortran_order && header.shape.size() > 1) {
-    read_values(stream, count, format, array);
-    std::visit([&](auto& values) { values = to_c_order(values, header.shape); }, array.values);
-    keep_samples(array, range);
+    read_values(part_of_columns(stream, total, range, format.width), own, format, array);
+    if (own == 0) stream.skip_all(count * format.width, "values");
+    std::visit([&](auto& values) { values = to_c_order(values, array.shape); }, array.values);
   } else {
-    const std::uint64_t numbers = count / static_cast<std::uint64_t>(header.shape[0]);
     const auto first = static_cast<std::uint64_t>(range.first);
-    array.shape[0] = range.count;
-    const std::uint64_t own = numbers * static_cast<std::uint64_t>(range.count);
     stream.skip_all(first * numbers * format.width, "values");
     read_values(stream, own, format, array);
     stream.skip_all((count - first * numbers - own) * format.width, "values");

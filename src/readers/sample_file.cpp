@@ -134,13 +134,22 @@ SampleFile read_npz_file(const Location& place, const std::string& sha256,
   return file;
 }
 
+// A part of it takes two passes, the first of which counts lines.
 SampleFile read_csv_file(const Location& place, const std::string& sha256, ArrayRole role,
-                         const ChooseRange& choose) {
+                         const ChooseRange& choose, bool is_part) {
+  const bool are_labels = role == ArrayRole::labels;
   ByteSource bytes(place.path);
   SampleFile file;
-  file.array = read_csv(stream_of(bytes), place.part, role == ArrayRole::labels);
-  keep_samples(file.array, chosen(choose, file.array.count()));
+  if (!is_part) {
+    file.array = read_csv(stream_of(bytes), place.part, are_labels);
+    file.sha256 = match_sha256(bytes, sha256);
+    choose(file.array.count());
+    return file;
+  }
+  const TableLines lines = find_lines(stream_of(bytes));
   file.sha256 = match_sha256(bytes, sha256);
+  ByteSource again(place.path);
+  file.array = read_csv(seekable_stream_of(again, ""), place.part, are_labels, lines, choose);
   return file;
 }
 
@@ -185,7 +194,8 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
   file.array = std::move(folder.images);
-  file.labels = std::move(folder.labels);
+  const auto first = folder.labels.begin() + folder.range.first;
+  file.labels.assign(first, first + folder.range.count);
   file.classes = static_cast<int>(folder.class_names.size());
   file.class_names = std::move(folder.class_names);
   return file;
@@ -206,7 +216,7 @@ std::vector<std::string> file_format_names() {
 namespace {
 
 SampleFile read_format(const Location& place, FileFormat format, const SampleSource& source,
-                       ArrayRole role, const ChooseRange& choose) {
+                       ArrayRole role, const ChooseRange& choose, bool is_part) {
   switch (format) {
     case FileFormat::idx:
       return read_idx(place.path, source, role, choose);
@@ -217,7 +227,7 @@ SampleFile read_format(const Location& place, FileFormat format, const SampleSou
     case FileFormat::hdf5:
       return read_hdf5_file(place, source.sha256, choose);
     case FileFormat::csv:
-      return read_csv_file(place, source.sha256, role, choose);
+      return read_csv_file(place, source.sha256, role, choose, is_part);
     case FileFormat::cifar10:
       return read_cifar_file(place.path, source.sha256, Cifar::ten, choose);
     case FileFormat::cifar100:
@@ -241,10 +251,12 @@ SampleFile read_sample_file(const SampleSource& source, ArrayRole role, const Ch
   }
   SampleRange range;
   std::int64_t count = 0;
-  SampleFile file = read_format(place, format, source, role, [&](std::int64_t total) {
+  const auto choose_and_note = [&](std::int64_t total) {
     count = total;
     return range = chosen(choose, total);
-  });
+  };
+  SampleFile file =
+      read_format(place, format, source, role, choose_and_note, static_cast<bool>(choose));
   file.count = count;
   file.range = range;
   return file;

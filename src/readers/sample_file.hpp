@@ -32,7 +32,7 @@ struct SampleFile {
   std::int64_t count = 0;  ///< samples of the file
   SampleRange range;       ///< those that `array` has
   Array array;
-  /// The class of each sample where the format has it (CIFAR, folders); else empty.
+  /// The class of each sample of the range where the format has it (CIFAR, folders); else empty.
   std::vector<std::int32_t> labels = {};
   int classes = 0;                            ///< that there are, 0 without labels
   std::vector<std::string> class_names = {};  ///< of folders
@@ -40,9 +40,9 @@ struct SampleFile {
 };
 
 /// InputError when it is missing, of no such format, truncated, too long, damaged
-/// or not what was expected. `choose`: which samples to keep. Where a format tells where they are,
-/// the others are not read: not in tables, packed files, Fortran's order, and where a SHA-256 is
-/// expected.
+/// or not what was expected. `choose`: which samples to keep. The others take no memory, but in
+/// packed CIFAR files. Where a format tells where they are, they are not read: not in packed files,
+/// of which a table is gone through twice, and where a SHA-256 is expected.
 SampleFile read_sample_file(const SampleSource& source, ArrayRole role,
                             const ChooseRange& choose = {});
 

@@ -2,6 +2,7 @@
 """quern shard on several ranks: the files that one rank writes, or one message and nothing."""
 import gzip
 import hashlib
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -10,8 +11,17 @@ import h5py
 import idx
 import numpy as np
 from PIL import Image
-from program import quern
+from program import Run, quern
 
+# Runs a rank, and notes its exit status and the most memory that it took, in bytes.
+MEASURED = """exec python3 -c '
+import os, resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+rank = os.environ["OMPI_COMM_WORLD_RANK"]
+peak = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+with open(f"peak{rank}", "w") as file: file.write(str(peak))
+with open(os.environ["QUERN_TEST_STATUS"] + "/" + rank, "w") as file: file.write(str(code))
+sys.exit(code)' "$@" """
 RANDOM = np.random.default_rng(4)
 
 
@@ -53,6 +63,11 @@ class ParallelTest(unittest.TestCase):
         records[:, 0] %= 10
         (self.folder / "batch.bin").write_bytes(records.tobytes())
         np.savetxt(self.folder / "set.csv", y, delimiter=",")
+        np.save(self.folder / "fortran32.npy", np.asfortranarray(y))
+        # Longer than what is read at once, and than the way from mark to mark.
+        lines = [f"{number};{number % 7};{'x' * (number % 90)};{number / 8}" for number in range(30000)]
+        (self.folder / "long.csv").write_text("\r\n".join(["id;class;\"a note\";value", *lines, "", " ", ""]))
+        (self.folder / "packed.csv.gz").write_bytes(gzip.compress((self.folder / "long.csv").read_bytes()))
 
     def test_a_file_that_is_cut(self):
         """Also where the samples of a rank are whole."""
@@ -66,6 +81,57 @@ class ParallelTest(unittest.TestCase):
                     error = self.refused("--images", name, "--shards", 4, *options, ranks=ranks)
                     self.assertRegex(error, message)
                     self.assertFalse((self.folder / "new").exists())
+
+    def test_a_line_that_one_rank_reads(self):
+        """Its number is that of the file, whoever finds it; and of several files it is the second."""
+        self.more_formats()
+        lines = (self.folder / "long.csv").read_text().split("\n")
+        for change, message in (("1;2;3", "line 20007 has 3 fields, expected 4 as the first line"),
+                                ("1;2;;y", "'y' in line 20007, column 4"), ("", "line 20007 is empty")):
+            lines[20006] = change
+            (self.folder / "bad.csv").write_text("\n".join(lines))
+            for files in (("bad.csv:value",), ("long.csv:value", "bad.csv:value")):
+                for ranks in (1, 2, 3):
+                    error = self.refused("--images", *files, "--shards", 5, ranks=ranks)
+                    self.assertIn(f"'bad.csv': {message}", error)
+                    self.assertFalse((self.folder / "new").exists())
+        (self.folder / "names.csv").write_text("a,b\n\n")
+        for files, message in ((("names.csv",), "a line of names without numbers"),
+                               (("set.csv", "long.csv:value"), "expected samples like those of 'set.csv': floats [120, 2]")):
+            self.assertIn(message, self.refused("--images", *files, "--shards", 2, ranks=2))
+        np.save(self.folder / "few.npy", np.ones((119, 2), np.float32))
+        error = self.refused("--images", "set.csv", "--targets", "few.npy", ranks=2)
+        self.assertIn("'set.csv' holds 120 values, but 'few.npy' holds 119 targets", error)
+        whole = (self.folder / "fortran.npy").read_bytes()
+        for content, message in ((whole[:-1], "truncated"), (whole + b"x", "trailing bytes")):
+            (self.folder / "fortran.npy").write_bytes(content)
+            for ranks in (1, 4):
+                self.assertIn(message, self.refused("--images", "fortran.npy", "--shards", 3, ranks=ranks))
+
+    def peak(self, *options, ranks):
+        """Bytes of the rank that took the most."""
+        done = Run("shard", *options, "--out", "new", "--shards", 4, "--force", "--name", "toy", ranks=ranks,
+                   each_rank=MEASURED, cwd=self.folder).wait()
+        self.assertEqual(set(done.codes), {0}, done)
+        return max(int((self.folder / f"peak{rank}").read_text()) for rank in range(ranks))
+
+    def test_a_rank_holds_its_own_samples(self):
+        count = 480_000
+        size = 4 * 24 * count  # 46 MB
+        values = RANDOM.standard_normal((count, 24)).astype(np.float32)
+        np.save(self.folder / "fortran.npy", np.asfortranarray(values))
+        for part, some in enumerate(np.split(values, 3)):
+            np.save(self.folder / f"part{part}.npy", some)
+        np.save(self.folder / "small.npy", values[:100])
+        np.savetxt(self.folder / "block.csv", values[:1000], delimiter=",", fmt="%.3f")
+        (self.folder / "table.csv").write_bytes(count // 1000 * (self.folder / "block.csv").read_bytes())
+        few = self.peak("--images", "small.npy", ranks=4)
+        for files in (("table.csv",), ("fortran.npy",), ("part0.npy", "part1.npy", "part2.npy")):
+            with self.subTest(files):
+                self.assertGreater(self.peak("--images", *files, ranks=1) - few, 0.9 * size)
+                self.assertLess(self.peak("--images", *files, ranks=4) - few, 0.7 * size)
+        self.assertLess(self.peak("--images", "part0.npy", "part1.npy", "part2.npy", "--targets", "table.csv", ranks=4) - few,
+                        1.0 * size)
 
     def shard(self, out, *options, ranks):
         return quern("shard", *options, "--out", out, ranks=ranks, cwd=self.folder)
@@ -92,6 +158,12 @@ class ParallelTest(unittest.TestCase):
                 "packed": ("--images", "packed.npy.gz"),
                 "cifar": ("--images", "batch.bin", "--from", "cifar10"),
                 "table": ("--images", "set.csv"),
+                "tables": ("--images", "set.csv", "y.npy", "fortran32.npy"),
+                "columns": ("--images", "long.csv:id,value", "--labels", "long.csv:class"),
+                "packed-table": ("--images", "packed.csv.gz:value", "--targets", "packed.csv.gz:1-2", "--sha256",
+                                 sha256(self.folder / "packed.csv.gz")),
+                "folders": ("--images", "pictures", "pictures"),
+                "batches": ("--images", "batch.bin", "batch.bin", "--from", "cifar10"),
                 "summed": ("--images", "x.npy", "--sha256", sha256(self.folder / "x.npy"))}
         self.check_same_bytes(sets, shards_of_sets=(3,), ranks_of_sets=(2, 4))
 
@@ -168,4 +240,4 @@ class ParallelTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2, argv=[__file__])
+    unittest.main(verbosity=2, argv=[__file__, *sys.argv[3:]])
