@@ -68,7 +68,7 @@ class ReadmeTablesTest(FakesCase):
         over_fp32 = [f"{found.pop('quern-fp32'):.1f}" for found in ratios]
         over_peers = [f"{min(found.values()):.1f}" for found in ratios]
         text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-        for figures, what in ((over_fp32, "fast as Quern in fp32"), (over_peers, "fast as the faster PyTorch in bf16")):
+        for figures, what in ((over_fp32, "fast as Quern's in fp32"), (over_peers, "fast as that of PyTorch in bf16")):
             self.assertIn("{}, {} and {} times as ".format(*figures) + what, text)
 
     def test_accuracies_of_finished_runs(self):
