@@ -143,11 +143,13 @@ class ObjectCode(unittest.TestCase):
         return len(loops)
 
     def test_masks_made_bit_by_bit_are_found(self):
+        if ON_ARM:
+            self.skipTest("masks are registers of AVX-512")
         source = pathlib.Path(self.folder) / "mask.s"
         source.write_text(MASK)
         subprocess.run([COMPILER, "-c", str(source), "-o", str(source.with_suffix(".o"))], check=True)
         found = object_code.masks_bit_by_bit(OBJDUMP, source.with_suffix(".o"))
-        self.assertEqual([name for name, _ in found], [] if ON_ARM else ["bit_by_bit"])
+        self.assertEqual([name for name, _ in found], ["bit_by_bit"])
 
     def test_sums_in_memory_are_found(self):
         command = next(iter(commands().values()))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -60,6 +61,33 @@ TEST(MaxPool2d, MatchesTheReferenceTiesIncluded) {
       EXPECT_EQ(test::sample_of(result.dx, units, s),
                 reference::max_pool2d_backward(pool.input, {pool.size, pool.stride, pool.padding},
                                                x, test::sample_of(gradients, out_units, s)));
+    }
+  }
+}
+
+// The derivative of the ReLU that the inputs come out of is applied here.
+TEST(MaxPool2d, HandsNothingOnToWhatAReluHasCut) {
+  for (const test::PoolCase& pool : test::kPoolCases) {
+    SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
+    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    LayerSetup after_relu;
+    after_relu.with_input_relu = true;
+    layer.set_up(after_relu);
+    const int units = pool.input.units();
+    const int out_units = layer.output_shape().units();
+    std::vector<float> inputs = inputs_with_ties(pool.input);
+    for (float& value : inputs) value = std::max(value - 1, 0.0f);
+    const std::vector<float> gradients =
+        test::random_values(static_cast<std::size_t>(kRows * out_units), 2);
+    const Result result = run(layer, kRows, inputs, gradients);
+    for (int s = 0; s < kRows; ++s) {
+      const std::vector<float> x = test::sample_of(inputs, units, s);
+      std::vector<float> expected =
+          reference::max_pool2d_backward(pool.input, {pool.size, pool.stride, pool.padding}, x,
+                                         test::sample_of(gradients, out_units, s));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i] <= 0) expected[i] = 0;
+      EXPECT_EQ(test::sample_of(result.dx, units, s), expected);
     }
   }
 }
