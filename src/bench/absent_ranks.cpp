@@ -19,8 +19,8 @@ class AbsentMessage final : public Message {
 /// A rank's own part, unless it lies there.
 template <class T>
 void gather_own(std::span<const T> mine, std::span<T> all, std::span<const std::int64_t> counts,
-                int rank) {
-  check_gather(mine.size(), all.size(), counts, rank, static_cast<int>(counts.size()));
+                int rank, int size) {
+  check_gather(mine.size(), all.size(), counts, rank, size);
   const auto begin = std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
   const std::span<T> own = all.subspan(static_cast<std::size_t>(begin), mine.size());
   if (own.data() != mine.data()) std::copy(mine.begin(), mine.end(), own.begin());
@@ -30,12 +30,12 @@ void gather_own(std::span<const T> mine, std::span<T> all, std::span<const std::
 
 void AbsentRanks::all_gather_v(std::span<const float> mine, std::span<float> all,
                                std::span<const std::int64_t> counts) {
-  gather_own(mine, all, counts, rank_);
+  gather_own(mine, all, counts, rank_, size_);
 }
 
 void AbsentRanks::all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                                std::span<const std::int64_t> counts) {
-  gather_own(mine, all, counts, rank_);
+  gather_own(mine, all, counts, rank_, size_);
 }
 
 void AbsentRanks::all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
