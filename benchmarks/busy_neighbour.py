@@ -10,19 +10,15 @@ one rank and on several, without and with it, in changing order; figures are med
   loss       several ranks beside it / several ranks alone, as times
 """
 
-import argparse
 import contextlib
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-from scaling import Step, global_batch, ratios, spread
-from words import name_list, positive
+from comparison import run_comparison, spread
+from scaling import Step, compare_workloads, global_batch, make_parser, parse_arguments, ratios
 from workloads import RECIPES, RESIDUAL, ProblemError, read_recipe, settings_of
 
-ROOT = Path(__file__).resolve().parents[1]
 WORKLOADS = [*RECIPES, "resnet20"]
 # Ends by itself when whoever started it is gone.
 SPIN = """
@@ -81,55 +77,22 @@ def print_row(figures):
           + "  ".join(f"{ratio_text(figures[name]):20}" for name in ("quiet", "beside", "loss")).rstrip(), flush=True)
 
 
-def parse_arguments(words):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    known = [*RECIPES, *RESIDUAL]
-    parser.add_argument("--workloads", type=name_list(known), default=WORKLOADS, metavar="W1,...",
-                        help=f"of {', '.join(known)} (default: {','.join(WORKLOADS)})")
-    parser.add_argument("--ranks", type=positive, default=2, help="how many (default: 2)")
-    parser.add_argument("--batch", type=positive, help="global batch (default: as of scaling.py)")
-    parser.add_argument("--rounds", type=positive, default=5, help="(default: 5)")
-    parser.add_argument("--steps", type=positive, help="of a round (default: about 0.4 s worth)")
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)),
-                        help="of the neighbour (default: the last)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipes")
-    parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
-    arguments = parser.parse_args(words)
-    if arguments.ranks < 2:
-        parser.error("--ranks must be at least 2")
-    return arguments
+def compare_all(arguments):
+    ranks = arguments.ranks
+    head = (f"Times of a step in us, medians of {arguments.rounds} rounds, alone and beside a busy process on core "
+            f"{arguments.core}; speed of {ranks} ranks over one, alone and beside it; time of {ranks} ranks beside "
+            f"it over alone\n"
+            f"{'':9}{'batch':>6}{'1 rank':>10}{f'{ranks} ranks':>10}{'1 beside':>10}{f'{ranks} beside':>10}  "
+            f"{'quiet (range)':20}  {'beside (range)':20}  loss (range)")
+    return {"core": arguments.core, "set": arguments.set, **compare_workloads(arguments, head, measure, print_row)}
 
 
 def main(words=None):
-    arguments = parse_arguments(words)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_PROC_BIND", "false")
-    ranks = arguments.ranks
-    try:
-        print(f"Times of a step in us, medians of {arguments.rounds} rounds, alone and beside a busy process on core "
-              f"{arguments.core}; speed of {ranks} ranks over one, alone and beside it; time of {ranks} ranks beside "
-              f"it over alone")
-        print(f"{'':9}{'batch':>6}{'1 rank':>10}{f'{ranks} ranks':>10}{'1 beside':>10}{f'{ranks} beside':>10}  "
-              f"{'quiet (range)':20}  {'beside (range)':20}  loss (range)")
-        results = []
-        for workload in arguments.workloads:
-            results.append(measure(arguments, workload))
-            print_row(results[-1])
-        if arguments.json:
-            arguments.json.write_text(json.dumps(
-                {"ranks": ranks, "rounds": arguments.rounds, "launcher": arguments.launcher, "core": arguments.core,
-                 "set": arguments.set,
-                 "results": results}, indent=2) + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"busy_neighbour: {error}", file=sys.stderr)
-        return 2
-    return 0
+    parser = make_parser(__doc__, workloads=[*RECIPES, *RESIDUAL], default_workloads=WORKLOADS, rounds=5)
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)),
+                        help="of the neighbour (default: the last)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipes")
+    return run_comparison("busy_neighbour", parse_arguments(parser, words), compare_all)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comparisons with peers share: the command line, the rounds, the end."""
+"""What comparisons share: the command line of those with peers, the rounds, the end."""
 
 import argparse
 import json
 import statistics
 import sys
-from pathlib import Path
 
+from script import add_json, add_quern, add_recipes, exit_status
 from words import name_list, positive
-from workloads import ProblemError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def make_parser(doc, *, workloads, peers, program, default_steps, default_workloads=()):
@@ -26,12 +23,10 @@ def make_parser(doc, *, workloads, peers, program, default_steps, default_worklo
     parser.add_argument("--steps", type=positive, help=f"of a round (default: {default_steps})")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="passed on to quern bench; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / program),
-                        help="the program (default: %(default)s)")
+    add_quern(parser, program)
     parser.add_argument("--python", default=sys.executable, help="Python of the peers")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_recipes(parser)
+    add_json(parser)
     return parser
 
 
@@ -50,11 +45,8 @@ def run_rounds(contenders, count):
 
 def run_comparison(script, arguments, compare_all):
     """Exit status; `compare_all(arguments)` prints, and returns the figures for --json."""
-    try:
+    def run():
         figures = compare_all(arguments)
         if arguments.json:
             arguments.json.write_text(json.dumps({"rounds": arguments.rounds, **figures}, indent=2) + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"{script}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return exit_status(script, run)

@@ -108,6 +108,18 @@ def run_quern(command):
                                f"{error!r}") from error
 
 
+def step_figures(command, ranks, keys=("step_us",)):
+    """The numbers `keys` of `quern bench step`, which must have run on so many ranks."""
+    facts = run_quern(command)
+    try:
+        found, figures = facts["machine"]["ranks"], [float(facts[key]) for key in keys]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProblemError(f"no usable figures from '{' '.join(command)}': {error!r}") from error
+    if found != ranks:
+        raise ProblemError(f"'{' '.join(command)}' ran on {found} rank(s), expected {ranks}: see --launcher")
+    return figures
+
+
 class QuernStep:
     """`quern bench step`, started anew for each round; it measures the FMA peak, too."""
 

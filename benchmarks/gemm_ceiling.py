@@ -9,18 +9,18 @@ same rounds, so that the last line compares like with like.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import textwrap
 from pathlib import Path
 
+from comparison import run_comparison
 from contender import QuernStep, pin
 from gemm_libraries import LIBRARIES, start_libraries
+from script import ROOT, add_json, add_quern, add_recipes
 from words import name_list, positive
 from workloads import RECIPES, ProblemError, batch_size, read_recipe, step_gemms
 
-ROOT = Path(__file__).resolve().parents[1]
 STEPS = {"W1": 300, "W2": 20, "W7": 300}
 
 
@@ -101,25 +101,21 @@ def parse_arguments(words):
     parser.add_argument("--core", type=int, help="the core to use (default: the last one)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="passed on to quern bench; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
+    add_quern(parser)
     parser.add_argument("--program", default=str(ROOT / "build/release/benchmarks/gemm_ceiling"),
                         help="that calls the libraries (default: %(default)s)")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_recipes(parser)
+    add_json(parser)
     return parser.parse_args(words)
 
 
-def main(words=None):
-    arguments = parse_arguments(words)
-    libraries = {}
+def measure_all(arguments):
+    if not Path(arguments.program).exists():
+        raise ProblemError(f"there is no {arguments.program}: configure with "
+                           "-DQUERN_ENABLE_BENCHMARKS=ON and build the target gemm_ceiling")
+    core = pin(1, None if arguments.core is None else [arguments.core])[0]
+    libraries, missing = start_libraries(arguments)
     try:
-        if not Path(arguments.program).exists():
-            raise ProblemError(f"there is no {arguments.program}: configure with "
-                               "-DQUERN_ENABLE_BENCHMARKS=ON and build the target gemm_ceiling")
-        core = pin(1, None if arguments.core is None else [arguments.core])[0]
-        libraries, missing = start_libraries(arguments)
         for name, why in missing.items():
             print(f"{name} is left out: {why}")
         if not libraries:
@@ -130,17 +126,14 @@ def main(words=None):
         for workload in arguments.workloads:
             results.append(measure(workload, arguments, libraries))
             print_result(results[-1])
-        if arguments.json:
-            arguments.json.write_text(json.dumps(
-                {"rounds": arguments.rounds, "left_out": missing, "results": results}, indent=2)
-                + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"gemm_ceiling: {error}", file=sys.stderr)
-        return 2
+        return {"left_out": missing, "results": results}
     finally:
         for process in libraries.values():
             process.close()
-    return 0
+
+
+def main(words=None):
+    return run_comparison("gemm_ceiling", parse_arguments(words), measure_all)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,15 @@ one rank with as many threads takes part, too.
 """
 
 import argparse
-import json
-import os
 import shlex
-import statistics
 import sys
-from pathlib import Path
 
-from contender import run_quern
+from comparison import run_comparison, spread
+from contender import step_figures
+from script import add_json, add_launcher, add_quern, add_recipes, one_thread_a_rank
 from words import name_list, positive
-from workloads import RECIPES, ProblemError, read_recipe
+from workloads import RECIPES, read_recipe
 
-ROOT = Path(__file__).resolve().parents[1]
 MODES = ("rank-invariant", "fast")
 
 
@@ -44,16 +41,7 @@ class Step:
             self.command += ["--steps", str(arguments.steps)]
 
     def time_us(self):
-        facts = run_quern(self.command)
-        try:
-            ranks, time = facts["machine"]["ranks"], float(facts["step_us"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ProblemError(f"no usable figures from '{' '.join(self.command)}': "
-                               f"{error!r}") from error
-        if ranks != self.ranks:
-            raise ProblemError(f"'{' '.join(self.command)}' ran on {ranks} rank(s), expected "
-                               f"{self.ranks}: see --launcher")
-        return time
+        return step_figures(self.command, self.ranks)[0]
 
 
 class ThreadStep(Step):
@@ -63,10 +51,6 @@ class ThreadStep(Step):
         super().__init__(arguments, recipe_path, batch, 1, "rank-invariant")
         first = self.command.index(arguments.quern)
         self.command = ["env", f"OMP_NUM_THREADS={threads}", *self.command[first:]]
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
 def ratios(above, below):
@@ -124,51 +108,55 @@ def print_rows(figures, ranks):
               f"{100 * speedup['median'] / ranks:>7.0f} %", flush=True)
 
 
-def parse_arguments(words):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", type=name_list(list(RECIPES)), default=list(RECIPES),
-                        metavar="W1,...", help="of W1, W2, W7 (default: all)")
+def make_parser(doc, *, workloads, default_workloads, rounds):
+    """`doc`: of the script; `workloads`: what it knows."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--workloads", type=name_list(workloads), default=default_workloads, metavar="W1,...",
+                        help=f"of {', '.join(workloads)} (default: {','.join(default_workloads)})")
     parser.add_argument("--ranks", type=positive, default=2, help="how many (default: 2)")
     parser.add_argument("--batch", type=positive,
                         help="global batch (default: what the recipe says for so many ranks)")
-    parser.add_argument("--rounds", type=positive, default=9, help="(default: 9)")
+    parser.add_argument("--rounds", type=positive, default=rounds, help="(default: %(default)s)")
     parser.add_argument("--steps", type=positive, help="of a round (default: about 0.4 s worth)")
-    parser.add_argument("--threads", action="store_true", help="measure one rank with as many threads, too")
-    parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks, each on a core (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes",
-                        help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_launcher(parser)
+    add_quern(parser)
+    add_recipes(parser)
+    add_json(parser)
+    return parser
+
+
+def parse_arguments(parser, words):
     arguments = parser.parse_args(words)
     if arguments.ranks < 2:
         parser.error("--ranks must be at least 2")
     return arguments
 
 
-def main(words=None):
-    arguments = parse_arguments(words)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_PROC_BIND", "false")
+def compare_workloads(arguments, head, measure_one, print_one):
+    """What --json gets of all workloads; prints the head and, as soon as they are there, each one's figures."""
+    one_thread_a_rank()
+    print(head)
+    results = []
+    for workload in arguments.workloads:
+        results.append(measure_one(arguments, workload))
+        print_one(results[-1])
+    return {"ranks": arguments.ranks, "launcher": arguments.launcher, "results": results}
+
+
+def compare_all(arguments):
     ranks = arguments.ranks
-    try:
-        print(f"Times of a step in us, medians of {arguments.rounds} rounds; speed-up of {ranks} "
-              f"ranks over one and cost of rank-invariant sums: medians of the rounds' ratios")
-        print(f"{'':9}{'batch':>6}  {'mode':15}{'1 rank':>10}{f'{ranks} ranks':>10}"
-              f"{'speed-up (range)':>24}{'efficiency':>11}  invariant / fast (range)")
-        results = []
-        for workload in arguments.workloads:
-            results.append(measure(arguments, workload))
-            print_rows(results[-1], ranks)
-        if arguments.json:
-            arguments.json.write_text(json.dumps(
-                {"ranks": ranks, "rounds": arguments.rounds, "launcher": arguments.launcher,
-                 "results": results}, indent=2) + "\n")
-    except (ProblemError, OSError) as error:
-        print(f"scaling: {error}", file=sys.stderr)
-        return 2
-    return 0
+    head = (f"Times of a step in us, medians of {arguments.rounds} rounds; speed-up of {ranks} "
+            f"ranks over one and cost of rank-invariant sums: medians of the rounds' ratios\n"
+            f"{'':9}{'batch':>6}  {'mode':15}{'1 rank':>10}{f'{ranks} ranks':>10}"
+            f"{'speed-up (range)':>24}{'efficiency':>11}  invariant / fast (range)")
+    return compare_workloads(arguments, head, measure, lambda figures: print_rows(figures, ranks))
+
+
+def main(words=None):
+    known = list(RECIPES)
+    parser = make_parser(__doc__, workloads=known, default_workloads=known, rounds=9)
+    parser.add_argument("--threads", action="store_true", help="measure one rank with as many threads, too")
+    return run_comparison("scaling", parse_arguments(parser, words), compare_all)
 
 
 if __name__ == "__main__":

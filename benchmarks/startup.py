@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 
 from contender import failure_line
+from script import add_launcher, add_quern, exit_status, one_thread_a_rank
 from words import positive
 from workloads import ProblemError
 
-ROOT = Path(__file__).resolve().parents[1]
 # A global batch for up to 512 ranks; one step an epoch.
 RECIPE = """
 name = "startup"
@@ -89,33 +89,28 @@ def parse_arguments(words):
                         default=[1, 2, 4, 8, 16, 32, 64], metavar="N,...",
                         help="numbers of ranks (default: 1,2,4,8,16,32,64)")
     parser.add_argument("--rounds", type=positive, default=3, help="(default: 3)")
-    parser.add_argument("--launcher", default="mpirun -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
+    add_launcher(parser, "mpirun -n {ranks}")
+    add_quern(parser)
     return parser.parse_args(words)
+
+
+def run_all(arguments):
+    print(f"{len(os.sched_getaffinity(0))} core(s); medians of {arguments.rounds} rounds; "
+          "cpu: processor seconds of a rank")
+    print(f"{'ranks':>6}{'plan, s':>10}{'cpu':>8}{'one step, s':>14}{'cpu':>8}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recipe = folder / "startup.toml"
+        recipe.write_text(RECIPE)
+        for ranks in arguments.ranks:
+            plan, plan_cpu, step, step_cpu = measure(arguments, recipe, folder, ranks)
+            print(f"{ranks:>6}{plan:>10.2f}{plan_cpu:>8.2f}{step:>14.2f}{step_cpu:>8.2f}", flush=True)
 
 
 def main(words=None):
     arguments = parse_arguments(words)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_PROC_BIND", "false")
-    print(f"{len(os.sched_getaffinity(0))} core(s); medians of {arguments.rounds} rounds; "
-          "cpu: processor seconds of a rank")
-    print(f"{'ranks':>6}{'plan, s':>10}{'cpu':>8}{'one step, s':>14}{'cpu':>8}", flush=True)
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            recipe = folder / "startup.toml"
-            recipe.write_text(RECIPE)
-            for ranks in arguments.ranks:
-                plan, plan_cpu, step, step_cpu = measure(arguments, recipe, folder, ranks)
-                print(f"{ranks:>6}{plan:>10.2f}{plan_cpu:>8.2f}{step:>14.2f}{step_cpu:>8.2f}",
-                      flush=True)
-    except (ProblemError, OSError) as error:
-        print(f"startup: {error}", file=sys.stderr)
-        return 2
-    return 0
+    one_thread_a_rank()
+    return exit_status("startup", lambda: run_all(arguments))
 
 
 if __name__ == "__main__":

@@ -21,10 +21,9 @@ import tomllib
 from pathlib import Path
 
 from contender import output_of
+from script import add_launcher, add_quern, exit_status
 from words import positive
 from workloads import ProblemError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def window_samples(train, streamed, folder):
@@ -89,29 +88,26 @@ def parse_arguments(words):
     parser.add_argument("--epochs", type=positive, default=4, help="of a run, at least 2 (default: 4)")
     parser.add_argument("--rounds", type=positive, default=5, help="(default: 5)")
     parser.add_argument("--ranks", type=positive, default=1, help="(default: 1)")
-    parser.add_argument("--launcher", default="mpirun -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
+    add_launcher(parser, "mpirun -n {ranks}")
+    add_quern(parser)
     arguments = parser.parse_args(words)
     if arguments.epochs < 2:
         parser.error("the first epoch of a run does not count: expected --epochs 2 or more")
     return arguments
 
 
+def compare(arguments):
+    print(f"{len(os.sched_getaffinity(0))} core(s), {arguments.ranks} rank(s); medians of {arguments.rounds} rounds "
+          "(range)", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        compare_steps(arguments, Path(name))
+        compare_reading(arguments, Path(name))
+
+
 def main(words=None):
     arguments = parse_arguments(words)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    print(f"{len(os.sched_getaffinity(0))} core(s), {arguments.ranks} rank(s); medians of {arguments.rounds} rounds "
-          "(range)", flush=True)
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            compare_steps(arguments, Path(name))
-            compare_reading(arguments, Path(name))
-    except (ProblemError, OSError) as error:
-        print(f"streaming: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return exit_status("streaming", lambda: compare(arguments))
 
 
 if __name__ == "__main__":

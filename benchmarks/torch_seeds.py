@@ -16,6 +16,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from script import add_json, exit_status
 from torch_recipe import augment, learning_rate
 from words import positive
 from workloads import ProblemError, batch_size
@@ -144,7 +145,7 @@ def parse_arguments(words):
     parser.add_argument("--channels-last", action="store_true",
                         help="memory format of images and convolutions: faster with many channels")
     parser.add_argument("--threads", type=positive, default=1, help="default: 1")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_json(parser)
     return parser.parse_args(words)
 
 
@@ -190,12 +191,8 @@ def run(arguments):
 
 
 def main(words=None):
-    try:
-        run(parse_arguments(words))
-    except (ProblemError, OSError) as error:
-        print(f"torch_seeds: {error}", file=sys.stderr)
-        return 2
-    return 0
+    arguments = parse_arguments(words)
+    return exit_status("torch_seeds", lambda: run(arguments))
 
 
 if __name__ == "__main__":
