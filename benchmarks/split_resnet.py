@@ -14,7 +14,6 @@ in one piece.
 """
 
 import argparse
-import os
 import re
 import shlex
 import statistics
@@ -22,12 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contender import run_quern
-from turns import spread_of, take_turns, write_figures
+from contender import step_figures
+from script import ROOT, add_json, add_launcher, add_quern, exit_status, one_thread_a_rank
+from turns import compare_in_turns, spread_of
 from words import numbers, positive
 from workloads import ProblemError
 
-ROOT = Path(__file__).resolve().parents[1]
 CUT = "layer3"
 CHOSEN = "chosen"
 BLOCK = 15  # samples of a micro-block at most: with 16 lanes, one stays empty
@@ -65,15 +64,7 @@ class Way:
         return f"{where}, {self.pieces} piece{'s' if self.pieces > 1 else ''}"
 
     def measure(self):
-        figures = run_quern(self.command)
-        try:
-            ranks, time = figures["machine"]["ranks"], float(figures["step_us"]) * 1e-6
-        except (KeyError, TypeError, ValueError) as error:
-            raise ProblemError(f"no usable figures from '{' '.join(self.command)}': {error!r}") from error
-        if ranks != self.stages:
-            raise ProblemError(f"'{' '.join(self.command)}' ran on {ranks} rank(s), expected {self.stages}: "
-                               "see --launcher")
-        self.times.append(time)
+        self.times.append(step_figures(self.command, self.stages)[0] * 1e-6)
 
 
 def ways(arguments, recipe):
@@ -129,49 +120,37 @@ def parse_arguments(words):
     parser.add_argument("--steps", type=positive, default=1, help="timed steps of a repeat (default: 1)")
     parser.add_argument("--quick", action="store_true",
                         help="small images and a batch of 32, twice: only to see that it works")
-    parser.add_argument("--launcher", default="mpirun --bind-to core -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks, each on a core (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
+    add_launcher(parser)
+    add_quern(parser)
     parser.add_argument("--recipe", type=Path, default=ROOT / "recipes/resnet50.toml",
                         help="(default: %(default)s)")
     parser.add_argument("--png", type=Path, metavar="OUT", help="draw a bar chart into this file")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_json(parser)
     arguments = parser.parse_args(words)
     if arguments.quick:
         arguments.batch, arguments.repeats, arguments.pieces = 32, 2, [2]
     return arguments
 
 
+def compare(arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = Path(folder) / "resnet50.toml"
+        recipe.write_text(with_block_statistics(arguments.recipe.read_text()))
+        contenders = ways(arguments, recipe)
+
+        def show(rows, repeats):
+            print(f"Training step of ResNet-50, batch {arguments.batch}, {repeats} repeats")
+            print_rows(rows)
+            if arguments.png:
+                draw(rows, arguments.batch, arguments.png)
+
+        return compare_in_turns(arguments, contenders, lambda: [summary(way, contenders[0]) for way in contenders], show)
+
+
 def main(words=None):
     arguments = parse_arguments(words)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_PROC_BIND", "false")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            recipe = Path(folder) / "resnet50.toml"
-            recipe.write_text(with_block_statistics(arguments.recipe.read_text()))
-            contenders = ways(arguments, recipe)
-
-            def figures(repeats):
-                rows = [summary(way, contenders[0]) for way in contenders]
-                if arguments.json:
-                    write_figures(arguments.json, {"batch": arguments.batch, "repeats": repeats,
-                                                   "launcher": arguments.launcher, "results": rows})
-                return rows
-
-            repeats = take_turns(contenders, arguments.repeats, figures)
-        if repeats == 0:
-            return 1
-        rows = figures(repeats)
-        print(f"Training step of ResNet-50, batch {arguments.batch}, {repeats} repeats")
-        print_rows(rows)
-        if arguments.png:
-            draw(rows, arguments.batch, arguments.png)
-    except (ProblemError, OSError) as error:
-        print(f"split_resnet: {error}", file=sys.stderr)
-        return 2
-    return 0 if repeats == arguments.repeats else 1
+    one_thread_a_rank()
+    return exit_status("split_resnet", lambda: compare(arguments))
 
 
 if __name__ == "__main__":

@@ -18,14 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contender import output_of, run_quern
+from contender import output_of, step_figures
 from readme_tables import facts_of, with_tables
 from readme_text import table
-from turns import spread_of, take_turns, tell, write_figures
+from script import ROOT, add_json, add_launcher, add_quern, add_recipes, exit_status, one_thread_a_rank
+from turns import compare_in_turns, spread_of, tell
 from words import numbers, positive
-from workloads import ProblemError
 
-ROOT = Path(__file__).resolve().parents[1]
 NETWORKS = {"LeNet": "lenet-fashion.toml", "MLP": "mlp-mnist.toml"}
 STRATEGIES = {"samples": "data", "layers": "pipeline", "inside of layers": "tensor"}
 
@@ -48,7 +47,7 @@ class Way:
 
     def __init__(self, arguments, network, recipe, split, ranks):
         self.arguments, self.network, self.recipe, self.split, self.ranks = arguments, network, recipe, split, ranks
-        self.times, self.figures = [], {}
+        self.times = []
 
     @property
     def name(self):
@@ -75,15 +74,9 @@ class Way:
     def measure(self):
         command = [*self.launch(), self.arguments.quern, "bench", "step", str(self.recipe), "--rounds", "1", "--steps",
                    str(self.arguments.steps), *self.settings("data.samples=60000")]
-        self.figures = run_quern(command)
-        try:
-            ranks, seconds = self.figures["machine"]["ranks"], float(self.figures["step_us"]) * 1e-6
-            self.sent, self.memory = int(self.figures["sent_bytes"]), int(self.figures["memory_bytes"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ProblemError(f"no usable figures from '{' '.join(command)}': {error!r}") from error
-        if ranks != self.ranks:
-            raise ProblemError(f"'{' '.join(command)}' ran on {ranks} rank(s), expected {self.ranks}: see --launcher")
-        self.times.append(seconds)
+        step_us, *counts = step_figures(command, self.ranks, ("step_us", "sent_bytes", "memory_bytes"))
+        self.sent, self.memory = (int(count) for count in counts)
+        self.times.append(step_us * 1e-6)
 
 
 def ways(arguments, folder):
@@ -97,7 +90,7 @@ def ways(arguments, folder):
     return found
 
 
-def compare(contenders, folder):
+def compare_weights(contenders, folder):
     """Sets is_equal of each: has it the weights of one rank?"""
     wholes = {}
     for way in contenders:
@@ -166,11 +159,10 @@ def parse_arguments(words):
     parser.add_argument("--repeats", type=positive, default=5, help="(default: 5)")
     parser.add_argument("--steps", type=positive, default=20, help="timed steps of a repeat (default: 20)")
     parser.add_argument("--quick", action="store_true", help="a batch of 96, two ranks, one repeat: only to see that it works")
-    parser.add_argument("--launcher", default="mpirun --oversubscribe -n {ranks}", metavar="COMMAND",
-                        help="starts {ranks} ranks (default: %(default)s)")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"), help="the program (default: %(default)s)")
-    parser.add_argument("--recipes", type=Path, default=ROOT / "recipes", help="folder of the recipes (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add_launcher(parser, "mpirun --oversubscribe -n {ranks}")
+    add_quern(parser)
+    add_recipes(parser)
+    add_json(parser)
     parser.add_argument("--docs", type=Path, nargs="?", const=ROOT / "docs/parallelism.md", metavar="PAGE",
                         help="write the table into this page (default: %(const)s)")
     arguments = parser.parse_args(words)
@@ -179,34 +171,25 @@ def parse_arguments(words):
     return arguments
 
 
+def compare(arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        contenders = ways(arguments, Path(folder))
+        compare_weights(contenders, Path(folder))
+
+        def show(rows, repeats):
+            print(f"Training steps, batch {arguments.batch}, {repeats} repeats of {arguments.steps} steps")
+            print_rows(rows)
+            if arguments.docs:
+                write_docs(arguments.docs, docs_table(arguments, repeats, rows))
+
+        status = compare_in_turns(arguments, contenders, lambda: summaries(contenders), show)
+    return status if all(way.is_equal for way in contenders) else 1
+
+
 def main(words=None):
     arguments = parse_arguments(words)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_PROC_BIND", "false")
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            contenders = ways(arguments, Path(name))
-            compare(contenders, Path(name))
-
-            def figures(repeats):
-                rows = summaries(contenders)
-                if arguments.json:
-                    write_figures(arguments.json, {"batch": arguments.batch, "repeats": repeats,
-                                                   "launcher": arguments.launcher, "results": rows})
-                return rows
-
-            repeats = take_turns(contenders, arguments.repeats, figures)
-        if repeats == 0:
-            return 1
-        rows = figures(repeats)
-        print(f"Training steps, batch {arguments.batch}, {repeats} repeats of {arguments.steps} steps")
-        print_rows(rows)
-        if arguments.docs:
-            write_docs(arguments.docs, docs_table(arguments, repeats, rows))
-    except (ProblemError, OSError) as error:
-        print(f"split_ways: {error}", file=sys.stderr)
-        return 2
-    return 0 if repeats == arguments.repeats and all(row["is_equal"] for row in rows) else 1
+    one_thread_a_rank()
+    return exit_status("split_ways", lambda: compare(arguments))
 
 
 if __name__ == "__main__":

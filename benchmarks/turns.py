@@ -45,6 +45,22 @@ def take_turns(contenders, repeats, after_repeat):
     return done
 
 
+def compare_in_turns(arguments, contenders, summaries, show):
+    """Exit status: 1 if not all repeats are whole. `summaries()` gives the rows of --json, which is written after each
+    repeat; what is left of an interrupted run is shown by `show(rows, how many repeats)`."""
+    def rows_of(repeats):
+        rows = summaries()
+        if arguments.json:
+            write_figures(arguments.json, {"batch": arguments.batch, "repeats": repeats,
+                                           "launcher": arguments.launcher, "results": rows})
+        return rows
+
+    repeats = take_turns(contenders, arguments.repeats, rows_of)
+    if repeats > 0:
+        show(rows_of(repeats), repeats)
+    return 0 if repeats == arguments.repeats else 1
+
+
 def spread_of(times):
     """Mean and standard deviation."""
     return statistics.mean(times), statistics.stdev(times) if len(times) > 1 else 0.0
