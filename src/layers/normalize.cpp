@@ -39,30 +39,27 @@ Normalization make_normalization(const Shape& shape, std::span<const double> mea
 
 namespace {
 
-void check_rows(const Normalization& normalization, const View<const std::int64_t>& sample_of_row,
-                const Activation& y) {
+void apply(const ExecSpace& exec, NormalizeWay way, const Normalization& normalization,
+           const View<const std::int64_t>& sample_of_row, const Activation& y) {
   expect(y.layout != Layout::tiles, "values that are not rounded");
   expect(sample_of_row.extent_int(0) >= y.rows, "a sample for every row");
   expect(normalization.mean.extent_int(0) == round_up_to_lanes(y.shape.units()),
          "a normalization of samples of this size");
+  const auto run = choose_kernels<ApplyNormalization>(
+      {.host = host_set<host::apply_normalization>(), .device = device::apply_normalization});
+  run(exec, way, normalization, sample_of_row, y);
 }
 
 }  // namespace
 
 void normalize(const ExecSpace& exec, const Normalization& normalization,
                const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  check_rows(normalization, sample_of_row, y);
-  const auto apply = choose_kernels<ApplyNormalization>(
-      {.host = host_set<host::normalize>(), .device = device::normalize});
-  apply(exec, "quern::layers::normalize", normalization, sample_of_row, y);
+  apply(exec, NormalizeWay::to_normal, normalization, sample_of_row, y);
 }
 
 void denormalize(const ExecSpace& exec, const Normalization& normalization,
                  const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  check_rows(normalization, sample_of_row, y);
-  const auto apply = choose_kernels<ApplyNormalization>(
-      {.host = host_set<host::denormalize>(), .device = device::denormalize});
-  apply(exec, "quern::layers::denormalize", normalization, sample_of_row, y);
+  apply(exec, NormalizeWay::from_normal, normalization, sample_of_row, y);
 }
 
 }  // namespace quern

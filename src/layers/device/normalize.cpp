@@ -25,28 +25,18 @@ struct NormalizeElement {
   }
 };
 
-template <class Way>
-void apply_normalization(const ExecSpace& exec, const std::string& label,
+}  // namespace
+
+void apply_normalization(const ExecSpace& exec, NormalizeWay way,
                          const Normalization& normalization,
                          const View<const std::int64_t>& sample_of_row, const Activation& y) {
   expect(y.layout != Layout::cn16c, "nc or nchw16n, on a device");
-  Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, y.size()),
-      NormalizeElement<Way>{normalization.mean.data(), normalization.std.data(),
-                            sample_of_row.data(), y.data.data(), ActivationIndex(y)});
-}
-
-}  // namespace
-
-void normalize(const ExecSpace& exec, const std::string& label, const Normalization& normalization,
-               const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  apply_normalization<ToNormal>(exec, label, normalization, sample_of_row, y);
-}
-
-void denormalize(const ExecSpace& exec, const std::string& label,
-                 const Normalization& normalization, const View<const std::int64_t>& sample_of_row,
-                 const Activation& y) {
-  apply_normalization<FromNormal>(exec, label, normalization, sample_of_row, y);
+  with_way(way, [&](const char* label, auto of_element) {
+    Kokkos::parallel_for(label, RangePolicy(exec, 0, y.size()),
+                         NormalizeElement<decltype(of_element)>{
+                             normalization.mean.data(), normalization.std.data(),
+                             sample_of_row.data(), y.data.data(), ActivationIndex(y)});
+  });
 }
 
 }  // namespace quern::device

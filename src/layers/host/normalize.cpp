@@ -2,6 +2,7 @@
 #include "layers/normalize_kernels.hpp"
 
 #include "tensor/chunks.hpp"
+#include "tensor/parallel_for.hpp"
 
 namespace quern::host {
 
@@ -58,27 +59,18 @@ struct NormalizeBlock {
   }
 };
 
-template <class Way>
-void apply_normalization(const ExecSpace& exec, const std::string& label,
-                         const Normalization& normalization,
-                         const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  const NormalizeBlock<Way> block{normalization.mean.data(), normalization.std.data(),
-                                  sample_of_row.data(),      y.data.data(),
-                                  ActivationIndex(y),        y.rows};
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, block.num_items()), block);
-}
-
 }  // namespace
 
-void normalize(const ExecSpace& exec, const std::string& label, const Normalization& normalization,
-               const View<const std::int64_t>& sample_of_row, const Activation& y) {
-  apply_normalization<ToNormal>(exec, label, normalization, sample_of_row, y);
-}
-
-void denormalize(const ExecSpace& exec, const std::string& label,
-                 const Normalization& normalization, const View<const std::int64_t>& sample_of_row,
-                 const Activation& y) {
-  apply_normalization<FromNormal>(exec, label, normalization, sample_of_row, y);
+void apply_normalization(const ExecSpace& exec, NormalizeWay way,
+                         const Normalization& normalization,
+                         const View<const std::int64_t>& sample_of_row, const Activation& y) {
+  with_way(way, [&](const char* label, auto of_element) {
+    const NormalizeBlock<decltype(of_element)> block{
+        normalization.mean.data(), normalization.std.data(),
+        sample_of_row.data(),      y.data.data(),
+        ActivationIndex(y),        y.rows};
+    quern::parallel_for(label, RangePolicy(exec, 0, block.num_items()), block);
+  });
 }
 
 }  // namespace quern::host
