@@ -18,17 +18,12 @@ struct AvgPoolForward {
   void operator()(std::int64_t plane) const {
     const float* in = x + plane * window.plane();
     float* out = y + plane * window.out_plane();
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        if (part.is_square(Size))
-          average<Size>(in + window.begin(part), part, out);
-        else
-          average<0>(in + window.begin(part), part, out);
-      }
+    for_each_window<Size>(
+        window, [&](auto known, const WindowPart& part, std::int64_t begin, std::int64_t place) {
+          average<known>(in + begin, part, out + place);
+        });
   }
 
-  /// Known: rows and columns of the part, 0 if only known when running.
   template <int Known>
   void average(const float* in, const WindowPart& part, float* out) const {
     const int rows = Known > 0 ? Known : part.rows;
@@ -58,16 +53,10 @@ struct AvgPoolBackward {
     const std::int64_t begin = plane * window.plane();
     if (!window.tiles_the_plane())
       for (std::int64_t i = begin; i < begin + window.plane(); ++i) dx[i] = 0;
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        const std::int64_t first = begin + window.begin(part);
-        if (part.is_square(Size)) {
-          spread_over<Size>(part, gradient, first);
-        } else {
-          spread_over<0>(part, gradient, first);
-        }
-      }
+    for_each_window<Size>(
+        window, [&](auto known, const WindowPart& part, std::int64_t first, std::int64_t place) {
+          spread_over<known>(part, gradient + place, begin + first);
+        });
   }
 
   template <int Known>

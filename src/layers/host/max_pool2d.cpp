@@ -27,17 +27,12 @@ struct MaxPoolForward {
   void operator()(std::int64_t plane) const {
     const float* in = x + plane * window.plane();
     float* out = y + plane * window.out_plane();
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        if (part.is_square(Size))
-          maximum<Size>(in + window.begin(part), part, out);
-        else
-          maximum<0>(in + window.begin(part), part, out);
-      }
+    for_each_window<Size>(
+        window, [&](auto known, const WindowPart& part, std::int64_t begin, std::int64_t place) {
+          maximum<known>(in + begin, part, out + place);
+        });
   }
 
-  /// Known: rows and columns of the part, 0 if only known when running.
   template <int Known>
   void maximum(const float* in, const WindowPart& part, float* out) const {
     const int rows = Known > 0 ? Known : part.rows;
@@ -70,15 +65,10 @@ struct MaxPoolBackward {
     float* out = dx + plane * window.plane();
     if (!window.tiles_the_plane())
       for (std::int64_t i = 0; i < window.plane(); ++i) out[i] = 0;
-    for (int oh = 0; oh < window.out_height; ++oh)
-      for (int ow = 0; ow < window.out_width; ++ow, gradient += kLanes) {
-        const WindowPart part = window.part(oh, ow);
-        const std::int64_t begin = window.begin(part);
-        if (part.is_square(Size))
-          hand_on<Size>(part, in + begin, gradient, out + begin);
-        else
-          hand_on<0>(part, in + begin, gradient, out + begin);
-      }
+    for_each_window<Size>(
+        window, [&](auto known, const WindowPart& part, std::int64_t begin, std::int64_t place) {
+          hand_on<known>(part, in + begin, gradient + place, out + begin);
+        });
   }
 
   template <int Known>
