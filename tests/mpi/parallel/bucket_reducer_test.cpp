@@ -23,6 +23,7 @@ using testing::leaf_gradients;
 using testing::vote_and_reduce;
 using testing::world;
 using testing::write_one_partial;
+using testing::write_sums;
 using testing::write_tree_partial_sums;
 
 constexpr std::int64_t kSums = 2;
@@ -109,26 +110,35 @@ TEST(BucketReducer, HasTheBitsOfTheTree) {
   }
 }
 
+// The sum of 11 blocks' gradients of 1000 floats, in buckets of 128.
+struct ElevenBlocks {
+  BatchPartition partition{11, 1, world().size()};
+  SumOrder order;
+  BucketReducer reducer;
+  ReductionPlan plan;
+
+  ElevenBlocks(DeviceTransport& transport, SumOrder given)
+      : order(given),
+        reducer(world(), transport, 1000 + kSums, order, kSums, 128),
+        plan(reducer.add_plan(partition)) {
+    reducer.allocate();
+  }
+  void write() const { write_sums(order, partition, world().rank(), reducer); }
+};
+
 // As in a backward pass: the gradient becomes complete from its end on, here and there in the
 // middle of a bucket, and what is below is junk until then.
 TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
   CountingTransport transport;
-  const std::int64_t num_floats = 1000 + kSums;
   for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
-    const BatchPartition partition(11, 1, world().size());
-    BucketReducer reducer(world(), transport, num_floats, order, kSums, 128);
-    const ReductionPlan plan = reducer.add_plan(partition);
-    reducer.allocate();
-    const auto write = [&] {
-      order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
-                              : write_one_partial(partition, world().rank(), reducer);
-    };
-    write();
-    const std::vector<float> expected = floats_of(vote_and_reduce(reducer, plan, 0.0f));
+    ElevenBlocks sum(transport, order);
+    BucketReducer& reducer = sum.reducer;
+    sum.write();
+    const std::vector<float> expected = floats_of(vote_and_reduce(reducer, sum.plan, 0.0f));
 
-    write();
+    sum.write();
     const std::vector<float> good = test::to_vector(reducer.partial_sums().data);
-    const int num_partial_sums = reducer.num_partial_sums(partition, world().rank());
+    const int num_partial_sums = reducer.num_partial_sums(sum.partition, world().rank());
     const auto restore_from = [&](std::int64_t offset) {
       std::vector<float> floats = good;
       for (int p = 0; p < num_partial_sums; ++p) {
@@ -140,13 +150,13 @@ TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
     for (const std::int64_t offset : {1000, 900, 890, 512, 500, 16, 0}) {
       // What was handed over may be overwritten when sums are formed in place.
       if (order == SumOrder::tree) restore_from(offset);
-      reducer.complete_from(ExecSpace(), plan, offset);
+      reducer.complete_from(ExecSpace(), sum.plan, offset);
       if (offset == 1000 && world().size() > 1) {
         EXPECT_EQ(transport.exchanges, 1) << "the sums travel at once";
       }
       if (offset == 512) before = transport.exchanges;
     }
-    const ReducedGradient reduced = reducer.reduce(ExecSpace(), plan);
+    const ReducedGradient reduced = reducer.reduce(ExecSpace(), sum.plan);
     if (world().size() > 1) {
       EXPECT_GT(before, 1) << "the last buckets travel before the first are there";
       EXPECT_LT(before, transport.exchanges);
@@ -159,26 +169,19 @@ TEST(BucketReducer, StartsBucketsWhenTheyAreComplete) {
 
 TEST(BucketReducer, AddsSumsAloneInOneExchange) {
   CountingTransport transport;
-  const std::int64_t num_floats = 1000 + kSums;
   for (const SumOrder order : {SumOrder::tree, SumOrder::ranks}) {
-    const BatchPartition partition(11, 1, world().size());
-    BucketReducer reducer(world(), transport, num_floats, order, kSums, 128);
-    const ReductionPlan plan = reducer.add_plan(partition);
-    reducer.allocate();
-    const auto write = [&] {
-      order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
-                              : write_one_partial(partition, world().rank(), reducer);
-    };
-    write();
-    const auto expected = test::to_vector(vote_and_reduce(reducer, plan, 0.0f).sums);
+    ElevenBlocks sum(transport, order);
+    BucketReducer& reducer = sum.reducer;
+    sum.write();
+    const auto expected = test::to_vector(vote_and_reduce(reducer, sum.plan, 0.0f).sums);
     for (int round = 0; round < 2; ++round) {
-      write();
+      sum.write();
       transport.exchanges = 0;
-      EXPECT_EQ(test::to_vector(reducer.reduce_sums(ExecSpace(), plan)), expected);
+      EXPECT_EQ(test::to_vector(reducer.reduce_sums(ExecSpace(), sum.plan)), expected);
       EXPECT_EQ(transport.exchanges, world().size() > 1 ? 1 : 0);
     }
-    write();
-    EXPECT_EQ(test::to_vector(vote_and_reduce(reducer, plan, 0.0f).sums), expected);
+    sum.write();
+    EXPECT_EQ(test::to_vector(vote_and_reduce(reducer, sum.plan, 0.0f).sums), expected);
   }
 }
 
@@ -220,8 +223,7 @@ TEST(BucketReducer, CountsTheVotesOfAllRanksAlsoWithoutBlocks) {
       reducer.allocate();
       for (int voters = world().size(); voters >= 0; --voters) {
         const float vote = world().size() - world().rank() <= voters ? 1.0f : 0.0f;
-        order == SumOrder::tree ? write_tree_partial_sums(partition, world().rank(), reducer)
-                                : write_one_partial(partition, world().rank(), reducer);
+        write_sums(order, partition, world().rank(), reducer);
         EXPECT_EQ(test::only_value(vote_and_reduce(reducer, plan, vote).votes),
                   static_cast<float>(voters))
             << num_blocks << " blocks";

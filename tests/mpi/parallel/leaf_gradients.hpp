@@ -76,6 +76,15 @@ inline void write_one_partial(const BatchPartition& partition, int rank,
                      reducer.partial_sums());
 }
 
+/// One of the two, as the reducer's order wants it.
+inline void write_sums(SumOrder order, const BatchPartition& partition, int rank,
+                       const GradientReducer& reducer) {
+  if (order == SumOrder::tree)
+    write_tree_partial_sums(partition, rank, reducer);
+  else
+    write_one_partial(partition, rank, reducer);
+}
+
 /// Puts the vote where kernels put it, and reduces.
 inline ReducedGradient vote_and_reduce(GradientReducer& reducer, ReductionPlan plan, float vote) {
   Kokkos::deep_copy(reducer.vote(), vote);

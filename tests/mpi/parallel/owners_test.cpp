@@ -19,8 +19,7 @@ namespace {
 
 using testing::leaf_gradients;
 using testing::world;
-using testing::write_one_partial;
-using testing::write_tree_partial_sums;
+using testing::write_sums;
 
 constexpr std::int64_t kSums = 2;
 
@@ -93,10 +92,7 @@ TEST(Owners, HandOnWhatTheyUpdate) {
       for (int round = 0; round < 6; ++round) {
         const auto turn = static_cast<std::size_t>(round % 3);
         const BatchPartition partition(num_blocks[turn], 1, world().size());
-        if (order == SumOrder::tree)
-          write_tree_partial_sums(partition, world().rank(), reducer);
-        else
-          write_one_partial(partition, world().rank(), reducer);
+        write_sums(order, partition, world().rank(), reducer);
         Kokkos::deep_copy(reducer.vote(), world().rank() == round ? 1.0f : 0.0f);
         Kokkos::deep_copy(block.view, -1.0f);
         const ExecSpace exec;
