@@ -138,9 +138,15 @@ part_debug() {
   build debug debug joined -- "${kCode[@]}" && run_tests debug debug --label-regex '^(unit|mpi)$'
 }
 
+# The unit tests, and what is installed: the programs of all levels, the library and its headers.
 part_portable() {
-  build portable portable && run_tests portable portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
-  if [[ $(uname -m) == x86_64 ]]; then
+  local levels=() targets
+  [[ $(uname -m) == x86_64 ]] && levels=(quern_avx2 quern_avx512)
+  mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/unit/*/CMakeLists.txt)
+  build portable portable -- quern quern_launcher quern_library quern_public_headers "${levels[@]}" \
+    "${targets[@]/%CMakeLists.txt/all}" &&
+    run_tests portable portable --tests-regex '^unit[.]|^install[.](launcher|program)$'
+  if ((${#levels[@]} > 0)); then
     must "hot loops of every level" "$(quern_python)" -B "$kRoot/tests/kernels/object_code_test.py" "$kRoot" \
       "$kRoot/build/portable" x86-64-v3 x86-64-v4
   fi
