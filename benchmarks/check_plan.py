@@ -60,7 +60,7 @@ class Check:
         """What `quern bench allreduce` is to measure."""
         sizes = MESSAGES if self.split != "samples" or self.nodes > 1 else []
         words = [word for size in sizes for word in ("--bytes", size)]
-        recipe = [self.recipe, *self.settings] if self.split == "samples" else []
+        recipe = [self.recipe, *self.settings, "--after-step"] if self.split == "samples" else []
         return [*recipe, *words, "--mode", "rank-invariant"]
 
     def plan(self, sums):

@@ -27,7 +27,7 @@ _quern_words() {
     "bench") echo "kernels step allreduce io --help" ;;
     "bench kernels") echo "--set --filter --steps --rounds --json --help" ;;
     "bench step") echo "--set --steps --warmup --rounds --json --help" ;;
-    "bench allreduce") echo "--set --bytes --blocks --mode --rounds --json --help" ;;
+    "bench allreduce") echo "--set --bytes --blocks --mode --after-step --rounds --json --help" ;;
     "bench io") echo "--set --bytes --data --run-dir --rounds --json --help" ;;
     "info") echo "--set --json --help" ;;
     "preflight") echo "--set --run-dir --ranks --min-bandwidth --timeout --json --help" ;;

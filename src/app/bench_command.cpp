@@ -95,6 +95,9 @@ Command add_allreduce_bench(CommandLine bench) {
   command.add_option("--mode", options->mode, "train.determinism: rank-invariant, fast or both")
       .one_of({"rank-invariant", "fast", "both"})
       .show_default();
+  command.add_flag("--after-step", options->after_step,
+                   "Measure the sums of the recipes after a step that each rank makes by itself, "
+                   "too: as they are in training, for quern plan");
   add_bench_options(command, *options);
   return run_command(command, options, bench_allreduce);
 }

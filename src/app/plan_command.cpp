@@ -180,6 +180,8 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
     cluster.turns = std::max(1.0, static_cast<double>(given.ranks_per_node) / cores);
     if (const MeasuredReductions* inside = reductions_of(given, false)) {
       cluster.node_sum = node_sum_line(*inside, !is_fast);
+      cluster.node_after_step_s_per_byte =
+          after_step_s_per_byte(*inside, given.recipe.name, !is_fast);
       if (const std::optional<NetworkFit> messages = fit_messages(*inside)) {
         cluster.node_message_s = messages->message_s;
         cluster.node_message_bytes_per_s = messages->node_bytes_per_s;
@@ -194,6 +196,7 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
     const NetworkFit fit = fit_network(*measured);
     cluster.message_s = fit.message_s;
     cluster.node_bytes_per_s = fit.node_bytes_per_s;
+    cluster.after_step_s_per_byte = after_step_s_per_byte(*measured, given.recipe.name, !is_fast);
     given.sources.network =
         "quern bench allreduce on " + std::to_string(measured->machine.nodes) + " nodes";
   }

@@ -5,19 +5,24 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
+#include "bench/lone_step.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/report.hpp"
+#include "bench/step_demand.hpp"
 #include "bench/timing.hpp"
 #include "comm/agree.hpp"
 #include "comm/device_transport.hpp"
 #include "comm/exchange.hpp"
+#include "parallel/device_stream.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/devices.hpp"
 #include "spec/training_spec.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "train/load_recipe.hpp"
 
 namespace quern {
@@ -37,7 +42,8 @@ class ReductionProbe {
   /// Collective.
   void reduce();
 
-  std::vector<double> times_s;  ///< one value a round
+  std::vector<double> times_s;             ///< one value a round
+  std::vector<double> times_after_step_s;  ///< the same after a step of every rank
 
  private:
   ExecSpace exec_;
@@ -67,6 +73,7 @@ struct Gradient {
   std::string workload;
   std::int64_t floats = 0;
   BatchPartition partition;
+  std::optional<Recipe> own_step = {};  ///< what a rank computes before, by itself
 };
 
 Gradient gradient_of_size(std::uint64_t bytes, int num_blocks, int num_ranks) {
@@ -85,6 +92,23 @@ Gradient gradient_of_recipe(Communicator& comm, const std::string& file,
     return Gradient{recipe.name, model.network().table().reduced_size() + Loss::kColumns,
                     make_batch_plan(cut, batches.full_batch, comm.rank(), comm.size()).partition};
   });
+}
+
+/// What the rank with most samples computes of a batch that all share. AgreedError (exit 2) where
+/// they also share the network.
+Recipe own_step_of(Communicator& comm, const std::string& file,
+                   const std::vector<std::string>& overrides) {
+  const Recipe given = load_recipe(comm, file, overrides);
+  const StepDemand demand = agree(comm, [&] {
+    const Recipe recipe = with_strategy(given, comm.size());
+    if (recipe.parallel.pipeline > 1 || recipe.parallel.tensor > 1) {
+      throw InputError("--after-step: the ranks of '" + recipe.name +
+                       "' share the network, so none makes a step by itself (expected "
+                       "parallel.pipeline = 1 and parallel.tensor = 1)");
+    }
+    return StepDemands(recipe).of(recipe, comm.size());
+  });
+  return recipe_of_batch(comm, file, overrides, comm.size(), demand.block_samples, demand.samples);
 }
 
 std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& options) {
@@ -106,6 +130,7 @@ std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& opti
   }
   for (const std::string& file : recipes) {
     all.push_back(gradient_of_recipe(comm, file, options.overrides));
+    if (options.after_step) all.back().own_step = own_step_of(comm, file, options.overrides);
   }
   return all;
 }
@@ -113,6 +138,36 @@ std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& opti
 std::optional<Spread> spread(const std::optional<ReductionProbe>& probe) {
   if (!probe) return std::nullopt;
   return spread_of(probe->times_s);
+}
+
+std::optional<Spread> spread_after_step(const std::optional<ReductionProbe>& probe) {
+  if (!probe || probe->times_after_step_s.empty()) return std::nullopt;
+  return spread_of(probe->times_after_step_s);
+}
+
+/// In every round the steps by themselves, and with a sum of each mode after each: the difference
+/// has what the two take from each other, of caches and of turns on the cores.
+void measure_after_step(Communicator& comm, const Recipe& own_step, int rounds,
+                        const std::vector<ReductionProbe*>& probes) {
+  constexpr double kRound = 0.05;  // seconds, for each
+  constexpr int kLeastSteps = 5;
+  constexpr int kMostSteps = 300;
+  const ExecSpace exec = make_instance();
+  LoneStep alone(own_step);
+  const auto step = [&] { alone.run(exec, 1); };
+  time_calls(comm, kLeastSteps, step);
+  const int steps =
+      calls_that_fill(kRound, time_calls(comm, kLeastSteps, step), kLeastSteps, kMostSteps);
+  for (int round = 0; round < rounds; ++round) {
+    const double step_s = time_calls(comm, steps, step);
+    for (ReductionProbe* probe : probes) {
+      const auto step_and_sum = [&] {
+        step();
+        probe->reduce();
+      };
+      probe->times_after_step_s.push_back(time_calls(comm, steps, step_and_sum) - step_s);
+    }
+  }
 }
 
 AllreduceRow measure(Communicator& comm, const Gradient& gradient,
@@ -146,13 +201,21 @@ AllreduceRow measure(Communicator& comm, const Gradient& gradient,
     if (fast) fast->times_s.push_back(time_calls(comm, fast_calls, [&] { fast->reduce(); }));
     transport_s.push_back(time_calls(comm, transport_calls, all_reduce));
   }
+  if (gradient.own_step) {
+    std::vector<ReductionProbe*> probes;
+    if (invariant) probes.push_back(&*invariant);
+    if (fast) probes.push_back(&*fast);
+    measure_after_step(comm, *gradient.own_step, options.rounds, probes);
+  }
   return {gradient.workload,
           gradient.floats * static_cast<std::int64_t>(sizeof(float)),
           gradient.partition.num_blocks(),
           invariant ? invariant->num_partial_sums() : 0,
           spread(invariant),
           spread(fast),
-          spread_of(transport_s)};
+          spread_of(transport_s),
+          spread_after_step(invariant),
+          spread_after_step(fast)};
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace quern {
 
 namespace {
 
-constexpr const char* kRow = "{:<18} {:>9} {:>6} {:>8} {:>14} {:>10} {:>9} {:>9} {:>9} {:>9}\n";
+constexpr const char* kRow =
+    "{:<18} {:>9} {:>6} {:>8} {:>14} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}\n";
 
 std::string time_cell(const std::optional<Spread>& seconds) {
   return seconds ? fmt::format("{:.1f}", seconds->median * 1e6) : "-";
@@ -23,19 +24,23 @@ std::string ratio_cell(const std::optional<Spread>& a, const std::optional<Sprea
 
 std::string row_text(const AllreduceRow& row) {
   const auto best = row.rank_invariant_s ? row.rank_invariant_s : row.fast_s;
+  const auto after_step =
+      row.rank_invariant_s ? row.rank_invariant_after_step_s : row.fast_after_step_s;
   const double rate = static_cast<double>(row.bytes) / best->median;
   return fmt::format(
       fmt::runtime(kRow), row.workload.empty() ? "-" : row.workload, bytes_text(row.bytes),
       row.blocks, row.num_partial_sums, time_cell(row.rank_invariant_s), time_cell(row.fast_s),
-      time_cell(row.transport_s), fmt::format("{:.2f}", rate * 1e-9),
+      time_cell(row.transport_s), time_cell(after_step), fmt::format("{:.2f}", rate * 1e-9),
       ratio_cell(row.rank_invariant_s, row.fast_s), ratio_cell(best, row.transport_s));
 }
 
-Json method_json(const AllreduceRow& row, const Spread& seconds) {
+Json method_json(const AllreduceRow& row, const Spread& seconds,
+                 const std::optional<Spread>& after_step_s = {}) {
   Json json;
   add_time(json, "time", seconds);
   json["gb_per_s"] = static_cast<double>(row.bytes) / seconds.median * 1e-9;
   json["over_transport"] = seconds.median / row.transport_s.median;
+  if (after_step_s) add_time(json, "after_step", *after_step_s);
   return json;
 }
 
@@ -47,7 +52,8 @@ std::string allreduce_bench_text(const MachineInfo& machine, const AllreduceBenc
       "same bytes\n",
       machine_text(machine), count_text(info.rounds, "round"));
   text += fmt::format(fmt::runtime(kRow), "gradient of", "bytes", "blocks", "partials",
-                      "rank-invariant", "fast", "transport", "GB/s", "/ fast", "/ transp.");
+                      "rank-invariant", "fast", "transport", "after step", "GB/s", "/ fast",
+                      "/ transp.");
   for (const AllreduceRow& row : info.rows) text += row_text(row);
   text.pop_back();
   return text;
@@ -61,8 +67,11 @@ std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenc
     object["bytes"] = row.bytes;
     object["blocks"] = row.blocks;
     object["partials"] = row.num_partial_sums;
-    if (row.rank_invariant_s) object["rank_invariant"] = method_json(row, *row.rank_invariant_s);
-    if (row.fast_s) object["fast"] = method_json(row, *row.fast_s);
+    if (row.rank_invariant_s) {
+      object["rank_invariant"] =
+          method_json(row, *row.rank_invariant_s, row.rank_invariant_after_step_s);
+    }
+    if (row.fast_s) object["fast"] = method_json(row, *row.fast_s, row.fast_after_step_s);
     object["transport"] = method_json(row, row.transport_s);
     if (row.rank_invariant_s && row.fast_s) {
       object["rank_invariant_over_fast"] = row.rank_invariant_s->median / row.fast_s->median;

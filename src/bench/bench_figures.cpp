@@ -46,6 +46,14 @@ BenchMachine machine_of(const Json& document) {
   return result;
 }
 
+/// A difference of two times, so that the disturbed one may be below 0.
+double after_step_of(const Json& row, const char* method) {
+  if (!row.contains(method) || !row.at(method).contains("after_step_us")) return 0;
+  const double value = row.at(method).at("after_step_us").get<double>();
+  if (!std::isfinite(value)) throw Error("'after_step_us' is no number");
+  return std::max(0.0, value * 1e-6);
+}
+
 double time_of(const Json& row, const char* method) {
   return row.contains(method) ? positive(row.at(method), "time_us") * 1e-6 : 0;
 }
@@ -66,9 +74,11 @@ void read_document(const Json& document, BenchFigures& figures) {
     for (const Json& row : document.at("rows")) {
       if (positive(row, "bytes") < sizeof(float)) throw Error("it has a gradient of no floats");
       const double rank_invariant_s = time_of(row, "rank_invariant");
-      reductions.rows.push_back(
-          {positive(row, "bytes"), rank_invariant_s > 0 ? count(row, "partials") : 0,
-           rank_invariant_s, time_of(row, "fast"), time_of(row, "transport")});
+      reductions.rows.push_back({positive(row, "bytes"),
+                                 rank_invariant_s > 0 ? count(row, "partials") : 0,
+                                 rank_invariant_s, time_of(row, "fast"), time_of(row, "transport"),
+                                 row.value("workload", ""), after_step_of(row, "rank_invariant"),
+                                 after_step_of(row, "fast")});
     }
     if (reductions.rows.empty()) throw Error("it has no rows");
     figures.reductions.push_back(std::move(reductions));
@@ -155,6 +165,23 @@ std::optional<NetworkFit> fit_messages(const MeasuredReductions& measured) {
     squares.add(2 * std::log2(ranks), 2 * row.bytes * (ranks - 1) / ranks, row.transport_s);
   }
   return squares.fit();
+}
+
+double after_step_s_per_byte(const MeasuredReductions& measured, const std::string& workload,
+                             bool rank_invariant) {
+  const BenchMachine& machine = measured.machine;
+  ClusterFigures cluster;
+  cluster.ranks_per_node = machine.ranks / machine.nodes;
+  cluster.message_s = cluster.node_bytes_per_s = cluster.adding_bytes_per_s = 1;
+  double longer = 0;
+  for (const MeasuredReduction& row : measured.rows) {
+    const double after = rank_invariant ? row.rank_invariant_after_step_s : row.fast_after_step_s;
+    const double before = rank_invariant ? row.rank_invariant_s : row.fast_s;
+    if (row.workload != workload || after <= before) continue;
+    const StepDemand demand = demand_of(row, machine.ranks, rank_invariant);
+    longer = (after - before) / moved_bytes(demand, predict_reduction(demand, cluster));
+  }
+  return longer;
 }
 
 MeasuredLine node_sum_line(const MeasuredReductions& measured, bool rank_invariant) {

@@ -33,6 +33,10 @@ struct MeasuredReduction {
   double rank_invariant_s = 0;  ///< 0: not measured
   double fast_s = 0;            ///< 0: not measured
   double transport_s = 0;       ///< the transport's own all-reduce; 0: not measured
+  std::string workload = {};    ///< the recipe's name; empty for a size
+  // The same sums after a step that each rank makes by itself; 0: not measured.
+  double rank_invariant_after_step_s = 0;
+  double fast_after_step_s = 0;
 };
 struct MeasuredReductions {
   BenchMachine machine;
@@ -61,6 +65,11 @@ NetworkFit fit_network(const MeasuredReductions& measured);
 /// The same of messages inside one node, from the transport's own all-reduces; nothing where these
 /// do not tell.
 std::optional<NetworkFit> fit_messages(const MeasuredReductions& measured);
+
+/// What a sum of the gradients of the recipe `workload` takes longer after a step of each rank than
+/// after another sum, in seconds for each of its moved_bytes(). 0 where that was not measured.
+double after_step_s_per_byte(const MeasuredReductions& measured, const std::string& workload,
+                             bool rank_invariant);
 
 /// Seconds of a reduction inside one node by the bytes that a rank reads and writes (added_bytes).
 MeasuredLine node_sum_line(const MeasuredReductions& measured, bool rank_invariant);

@@ -40,6 +40,7 @@ struct AllreduceOptions : BenchOptions {
   std::vector<std::uint64_t> bytes;
   std::string mode = "both";  ///< "rank-invariant", "fast"
   int blocks = 8;             ///< as many as a batch has by default, at least
+  bool after_step = false;    ///< those of recipes after a step of each rank, too
 };
 /// The sum of the gradients over the ranks.
 ExitCode bench_allreduce(Communicator& comm, const AllreduceOptions& options);

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure_rank.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "bench/absent_ranks.hpp"
+#include "bench/lone_step.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/rounds.hpp"
 #include "bench/workload.hpp"
-#include "comm/agree.hpp"
-#include "comm/serial/communicator.hpp"
 #include "parallel/device_stream.hpp"
-#include "strategy/recipe_grid.hpp"
-#include "train/load_recipe.hpp"
 
 namespace quern {
 
 namespace {
 
-double step_s(Communicator& comm, BenchWorkload& workload) {
+/// `run`(exec, steps).
+template <class Run>
+double step_s(Communicator& comm, Run&& run) {
   constexpr int kRounds = 5;
   constexpr int kWarmUp = 3;
   constexpr double kRound = 0.2;  // seconds
   const ExecSpace exec = make_instance();
   const auto time_steps = [&](int steps) {
-    return time_together(comm, [&] { workload.run_steps(exec, steps); }) / steps;
+    return time_together(comm, [&] { run(exec, steps); }) / steps;
   };
   const RoundPlan plan = plan_rounds(kRounds, 0, warm_step_s(kWarmUp, time_steps), kRound);
   std::vector<double> seconds;
@@ -41,7 +39,7 @@ double stage_step_s(Communicator& comm, Recipe recipe, int stage) {
   BenchWorkload workload(recipe,
                          {world, shape, std::make_shared<AbsentRanks>(stage, shape.pipeline),
                           std::make_shared<AbsentRanks>(0, shape.tensor)});
-  return step_s(comm, workload);
+  return step_s(comm, [&](const ExecSpace& exec, int steps) { workload.run_steps(exec, steps); });
 }
 
 }  // namespace
@@ -64,12 +62,7 @@ RankWork measure_rank(Communicator& comm, const std::string& file,
   std::vector<std::vector<MeasuredLine::Point>> points;
   bool is_split = false;
   for (const int batch : batches) {
-    std::vector<std::string> settings = overrides;
-    settings.push_back("data.global_batch=" + std::to_string(batch));
-    settings.push_back("train.micro_block=" + std::to_string(std::min(micro_block, batch)));
-    const Recipe recipe = agree(comm, [given = load_recipe(comm, file, settings), ranks] {
-      return with_strategy(given, ranks);
-    });
+    const Recipe recipe = recipe_of_batch(comm, file, overrides, ranks, micro_block, batch);
     const int stages = recipe.parallel.pipeline;
     is_split = stages > 1 || recipe.parallel.tensor > 1;
     points.resize(static_cast<std::size_t>(stages));
@@ -78,9 +71,8 @@ RankWork measure_rank(Communicator& comm, const std::string& file,
       if (is_split) {
         seconds = stage_step_s(comm, recipe, stage);
       } else {
-        SerialCommunicator alone;
-        BenchWorkload workload(recipe, ProcessGrid(alone));
-        seconds = step_s(comm, workload);
+        LoneStep alone(recipe);
+        seconds = step_s(comm, [&](const ExecSpace& exec, int steps) { alone.run(exec, steps); });
       }
       points[static_cast<std::size_t>(stage)].push_back({static_cast<double>(batch), seconds});
     }

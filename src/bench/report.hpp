@@ -78,6 +78,9 @@ struct AllreduceRow {
   std::optional<Spread> rank_invariant_s;
   std::optional<Spread> fast_s;
   Spread transport_s;  ///< the communicator's own all-reduce of the same bytes
+  /// The same after a step that each rank makes by itself, without that step.
+  std::optional<Spread> rank_invariant_after_step_s = {};
+  std::optional<Spread> fast_after_step_s = {};
 };
 
 struct AllreduceBenchInfo {

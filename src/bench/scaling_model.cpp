@@ -134,8 +134,13 @@ StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures&
   expect(demand.ranks >= 1 && demand.ranks % cluster.ranks_per_node == 0, "full nodes");
   if (demand.data_ranks() == 1) return {};
   if (cluster.has_gpus()) return by_gpus(demand, cluster);
-  return place_of(demand, cluster).nodes == 1 ? inside_a_node(demand, cluster)
-                                              : by_messages(demand, cluster);
+  const bool is_inside = place_of(demand, cluster).nodes == 1;
+  StepPrediction sum = is_inside ? inside_a_node(demand, cluster) : by_messages(demand, cluster);
+  if (demand.stages.empty()) {
+    sum.after_step_s = moved_bytes(demand, sum) * (is_inside ? cluster.node_after_step_s_per_byte
+                                                             : cluster.after_step_s_per_byte);
+  }
+  return sum;
 }
 
 StepPrediction predict_step(const StepDemand& demand, const RankWork& rank,

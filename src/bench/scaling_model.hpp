@@ -68,6 +68,10 @@ struct ClusterFigures {
   double link_bytes_per_s = 0;
   /// The sum of gradients inside one node as measured: seconds by the bytes that a rank reads.
   std::optional<MeasuredLine> node_sum = {};
+  /// What a sum takes longer after a step than after another sum, for each of its moved_bytes():
+  /// between nodes, and inside one. 0: not measured. Of a network that is not split.
+  double after_step_s_per_byte = 0;
+  double node_after_step_s_per_byte = 0;
 
   bool has_gpus() const { return link_bytes_per_s > 0; }
 };
@@ -82,12 +86,15 @@ struct StepPrediction {
   double network_s = 0;     ///< bytes over the network of a node
   double adding_s = 0;      ///< partial sums added
   double batch_sums_s = 0;  ///< sums inside of layers
-  double hidden_s = 0;      ///< of the three before: beside the backward pass of GPUs
+  double after_step_s = 0;  ///< that computing and sums take from each other
+  double hidden_s = 0;      ///< of the sum: beside the backward pass of GPUs
   double rank_bytes = 0;    ///< that the rank with most partial sums sends, to whomever
   double node_bytes = 0;    ///< that leave a node
   double all_bytes = 0;     ///< that all ranks send
 
-  double reduction_s() const { return meetings_s + network_s + adding_s + batch_sums_s - hidden_s; }
+  double reduction_s() const {
+    return meetings_s + network_s + adding_s + batch_sums_s + after_step_s - hidden_s;
+  }
   double split_s() const { return idle_s + crossing_s + layers_s; }
   double step_s() const { return compute_s + split_s() + reduction_s(); }
 };
@@ -107,6 +114,11 @@ std::int64_t num_buckets(const StepDemand& demand);
 
 /// Bytes that a rank reads while it adds its slice of all partial sums, and writes.
 double added_bytes(const StepDemand& demand);
+
+/// Those, and what a rank sends in the sum of its gradients.
+inline double moved_bytes(const StepDemand& demand, const StepPrediction& sum) {
+  return added_bytes(demand) + sum.rank_bytes;
+}
 
 /// Samples per second and node, beside those of the fewest nodes, on `times` as many.
 double efficiency(const StepDemand& demand, const StepPrediction& step, double times,

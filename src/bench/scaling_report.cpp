@@ -47,7 +47,8 @@ std::string reduction_text(const StepPrediction& time) {
   std::string text = parts_text({{"starting messages and waiting", time.meetings_s},
                                  {"on the network", time.network_s},
                                  {"adding", time.adding_s},
-                                 {"for sums inside of layers", time.batch_sums_s}});
+                                 {"for sums inside of layers", time.batch_sums_s},
+                                 {"more after a step", time.after_step_s}});
   if (time.hidden_s > 0)
     text += fmt::format("; {} of this beside the backward pass", time_text(time.hidden_s));
   return text;
@@ -113,6 +114,7 @@ Json step_json(const PlannedStep& step) {
   json["network_us"] = step.time.network_s * 1e6;
   json["adding_us"] = step.time.adding_s * 1e6;
   json["batch_sums_us"] = step.time.batch_sums_s * 1e6;
+  json["after_step_us"] = step.time.after_step_s * 1e6;
   json["hidden_us"] = step.time.hidden_s * 1e6;
   json["rank_bytes"] = step.time.rank_bytes;
   json["node_bytes"] = step.time.node_bytes;

@@ -28,7 +28,10 @@ if words[0] == "plan":
     slow = 2 if "parallel.strategy=pipeline" in words else 1
     document = {"steps": [{"step_us": 1}, {"step_us": nodes * slow * 1000 / ranks * (1.2 if ranks == 4 else 1)}]}
 elif words[1] == "allreduce":
-    assert any(word.endswith(".toml") for word in words) or "4M" in words
+    if any(word.endswith(".toml") for word in words):
+        assert "--after-step" in words
+    else:
+        assert "4M" in words
     document = {"rows": int(os.environ["FAKE_RANKS"])}
 else:
     document = {"step_us": 1000 / int(os.environ["FAKE_RANKS"])}

@@ -157,6 +157,19 @@ class BenchTest(training.TrainingTest):
         self.assertEqual(document["rows"][0]["partials"], 2)
         self.assertNotIn("fast", document["rows"][0])
 
+    def test_allreduce_after_a_step(self):
+        for ranks in (1, 2, 3):
+            out, document = self.bench("allreduce", "mlp.toml", "--bytes", "4K", "--after-step", ranks=ranks)
+            self.assertIn("after step", out)
+            size, recipe = document["rows"]
+            self.assertEqual(recipe["workload"], "toy")
+            for method in ("rank_invariant", "fast"):
+                self.assertNotIn("after_step_us", size[method])
+                # A difference of two times: on a machine that others use it may even be below 0.
+                self.assertLessEqual(recipe[method]["fastest_after_step_us"], recipe[method]["after_step_us"])
+                self.assertLessEqual(recipe[method]["after_step_us"], recipe[method]["slowest_after_step_us"])
+            self.assertNotIn("after_step_us", recipe["transport"])
+
     def test_io(self):
         (self.folder / "runs").mkdir()
         for ranks in (1, 2):
@@ -219,6 +232,8 @@ class BenchTest(training.TrainingTest):
 
     def test_bad_options_on_two_ranks(self):
         self.refuse("kernels", "mlp.toml", "--filter", "((", ranks=2, expected="--filter")
+        self.refuse("allreduce", "mlp.toml", "--after-step", "--set", "parallel.pipeline=2", ranks=2,
+                    expected="--after-step: the ranks of 'toy' share the network")
         self.refuse("io", "--bytes", "4K", "--run-dir", "absent", ranks=2, expected="absent")
         self.refuse("io", "--bytes", "4K", "--data", "absent", ranks=2, expected="absent")
 

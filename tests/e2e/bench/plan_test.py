@@ -179,6 +179,30 @@ class PlanTest(training.TrainingTest):
         self.assertIn("4 nodes", document["network_from"])
         self.assertGreater(document["steps"][-1]["network_us"], 0)
 
+    def test_sums_take_longer_after_a_step(self):
+        """As much as was measured, where the same recipe is on as many ranks."""
+        rows = [{"bytes": bytes, "partials": 1, "workload": name,
+                 "rank_invariant": {"time_us": 30 + bytes / 1000, "after_step_us": after}}
+                for name, bytes, after in (("toy", 12000, 142), ("other", 1048576, 5000))]
+        for nodes in (1, 4):
+            self.write_json(f"sums-{nodes}.json", {
+                "benchmark": "allreduce", "machine": {**MACHINE, "ranks": 4, "nodes": nodes}, "rows": rows})
+        steps = ("step-16.json", "step-64.json")
+        words = ("--set", "data.global_batch=64", "--set", "train.micro_block=16")
+        for nodes, ranks in ((1, 4), (4, 1)):
+            out, document = self.steps("--nodes", nodes, "--ranks-per-node", ranks, "--cores", 4, *words,
+                                       bench=(*steps, f"sums-{nodes}.json"))
+            step = document["steps"][-1]
+            if nodes == 1:
+                gradient = 1000 * (step["adding_us"] - 30)
+            # 100 us more for 12000 bytes.
+            self.assertAlmostEqual(step["after_step_us"], 100 * gradient / 12000, places=6)
+            self.assertIn("more after a step", out)
+            self.assertAlmostEqual(step["step_us"], sum(step[f"{part}_us"] for part in (
+                "compute", "messages", "network", "adding", "batch_sums", "after_step")), places=6)
+        _, document = self.steps("--nodes", 1, "--ranks-per-node", 4, *words, bench=steps)
+        self.assertEqual(document["steps"][-1]["after_step_us"], 0)
+
     def test_gpus_are_estimated_from_their_figures(self):
         words = ("--nodes", "2", "--site", "gpus", "--set", "data.global_batch=2048", "--set",
                  "train.micro_block=64")

@@ -114,6 +114,28 @@ TEST_F(BenchFiguresTest, FindsTheNetworkThatMadeTheTimes) {
   expect_error([&] { fit_network(measured); }, ExitCode::bad_input, {"what a message costs"});
 }
 
+TEST_F(BenchFiguresTest, TellsWhatASumTakesLongerAfterAStep) {
+  const std::string rows =
+      R"({"bytes": 4000, "workload": "", "partials": 1, "rank_invariant": {"time_us": 5}},
+         {"bytes": 4000, "workload": "toy", "partials": 1, "rank_invariant":
+          {"time_us": 20, "after_step_us": 45}, "fast": {"time_us": 10, "after_step_us": -3}},
+         {"bytes": 8000, "workload": "other", "partials": 1, "rank_invariant": {"time_us": 20}})";
+  const MeasuredReductions measured = read(allreduce_text(rows)).reductions[0];
+  // Four ranks of one node: each adds a fourth of four, and writes a fourth.
+  EXPECT_DOUBLE_EQ(after_step_s_per_byte(measured, "toy", true), 25e-6 / 5000);
+  EXPECT_EQ(after_step_s_per_byte(measured, "toy", false), 0);
+  EXPECT_EQ(after_step_s_per_byte(measured, "other", true), 0);
+  EXPECT_EQ(after_step_s_per_byte(measured, "absent", true), 0);
+  MeasuredReductions between = measured;
+  between.machine.nodes = 2;
+  // Between nodes each sends three fourths of its partial sum, and of its slice's sum as much.
+  EXPECT_DOUBLE_EQ(after_step_s_per_byte(between, "toy", true), 25e-6 / (5000 + 6000));
+  BenchFigures figures;
+  const std::string file = write(allreduce_text(
+      R"({"bytes": 4000, "partials": 1, "rank_invariant": {"time_us": 5, "after_step_us": "x"}})"));
+  expect_error([&] { read_bench_figures(file, figures); }, ExitCode::bad_input, {file});
+}
+
 TEST_F(BenchFiguresTest, FindsTheMessagesOfANodeInAllReduces) {
   MeasuredReductions measured;
   measured.machine = {4, 1, 100e9, 10e9};

@@ -159,6 +159,17 @@ TEST(AllreduceReport, ComparesTheMethods) {
   EXPECT_DOUBLE_EQ(row["rank_invariant"]["over_transport"], 2);
   EXPECT_DOUBLE_EQ(row["fast"]["gb_per_s"], 1.024);
   EXPECT_DOUBLE_EQ(row["rank_invariant_over_fast"], 1.5);
+  EXPECT_FALSE(row["rank_invariant"].contains("after_step_us"));
+}
+
+TEST(AllreduceReport, HasWhatASumTakesAfterAStep) {
+  AllreduceBenchInfo info;
+  info.rows = {{"toy", 4096, 8, 2, Spread{6e-6, 5e-6, 7e-6}, Spread{4e-6, 4e-6, 4e-6},
+                Spread{3e-6, 3e-6, 3e-6}, Spread{17e-6, 16e-6, 18e-6}, Spread{9e-6, 8e-6, 11e-6}}};
+  const json row = json::parse(allreduce_bench_json(machine(), info))["rows"][0];
+  EXPECT_DOUBLE_EQ(row["rank_invariant"]["after_step_us"], 17);
+  EXPECT_DOUBLE_EQ(row["fast"]["slowest_after_step_us"], 11);
+  EXPECT_THAT(allreduce_bench_text(machine(), info), HasSubstr("17.0"));
 }
 
 TEST(AllreduceReport, LeavesOutTheModeThatWasNotAskedFor) {

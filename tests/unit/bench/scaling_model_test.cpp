@@ -130,6 +130,24 @@ TEST(ScalingModel, AFasterRankTakesLongForMoreAndTurnsTakeTurns) {
   EXPECT_DOUBLE_EQ(predict_step(demand, rank_line(), cluster).compute_s, 36e-3);
 }
 
+TEST(ScalingModel, ASumAfterAStepTakesLongerByWhatItMoves) {
+  ClusterFigures cluster = cluster_of(2);
+  cluster.after_step_s_per_byte = 1e-10;
+  cluster.node_after_step_s_per_byte = 3e-10;
+  const StepPrediction step = predict_step(demand_on(8), rank_line(), cluster);
+  const double block = 4e6;
+  // Sent: two blocks but the own eighth. Added: eight eighths, and one is written.
+  EXPECT_DOUBLE_EQ(step.after_step_s, (2 * block * 7 / 8 + block * 9 / 8) * 1e-10);
+  EXPECT_DOUBLE_EQ(
+      step.step_s(),
+      step.after_step_s + predict_step(demand_on(8), rank_line(), cluster_of(2)).step_s());
+  // Inside a node nothing is sent.
+  EXPECT_DOUBLE_EQ(predict_step(demand_on(2), rank_line(), cluster).after_step_s,
+                   block * 3 / 2 * 3e-10);
+  cluster.ranks_per_node = 1;
+  EXPECT_EQ(predict_step(demand_on(1), rank_line(), cluster).after_step_s, 0);
+}
+
 TEST(ScalingModel, SumsInsideOfLayersAreLatency) {
   StepDemand demand = demand_on(64);
   demand.batch_sums = 60;
