@@ -44,12 +44,16 @@ void set_input(Array array, SampleSet& set) {
   set.values = to_floats(std::move(array));
 }
 
+std::vector<std::int32_t> labels_of(Array array, const SampleFile& file) {
+  if (!array.shape.empty()) array.shape[0] = file.count;  // as messages tell it
+  return to_labels(array, file.range.first);
+}
+
 void set_labels(std::vector<std::int32_t> labels, int classes, SampleSet& set) {
   set.labels = std::move(labels);
-  if (classes == 0) classes = 1 + *std::max_element(set.labels.begin(), set.labels.end());
   set.content.answer = Answer::labels;
-  set.content.classes = classes;
-  set.content.answer_type = classes > kMaxByteClasses ? StoredType::int32 : StoredType::uint8;
+  if (classes == 0 && !set.labels.empty()) classes = 1 + std::ranges::max(set.labels);
+  set_classes(set, classes);
 }
 
 void set_targets(Array array, SampleSet& set) {
@@ -97,22 +101,9 @@ SampleRange overlap(const SampleRange& wanted, std::int64_t first, std::int64_t 
   return {begin - first, end - begin};
 }
 
-// How many samples a file has must be known of all before anything is read of one.
-SampleFile read_parts(const SampleSetSource& source, const ChooseRange& choose) {
-  const auto choose_none = [](std::int64_t) { return SampleRange{}; };
-  const std::string& first_path = source.inputs.front();
-  std::vector<std::int64_t> counts;
-  SampleFile all;
-  for (const std::string& path : source.inputs) {
-    SampleFile file = read_input(source, path, choose_none);
-    file.array.shape[0] = file.count;  // as messages tell it
-    counts.push_back(file.count);
-    if (&path == &first_path)
-      all = std::move(file);
-    else
-      append(std::move(file), first_path, all);
-  }
-  all.count = std::exchange(all.array.shape[0], 0);
+/// Adds those samples that are wanted of all, by the number of each file's.
+void add_chosen(const SampleSetSource& source, const std::vector<std::int64_t>& counts,
+                const ChooseRange& choose, SampleFile& all) {
   all.range = choose(all.count);
   std::int64_t first = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -123,27 +114,35 @@ SampleFile read_parts(const SampleSetSource& source, const ChooseRange& choose) 
       if (count == counts[i]) return own;
       throw InputError(fmt::format("'{}' was changed while it was read", source.inputs[i]));
     };
-    append(read_input(source, source.inputs[i], choose_own), first_path, all);
+    append(read_input(source, source.inputs[i], choose_own), source.inputs.front(), all);
   }
-  return all;
 }
 
+// How many samples each file has must be known before some are chosen of all: the files are opened
+// twice.
 SampleFile read_inputs(const SampleSetSource& source, const ChooseRange& choose) {
-  if (source.inputs.size() == 1) return read_input(source, source.inputs.front(), choose);
+  const std::string& first_path = source.inputs.front();
+  if (source.inputs.size() == 1) return read_input(source, first_path, choose);
   if (!source.sha256.empty()) {
     throw InputError("--sha256 is of one file, but there are several");
   }
-  if (choose) return read_parts(source, choose);
+  const auto choose_none = [](std::int64_t) { return SampleRange{}; };
+  std::vector<std::int64_t> counts;
   SampleFile all;
   for (const std::string& path : source.inputs) {
-    SampleFile file = read_input(source, path, choose);
-    if (&path == &source.inputs.front())
+    SampleFile file = read_input(source, path, choose ? ChooseRange(choose_none) : choose);
+    file.array.shape[0] = file.count;  // as messages tell it
+    counts.push_back(file.count);
+    if (&path == &first_path)
       all = std::move(file);
     else
-      append(std::move(file), source.inputs.front(), all);
+      append(std::move(file), first_path, all);
   }
   all.count = all.array.count();
   all.range = {0, all.count};
+  if (!choose) return all;
+  all.array.shape[0] = 0;
+  add_chosen(source, counts, choose, all);
   return all;
 }
 
@@ -155,14 +154,12 @@ void check_counts(const SampleSet& set, const SampleSetSource& source, std::int6
       set.content.input_name(), path, count, source.targets.path.empty() ? "labels" : "targets"));
 }
 
-// The classes of a set are counted over all labels; only those of the range are kept.
-void keep_range(std::vector<std::int32_t>& labels, const SampleRange& range) {
-  labels.erase(labels.begin() + range.first + range.count, labels.end());
-  labels.erase(labels.begin(), labels.begin() + range.first);
-  labels.shrink_to_fit();
-}
-
 }  // namespace
+
+void set_classes(SampleSet& set, int classes) {
+  set.content.classes = classes;
+  set.content.answer_type = classes > kMaxByteClasses ? StoredType::int32 : StoredType::uint8;
+}
 
 SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose) {
   const bool has_labels = !source.labels.path.empty();
@@ -173,8 +170,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   SampleFile answer;
   if (!answer_source.path.empty()) {
     answer = read_sample_file({answer_source.path, source.format, answer_source.sha256},
-                              has_labels ? ArrayRole::labels : ArrayRole::targets,
-                              has_labels ? ChooseRange() : choose);
+                              has_labels ? ArrayRole::labels : ArrayRole::targets, choose);
   }
   SampleFile input = read_inputs(source, choose);
   if (input.classes > 0 && has_labels) {
@@ -193,8 +189,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   if (!answer_source.path.empty()) {
     check_counts(set, source, answer.count, answer_source.path);
     if (has_labels) {
-      set_labels(to_labels(answer.array), source.classes, set);
-      keep_range(set.labels, set.range);
+      set_labels(labels_of(std::move(answer.array), answer), source.classes, set);
     } else {
       set_targets(std::move(answer.array), set);
     }

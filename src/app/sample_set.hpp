@@ -36,8 +36,12 @@ struct SampleSet {
 };
 
 /// Bytes become images, other numbers values; what is not float16 becomes float32. InputError.
-/// `choose`: which samples to keep; empty: all.
+/// `choose`: which samples to keep; empty: all. Of a file of labels the classes are then those of
+/// the labels that are kept, unless the source says how many there are: see set_classes().
 SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose = {});
+
+/// Of a set with labels: how many classes all of its samples have.
+void set_classes(SampleSet& set, int classes);
 
 /// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".
 std::string image_text(const Shape& shape, bool has_pixels);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "app/commands.hpp"
@@ -71,6 +72,13 @@ int first_shard(int num_shards, int rank, int num_ranks) {
   return static_cast<int>(std::int64_t{num_shards} * rank / num_ranks);
 }
 
+// Each rank has seen the labels of its own samples alone.
+void agree_on_classes(Communicator& comm, SampleSet& set) {
+  std::int64_t classes = set.content.classes;
+  comm.all_reduce_max(std::span(&classes, 1));
+  if (set.content.has_labels()) set_classes(set, static_cast<int>(classes));
+}
+
 void check_same_samples(Communicator& comm, const SampleSet& set) {
   const std::string mine = describe(set.content, set.count);
   const std::string first = broadcast_string(comm, mine);
@@ -129,7 +137,8 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
     return SampleRange{begin, total * last / options.shards - begin};
   };
   const ChooseRange choose = comm.size() == 1 ? ChooseRange() : choose_own;
-  const SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
+  SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
+  agree_on_classes(comm, set);
   const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
                              options.split, options.shards};
   check_same_samples(comm, set);

@@ -28,7 +28,7 @@ const char* word_of(NumberType type) {
   return "floats";
 }
 
-std::int32_t checked_label(const Array& array, std::int64_t value, std::size_t sample) {
+std::int32_t checked_label(const Array& array, std::int64_t value, std::int64_t sample) {
   if (value >= 0 && value < std::numeric_limits<std::int32_t>::max()) {
     return static_cast<std::int32_t>(value);
   }
@@ -73,7 +73,7 @@ std::vector<float> to_floats(Array&& array) {
       array.values);
 }
 
-std::vector<std::int32_t> to_labels(const Array& array) {
+std::vector<std::int32_t> to_labels(const Array& array, std::int64_t first) {
   const bool is_column = array.shape.size() == 2 && array.shape[1] == 1;
   if (array.is_float() || (array.shape.size() != 1 && !is_column)) {
     throw InputError(fmt::format("{}: {} are no labels, expected whole numbers [n]", array.name,
@@ -84,7 +84,8 @@ std::vector<std::int32_t> to_labels(const Array& array) {
       [&](const auto& values) {
         labels.reserve(values.size());
         for (const auto value : values) {
-          labels.push_back(checked_label(array, static_cast<std::int64_t>(value), labels.size()));
+          labels.push_back(
+              checked_label(array, static_cast<std::int64_t>(value), first + std::ssize(labels)));
         }
       },
       array.values);

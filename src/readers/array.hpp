@@ -52,7 +52,8 @@ std::string description(const Array& array);
 /// As floats; integers are converted. Takes the array's memory.
 std::vector<float> to_floats(Array&& array);
 
-/// As labels: whole numbers from 0 on, of shape [n] or [n, 1]. InputError.
-std::vector<std::int32_t> to_labels(const Array& array);
+/// As labels: whole numbers from 0 on, of shape [n] or [n, 1]. InputError. `first`: the number of
+/// the first sample.
+std::vector<std::int32_t> to_labels(const Array& array, std::int64_t first = 0);
 
 }  // namespace quern

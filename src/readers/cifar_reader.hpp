@@ -23,8 +23,15 @@ struct CifarFile {
 /// Bytes of a record.
 std::size_t record_bytes(Cifar kind);
 
-/// InputError when the file does not end with a record, holds none, or a label is out of range.
-/// Of a stream that can skip nothing all records are read.
-CifarFile read_cifar(const ByteStream& stream, Cifar kind, const ChooseRange& choose = {});
+/// All records of a stream. InputError when it does not end with a record, holds none, or a label
+/// is out of range.
+CifarFile read_cifar(const ByteStream& stream, Cifar kind);
+
+/// How many those are. InputError as above.
+std::int64_t count_cifar_records(const ByteStream& stream, Cifar kind);
+
+/// Records of the middle of a stream. InputError where there are fewer, or a label of these is out
+/// of range.
+CifarFile read_cifar_part(const ByteStream& stream, Cifar kind, const SampleRange& range);
 
 }  // namespace quern

@@ -128,8 +128,9 @@ IdxImages read_idx_images(const std::filesystem::path& path, const std::string& 
           array.sha256};
 }
 
-IdxLabels read_idx_labels(const std::filesystem::path& path, const std::string& expected_sha256) {
-  IdxArray array = read_idx(path, Content::labels, expected_sha256, {});
+IdxLabels read_idx_labels(const std::filesystem::path& path, const std::string& expected_sha256,
+                          const ChooseRange& choose) {
+  IdxArray array = read_idx(path, Content::labels, expected_sha256, choose);
   return {std::move(array.values), array.sha256};
 }
 

@@ -36,6 +36,6 @@ IdxImages read_idx_images(const std::filesystem::path& path,
 
 /// Labels from [n].
 IdxLabels read_idx_labels(const std::filesystem::path& path,
-                          const std::string& expected_sha256 = "");
+                          const std::string& expected_sha256 = "", const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -108,11 +108,10 @@ SampleFile read_idx(const std::filesystem::path& path, const SampleSource& sourc
     file.array.values = std::move(images.pixels);
     file.sha256 = images.sha256;
   } else {
-    IdxLabels labels = read_idx_labels(path, source.sha256);
+    IdxLabels labels = read_idx_labels(path, source.sha256, choose);
     file.array.shape = {static_cast<std::int64_t>(labels.labels.size())};
     file.array.values = std::move(labels.labels);
     file.sha256 = labels.sha256;
-    keep_samples(file.array, chosen(choose, file.array.count()));
   }
   return file;
 }
@@ -153,15 +152,30 @@ SampleFile read_csv_file(const Location& place, const std::string& sha256, Array
   return file;
 }
 
+// A plain file tells by its size how many records it has. A part of a packed one, or of one whose
+// SHA-256 is asked for, takes two passes, the first of which counts.
 SampleFile read_cifar_file(const std::filesystem::path& path, const std::string& sha256, Cifar kind,
-                           const ChooseRange& choose) {
+                           const ChooseRange& choose, bool is_part) {
   ByteSource bytes(path);
-  CifarFile cifar = read_cifar(seekable_stream_of(bytes, sha256), kind, choose);
   SampleFile file;
+  CifarFile cifar;
+  if (is_part) {
+    const std::uint64_t size = bytes.longest_content();
+    const bool is_told =
+        !bytes.is_gzip() && sha256.empty() && size > 0 && size % record_bytes(kind) == 0;
+    const std::int64_t count = is_told ? static_cast<std::int64_t>(size / record_bytes(kind))
+                                       : count_cifar_records(stream_of(bytes), kind);
+    file.sha256 = match_sha256(bytes, sha256);
+    ByteSource again(path);
+    cifar = read_cifar_part(seekable_stream_of(again, ""), kind, choose(count));
+  } else {
+    cifar = read_cifar(stream_of(bytes), kind);
+    file.sha256 = match_sha256(bytes, sha256);
+    choose(cifar.images.count());
+  }
   file.array = std::move(cifar.images);
   file.labels = std::move(cifar.labels);
   file.classes = kind == Cifar::ten ? 10 : 100;
-  file.sha256 = match_sha256(bytes, sha256);
   return file;
 }
 
@@ -229,9 +243,9 @@ SampleFile read_format(const Location& place, FileFormat format, const SampleSou
     case FileFormat::csv:
       return read_csv_file(place, source.sha256, role, choose, is_part);
     case FileFormat::cifar10:
-      return read_cifar_file(place.path, source.sha256, Cifar::ten, choose);
+      return read_cifar_file(place.path, source.sha256, Cifar::ten, choose, is_part);
     case FileFormat::cifar100:
-      return read_cifar_file(place.path, source.sha256, Cifar::hundred, choose);
+      return read_cifar_file(place.path, source.sha256, Cifar::hundred, choose, is_part);
     case FileFormat::folder:
       break;
   }

@@ -40,9 +40,10 @@ struct SampleFile {
 };
 
 /// InputError when it is missing, of no such format, truncated, too long, damaged
-/// or not what was expected. `choose`: which samples to keep. The others take no memory, but in
-/// packed CIFAR files. Where a format tells where they are, they are not read: not in packed files,
-/// of which a table is gone through twice, and where a SHA-256 is expected.
+/// or not what was expected. `choose`: which samples to keep. The others take no memory. Where a
+/// format tells where they are, they are not read: not in packed files and where a SHA-256 is
+/// expected. What tells how many samples it has at its end alone is then gone through twice: a
+/// table, and CIFAR's records.
 SampleFile read_sample_file(const SampleSource& source, ArrayRole role,
                             const ChooseRange& choose = {});
 

@@ -55,6 +55,8 @@ class ParallelTest(unittest.TestCase):
         with h5py.File(self.folder / "set.h5", "w") as file:
             file["a/x"] = x
             file["y"] = np.arange(120) % 7
+            file["many"] = np.arange(120) * 5  # the last rank alone sees the largest
+            file["one"] = 3
             file.create_dataset("a/chunks", data=x[:, 0], chunks=(11, 5, 3), compression="gzip")
         np.savez_compressed(self.folder / "set.npz", x=x, y=y)
         np.save(self.folder / "fortran.npy", np.asfortranarray(x))
@@ -62,6 +64,7 @@ class ParallelTest(unittest.TestCase):
         records = RANDOM.integers(0, 256, (45, 3073)).astype(np.uint8)
         records[:, 0] %= 10
         (self.folder / "batch.bin").write_bytes(records.tobytes())
+        (self.folder / "batch.bin.gz").write_bytes(gzip.compress(records.tobytes()))
         np.savetxt(self.folder / "set.csv", y, delimiter=",")
         np.save(self.folder / "fortran32.npy", np.asfortranarray(y))
         # Longer than what is read at once, and than the way from mark to mark.
@@ -72,6 +75,10 @@ class ParallelTest(unittest.TestCase):
     def test_a_file_that_is_cut(self):
         """Also where the samples of a rank are whole."""
         self.more_formats()
+        (self.folder / "cut.bin.gz").write_bytes(gzip.compress((self.folder / "batch.bin").read_bytes()[:-9]))
+        for ranks in (1, 4):
+            error = self.refused("--images", "cut.bin.gz", "--from", "cifar10", "--shards", 4, ranks=ranks)
+            self.assertIn("truncated: record 44 has 3064 bytes", error)
         for name, options in (("x.npy", ()), ("images", ()), ("batch.bin", ("--from", "cifar10"))):
             file = self.folder / name
             whole = file.read_bytes()
@@ -132,6 +139,15 @@ class ParallelTest(unittest.TestCase):
                 self.assertLess(self.peak("--images", *files, ranks=4) - few, 0.7 * size)
         self.assertLess(self.peak("--images", "part0.npy", "part1.npy", "part2.npy", "--targets", "table.csv", ranks=4) - few,
                         1.0 * size)
+        records = np.zeros((2 * size // 3073, 3073), np.uint8)
+        (self.folder / "batch.bin.gz").write_bytes(gzip.compress(records.tobytes(), 1))
+        np.save(self.folder / "many.npy", values.astype(np.uint8).ravel())
+        np.save(self.folder / "classes.npy", np.arange(values.size) % 5)
+        for options, least, most in ((("batch.bin.gz", "--from", "cifar10"), 1.3, 1),
+                                     (("many.npy", "--labels", "classes.npy"), 2.5, 1.5)):
+            with self.subTest(options):
+                self.assertGreater(self.peak("--images", *options, ranks=1) - few, least * size)
+                self.assertLess(self.peak("--images", *options, ranks=4) - few, most * size)
 
     def shard(self, out, *options, ranks):
         return quern("shard", *options, "--out", out, ranks=ranks, cwd=self.folder)
@@ -153,17 +169,22 @@ class ParallelTest(unittest.TestCase):
         self.more_formats()
         sets = {"hdf5": ("--images", "set.h5:/a/x", "--labels", "set.h5:/y"),
                 "chunks": ("--images", "set.h5:/a/chunks"),
+                "classes": ("--images", "x.npy", "--labels", "set.h5:/many"),
+                "more-classes": ("--images", "x.npy", "--labels", "set.h5:/y", "--classes", 300),
                 "archive": ("--images", "set.npz:x", "--targets", "set.npz:y"),
                 "fortran": ("--images", "fortran.npy"),
                 "packed": ("--images", "packed.npy.gz"),
                 "cifar": ("--images", "batch.bin", "--from", "cifar10"),
+                "packed-cifar": ("--images", "batch.bin.gz", "--from", "cifar10"),
+                "summed-cifar": ("--images", "batch.bin", "--from", "cifar10", "--sha256",
+                                 sha256(self.folder / "batch.bin")),
                 "table": ("--images", "set.csv"),
                 "tables": ("--images", "set.csv", "y.npy", "fortran32.npy"),
                 "columns": ("--images", "long.csv:id,value", "--labels", "long.csv:class"),
                 "packed-table": ("--images", "packed.csv.gz:value", "--targets", "packed.csv.gz:1-2", "--sha256",
                                  sha256(self.folder / "packed.csv.gz")),
                 "folders": ("--images", "pictures", "pictures"),
-                "batches": ("--images", "batch.bin", "batch.bin", "--from", "cifar10"),
+                "batches": ("--images", "batch.bin", "batch.bin.gz", "--from", "cifar10"),
                 "summed": ("--images", "x.npy", "--sha256", sha256(self.folder / "x.npy"))}
         self.check_same_bytes(sets, shards_of_sets=(3,), ranks_of_sets=(2, 4))
 
@@ -202,6 +223,21 @@ class ParallelTest(unittest.TestCase):
                 self.assertIn(f"cat/{name}.png", error)
                 self.assertFalse((self.folder / "new").exists())
             bad.write_bytes(good)
+
+    def test_labels_that_one_rank_reads(self):
+        """The sample has its number in the file, whoever finds it."""
+        self.more_formats()
+        labels = np.arange(120)
+        labels[77] = -2
+        np.save(self.folder / "labels.npy", labels)
+        np.save(self.folder / "wide.npy", np.zeros((120, 3), int))
+        for name, message in (("labels.npy", "label -2 of sample 77 is out of range"),
+                              ("wide.npy", "integers [120, 3] are no labels"),
+                              ("y.npy", "floats [120, 2] are no labels"), ("set.h5:/one", "is no array [n, ...]")):
+            for ranks in (1, 4):
+                error = self.refused("--images", "x.npy", "--labels", name, "--shards", 4, ranks=ranks)
+                self.assertIn(message, error)
+                self.assertFalse((self.folder / "new").exists())
 
     def test_samples_that_one_rank_has(self):
         values = np.load(self.folder / "x.npy")
