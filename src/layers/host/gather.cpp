@@ -9,10 +9,11 @@ namespace quern::host {
 
 namespace {
 
-/// Four rows side by side: in cn16c their vectors are neighbours.
+/// Rows side by side: in cn16c their vectors are neighbours, and eight of them take half as long as
+/// four (Zen 5: 10 us for 17, 128 rows of 784 pixels).
 template <class T>
 struct GatherFlat {
-  static constexpr int kRows = 4;
+  static constexpr int kRows = 8;
   static constexpr std::int64_t kCacheLine = 64;
 
   const T* data;                      ///< [N, units]
