@@ -17,8 +17,9 @@ inline constexpr int kFmaChains = 5;
 inline constexpr float kFmaFactor = 1 - 0x1p-10f;  // values stay normal numbers
 
 /// The sum over chains c, in order, of sum_lanes(v_c): v_c begins as seed + c in all lanes and
-/// becomes v f + f, fused, `rounds` times, f = kFmaFactor.
-inline float run_fma_chains(std::int64_t rounds, float seed) {
+/// becomes v f + f, fused, `rounds` times, f = kFmaFactor. Not inlined: in a large caller, as one
+/// with Kokkos' serial back end is, GCC 12 keeps the chains in memory.
+[[gnu::noinline]] inline float run_fma_chains(std::int64_t rounds, float seed) {
   simd::Vector chain[kFmaChains];
   for (int c = 0; c < kFmaChains; ++c) chain[c] = simd::broadcast(seed + static_cast<float>(c));
   const simd::Vector factor = simd::broadcast(kFmaFactor);

@@ -35,10 +35,12 @@ void pack_forward(const ExecSpace& exec, const ConvShape& shape, const float* we
                        });
 }
 
-// The outputs of a part, from their panel of x.
+// The outputs of a part, from their panel of x. Not inlined: in a large caller, as the one with
+// Kokkos' serial back end is, GCC 12 stores the sums of a tile at every step.
 template <int K>
-void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
-                  const float* weights, const float* bias, bool with_relu, float* y) {
+[[gnu::noinline]] void forward_part(const ConvShape& shape, const PanelPlace& at, const float* x,
+                                    const float* weights, const float* bias, bool with_relu,
+                                    float* y) {
   // A kernel of one pixel reads every stride-th pixel only.
   const int step = K == 1 ? shape.stride : 1;
   ConvShape part = shape;
