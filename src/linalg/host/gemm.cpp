@@ -27,6 +27,9 @@ constexpr int product_rows(int vectors) {
   return 2 * vectors <= kVectors ? kTallRows : kRows;
 }
 
+// Sums of blocks take panels of two: on Zen 5 a step of W1 or W7 is 0.8 % shorter than with four.
+constexpr int kBlockSumVectors = std::min(kVectors, 2);
+
 // The same for sums of blocks: a power of two, so that a tile's rows are columns of one panel of A.
 constexpr int block_rows(int vectors) {
   int rows = 1;
@@ -61,8 +64,8 @@ struct TileGrid {
   RowSplit rows;
 
   template <class LargestRows>
-  TileGrid(int m, int n, LargestRows largest)
-      : columns(n), panels((n + kLanes - 1) / kLanes, kVectors), rows(m, largest(panels.size(0))) {}
+  TileGrid(int m, int n, int vectors, LargestRows largest)
+      : columns(n), panels((n + kLanes - 1) / kLanes, vectors), rows(m, largest(panels.size(0))) {}
 
   std::int64_t count() const { return std::int64_t{rows.pieces} * panels.pieces; }
 
@@ -145,7 +148,7 @@ ConstMatrix from(ConstMatrix matrix, int row, int column) {
 
 void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
               const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) {
-  const TileGrid<EvenSplit> grid(c.rows, c.columns, product_rows);
+  const TileGrid<EvenSplit> grid(c.rows, c.columns, kVectors, product_rows);
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
     quern::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
       const TilePlace place = grid[item];
@@ -167,7 +170,7 @@ void multiply(const ExecSpace& exec, const std::string& label, const Matrix& c,
 void multiply_blocks(const ExecSpace& exec, const std::string& label, const BlockSchedule& schedule,
                      const GradientSums& partial_sums, const GradientPlace& gradient,
                      const ConstMatrix& a, const ConstMatrix& b) {
-  const TileGrid<FixedSplit> grid(a.columns, b.columns, block_rows);
+  const TileGrid<FixedSplit> grid(a.columns, b.columns, kBlockSumVectors, block_rows);
   const Matrix target{partial_sums.data.data() + gradient.offset, a.columns, b.columns,
                       gradient.stride, gradient.panel};
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
