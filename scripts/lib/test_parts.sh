@@ -20,14 +20,15 @@ skip_part() { results+=(--skipped "$1=$2"); }
 
 # build PART PRESET [joined] [cmake options] [-- target ...]
 # joined: headers are read once for many files, in parts whose question is none about single ones. A
-# compiler cache knows single files from other builds, so it gets those.
+# compiler cache knows single files from other builds, so it gets those. All that fails is named.
 build() {
-  local part="$1" preset="$2" targets=()
+  local part="$1" preset="$2" joined=ON targets=()
   # The launcher is not what happens to be installed.
   local options=(-DQUERN_ENABLE_TESTS=ON "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   shift 2
   if [[ ${1:-} == joined ]]; then
-    [[ -n $launcher ]] || options+=(-DQUERN_UNITY_BUILD=ON -DQUERN_PRECOMPILED_HEADERS=ON)
+    [[ -z $launcher ]] || joined=OFF
+    options+=("-DQUERN_UNITY_BUILD=$joined" "-DQUERN_PRECOMPILED_HEADERS=$joined")
     shift
   fi
   while (($# > 0)) && [[ $1 != -- ]]; do
@@ -42,7 +43,8 @@ build() {
   # The part clang asks for a compiler that is not of the list.
   [[ $part == clang ]] || must "programs and libraries of $part" check_listed \
     "$kRoot/build/$part/CMakeCache.txt"
-  must "build $part" cmake --build "$kRoot/build/$part" --parallel "$(processors)" "${targets[@]}"
+  must "build $part" cmake --build "$kRoot/build/$part" --parallel "$(processors)" "${targets[@]}" \
+    -- -k 0
 }
 
 # run_tests PART FOLDER [ctest options]: in build/FOLDER.
