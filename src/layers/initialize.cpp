@@ -35,7 +35,8 @@ bool is_of_convolution(const ParameterEntry& entry) {
 }
 
 double kaiming_deviation(const ParameterEntry& entry) {
-  return std::sqrt(2 / static_cast<double>(entry.whole_count() / entry.shape[1]));
+  const std::int64_t reached = entry.whole_count() / entry.shape[1];
+  return std::sqrt(2 / static_cast<double>(reached));
 }
 
 float initial_value(const InitSpec& init, const ParameterEntry& entry, const PhiloxBlock& block,

@@ -11,22 +11,21 @@ namespace {
 
 using MakeProducts = std::shared_ptr<DenseProducts>(OperandPrecision);
 
+// Null: this build has no such library.
+MakeProducts* vendor_products() {
 #if defined(QUERN_HAVE_CUBLAS)
-std::shared_ptr<DenseProducts> vendor_products(OperandPrecision precision) {
-  return std::make_shared<cublas::Products>(precision);
-}
+  return [](OperandPrecision precision) -> std::shared_ptr<DenseProducts> {
+    return std::make_shared<cublas::Products>(precision);
+  };
 #else
-constexpr MakeProducts* vendor_products = nullptr;
+  return nullptr;
 #endif
+}
 
 }  // namespace
 
 bool has_vendor_products() {
-#if defined(QUERN_HAVE_CUBLAS)
-  return true;
-#else
-  return false;
-#endif
+  return vendor_products() != nullptr;
 }
 
 std::shared_ptr<DenseProducts> choose_products(const KernelChoice& choice) {
@@ -34,7 +33,7 @@ std::shared_ptr<DenseProducts> choose_products(const KernelChoice& choice) {
                                                   .device = device::dense_products,
                                                   .device_tf32 = device::rounded_products,
                                                   .device_bf16 = device::rounded_products,
-                                                  .vendor = vendor_products},
+                                                  .vendor = vendor_products()},
                                                  choice);
   return make(choice.precision);
 }

@@ -45,7 +45,7 @@ void ClassMetrics::add(const ExecSpace& exec, const BatchPlan& plan) {
     for (int unit = 0; unit < outputs_; ++unit)
       outputs[static_cast<std::size_t>(unit)] = values(static_cast<std::size_t>(at(row, unit)));
     const int best = prediction_of(outputs, -1).best;
-    ++counts_[static_cast<std::size_t>(label * outputs_ + best)];
+    ++counts_[place(label, best)];
     counts_.back() += is_in_top(outputs, label, kTop);
   }
 }

@@ -29,14 +29,16 @@ class ClassMetrics {
 
   int outputs() const { return outputs_; }
   /// Samples of class `label` whose largest output (the first of equals) was `predicted`.
-  std::int64_t count(int label, int predicted) const {
-    return counts_[static_cast<std::size_t>(label * outputs_ + predicted)];
-  }
+  std::int64_t count(int label, int predicted) const { return counts_[place(label, predicted)]; }
   std::int64_t samples_of(int label) const;
   /// Samples whose label is among the five largest outputs (of equals the first ones count).
   std::int64_t correct_in_top() const { return counts_.back(); }
 
  private:
+  std::size_t place(int label, int predicted) const {
+    return static_cast<std::size_t>(std::int64_t{label} * outputs_ + predicted);
+  }
+
   const Model& model_;
   int outputs_;
   const Samples& samples_;

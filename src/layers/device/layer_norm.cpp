@@ -70,14 +70,14 @@ struct SegmentSums {
   template <int Chains>
   KOKKOS_INLINE_FUNCTION void add_up(std::int64_t i, std::int64_t line, int segment,
                                      int lane) const {
-    constexpr bool groups = Chains > 1;
+    constexpr bool kAreGroups = Chains > 1;
     const int begin = segment * SampleLines::kSegment;
     const int end = Kokkos::min(begin + SampleLines::kSegment, lines.sixteens);
-    const std::int64_t row = groups ? line * kLanes + lane : line;
+    const std::int64_t row = kAreGroups ? line * kLanes + lane : line;
     float chains[Term::kCount][Chains] = {};
     for (int chain = 0; chain < Chains; ++chain) {
       for (int sixteen = begin + chain; sixteen < end; sixteen += Chains) {
-        const std::int64_t unit = groups ? sixteen : std::int64_t{sixteen} * kLanes + lane;
+        const std::int64_t unit = kAreGroups ? sixteen : std::int64_t{sixteen} * kLanes + lane;
         if (unit >= lines.units) continue;
         float values[Term::kCount];
         term(row, unit, lines.place(line, sixteen) + lane, values);

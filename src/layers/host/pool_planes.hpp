@@ -37,10 +37,13 @@ void for_each_window(const PoolWindow& window, const Body& body) {
   for (int oh = 0; oh < window.out_height; ++oh)
     for (int ow = 0; ow < window.out_width; ++ow, out += kLanes) {
       const WindowPart part = window.part(oh, ow);
-      if (part.is_square(Size))
-        body(KnownSize<Size>{}, part, window.begin(part), out);
-      else
-        body(KnownSize<0>{}, part, window.begin(part), out);
+      if constexpr (Size > 0) {
+        if (part.is_square(Size)) {
+          body(KnownSize<Size>{}, part, window.begin(part), out);
+          continue;
+        }
+      }
+      body(KnownSize<0>{}, part, window.begin(part), out);
     }
 }
 

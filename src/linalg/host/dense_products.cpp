@@ -42,8 +42,8 @@ class Products final : public DenseProducts {
 }  // namespace
 
 std::shared_ptr<DenseProducts> dense_products(OperandPrecision) {
-  static const auto kProducts = std::make_shared<Products>();
-  return kProducts;
+  static const auto products = std::make_shared<Products>();
+  return products;
 }
 
 }  // namespace quern::host
