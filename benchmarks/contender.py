@@ -18,9 +18,12 @@ def last_line(text):
 
 
 def failure_line(text):
-    """The program's own message: launchers say more after it."""
-    errors = [line for line in text.splitlines() if "error:" in line]
-    return errors[0] if errors else last_line(text)
+    """The program's own message: launchers say more, after it or before."""
+    for words in ("quern: error:", "error:"):
+        errors = [line for line in text.splitlines() if words in line]
+        if errors:
+            return errors[0]
+    return last_line(text)
 
 
 class Process:

@@ -84,10 +84,10 @@ class CheckPlanTest(FakesCase):
         self.assertIn("3 ranks are not as many on each of 2 nodes", errors)
 
     def test_a_program_that_fails_is_named(self):
-        self.quern = self.program("broken", "import sys\nsys.exit('quern: error: no')")
+        self.quern = self.program("broken", "import sys\nsys.exit('srun: error: task 0\\nquern: error: not so\\nsrun: bye')")
         status, _, errors = self.check()
         self.assertEqual(status, 2)
-        self.assertIn("no", errors)
+        self.assertIn("quern: error: not so", errors)
 
 
 if __name__ == "__main__":
