@@ -9,9 +9,6 @@ import unittest
 
 from fakes import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-import replace_section  # noqa: E402
-
 PAGE = "before\n<!-- gpu-check: begin -->\nold\n<!-- gpu-check: end -->\nafter\n"
 
 
@@ -64,6 +61,30 @@ class GpuCheckTest(unittest.TestCase):
         self.tool("build/bin/quern", "echo 'commit      abc'; echo 'nccl        NCCL 2.28.9'")
         return build, page
 
+    def test_a_build_that_fails_is_one_message(self):
+        build, page = self.make_build()
+        self.tool("cmake", "exit 1")
+        status, _, errors = self.run_check("--build", str(build), "--only", "tests", "--out", str(page))
+        self.assertEqual(status, 2)
+        self.assertRegex(errors, r"gpu-check: error: the build in .* fails\n$")
+        self.assertEqual(page.read_text(), PAGE)
+
+    def test_a_folder_that_recipes_do_not_name_is_refused(self):
+        build, _ = self.make_build()
+        status, _, errors = self.run_check("--build", str(build), "--data", str(self.folder))
+        self.assertEqual(status, 2)
+        self.assertRegex(errors, r"^gpu-check: error: --data .*: expected a folder called data, .*\n$")
+
+    def test_ctest_without_nccl(self):
+        build, page = self.make_build()
+        (build / "CMakeCache.txt").write_text("QUERN_ENABLE_NCCL:BOOL=OFF\n")
+        self.tool("ctest", f"echo \"$QUERN_SHARE_GPU $*\" >> {self.folder}/ctest.log")
+        status, _, errors = self.run_check("--build", str(build), "--only", "tests", "--out", str(page))
+        self.assertEqual(status, 0, errors)
+        self.assertEqual((self.folder / "ctest.log").read_text().splitlines(),
+                         [f"1 --test-dir {build} -L ^{label}$ --no-tests=error --output-on-failure"
+                          for label in ("unit", "gpu", "e2e")])
+
     def test_page_says_what_passed_and_what_failed(self):
         build, page = self.make_build()
         self.tool("ctest", "case \"$*\" in *nccl*) echo broken; exit 8 ;; esac")
@@ -75,7 +96,8 @@ class GpuCheckTest(unittest.TestCase):
                       "Steps: tests.\n", text)
         self.assertIn("| ctest -L unit | passed |\n| ctest -L gpu | passed |\n| ctest -L e2e | passed |\n"
                       "| ctest -L nccl | **failed** |", text)
-        self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))
+        self.assertTrue(text.startswith("before\n<!-- gpu-check: begin -->\n"), text)
+        self.assertTrue(text.endswith("\n<!-- gpu-check: end -->\nafter\n"), text)
         self.assertNotIn("old", text)
 
     def test_page_says_what_was_left_out(self):
@@ -89,8 +111,15 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn(f"0 failed; left out: {left_out}\n", output)
 
     def test_page_without_a_section_is_refused(self):
-        with self.assertRaises(ValueError):
-            replace_section.replaced("nothing here", "gpu-check", "x")
+        build, page = self.make_build()
+        page.write_text("nothing here")
+        status, _, errors = self.run_check("--build", str(build), "--cpu", str(self.folder / "none"),
+                                           "--only", "resume", "--out", str(page))
+        self.assertEqual(status, 1)
+        self.assertIn(f"{page}: no lines '<!-- gpu-check: begin -->'", errors)
+        self.assertEqual(page.read_text(), "nothing here")
+
+    def test_the_page_of_the_documents_has_the_section(self):
         self.assertIn("gpu-check: begin", (ROOT / "docs" / "gpu.md").read_text())
 
 

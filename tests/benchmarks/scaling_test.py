@@ -10,6 +10,8 @@ import scaling
 # and every start is told in a file beside the program.
 LAUNCHER = """
 import os, subprocess, sys
+with open(sys.argv[0] + ".log", "a") as log:
+    log.write("launched\\n")
 sys.exit(subprocess.run(sys.argv[2:], env={**os.environ, "FAKE_RANKS": sys.argv[1]}).returncode)
 """
 QUERN = """
@@ -72,7 +74,10 @@ class ScalingTest(FakesCase):
         found = json.loads(self.out.read_text())["results"][0]
         self.assertAlmostEqual(found["threads"]["speedup"]["median"], 1.5)
         self.assertRegex(text, r"(?m)^W1 +384  3 threads +1000 +667 +1\.50 \(1\.50 to 1\.50\) +50 %$")
-        self.assertEqual([start[3] for start in self.starts()].count("3"), 3)
+        threads = [start for start in self.starts() if start[3] == "3"]
+        self.assertEqual(threads, [[1, "data.global_batch=384", "train.determinism=rank-invariant", "3"]] * 3)
+        # Not by the launcher, which binds a rank to one core.
+        self.assertEqual((self.folder / "launch.log").read_text().count("launched"), 12)
 
     def test_another_batch(self):
         self.assertEqual(self.scale("--workloads", "W7", "--batch", 640)[0], 0)

@@ -2,11 +2,13 @@
 import importlib.util
 import json
 import os
+import signal
 import unittest
 
 from fakes import FakesCase
 
 import split_resnet
+import turns
 
 # mpirun -n R: passes the number on. Quern: 12 s on one rank, and a pipeline without costs on two.
 LAUNCHER = """
@@ -56,18 +58,35 @@ class SplitResnetTest(FakesCase):
         starts = [json.loads(line) for line in (self.folder / "quern.log").read_text().splitlines()]
         self.assertEqual(len(starts), 18)
         self.assertEqual({start["data.global_batch"] for start in starts}, {"120"})
+        # Each repeat begins with another way.
+        self.assertEqual([(start["parallel.pipeline"], start["parallel.micro_batches"]) for start in starts[::6]],
+                         [("1", "1"), ("2", "1"), ("2", "2")])
 
     def test_whoever_interrupts_gets_the_whole_repeats(self):
         os.environ.update(FAKE_INTERRUPT="10", FAKE_PARENT=str(os.getpid()))  # in the third
         self.addCleanup(os.environ.pop, "FAKE_INTERRUPT")
         self.addCleanup(os.environ.pop, "FAKE_PARENT")
+        before = signal.getsignal(signal.SIGTERM)
         status, text, errors = self.split("--repeats", 5, "--pieces", "2")
         self.assertEqual(status, 1)
+        self.assertIs(signal.getsignal(signal.SIGTERM), before)
         self.assertIn("interrupted: 2 of 5 repeats are whole", errors)
         self.assertIn("2 repeats\n", text)
         written = json.loads(self.out.read_text())
         self.assertEqual(written["repeats"], 2)
         self.assertEqual([len(row["times_s"]) for row in written["results"]], [2] * 4)
+
+    def test_figures_are_kept_after_each_repeat(self):
+        kept = f"""
+import os
+seen = sys.argv[0] + ".seen"
+with open(seen, "a") as log:
+    log.write(("1" if os.path.exists({str(self.out)!r}) else "0"))
+"""
+        self.quern.write_text(self.quern.read_text() + kept)
+        status, _, errors = self.split("--repeats", 2, "--pieces", "2")
+        self.assertEqual(status, 0, errors)
+        self.assertEqual((self.folder / "quern.seen").read_text(), "00001111")
 
     def test_nothing_to_show_of_no_repeat(self):
         os.environ.update(FAKE_INTERRUPT="2", FAKE_PARENT=str(os.getpid()))
@@ -80,7 +99,8 @@ class SplitResnetTest(FakesCase):
 
     def test_draws_a_chart(self):
         png = self.folder / "out.png"
-        status, _, errors = self.split("--quick", "--png", png)
+        status, _, errors = self.run_main("--quern", self.quern, "--launcher", self.launcher, "--quick", "--png", png)
+        self.assertFalse(self.out.exists())
         if importlib.util.find_spec("matplotlib"):
             self.assertEqual(status, 0, errors)
             self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
@@ -92,6 +112,16 @@ class SplitResnetTest(FakesCase):
         status, _, errors = self.split("--quick", launcher=f"{self.program('one', LAUNCHER)} 1 {{ranks}}")
         self.assertEqual(status, 2)
         self.assertIn("split_resnet: ", errors)
+
+
+class WriteFiguresTest(FakesCase):
+    def test_the_file_is_another_one_when_it_is_whole(self):
+        out, before = self.folder / "out.json", self.folder / "before.json"
+        out.write_text("old")
+        os.link(out, before)
+        turns.write_figures(out, {"repeats": 2})
+        self.assertEqual((before.read_text(), json.loads(out.read_text())), ("old", {"repeats": 2}))
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["before.json", "out.json"])
 
 
 if __name__ == "__main__":

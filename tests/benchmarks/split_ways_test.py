@@ -2,6 +2,7 @@
 import json
 import os
 import unittest
+from unittest import mock
 
 from fakes import FakesCase
 
@@ -82,6 +83,22 @@ class SplitWaysTest(FakesCase):
         self.assertIn("weights: LeNet, layers, 2 ranks: NOT those of one rank\n", errors)
         self.assertIn("| MLP | layers | 2 | NO |", text)
         self.assertIn("| MLP | samples | 2 | yes |", text)
+
+    def test_whoever_interrupts_gets_the_whole_repeats(self):
+        measure, calls = split_ways.Way.measure, []
+
+        def measure_twelve(way):
+            calls.append(way)
+            if len(calls) > 12:  # in the second repeat of 8 ways
+                raise KeyboardInterrupt
+            measure(way)
+        with mock.patch.object(split_ways.Way, "measure", measure_twelve):
+            status, text, errors = self.split("--ranks", 2, "--repeats", 3)
+        self.assertEqual(status, 1)
+        self.assertIn("interrupted: 1 of 3 repeats are whole\n", errors)
+        self.assertIn("| MLP | layers | 2 | yes | 6.00 | 0.00 | 2.00 |", text)
+        written = json.loads(self.out.read_text())
+        self.assertEqual((written["repeats"], [len(row["times_s"]) for row in written["results"]]), (1, [1] * 8))
 
     def test_ranks_that_do_not_meet(self):
         status, _, errors = self.split("--quick", launcher=f"{self.program('one', LAUNCHER)} 1 {{ranks}}")

@@ -87,6 +87,9 @@ class EvaluateTest(training.TrainingTest):
         self.assertEqual((done.code, done.out.splitlines()[0]), (0, "index,class,label,probability,loss"), done)
         self.assertRegex(done.err, r"quern: a batch of 1 sample on each rank takes \S+ us \(median of 151; "
                                    r"99 % of them at most \S+ [um]s\)\n")
+        done = self.quern("predict", "run", "--data", "test", "--batch", 20, "--timing", ranks=2)
+        self.assertEqual(done.err.count("a batch of 20 samples on each rank takes "), 1, done)
+        self.assertIn(" (median of 4; ", done.err)  # 40 of 151 samples, three times, and the rest
         done = self.quern("predict", "run", "--data", "test", "--batch", 0)
         self.assertEqual(done.code, 2, done)
 

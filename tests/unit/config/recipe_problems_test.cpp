@@ -352,12 +352,21 @@ TEST(Balance, ContradictsWhatKeepsBlocksWhereTheyAre) {
       "r.toml:24: parallel.balance: true contradicts parallel.micro_batches = 2 (expected 1)");
   EXPECT_EQ(with("pipeline = 2\n"),
             "r.toml:24: parallel.balance: true contradicts parallel.pipeline = 2 (expected 1)");
-  EXPECT_EQ(with("strategy = \"pipeline\"\n"),
-            "r.toml:24: parallel.balance: true contradicts parallel.strategy = \"pipeline\" "
-            "(expected \"data\")");
+  EXPECT_EQ(with("tensor = 2\n"),
+            "r.toml:24: parallel.balance: true contradicts parallel.tensor = 2 (expected 1)");
+  for (const std::string strategy : {"pipeline", "tensor"})
+    EXPECT_EQ(with("strategy = \"" + strategy + "\"\n"),
+              "r.toml:24: parallel.balance: true contradicts parallel.strategy = \"" + strategy +
+                  "\" (expected \"data\")");
   EXPECT_EQ(with("[train]\ndeterminism = \"fast\"\n"),
             "r.toml:24: parallel.balance: true contradicts train.determinism = \"fast\" "
             "(expected \"rank-invariant\")");
+  EXPECT_NO_THROW(parse_recipe(kSmallRecipe + "[parallel]\nbalance = true\n"
+                                              "strategy = \"data\"\n[train]\n"
+                                              "determinism = \"rank-invariant\"\n",
+                               "r.toml"));
+  EXPECT_NO_THROW(
+      parse_recipe(kSmallRecipe + "[parallel]\nbalance = false\npipeline = 2\n", "r.toml"));
 }
 
 TEST(TensorSlices, AreSharedByTheRanks) {
