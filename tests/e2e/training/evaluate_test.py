@@ -83,6 +83,7 @@ class EvaluateTest(training.TrainingTest):
                 done = self.quern("predict", "run", *data, "--batch", batch, ranks=ranks)
                 self.assertEqual(set(done.codes), {0}, done)
                 self.assertEqual(done.out, whole.out)
+                self.assertNotIn("a batch of", done.err)
         done = self.quern("predict", "run", "--data", "test", "--batch", 1, "--timing")
         self.assertEqual((done.code, done.out.splitlines()[0]), (0, "index,class,label,probability,loss"), done)
         self.assertRegex(done.err, r"quern: a batch of 1 sample on each rank takes \S+ us \(median of 151; "
