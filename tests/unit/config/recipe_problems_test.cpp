@@ -361,6 +361,10 @@ TEST(Balance, ContradictsWhatKeepsBlocksWhereTheyAre) {
   EXPECT_EQ(with("[train]\ndeterminism = \"fast\"\n"),
             "r.toml:24: parallel.balance: true contradicts train.determinism = \"fast\" "
             "(expected \"rank-invariant\")");
+  // What contradicts another key as well is said once.
+  EXPECT_EQ(with("strategy = \"single\"\npipeline = 2\n"),
+            "r.toml:26: parallel.pipeline: 2 contradicts parallel.strategy = \"single\" "
+            "(expected 1)");
   EXPECT_NO_THROW(parse_recipe(kSmallRecipe + "[parallel]\nbalance = true\n"
                                               "strategy = \"data\"\n[train]\n"
                                               "determinism = \"rank-invariant\"\n",
