@@ -252,8 +252,11 @@ template <int C, int T, bool Fresh>
   // fills the register file once.
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (int k = 0; k < C * T; ++k) {
-      sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) {
+        const int k = c * T + t;
+        sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+      }
     }
     for (int group = 0; group < groups; ++group) {
       for (int oh = 0; oh < s.out_height; ++oh) {
@@ -276,7 +279,9 @@ template <int C, int T, bool Fresh>
         }
       }
     }
-    for (int k = 0; k < C * T; ++k) store(first_lane(lanes + k) + lane, sum[k]);
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) store(first_lane(lanes + c * T + t) + lane, sum[c * T + t]);
+    }
   }
 }
 
@@ -288,8 +293,11 @@ template <int C, int T, bool Fresh>
                                                            Vector* lanes) {
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (int k = 0; k < C * T; ++k) {
-      sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) {
+        const int k = c * T + t;
+        sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+      }
     }
     const float* x_p = x + lane;
     const float* dy_p = dy + lane;
@@ -302,7 +310,9 @@ template <int C, int T, bool Fresh>
           sum[c * T + t] = simd::multiply_add(dy_c, x_t[t], sum[c * T + t]);
       }
     }
-    for (int k = 0; k < C * T; ++k) store(first_lane(lanes + k) + lane, sum[k]);
+    for (int c = 0; c < C; ++c) {
+      for (int t = 0; t < T; ++t) store(first_lane(lanes + c * T + t) + lane, sum[c * T + t]);
+    }
   }
 }
 
