@@ -180,8 +180,12 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
     cluster.turns = std::max(1.0, static_cast<double>(given.ranks_per_node) / cores);
     if (const MeasuredReductions* inside = reductions_of(given, false)) {
       cluster.node_sum = node_sum_line(*inside, !is_fast);
-      cluster.node_after_step_s_per_byte =
-          after_step_s_per_byte(*inside, given.recipe.name, !is_fast);
+      // Ranks that take turns have states of their own in that measurement, which displace each
+      // other in the caches more than the one that they share in training.
+      if (cluster.turns <= 1) {
+        cluster.node_after_step_s_per_byte =
+            after_step_s_per_byte(*inside, given.recipe.name, !is_fast);
+      }
       if (const std::optional<NetworkFit> messages = fit_messages(*inside)) {
         cluster.node_message_s = messages->message_s;
         cluster.node_message_bytes_per_s = messages->node_bytes_per_s;
