@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
-# read once. A source that forgets such an include compiles all the same, so a build that looks for
-# that has them for TESTS at most. Parts of scripts/test use it.
-set(QUERN_PRECOMPILED_HEADERS OFF CACHE STRING
-    "Precompile the headers of Kokkos and GoogleTest: OFF, for TESTS, or ON for all")
-set_property(CACHE QUERN_PRECOMPILED_HEADERS PROPERTY STRINGS OFF TESTS ON)
+# read once. Parts of scripts/test use it. A source that forgets such an include compiles all the same,
+# so the preset release is without.
+option(QUERN_PRECOMPILED_HEADERS "Precompile the headers of Kokkos and GoogleTest" OFF)
 
 # quern_precompile(TARGET KIND): KIND is room (Kokkos), kokkos_test (Kokkos and GoogleTest) or test.
 # Targets of a kind are compiled with the same flags, and share what the first of them has made.
 function(quern_precompile target kind)
+  if(NOT QUERN_PRECOMPILED_HEADERS)
+    return()
+  endif()
   set(maker quern_precompiled_${kind})
   if(NOT TARGET ${maker})
     set(source ${PROJECT_BINARY_DIR}/${maker}.cpp)
@@ -30,6 +31,10 @@ function(quern_precompile target kind)
     target_precompile_headers(${maker} PRIVATE ${headers})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${maker})
+  # So read, std::string is no system header to GCC 12, which then warns of copies inside it (its bug
+  # 105651).
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
 endfunction()
 
 # Sets `result` to TRUE if one of the libraries brings Kokkos and its flags.
@@ -52,16 +57,11 @@ function(quern_precompile_room target)
   quern_brings_kokkos(has_kokkos ${ARGN})
   if(has_kokkos)
     set_target_properties(${target} PROPERTIES QUERN_HAS_KOKKOS TRUE)
-    if(QUERN_PRECOMPILED_HEADERS AND NOT QUERN_PRECOMPILED_HEADERS STREQUAL "TESTS")
-      quern_precompile(${target} room)
-    endif()
+    quern_precompile(${target} room)
   endif()
 endfunction()
 
 function(quern_precompile_test target)
-  if(NOT QUERN_PRECOMPILED_HEADERS)
-    return()
-  endif()
   quern_brings_kokkos(has_kokkos ${ARGN})
   if(has_kokkos)
     quern_precompile(${target} kokkos_test)

@@ -93,29 +93,22 @@ kCode=(quern examples/all)
 mapfile -t -O 2 kCode < <(cd "$kRoot" && printf '%s\n' tests/{unit,mpi}/*/CMakeLists.txt)
 kCode=("${kCode[@]/%CMakeLists.txt/all}")
 
-# A compiler cache does not know what was compiled with precompiled headers.
-precompiled() {
-  local use="$1"
-  [[ -z $launcher ]] || use=OFF
-  echo "-DQUERN_PRECOMPILED_HEADERS=$use"
-}
-
 part_release() {
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON "$(precompiled TESTS)" && run_tests release release
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release release
 }
 
 part_asan() {
   local targets
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/unit/*/CMakeLists.txt \
     tests/mpi/{comm,parallel}/CMakeLists.txt)
-  build asan asan "$(precompiled ON)" -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
+  build asan asan -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
     run_tests asan asan --tests-regex '^(unit|examples)[.]|^mpi[.](comm|parallel)[.].*/2$'
 }
 
 part_asan_mpi() {
   local targets
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/mpi/*/CMakeLists.txt tests/golden/CMakeLists.txt)
-  build asan asan "$(precompiled ON)" -- "${targets[@]/%CMakeLists.txt/all}" &&
+  build asan asan -- "${targets[@]/%CMakeLists.txt/all}" &&
     run_tests asan-mpi asan --tests-regex '^(mpi|golden)[.]'
 }
 
