@@ -23,6 +23,9 @@ def failure_line(text):
         errors = [line for line in text.splitlines() if words in line]
         if errors:
             return errors[0]
+    # Open MPI frames what it says with lines of dashes, and the first sentence says it.
+    if text.startswith("---"):
+        return next((line for line in text.splitlines() if line.strip("-")), "")
     return last_line(text)
 
 

@@ -89,6 +89,14 @@ class CheckPlanTest(FakesCase):
         self.assertEqual(status, 2)
         self.assertIn("quern: error: not so", errors)
 
+    def test_a_launcher_that_fails_is_quoted(self):
+        frame = "-" * 74
+        text = f"{frame}\\nmpirun has detected an attempt to run as root.\\n\\nYou can override this.\\n{frame}"
+        self.quern = self.program("refused", f"import sys\nsys.exit('{text}')")
+        status, _, errors = self.check()
+        self.assertEqual(status, 2)
+        self.assertIn("mpirun has detected an attempt to run as root.", errors)
+
 
 if __name__ == "__main__":
     unittest.main()
