@@ -237,6 +237,24 @@ template <int C, int T>
   }
 }
 
+// The registers of a tile from and to one register's part of its lanes, from `lane` on. Two loops:
+// of one over all C T GCC 12 makes a copy by memcpy through the stack, 7 % of a weight gradient.
+template <int C, int T, bool Fresh>
+[[gnu::always_inline]] inline void load_sums(Vector* lanes, int lane, Register* sum) {
+  for (int c = 0; c < C; ++c) {
+    for (int t = 0; t < T; ++t) {
+      const int k = c * T + t;
+      sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
+    }
+  }
+}
+template <int C, int T>
+[[gnu::always_inline]] inline void store_sums(const Register* sum, int lane, Vector* lanes) {
+  for (int c = 0; c < C; ++c) {
+    for (int t = 0; t < T; ++t) store(first_lane(lanes + c * T + t) + lane, sum[c * T + t]);
+  }
+}
+
 /// lanes[c][t] (+)= sum over `groups` groups of 16 samples and all output pixels of
 /// dy[o + c, oh, ow] x[i, oh + kh, ow + kw + t]: in each lane one chain in the order (group, oh,
 /// ow). The lanes are added by sum_lanes() after the last pixel. Fresh: the
@@ -252,12 +270,7 @@ template <int C, int T, bool Fresh>
   // fills the register file once.
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) {
-        const int k = c * T + t;
-        sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
-      }
-    }
+    load_sums<C, T, Fresh>(lanes, lane, sum);
     for (int group = 0; group < groups; ++group) {
       for (int oh = 0; oh < s.out_height; ++oh) {
         const float* x_p = x + group * s.in_group() + s.in(i, oh * s.stride + kh, kw) + lane;
@@ -279,9 +292,7 @@ template <int C, int T, bool Fresh>
         }
       }
     }
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) store(first_lane(lanes + c * T + t) + lane, sum[c * T + t]);
-    }
+    store_sums<C, T>(sum, lane, lanes);
   }
 }
 
@@ -293,12 +304,7 @@ template <int C, int T, bool Fresh>
                                                            Vector* lanes) {
   for (int lane = 0; lane < kWidth; lane += kRegisterLanes) {
     Register sum[C * T];
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) {
-        const int k = c * T + t;
-        sum[k] = Fresh ? Register{} : load<Register>(first_lane(lanes + k) + lane);
-      }
-    }
+    load_sums<C, T, Fresh>(lanes, lane, sum);
     const float* x_p = x + lane;
     const float* dy_p = dy + lane;
     for (int pixel = 0; pixel < pixels; ++pixel, x_p += kWidth, dy_p += kWidth) {
@@ -310,9 +316,7 @@ template <int C, int T, bool Fresh>
           sum[c * T + t] = simd::multiply_add(dy_c, x_t[t], sum[c * T + t]);
       }
     }
-    for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) store(first_lane(lanes + c * T + t) + lane, sum[c * T + t]);
-    }
+    store_sums<C, T>(sum, lane, lanes);
   }
 }
 
