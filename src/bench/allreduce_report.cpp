@@ -11,7 +11,7 @@ namespace quern {
 
 namespace {
 
-constexpr const char* kRow =
+constexpr const char* kAllreduceRow =
     "{:<18} {:>9} {:>6} {:>8} {:>14} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}\n";
 
 std::string time_cell(const std::optional<Spread>& seconds) {
@@ -28,7 +28,7 @@ std::string row_text(const AllreduceRow& row) {
       row.rank_invariant_s ? row.rank_invariant_after_step_s : row.fast_after_step_s;
   const double rate = static_cast<double>(row.bytes) / best->median;
   return fmt::format(
-      fmt::runtime(kRow), row.workload.empty() ? "-" : row.workload, bytes_text(row.bytes),
+      fmt::runtime(kAllreduceRow), row.workload.empty() ? "-" : row.workload, bytes_text(row.bytes),
       row.blocks, row.num_partial_sums, time_cell(row.rank_invariant_s), time_cell(row.fast_s),
       time_cell(row.transport_s), time_cell(after_step), fmt::format("{:.2f}", rate * 1e-9),
       ratio_cell(row.rank_invariant_s, row.fast_s), ratio_cell(best, row.transport_s));
@@ -51,7 +51,7 @@ std::string allreduce_bench_text(const MachineInfo& machine, const AllreduceBenc
       "{}\ntimes in us, medians of {}, the slowest rank's; transport: its own all-reduce of the "
       "same bytes\n",
       machine_text(machine), count_text(info.rounds, "round"));
-  text += fmt::format(fmt::runtime(kRow), "gradient of", "bytes", "blocks", "partials",
+  text += fmt::format(fmt::runtime(kAllreduceRow), "gradient of", "bytes", "blocks", "partials",
                       "rank-invariant", "fast", "transport", "after step", "GB/s", "/ fast",
                       "/ transp.");
   for (const AllreduceRow& row : info.rows) text += row_text(row);

@@ -11,7 +11,6 @@ namespace quern {
 
 namespace {
 
-constexpr double kFloat = sizeof(float);
 // Open MPI gathers more than so many bytes in a ring, fewer by doubling (Bruck):
 // ompi/mca/coll/tuned, total size of allgatherv.
 constexpr double kRingBytes = 81920;
@@ -31,7 +30,7 @@ double exchange_messages(const StepDemand& demand, double floats) {
   const int ranks = demand.data_ranks();
   if (is_fast(demand)) return 2 * doublings(ranks) + (demand.gathers_parameters ? ranks - 1 : 0);
   const double others = ranks - 1;
-  return others + (floats * kFloat > kRingBytes ? others : doublings(ranks));
+  return others + (floats * kFloatBytes > kRingBytes ? others : doublings(ranks));
 }
 
 /// How the ranks that add a gradient lie: those of a stage are neighbours, and of these every
@@ -69,7 +68,7 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   const double ranks = demand.data_ranks();
   const GroupPlace place = place_of(demand, cluster);
   const double groups = place.groups_of_node;
-  const double block = kFloat * static_cast<double>(demand.floats);
+  const double block = kFloatBytes * static_cast<double>(demand.floats);
   const double others = (ranks - 1) / ranks;
   const double elsewhere = (place.nodes - 1) / place.nodes;
   StepPrediction sum;
@@ -127,7 +126,7 @@ std::int64_t num_buckets(const StepDemand& demand) {
 double added_bytes(const StepDemand& demand) {
   const int ranks = demand.data_ranks();
   const int leaves = is_fast(demand) ? ranks : demand.all_partial_sums;
-  return (leaves + 1.0) * kFloat * static_cast<double>(demand.floats) / ranks;
+  return (leaves + 1.0) * kFloatBytes * static_cast<double>(demand.floats) / ranks;
 }
 
 StepPrediction predict_reduction(const StepDemand& demand, const ClusterFigures& cluster) {

@@ -15,6 +15,8 @@
 
 namespace quern {
 
+inline constexpr double kFloatBytes = sizeof(float);
+
 /// What a step asks of a rank of one stage of a network that is split, of the rank with most.
 struct StageDemand {
   std::string first_layer;

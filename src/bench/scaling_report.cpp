@@ -13,7 +13,7 @@ namespace quern {
 namespace {
 
 /// `split`: a column that only networks have that are split.
-constexpr const char* kRow =
+constexpr const char* kPlanRow =
     "{:>6} {:>7} {:>9} {:>7} {:>10} {:>10} {}{:>10} {:>11} {:>11} {:>10}\n";
 
 std::string split_cell(const StepDemand& demand, const std::string& text) {
@@ -26,7 +26,7 @@ std::string bytes_of(double bytes) {
 
 std::string row_text(const PlannedStep& step) {
   return fmt::format(
-      fmt::runtime(kRow), step.nodes, step.demand.ranks, step.demand.global_batch,
+      fmt::runtime(kPlanRow), step.nodes, step.demand.ranks, step.demand.global_batch,
       step.demand.samples, time_text(step.time.step_s()), time_text(step.time.compute_s),
       split_cell(step.demand, time_text(step.time.split_s())), time_text(step.time.reduction_s()),
       bytes_of(step.time.rank_bytes), bytes_of(step.time.node_bytes),
@@ -177,7 +177,7 @@ std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sourc
   if (advice.empty()) line("to change", "nothing");
   text += '\n';
   text +=
-      fmt::format(fmt::runtime(kRow), "nodes", "ranks", "batch", "a rank", "step", "computing",
+      fmt::format(fmt::runtime(kPlanRow), "nodes", "ranks", "batch", "a rank", "step", "computing",
                   split_cell(demand, "split"), "sums", "rank sends", "node sends", "efficiency");
   for (const PlannedStep& step : steps) text += row_text(step);
   text.pop_back();

@@ -32,8 +32,6 @@ BatchPartition full_batch(const Recipe& recipe, int ranks) {
   return partition;
 }
 
-constexpr double kFloat = sizeof(float);
-
 /// Rows of a piece of the rank that has most.
 BatchLimit piece_limit(const Recipe& recipe, const StepDemand& demand, int row_multiple) {
   const int block_rows = (demand.block_samples + row_multiple - 1) / row_multiple * row_multiple;
@@ -84,13 +82,13 @@ double StepDemands::sample_bytes() const {
   double floats = 0;
   for (const Layer* layer : whole_->network().layers())
     floats += 3.0 * layer->input_shape().units() + 2.0 * layer->output_shape().units();
-  return floats * kFloat;
+  return floats * kFloatBytes;
 }
 
 double StepDemands::parameter_bytes(const Recipe& recipe) const {
   // Read forward, backward and by the update; its gradient written and read; written.
   constexpr int kTouches = 6;
-  return (kTouches + 2.0 * num_state_arrays(recipe.optimizer)) * kFloat *
+  return (kTouches + 2.0 * num_state_arrays(recipe.optimizer)) * kFloatBytes *
          static_cast<double>(whole_->network().table().trained_size());
 }
 
@@ -142,8 +140,8 @@ StageDemand StepDemands::of_stage(const Recipe& recipe, const StepDemand& demand
   const BatchLimit piece = piece_limit(recipe, demand, model.row_multiple());
   const CrossingFloats crossing =
       crossing_floats(model.stages(), static_cast<int>(stage), piece.rows);
-  result.sent_forward = kFloat * static_cast<double>(crossing.y);
-  result.sent_backward = kFloat * static_cast<double>(crossing.dx);
+  result.sent_forward = kFloatBytes * static_cast<double>(crossing.y);
+  result.sent_backward = kFloatBytes * static_cast<double>(crossing.dx);
   if (demand.tensor == 1) return result;
   // An output is gathered; an input's gradient goes to who adds it, and is gathered.
   for (const ExchangedFloats& layer : model.network().exchanged_floats(piece.rows))

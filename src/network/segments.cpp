@@ -12,8 +12,8 @@ namespace quern {
 namespace {
 
 // Sizes of the largest segment that are tried grow by a twentieth.
-constexpr double kStep = 1.05;
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr double kGrowth = 1.05;
+constexpr std::int64_t kTooMuch = std::numeric_limits<std::int64_t>::max();
 
 /// What a segment that ends here takes: of values that later ones read, and of the others.
 struct Cost {
@@ -33,11 +33,11 @@ class Cutter {
   std::vector<NodeRange> best() const {
     std::vector<NodeRange> best = {{0, num_nodes_}};
     std::int64_t least = kept_without_cut();
-    std::int64_t smallest = kNever;
+    std::int64_t smallest = kTooMuch;
     for (std::size_t begin = 0; begin < costs_.size(); ++begin)
       smallest = std::min(smallest, costs_[begin].front().own);
     for (auto limit = static_cast<double>(std::max<std::int64_t>(smallest, kLanes));
-         limit < static_cast<double>(least); limit *= kStep) {
+         limit < static_cast<double>(least); limit *= kGrowth) {
       const auto [memory, segments] = cut(static_cast<std::int64_t>(limit));
       if (memory >= least) continue;
       least = memory;
@@ -88,17 +88,17 @@ class Cutter {
   }
 
   struct Cut {
-    std::int64_t memory = kNever;
+    std::int64_t memory = kTooMuch;
     std::vector<NodeRange> segments;
   };
   /// The cut that keeps least, of those whose segments have at most `limit` floats of their own.
   Cut cut(std::int64_t limit) const {
     const std::size_t last = places_.size() - 1;
-    std::vector<std::int64_t> kept(places_.size(), kNever);
+    std::vector<std::int64_t> kept(places_.size(), kTooMuch);
     std::vector<std::size_t> from(places_.size(), 0);
     kept[0] = 0;
     for (std::size_t begin = 0; begin < last; ++begin) {
-      if (kept[begin] == kNever) continue;
+      if (kept[begin] == kTooMuch) continue;
       for (std::size_t end = begin + 1; end <= last; ++end) {
         const Cost& cost = costs_[begin][end - begin - 1];
         if (cost.own > limit || kept[begin] + cost.kept >= kept[end]) continue;
@@ -107,7 +107,7 @@ class Cutter {
       }
     }
     Cut result;
-    if (kept[last] == kNever) return result;
+    if (kept[last] == kTooMuch) return result;
     std::int64_t own = 0;
     for (std::size_t end = last; end > 0; end = from[end]) {
       own = std::max(own, costs_[from[end]][end - from[end] - 1].own);

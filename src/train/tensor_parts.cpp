@@ -12,10 +12,8 @@ namespace quern {
 
 namespace {
 
-using Entries = std::vector<ParameterEntry>;
-
 /// The entries of each tensor, by place.
-std::vector<std::vector<std::size_t>> by_tensor(const Entries& entries) {
+std::vector<std::vector<std::size_t>> by_tensor(const std::vector<ParameterEntry>& entries) {
   std::vector<std::vector<std::size_t>> tensors;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto same = std::ranges::find_if(
@@ -73,7 +71,7 @@ std::vector<float> scatter(Communicator& group, std::span<const float> all, std:
 
 }  // namespace
 
-std::vector<NamedTensor> join_parts(Communicator& group, const Entries& entries,
+std::vector<NamedTensor> join_parts(Communicator& group, const std::vector<ParameterEntry>& entries,
                                     std::vector<std::vector<float>> parts, TensorStorage& storage) {
   expect(parts.size() == entries.size(), "values of every entry");
   std::vector<NamedTensor> tensors;
@@ -92,7 +90,8 @@ std::vector<NamedTensor> join_parts(Communicator& group, const Entries& entries,
   return tensors;
 }
 
-std::vector<NamedTensor> distribute_parts(Communicator& group, const Entries& entries,
+std::vector<NamedTensor> distribute_parts(Communicator& group,
+                                          const std::vector<ParameterEntry>& entries,
                                           const std::vector<NamedTensor>* whole,
                                           TensorStorage& storage) {
   std::vector<NamedTensor> tensors;

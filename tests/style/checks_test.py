@@ -11,6 +11,7 @@ import unittest.mock
 import check_api
 import check_drawing
 import check_format
+import check_joined
 import check_kernel_choice
 import check_labels
 import check_rooms
@@ -54,6 +55,66 @@ class CheckCase(unittest.TestCase):
 
     def assert_clean(self, check):
         self.assertEqual(check(self.root), [])
+
+
+class JoinedTest(CheckCase):
+    FIRST = """namespace quern {
+
+namespace {
+
+using std::size_t;
+
+constexpr double kFloat = 4;  // bytes
+
+/// Twice.
+template <class T>
+T twice(const T& value, int times = 2) {
+  return times * value;
+}
+
+struct Row final : Base {
+  int kInside;
+};
+
+}  // namespace
+
+}  // namespace quern
+"""
+
+    def second(self, text, room="layers", around="quern"):
+        self.write(f"src/{room}/b.cpp", f"namespace {around} {{\n\nint kOutside = 1;\n\n"
+                   f"namespace {{\n\n{text}\n\n}}  // namespace\n\n}}  // namespace {around}\n")
+
+    def setUp(self):
+        super().setUp()
+        self.write("src/layers/a.cpp", self.FIRST)
+
+    def test_constant(self):
+        self.second("constexpr auto kFloat = 8;")
+        self.assert_found(check_joined.check, "src/layers/b.cpp: kFloat", "src/layers/a.cpp")
+
+    def test_type(self):
+        self.second("class Row {};")
+        self.assert_found(check_joined.check, "Row")
+
+    def test_function_of_the_same_parameters(self):
+        self.second("template <class T>\nT twice(const T& other, int n) {\n  return other;\n}")
+        self.assert_found(check_joined.check, "twice(const T&, int)")
+
+    def test_after_a_function(self):
+        self.second("int f() {\n  return 1;\n}\n\nconstexpr int kFloat = 8;")
+        self.assert_found(check_joined.check, "kFloat")
+
+    def test_what_may_stand_twice(self):
+        self.second("using std::size_t;\n\nint twice(int value) {\n  int kFloat = 1;\n}\n\n"
+                    "constexpr int kOutside = 1;  // kFloat\n\nstruct Other {\n  int kInside;\n};")
+        self.assert_clean(check_joined.check)
+
+    def test_other_rooms_and_namespaces(self):
+        self.second("constexpr int kFloat = 8;", room="comm")
+        self.assert_clean(check_joined.check)
+        self.second("constexpr int kFloat = 8;", around="quern::device")
+        self.assert_clean(check_joined.check)
 
 
 class RoomsTest(CheckCase):

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The files of src/<room> can be compiled joined (QUERN_UNITY_BUILD): no two of them define the same
+constant, type or function in an unnamed namespace.
+
+Which files are joined depends on how many there are, so without this a new file breaks a build
+whose own files nobody touched.
+"""
+import re
+
+import tree
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+NAMED = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
+UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.DOTALL | re.MULTILINE)
+# A declaration starts in the first column and goes on to what ends its head.
+DECLARATION = re.compile(r"^(?=[A-Za-z_\[])((?:[^;{=(]|\((?:[^()]|\([^()]*\))*\))*)", re.MULTILINE)
+TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>\s*(?:requires[^\n]*\n)?")
+FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)[^()]*$", re.DOTALL)
+TYPE = re.compile(r"(?:struct|class|enum|union|using|concept)\b.*?([A-Za-z_]\w*)\s*"
+                  r"(?:final\b.*|:.*)?$", re.DOTALL)
+MAY_STAND_TWICE = re.compile(r"namespace\b|static_assert\b|using (?:namespace\b|[\w:]+::)")
+VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])*\s*$")
+
+
+def parameters(text):
+    """The types of a function's parameters, without names and default values."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter in "<([{") - (letter in ">)]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return ", ".join(re.sub(r"(?<=[\s&*>])\w+$", "", part.split("=")[0].strip()).strip()
+                     for part in parts)
+
+
+def definitions(text):
+    """The namespace around it, and the name, or of a function the signature, of each thing in a
+    file's unnamed namespaces."""
+    for block in UNNAMED.finditer(text):
+        around = tuple(NAMED.findall(text, 0, block.start())[-1:])
+        body = TEMPLATE.sub("", COMMENT.sub("", block[1]))
+        for found in DECLARATION.finditer(body):
+            head = found[1].strip()
+            function = FUNCTION.search(head)
+            kind = TYPE.match(head)
+            if MAY_STAND_TWICE.match(head):
+                continue
+            if kind:
+                yield around, kind[1]
+            elif function:
+                yield around, f"{function[1]}({parameters(function[2])})"
+            elif variable := VARIABLE.search(head):
+                yield around, variable[1]
+
+
+def check(root):
+    offences, seen = [], {}
+    for path in tree.cpp_files(root, "src"):
+        if path.suffix != ".cpp":
+            continue
+        for around, name in dict.fromkeys(definitions(tree.text(root, path))):
+            first = seen.setdefault((path.parts[1], around, name), path)
+            if first != path:
+                offences.append(f"{path}: {name} is also in the unnamed namespace of {first}")
+    return offences
+
+
+if __name__ == "__main__":
+    tree.run(check, __doc__)
