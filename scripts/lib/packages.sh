@@ -20,6 +20,7 @@ libfmt-dev|train|cmake fmt|text formatting
 nlohmann-json3-dev|train|cmake nlohmann_json|metrics and reports in JSON
 libtomlplusplus-dev|train|cmake tomlplusplus|reads recipes
 libcli11-dev|train|cmake CLI11|command line
+libxxhash-dev|train|cmake xxHash|checksums of blocks of samples
 dataset-fashion-mnist|run|file /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz|the data of the quick start
 python3|run|command python3|the report
 python3-h5py|run|python h5py|the pictures of the report; reads shards and checkpoints in tests
@@ -28,6 +29,7 @@ libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
 python3-numpy|test|python numpy|reference values of tests
 python3-pil|test|python PIL|writes pictures in tests
+python3-xxhash|test|python xxhash|checksums of blocks of samples in tests
 python3-yaml|test|python yaml|reads the files for Spack in tests
 black|test|command black|style test of the Spack package
 clang-format|test|command clang-format|style test

@@ -10,7 +10,9 @@
 
 namespace quern {
 
-Sha256::Sha256(Sha256Blocks blocks) : blocks_(blocks), state_(kSha256Start) {}
+Sha256::Sha256(Sha256Blocks blocks)
+    : blocks_(blocks), state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
 
 Sha256& Sha256::update(std::span<const std::byte> bytes) {
   if (bytes.empty()) return *this;
@@ -44,12 +46,8 @@ std::string Sha256::hex_digest() {
     padding[padding.size() - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
   }
   update(padding);
-  return hex_of(state_);
-}
-
-std::string hex_of(const Sha256State& state) {
   std::string hex;
-  for (const std::uint32_t word : state) {
+  for (const std::uint32_t word : state_) {
     for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(word >> shift) & 15];
   }
   return hex;

@@ -25,13 +25,10 @@ class Sha256 {
 
  private:
   Sha256Blocks blocks_;
-  Sha256State state_;
+  std::array<std::uint32_t, 8> state_;
   std::array<std::uint8_t, 64> buffer_{};
   std::uint64_t length_ = 0;
 };
-
-/// Lower-case hexadecimal, 64 characters.
-std::string hex_of(const Sha256State& state);
 
 std::string sha256(std::span<const std::byte> bytes);
 std::string sha256(const std::string& text);

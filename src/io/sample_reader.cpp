@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -21,8 +22,10 @@ namespace quern {
 namespace {
 
 constexpr std::size_t kMostFiles = 64;                       // open at the same time
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;  // read at once, about
-constexpr std::size_t kWorthAThread = std::size_t{1} << 18;
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;  // of a thread, about
+// Read at once, about: verified while it is in the second-level cache.
+constexpr std::int64_t kPartBytes = std::int64_t{1} << 18;
+constexpr std::int64_t kWorthAThread = std::int64_t{1} << 18;
 
 [[noreturn]] void fail(const Shard& shard, const std::string& what) {
   throw UnusableError(fmt::format("'{}': {}", shard.path.string(), what));
@@ -34,10 +37,20 @@ std::span<std::byte> room(std::vector<std::byte>& bytes, std::int64_t num_bytes)
   return bytes;
 }
 
-std::span<const std::byte> part(std::span<const std::byte> all, std::int64_t first,
-                                std::int64_t count, std::int64_t sample_bytes) {
-  return all.subspan(static_cast<std::size_t>(first * sample_bytes),
-                     static_cast<std::size_t>(count * sample_bytes));
+void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,
+                std::span<std::byte> bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const std::int64_t at = offset + static_cast<std::int64_t>(done);
+    const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (got == 0) {
+      fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
+                              "training began",
+                              at, offset + static_cast<std::int64_t>(bytes.size())));
+    }
+    done += static_cast<std::size_t>(got);
+  }
 }
 
 }  // namespace
@@ -45,9 +58,18 @@ std::span<const std::byte> part(std::span<const std::byte> all, std::int64_t fir
 SampleReader::SampleReader(const ShardSet& set) : set_(set), known_(set.shards().size()) {}
 
 SampleReader::~SampleReader() {
-  for (const Blocks& piece : pieces_)
-    if (piece.verification.valid()) piece.verification.wait();
+  settle();
   for (const OpenFile& file : files_) ::close(file.descriptor);
+}
+
+// Waits for all pieces, whatever came of them.
+void SampleReader::settle() {
+  for (Piece& piece : pieces_) {
+    if (!piece.work.valid()) continue;
+    if (piece.work.wait_for(std::chrono::seconds(0)) != std::future_status::deferred)
+      piece.work.wait();
+    piece.work = {};
+  }
 }
 
 void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t place,
@@ -62,14 +84,8 @@ void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t pla
     count -= rest.count;
     look_at_file(number);
     while (rest.count > 0) {
-      const Range piece = piece_of(shard, rest);
-      const Range blocks = blocks_of(shard, piece);
-      const SampleArrays to = part_of(content, arrays, place, piece.count);
-      if (shard.block_samples == 0 ||
-          known_[number].has_all(blocks.first, blocks.first + blocks.count))
-        read_known(number, piece, to);
-      else
-        read_blocks(number, piece, to);
+      const Range piece = piece_of(number, rest);
+      start(number, piece, part_of(content, arrays, place, piece.count));
       place += piece.count;
       rest = {rest.first + piece.count, rest.count - piece.count};
     }
@@ -100,23 +116,31 @@ void SampleReader::announce(std::int64_t first, std::int64_t count) {
     };
     announce_part(shard.input_offset, here, content.input_bytes());
     announce_part(shard.answer_offset, here, content.answer_bytes());
-    const Range blocks = blocks_of(shard, here);
-    if (shard.block_samples > 0 &&
-        !known_[number].has_all(blocks.first, blocks.first + blocks.count))
-      announce_part(shard.block_sums_offset, blocks, kBlockDigits);
+    if (!is_known(number, here))
+      announce_part(shard.block_sums_offset, blocks_of(shard, here), shard.block_digits);
     first += here.count;
     count -= here.count;
   }
 }
 
-// The beginning of the range, up to where a block ends, so that none is read twice.
-SampleReader::Range SampleReader::piece_of(const Shard& shard, const Range& range) const {
+// The beginning of the range. Of blocks that are not known either whole ones, which can be verified
+// where they belong, or samples of a single one.
+SampleReader::Range SampleReader::piece_of(std::size_t number, const Range& range) const {
+  const Shard& shard = set_.shards()[number];
   const ShardContent& content = set_.content();
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
   const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
   const std::int64_t num_blocks = std::max<std::int64_t>(1, kPieceBytes / block_bytes);
-  const std::int64_t end = (range.first / block + num_blocks) * block;
-  return {range.first, std::min(range.count, end - range.first)};
+  const std::int64_t begin = range.first / block;
+  const auto up_to = [&](std::int64_t end) {
+    return Range{range.first, std::min(range.count, end * block - range.first)};
+  };
+  const Range most = up_to(begin + num_blocks);
+  if (is_known(number, most)) return most;
+  if (range.first % block > 0) return up_to(begin + 1);
+  const std::int64_t end = range.first + most.count;
+  if (end % block == 0 || end == shard.count || end < (begin + 1) * block) return most;
+  return up_to(end / block);
 }
 
 // The blocks of the shard that hold the samples.
@@ -135,92 +159,123 @@ void SampleReader::look_at_file(std::size_t number) {
       {state.st_dev, state.st_ino, state.st_size, state.st_ctim.tv_sec, state.st_ctim.tv_nsec});
 }
 
-void SampleReader::read_known(std::size_t number, const Range& range, const SampleArrays& to) {
+bool SampleReader::is_known(std::size_t number, const Range& range) const {
   const Shard& shard = set_.shards()[number];
-  const ShardContent& content = set_.content();
-  const auto read = [&](std::int64_t offset, std::int64_t sample_bytes, std::span<std::byte> place,
-                        auto widen) {
-    if (sample_bytes == 0) return;
-    const bool is_straight = !place.empty();
-    if (!is_straight) place = room(aside_, range.count * sample_bytes);
-    read_bytes(number, offset + range.first * sample_bytes, place);
-    if (!is_straight) widen(content, place, to);
-  };
-  read(shard.input_offset, content.input_bytes(), stored_inputs_of(content, to), put_inputs);
-  read(shard.answer_offset, content.answer_bytes(), stored_answers_of(content, to), put_answers);
-  check_samples(shard, content, to, shard.first_index + range.first);
+  if (shard.block_samples == 0) return true;
+  const Range blocks = blocks_of(shard, range);
+  return known_[number].has_all(blocks.first, blocks.first + blocks.count);
 }
 
-// They are verified while the next ones are read.
-void SampleReader::read_blocks(std::size_t number, const Range& range, const SampleArrays& to) {
-  Blocks& reading = pieces_[next_];
+void SampleReader::start(std::size_t number, const Range& range, const SampleArrays& to) {
+  Piece& piece = pieces_[next_];
   next_ = (next_ + 1) % pieces_.size();
-  finish(reading);
-  const Shard& shard = set_.shards()[number];
-  const ShardContent& content = set_.content();
-  const Range blocks = blocks_of(shard, range);
-  const std::int64_t first = blocks.first * shard.block_samples;
-  const std::int64_t count =
-      std::min((blocks.first + blocks.count) * shard.block_samples, shard.count) - first;
-  const auto read = [&](std::int64_t offset, std::int64_t sample_bytes,
-                        std::vector<std::byte>& bytes) {
-    read_bytes(number, offset + first * sample_bytes, room(bytes, count * sample_bytes));
-  };
-  read(shard.input_offset, content.input_bytes(), reading.inputs);
-  read(shard.answer_offset, content.answer_bytes(), reading.answers);
-  read_bytes(number, shard.block_sums_offset + blocks.first * kBlockDigits,
-             room(reading.sums, blocks.count * kBlockDigits));
-  reading.shard = number;
-  reading.state = known_[number].state();
-  reading.blocks = blocks;
-  reading.samples = range;
-  reading.to = to;
+  finish(piece);
+  piece.shard = number;
+  piece.descriptor = descriptor_of(number);
+  piece.state = known_[number].state();
+  piece.is_known = is_known(number, range);
+  piece.samples = range;
+  piece.blocks = blocks_of(set_.shards()[number], range);
+  piece.to = to;
   // Deferred to finish() where no thread can be had, or it would cost more than it does.
-  const bool is_much = reading.inputs.size() >= kWorthAThread;
+  const ShardContent& content = set_.content();
+  const bool is_much =
+      range.count * (content.input_bytes() + content.answer_bytes()) >= kWorthAThread;
   const std::launch deferred = std::launch::deferred;
-  reading.verification =
-      std::async(is_much ? std::launch::async | deferred : deferred, [this, &reading] {
-        verify(reading);
-        put(reading);
-      });
+  piece.work = std::async(is_much ? std::launch::async | deferred : deferred,
+                          [this, &piece] { load(piece); });
 }
 
 void SampleReader::finish() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) finish(pieces_[(next_ + i) % pieces_.size()]);
 }
 
-void SampleReader::finish(Blocks& read) {
-  if (!read.verification.valid()) return;
-  read.verification.get();
-  known_[read.shard].add(read.state, read.blocks.first, read.blocks.first + read.blocks.count);
+void SampleReader::finish(Piece& piece) {
+  if (!piece.work.valid()) return;
+  try {
+    piece.work.get();
+  } catch (...) {
+    settle();  // nothing writes to the arrays any more
+    throw;
+  }
+  known_[piece.shard].add(piece.state, piece.blocks.first, piece.blocks.first + piece.blocks.count);
 }
 
-void SampleReader::verify(const Blocks& read) const {
-  const Shard& shard = set_.shards()[read.shard];
-  const std::vector<std::string> actual =
-      block_sums(set_.content(), shard.block_samples, read.inputs, read.answers);
-  for (std::int64_t i = 0; i < read.blocks.count; ++i) {
-    const std::string_view expected(
-        reinterpret_cast<const char*>(read.sums.data()) + i * kBlockDigits, kBlockDigits);
-    const std::string& found = actual[static_cast<std::size_t>(i)];
-    if (found == expected) continue;
-    const std::int64_t first = (read.blocks.first + i) * shard.block_samples;
-    const std::int64_t end = std::min(first + shard.block_samples, shard.count);
-    fail(shard,
-         fmt::format("the samples {} to {} are damaged: their SHA-256 is {}, expected {}",
-                     shard.first_index + first, shard.first_index + end - 1, found, expected));
+void SampleReader::load(Piece& piece) const {
+  const Shard& shard = set_.shards()[piece.shard];
+  const ShardContent& content = set_.content();
+  const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
+  const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
+  const std::int64_t step = std::max<std::int64_t>(1, kPartBytes / block_bytes) * block;
+  const Range& all = piece.samples;
+  for (std::int64_t first = all.first; first < all.first + all.count;) {
+    const std::int64_t end = std::min((first / step + 1) * step, all.first + all.count);
+    load_part(piece, {first, end - first});
+    first = end;
   }
 }
 
-void SampleReader::put(const Blocks& read) const {
-  const Shard& shard = set_.shards()[read.shard];
+// Straight to where they belong, or aside: what has to be widened, and blocks of which not all
+// samples are wanted.
+void SampleReader::load_part(Piece& piece, const Range& samples) const {
+  const Shard& shard = set_.shards()[piece.shard];
   const ShardContent& content = set_.content();
-  const std::int64_t at = read.samples.first - read.blocks.first * shard.block_samples;
-  put_inputs(content, part(read.inputs, at, read.samples.count, content.input_bytes()), read.to);
-  if (content.answer != Answer::none)
-    put_answers(content, part(read.answers, at, read.samples.count, content.answer_bytes()),
-                read.to);
-  check_samples(shard, content, read.to, shard.first_index + read.samples.first);
+  const SampleArrays to =
+      part_of(content, piece.to, samples.first - piece.samples.first, samples.count);
+  Range stored = samples;
+  if (!piece.is_known) {
+    const Range blocks = blocks_of(shard, samples);
+    stored.first = blocks.first * shard.block_samples;
+    stored.count =
+        std::min((blocks.first + blocks.count) * shard.block_samples, shard.count) - stored.first;
+  }
+  const auto read = [&](std::int64_t offset, std::int64_t bytes, std::span<std::byte> place,
+                        std::vector<std::byte>& aside) {
+    if (bytes == 0) return std::span<std::byte>{};
+    if (place.empty() || stored.count > samples.count) place = room(aside, stored.count * bytes);
+    read_bytes(shard, piece.descriptor, offset + stored.first * bytes, place);
+    return place;
+  };
+  const std::span<std::byte> input_place = stored_inputs_of(content, to);
+  const std::span<std::byte> answer_place = stored_answers_of(content, to);
+  const auto inputs = read(shard.input_offset, content.input_bytes(), input_place, piece.inputs);
+  const auto answers =
+      read(shard.answer_offset, content.answer_bytes(), answer_place, piece.answers);
+  if (!piece.is_known) verify(piece, stored, inputs, answers);
+  const auto wanted = [&](std::span<const std::byte> all, std::int64_t bytes) {
+    return all.subspan(static_cast<std::size_t>((samples.first - stored.first) * bytes),
+                       static_cast<std::size_t>(samples.count * bytes));
+  };
+  if (inputs.data() != input_place.data())
+    put_inputs(content, wanted(inputs, content.input_bytes()), to);
+  if (answers.data() != answer_place.data())
+    put_answers(content, wanted(answers, content.answer_bytes()), to);
+  check_samples(shard, content, to, shard.first_index + samples.first);
+}
+
+void SampleReader::verify(Piece& piece, const Range& stored, std::span<const std::byte> inputs,
+                          std::span<const std::byte> answers) const {
+  const Shard& shard = set_.shards()[piece.shard];
+  const std::int64_t digits = shard.block_digits;
+  const Range blocks = blocks_of(shard, stored);
+  read_bytes(shard, piece.descriptor, shard.block_sums_offset + blocks.first * digits,
+             room(piece.sums, blocks.count * digits));
+  const std::string_view expected(reinterpret_cast<const char*>(piece.sums.data()),
+                                  piece.sums.size());
+  const std::string actual =
+      block_sums(set_.content(), shard.block_samples, digits, inputs, answers);
+  if (actual == expected) return;
+  const auto wrong = std::mismatch(actual.begin(), actual.end(), expected.begin()).first;
+  const std::int64_t number = (wrong - actual.begin()) / digits;
+  const auto of_block = [&](std::string_view sums) {
+    return sums.substr(static_cast<std::size_t>(number * digits), static_cast<std::size_t>(digits));
+  };
+  const std::int64_t first = stored.first + number * shard.block_samples;
+  const std::int64_t end = std::min(first + shard.block_samples, shard.count);
+  fail(shard, fmt::format("the samples {} to {} are damaged: their {} is {}, expected {}",
+                          shard.first_index + first, shard.first_index + end - 1,
+                          digits == kXxh3Digits ? "XXH3" : "SHA-256", of_block(actual),
+                          of_block(expected)));
 }
 
 int SampleReader::descriptor_of(std::size_t number) {
@@ -234,29 +289,13 @@ int SampleReader::descriptor_of(std::size_t number) {
   const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(shard, fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (files_.size() == kMostFiles) {
+    for (Piece& piece : pieces_)
+      if (piece.descriptor == files_.front().descriptor) finish(piece);
     ::close(files_.front().descriptor);
     files_.erase(files_.begin());
   }
   files_.push_back({number, descriptor});
   return descriptor;
-}
-
-void SampleReader::read_bytes(std::size_t number, std::int64_t offset, std::span<std::byte> bytes) {
-  if (bytes.empty()) return;
-  const int descriptor = descriptor_of(number);
-  const Shard& shard = set_.shards()[number];
-  for (std::size_t done = 0; done < bytes.size();) {
-    const std::int64_t at = offset + static_cast<std::int64_t>(done);
-    const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
-    if (got == 0) {
-      fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
-                              "training began",
-                              at, offset + static_cast<std::int64_t>(bytes.size())));
-    }
-    done += static_cast<std::size_t>(got);
-  }
 }
 
 }  // namespace quern

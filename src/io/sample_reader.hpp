@@ -15,8 +15,8 @@
 namespace quern {
 
 /// Reads the files themselves, where ShardSet::open() has found the samples to be: HDF5, which is
-/// for one thread at a time, has no part in it. For one thread, which may be any; it reads on while
-/// others, of its own, verify what it has read.
+/// for one thread at a time, has no part in it. For one thread, which may be any; threads of its
+/// own read and verify several pieces at the same time.
 class SampleReader {
  public:
   /// `set` must outlive it. Opens nothing.
@@ -50,38 +50,40 @@ class SampleReader {
     std::int64_t count = 0;
   };
 
-  /// Blocks as they are stored, what is wanted of them, and their verification.
-  struct Blocks {
+  /// Samples of a shard on their way into memory. A thread of their own reads them.
+  struct Piece {
     std::size_t shard = 0;
-    KnownBlocks::FileState state;  ///< of its file
-    Range blocks;
+    int descriptor = -1;
+    KnownBlocks::FileState state;  ///< of the file
+    bool is_known = false;         ///< has it been verified, or has it no checksums?
     Range samples;
-    std::vector<std::byte> inputs;
+    Range blocks;
+    SampleArrays to;
+    std::vector<std::byte> inputs;  ///< that cannot be read to where they belong
     std::vector<std::byte> answers;
     std::vector<std::byte> sums;
-    SampleArrays to;
-    std::future<void> verification;
+    std::future<void> work;
   };
 
   std::size_t shard_of(std::int64_t sample) const;
-  Range piece_of(const Shard& shard, const Range& range) const;
+  Range piece_of(std::size_t shard, const Range& range) const;
   Range blocks_of(const Shard& shard, const Range& range) const;
+  bool is_known(std::size_t shard, const Range& range) const;
   void look_at_file(std::size_t shard);
-  void read_known(std::size_t shard, const Range& range, const SampleArrays& to);
-  void read_blocks(std::size_t shard, const Range& range, const SampleArrays& to);
-  void finish(Blocks& read);
-  void verify(const Blocks& read) const;
-  void put(const Blocks& read) const;
+  void start(std::size_t shard, const Range& range, const SampleArrays& to);
+  void finish(Piece& piece);
+  void settle();
+  void load(Piece& piece) const;
+  void load_part(Piece& piece, const Range& samples) const;
+  void verify(Piece& piece, const Range& stored, std::span<const std::byte> inputs,
+              std::span<const std::byte> answers) const;
   int descriptor_of(std::size_t shard);
-  void read_bytes(std::size_t shard, std::int64_t offset, std::span<std::byte> bytes);
 
   const ShardSet& set_;
   std::vector<OpenFile> files_;     // the one used last is the last
   std::vector<KnownBlocks> known_;  // of each shard
-  std::vector<std::byte> aside_;    // what has to be widened
-  // Taken in turn: the next one is filled while the others are verified. More than one of these, so
-  // that neither reading nor verifying waits for the other at every piece.
-  std::array<Blocks, 3> pieces_;
+  // Taken in turn. More than two, so that a disk has requests while others are verified.
+  std::array<Piece, 3> pieces_;
   std::size_t next_ = 0;
 };
 

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "base/sha256_many.hpp"
+#include "base/sha256.hpp"
+#include "base/xxh3.hpp"
 
 namespace quern {
 
@@ -12,20 +13,20 @@ std::int64_t block_samples_of(const ShardContent& content) {
   return std::max<std::int64_t>(1, kBytes / (content.input_bytes() + content.answer_bytes()));
 }
 
-std::vector<std::string> block_sums(const ShardContent& content, std::int64_t block,
-                                    std::span<const std::byte> inputs,
-                                    std::span<const std::byte> answers) {
+std::string block_sums(const ShardContent& content, std::int64_t block, std::int64_t digits,
+                       std::span<const std::byte> inputs, std::span<const std::byte> answers) {
   const auto input_bytes = static_cast<std::size_t>(block * content.input_bytes());
   const auto answer_bytes = static_cast<std::size_t>(block * content.answer_bytes());
-  std::vector<Sha256Message> messages;
+  std::string sums;
   while (!inputs.empty()) {
-    const Sha256Message message{inputs.first(std::min(input_bytes, inputs.size())),
-                                answers.first(std::min(answer_bytes, answers.size()))};
-    messages.push_back(message);
-    inputs = inputs.subspan(message.head.size());
-    answers = answers.subspan(message.tail.size());
+    const auto head = inputs.first(std::min(input_bytes, inputs.size()));
+    const auto tail = answers.first(std::min(answer_bytes, answers.size()));
+    sums += digits == kSha256Digits ? Sha256().update(head).update(tail).hex_digest()
+                                    : xxh3_128(head, tail);
+    inputs = inputs.subspan(head.size());
+    answers = answers.subspan(tail.size());
   }
-  return sha256_of_each(messages);
+  return sums;
 }
 
 void KnownBlocks::expect_state(const FileState& state) {

@@ -12,21 +12,22 @@
 
 namespace quern {
 
-/// The dataset of checksums, uint8 [blocks, kBlockDigits], and the attribute that says how many
-/// samples a block has (the last may have fewer).
+/// The dataset of checksums, uint8 [blocks, digits], and the attribute that says how many samples a
+/// block has (the last may have fewer).
 inline constexpr const char* kBlockSums = "/blocks";
 inline constexpr const char* kBlockSamples = "block_samples";
-inline constexpr std::int64_t kBlockDigits = 64;
+/// The digits of a checksum tell what it is: XXH3 of 128 bits, or SHA-256 in older shards.
+inline constexpr std::int64_t kXxh3Digits = 32;
+inline constexpr std::int64_t kSha256Digits = 64;
 
 /// What shards are written with: blocks of 16 KiB. Whoever reads some samples reads their blocks,
 /// so they are small beside what is read in one go.
 std::int64_t block_samples_of(const ShardContent& content);
 
-/// Of consecutive blocks of `block` samples the SHA-256 of the stored bytes: a block's inputs, then
-/// its answers.
-std::vector<std::string> block_sums(const ShardContent& content, std::int64_t block,
-                                    std::span<const std::byte> inputs,
-                                    std::span<const std::byte> answers);
+/// Of consecutive blocks of `block` samples the checksum of the stored bytes (a block's inputs,
+/// then its answers), `digits` of each, one after the other.
+std::string block_sums(const ShardContent& content, std::int64_t block, std::int64_t digits,
+                       std::span<const std::byte> inputs, std::span<const std::byte> answers);
 
 /// Of which blocks of a file is it known that they have their checksums?
 class KnownBlocks {

@@ -96,11 +96,9 @@ void write_shard_file(const std::filesystem::path& path, const ShardSetName& set
                       array_shape(shard.count, content.target_shape, false));
   }
   const std::int64_t block = std::min(block_samples_of(content), shard.count);
-  const std::string sums =
-      fmt::format("{}", fmt::join(block_sums(content, block, stored.input, stored.answer), ""));
-  file.write_stored(
-      kBlockSums, H5Type::uint8, std::as_bytes(std::span(sums)),
-      std::array{static_cast<std::int64_t>(sums.size()) / kBlockDigits, kBlockDigits});
+  const std::string sums = block_sums(content, block, kXxh3Digits, stored.input, stored.answer);
+  file.write_stored(kBlockSums, H5Type::uint8, std::as_bytes(std::span(sums)),
+                    std::array{static_cast<std::int64_t>(sums.size()) / kXxh3Digits, kXxh3Digits});
   file.write_string("/", "format", kShardFormat);
   file.write_int64("/", "format_version", format_version_of(content));
   file.write_string("/", "split", set.split);

@@ -171,13 +171,16 @@ void read_blocks(const H5File& file, ShardHeader& header) {
   const Dataset sums{kBlockSums, file.dataset_info(kBlockSums)};
   const std::int64_t samples = read_number(file, kBlockSamples, 1, header.count);
   const std::int64_t blocks = (header.count + samples - 1) / samples;
-  if (sums.info.type != H5Type::uint8 ||
-      sums.info.shape != std::vector<std::int64_t>{blocks, kBlockDigits}) {
-    fail(file, fmt::format("dataset '{}' is of {} with shape [{}], expected uint8 [{}, {}]",
+  const auto has_digits = [&](std::int64_t digits) {
+    return sums.info.shape == std::vector<std::int64_t>{blocks, digits};
+  };
+  if (sums.info.type != H5Type::uint8 || (!has_digits(kXxh3Digits) && !has_digits(kSha256Digits))) {
+    fail(file, fmt::format("dataset '{}' is of {} with shape [{}], expected uint8 [{}, {} or {}]",
                            sums.path, to_string(sums.info.type), fmt::join(sums.info.shape, ", "),
-                           blocks, kBlockDigits));
+                           blocks, kXxh3Digits, kSha256Digits));
   }
   header.block_samples = samples;
+  header.block_digits = sums.info.shape[1];
   header.block_sums_offset = sums.info.offset;
   header.sha256_blocks = read_sha256(file, "sha256_blocks");
 }

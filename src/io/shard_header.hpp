@@ -24,6 +24,7 @@ struct ShardHeader {
   std::int64_t input_offset = 0;
   std::int64_t answer_offset = 0;
   std::int64_t block_samples = 0;  ///< 0: no checksums of blocks
+  std::int64_t block_digits = 0;   ///< of each of them
   std::int64_t block_sums_offset = 0;
   std::string sha256_blocks;  ///< of all their checksums; empty without
 };

@@ -29,7 +29,7 @@ void ShardPlace::read() {
                  stored_inputs_of(content_, arrays_), inputs_aside_);
   if (shard_.block_samples > 0) {
     const std::int64_t blocks = (shard_.count + shard_.block_samples - 1) / shard_.block_samples;
-    block_sums_.resize(static_cast<std::size_t>(blocks * kBlockDigits));
+    block_sums_.resize(static_cast<std::size_t>(blocks * shard_.block_digits));
     file.read_stored(kBlockSums, H5Type::uint8, block_sums_);
   }
   if (content_.answer != Answer::none) {

@@ -138,7 +138,7 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
     if (set.shards_.empty()) first = header;
     check_agreement(file, header, first, set.count_);
     set.add({file.path, header.first_index, header.count, header.sha256_input, header.sha256_answer,
-             header.input_offset, header.answer_offset, header.block_samples,
+             header.input_offset, header.answer_offset, header.block_samples, header.block_digits,
              header.block_sums_offset, header.sha256_blocks});
   }
   if (set.count_ != first.total) {
@@ -187,8 +187,8 @@ std::string ShardSet::table() const {
                                  name_, names.size(), names) +
                      content_text();
   for (const Shard& shard : shards_) {
-    text += fmt::format("{} {} {} {}", shard.input_offset, shard.answer_offset, shard.block_samples,
-                        shard.block_sums_offset);
+    text += fmt::format("{} {} {} {} {}", shard.input_offset, shard.answer_offset,
+                        shard.block_samples, shard.block_digits, shard.block_sums_offset);
     text += (shard.block_samples > 0 ? " " : "") + shard.sha256_blocks + "\n";
   }
   return text;
@@ -254,7 +254,7 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
   }
   for (Shard& shard : shards_) {
     text >> shard.input_offset >> shard.answer_offset >> shard.block_samples >>
-        shard.block_sums_offset;
+        shard.block_digits >> shard.block_sums_offset;
     if (shard.block_samples > 0) text >> shard.sha256_blocks;
   }
   name_ = file.name;

@@ -119,7 +119,7 @@ std::vector<NamedTensor> distribute_parts(Communicator& group,
   return tensors;
 }
 
-std::vector<ParameterEntry> of_own_rows(Entries entries) {
+std::vector<ParameterEntry> of_own_rows(std::vector<ParameterEntry> entries) {
   for (const auto& places : by_tensor(entries)) {
     const std::int64_t begin = entries[places.front()].first_row;
     std::int64_t rows = 0;

@@ -28,7 +28,7 @@ REPLACING = ("Inst libc6 [2.36-9] (2.41-12 Debian:13/stable [amd64])\n"
 NEW_ONLY = "Inst libkokkos-dev (5.2.2-1 Debian:unstable [amd64])\n"
 
 NEW_ENOUGH = ("MPI 3.1\nHDF5 1.10.7\nZLIB 1.2\nPNG 1.6\nJPEG 62\nfmt 9\nnlohmann_json 3.11.2\ntomlplusplus 3.3.0\n"
-              "CLI11 2.1.2\n")
+              "CLI11 2.1.2\nxxHash 0.8.1\n")
 
 
 class SetupTest(unittest.TestCase):
@@ -404,7 +404,7 @@ class Packages(SetupTest):
         for package, before in (("libhdf5-dev", "HDF5 1.8.23"), ("libfmt-dev", "fmt 8.1.1"),
                                 ("nlohmann-json3-dev", "nlohmann_json 3.10.5"),
                                 ("libtomlplusplus-dev", "tomlplusplus 3.0.1"),
-                                ("libcli11-dev", "CLI11 2.0.0")):
+                                ("libcli11-dev", "CLI11 2.0.0"), ("libxxhash-dev", "xxHash 0.7.4")):
             with self.subTest(package):
                 self.given("cmake_finds", re.sub(f"(?m)^{before.split()[0]} .*", before, NEW_ENOUGH))
                 self.assertIn(f"\n  {package} ", self.assert_refused("this system has no apt"))

@@ -54,6 +54,7 @@ class RecipeTest(unittest.TestCase):
             "nlohmann_json": "nlohmann-json",
             "tomlplusplus": "tomlplusplus",
             "CLI11": "cli11",
+            "xxHash": "xxhash",
             "MPI": "mpi",
             "GTest": "googletest",
             "CUDAToolkit": "cuda",

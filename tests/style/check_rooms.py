@@ -22,6 +22,7 @@ VENDOR_HEADERS = {
     "png.h": re.compile(r"^png\.h$"),
     "jpeglib.h": re.compile(r"^j(peglib|config|morecfg)\.h$"),
     "CLI": re.compile(r"^CLI/"),
+    "xxhash.h": re.compile(r"^(xxhash|xxh3)\.h$"),
 }
 # What code for one vendor's devices is known by, anywhere in a file but in comments.
 VENDOR_NAMES = {

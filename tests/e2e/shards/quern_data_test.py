@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """analysis/quern_data.py: what it writes, quern reads; what quern refuses, it refuses."""
+import hashlib
 import json
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
+import h5py
 import numpy as np
 import shard_files
 
@@ -44,6 +47,22 @@ class QuernDataTest(shard_files.ShardTest):
         quern_data.write_dataset(self.out, pairs, shards=3, classes=10, overwrite=True)
         self.assertEqual(self.shown(), own)
         self.assertEqual(len(self.written()), 3)
+
+    def blocks(self):
+        with h5py.File(self.out / self.written()[0]) as file:
+            return [bytes(row).decode() for row in file["blocks"][()]]
+
+    def test_same_checksums_of_blocks_as_from_quern_shard(self):
+        self.assertEqual(self.shard().returncode, 0)
+        own = self.blocks()
+        arrays = shard_files.images(), shard_files.labels()
+        quern_data.write_shards(self.out, *arrays, overwrite=True)
+        self.assertEqual(self.blocks(), own)
+        # Without the module xxhash.
+        with unittest.mock.patch.object(quern_data, "block_sum", hashlib.sha256):
+            quern_data.write_shards(self.out, *arrays, overwrite=True)
+        self.assertEqual(self.blocks(), [hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()])
+        self.shown()
 
     def test_values_targets_and_many_classes(self):
         random = np.random.default_rng(1)

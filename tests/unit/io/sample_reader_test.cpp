@@ -93,6 +93,12 @@ class SampleReaderTest : public testing::Test {
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
+  // What the table of a set says of a shard's blocks.
+  static std::string blocks_in_table(const Shard& shard) {
+    return " " + std::to_string(shard.block_samples) + " " + std::to_string(shard.block_digits) +
+           " " + std::to_string(shard.block_sums_offset) + " " + shard.sha256_blocks;
+  }
+
   void expect_refused(const ShardSet& set, std::int64_t first, std::int64_t count,
                       std::initializer_list<std::string> parts) {
     Arrays arrays(set.content(), kSamples);
@@ -163,7 +169,7 @@ TEST_F(SampleReaderTest, FindsDamageInItsBlock) {
     const Shard& shard = set.shards()[1];
     const std::int64_t bytes = content.input_bytes();
     overwrite(set, shard.input_offset + 40 * bytes + 5, "\x7b");
-    expect_refused(set, 100, 10, {shard.path.filename().string(), "are damaged", "SHA-256"});
+    expect_refused(set, 100, 10, {shard.path.filename().string(), "are damaged", "XXH3"});
     // The samples of another block are as good as before.
     Arrays arrays(content, kSamples);
     SampleReader good(set);
@@ -199,7 +205,7 @@ TEST_F(SampleReaderTest, FindsDamageOfWhatItHasReadBefore) {
           reader.read(100, 10, 0, arrays.all());
           reader.finish();
         },
-        ExitCode::do_not_requeue, {shard.path.filename().string(), "are damaged", "SHA-256"});
+        ExitCode::do_not_requeue, {shard.path.filename().string(), "are damaged", "XXH3"});
     reader.read(66, 1, 0, arrays.all());
     reader.finish();
   }
@@ -236,14 +242,50 @@ TEST_F(SampleReaderTest, FindsDamageOfTheChecksums) {
   expect_refused(set, 66, 1, {"are damaged"});
 }
 
-// Shards of older programs have no checksums of blocks.
+// Shards of an older program have a SHA-256 of each block: here at the end of the file.
+TEST_F(SampleReaderTest, VerifiesOlderShardsBySha256) {
+  for (const ShardContent& content : contents()) {
+    const ShardSet set = write(content);
+    std::string table = set.table();
+    for (Shard shard : set.shards()) {
+      const std::string stated = blocks_in_table(shard);
+      std::fstream file(shard.path, std::ios::in | std::ios::out | std::ios::binary);
+      const auto stored = [&](std::int64_t offset, std::int64_t bytes) {
+        std::vector<std::byte> result(static_cast<std::size_t>(shard.count * bytes));
+        file.seekg(offset);
+        file.read(reinterpret_cast<char*>(result.data()),
+                  static_cast<std::streamsize>(result.size()));
+        return result;
+      };
+      const std::string sums = block_sums(content, shard.block_samples, kSha256Digits,
+                                          stored(shard.input_offset, content.input_bytes()),
+                                          stored(shard.answer_offset, content.answer_bytes()));
+      file.seekp(0, std::ios::end);
+      shard.block_digits = kSha256Digits;
+      shard.block_sums_offset = file.tellp();
+      file << sums;
+      table.replace(table.find(stated), stated.size(), blocks_in_table(shard));
+    }
+    const ShardSet old(folder_.path(), table);
+    Arrays whole(content, kSamples);
+    set.read_share(0, 1, 1, whole.all());
+    Arrays read(content, kSamples);
+    SampleReader reader(old);
+    reader.read(0, kSamples, 0, read.all());
+    reader.finish();
+    EXPECT_TRUE(read == whole) << to_string(content);
+    overwrite(set, set.shards()[1].input_offset + 40 * content.input_bytes() + 5, "\x7b");
+    expect_refused(old, 100, 10, {"are damaged", "SHA-256"});
+  }
+}
+
+// Still older ones have no checksums of blocks.
 TEST_F(SampleReaderTest, WithoutChecksumsChecksWhatNumbersMean) {
   const ShardSet set = write(content_of(StoredType::float32, Answer::labels, StoredType::int32));
   std::string table = set.table();
   for (const Shard& shard : set.shards()) {
-    const std::string stated = " " + std::to_string(shard.block_samples) + " " +
-                               std::to_string(shard.block_sums_offset) + " " + shard.sha256_blocks;
-    table.replace(table.find(stated), stated.size(), " 0 0");
+    const std::string stated = blocks_in_table(shard);
+    table.replace(table.find(stated), stated.size(), " 0 0 0");
   }
   const ShardSet old(folder_.path(), table);
   Arrays whole(set.content(), kSamples);

@@ -72,6 +72,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("nlohmann-json@3.11:")
     depends_on("tomlplusplus@3.3:")
     depends_on("cli11@2.1:")
+    depends_on("xxhash@0.8:")
     depends_on("googletest+gmock", type="test")
 
     # CUDA: the compiler is Kokkos' wrapper of nvcc, around GCC.
