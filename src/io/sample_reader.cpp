@@ -21,11 +21,10 @@ namespace quern {
 
 namespace {
 
-constexpr std::size_t kMostFiles = 64;                       // open at the same time
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;  // of a thread, about
+constexpr std::size_t kMostFiles = 64;                      // open at the same time
+constexpr std::int64_t kLoadBytes = std::int64_t{1} << 21;  // of a thread, about
 // Read at once, about: verified while it is in the second-level cache.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 18;
-constexpr std::int64_t kWorthAThread = std::int64_t{1} << 18;
 
 [[noreturn]] void fail(const Shard& shard, const std::string& what) {
   throw UnusableError(fmt::format("'{}': {}", shard.path.string(), what));
@@ -62,13 +61,15 @@ SampleReader::~SampleReader() {
   for (const OpenFile& file : files_) ::close(file.descriptor);
 }
 
-// Waits for all pieces, whatever came of them.
+// Waits for all threads, whatever came of what they read.
 void SampleReader::settle() {
-  for (Piece& piece : pieces_) {
-    if (!piece.work.valid()) continue;
-    if (piece.work.wait_for(std::chrono::seconds(0)) != std::future_status::deferred)
-      piece.work.wait();
-    piece.work = {};
+  for (Load& load : loads_) {
+    if (load.work.valid() &&
+        load.work.wait_for(std::chrono::seconds(0)) != std::future_status::deferred)
+      load.work.wait();
+    load.work = {};
+    load.pieces.clear();
+    load.bytes = 0;
   }
 }
 
@@ -85,7 +86,7 @@ void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t pla
     look_at_file(number);
     while (rest.count > 0) {
       const Range piece = piece_of(number, rest);
-      start(number, piece, part_of(content, arrays, place, piece.count));
+      add(number, piece, part_of(content, arrays, place, piece.count));
       place += piece.count;
       rest = {rest.first + piece.count, rest.count - piece.count};
     }
@@ -130,7 +131,7 @@ SampleReader::Range SampleReader::piece_of(std::size_t number, const Range& rang
   const ShardContent& content = set_.content();
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
   const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
-  const std::int64_t num_blocks = std::max<std::int64_t>(1, kPieceBytes / block_bytes);
+  const std::int64_t num_blocks = std::max<std::int64_t>(1, kLoadBytes / block_bytes);
   const std::int64_t begin = range.first / block;
   const auto up_to = [&](std::int64_t end) {
     return Range{range.first, std::min(range.count, end * block - range.first)};
@@ -166,42 +167,54 @@ bool SampleReader::is_known(std::size_t number, const Range& range) const {
   return known_[number].has_all(blocks.first, blocks.first + blocks.count);
 }
 
-void SampleReader::start(std::size_t number, const Range& range, const SampleArrays& to) {
-  Piece& piece = pieces_[next_];
-  next_ = (next_ + 1) % pieces_.size();
-  finish(piece);
-  piece.shard = number;
-  piece.descriptor = descriptor_of(number);
-  piece.state = known_[number].state();
-  piece.is_known = is_known(number, range);
-  piece.samples = range;
-  piece.blocks = blocks_of(set_.shards()[number], range);
-  piece.to = to;
-  // Deferred to finish() where no thread can be had, or it would cost more than it does.
+void SampleReader::add(std::size_t number, const Range& range, const SampleArrays& to) {
   const ShardContent& content = set_.content();
-  const bool is_much =
-      range.count * (content.input_bytes() + content.answer_bytes()) >= kWorthAThread;
+  const Piece piece{number,
+                    descriptor_of(number),
+                    known_[number].state(),
+                    is_known(number, range),
+                    range,
+                    blocks_of(set_.shards()[number], range),
+                    to};
+  Load& load = loads_[next_];
+  finish(load);
+  load.pieces.push_back(piece);
+  load.bytes += range.count * (content.input_bytes() + content.answer_bytes());
+  if (load.bytes >= kLoadBytes) start();
+}
+
+void SampleReader::start() {
+  Load& load = loads_[next_];
+  next_ = (next_ + 1) % loads_.size();
+  // In finish() where no thread can be had, or it would cost more than it does.
   const std::launch deferred = std::launch::deferred;
-  piece.work = std::async(is_much ? std::launch::async | deferred : deferred,
-                          [this, &piece] { load(piece); });
+  load.work = std::async(load.bytes >= kPartBytes ? std::launch::async | deferred : deferred,
+                         [this, &load] {
+                           for (const Piece& piece : load.pieces) read_piece(piece, load);
+                         });
 }
 
 void SampleReader::finish() {
-  for (std::size_t i = 0; i < pieces_.size(); ++i) finish(pieces_[(next_ + i) % pieces_.size()]);
+  if (!loads_[next_].work.valid()) start();  // what is not yet a thread's worth
+  for (std::size_t i = 0; i < loads_.size(); ++i) finish(loads_[(next_ + i) % loads_.size()]);
 }
 
-void SampleReader::finish(Piece& piece) {
-  if (!piece.work.valid()) return;
+void SampleReader::finish(Load& load) {
+  if (!load.work.valid()) return;
   try {
-    piece.work.get();
+    load.work.get();
   } catch (...) {
     settle();  // nothing writes to the arrays any more
     throw;
   }
-  known_[piece.shard].add(piece.state, piece.blocks.first, piece.blocks.first + piece.blocks.count);
+  for (const Piece& piece : load.pieces)
+    known_[piece.shard].add(piece.state, piece.blocks.first,
+                            piece.blocks.first + piece.blocks.count);
+  load.pieces.clear();
+  load.bytes = 0;
 }
 
-void SampleReader::load(Piece& piece) const {
+void SampleReader::read_piece(const Piece& piece, Load& load) const {
   const Shard& shard = set_.shards()[piece.shard];
   const ShardContent& content = set_.content();
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
@@ -210,14 +223,14 @@ void SampleReader::load(Piece& piece) const {
   const Range& all = piece.samples;
   for (std::int64_t first = all.first; first < all.first + all.count;) {
     const std::int64_t end = std::min((first / step + 1) * step, all.first + all.count);
-    load_part(piece, {first, end - first});
+    read_part(piece, {first, end - first}, load);
     first = end;
   }
 }
 
 // Straight to where they belong, or aside: what has to be widened, and blocks of which not all
 // samples are wanted.
-void SampleReader::load_part(Piece& piece, const Range& samples) const {
+void SampleReader::read_part(const Piece& piece, const Range& samples, Load& load) const {
   const Shard& shard = set_.shards()[piece.shard];
   const ShardContent& content = set_.content();
   const SampleArrays to =
@@ -238,10 +251,10 @@ void SampleReader::load_part(Piece& piece, const Range& samples) const {
   };
   const std::span<std::byte> input_place = stored_inputs_of(content, to);
   const std::span<std::byte> answer_place = stored_answers_of(content, to);
-  const auto inputs = read(shard.input_offset, content.input_bytes(), input_place, piece.inputs);
+  const auto inputs = read(shard.input_offset, content.input_bytes(), input_place, load.inputs);
   const auto answers =
-      read(shard.answer_offset, content.answer_bytes(), answer_place, piece.answers);
-  if (!piece.is_known) verify(piece, stored, inputs, answers);
+      read(shard.answer_offset, content.answer_bytes(), answer_place, load.answers);
+  if (!piece.is_known) verify(piece, stored, inputs, answers, load);
   const auto wanted = [&](std::span<const std::byte> all, std::int64_t bytes) {
     return all.subspan(static_cast<std::size_t>((samples.first - stored.first) * bytes),
                        static_cast<std::size_t>(samples.count * bytes));
@@ -253,15 +266,16 @@ void SampleReader::load_part(Piece& piece, const Range& samples) const {
   check_samples(shard, content, to, shard.first_index + samples.first);
 }
 
-void SampleReader::verify(Piece& piece, const Range& stored, std::span<const std::byte> inputs,
-                          std::span<const std::byte> answers) const {
+void SampleReader::verify(const Piece& piece, const Range& stored,
+                          std::span<const std::byte> inputs, std::span<const std::byte> answers,
+                          Load& load) const {
   const Shard& shard = set_.shards()[piece.shard];
   const std::int64_t digits = shard.block_digits;
   const Range blocks = blocks_of(shard, stored);
   read_bytes(shard, piece.descriptor, shard.block_sums_offset + blocks.first * digits,
-             room(piece.sums, blocks.count * digits));
-  const std::string_view expected(reinterpret_cast<const char*>(piece.sums.data()),
-                                  piece.sums.size());
+             room(load.sums, blocks.count * digits));
+  const std::string_view expected(reinterpret_cast<const char*>(load.sums.data()),
+                                  load.sums.size());
   const std::string actual =
       block_sums(set_.content(), shard.block_samples, digits, inputs, answers);
   if (actual == expected) return;
@@ -289,10 +303,19 @@ int SampleReader::descriptor_of(std::size_t number) {
   const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(shard, fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (files_.size() == kMostFiles) {
-    for (Piece& piece : pieces_)
-      if (piece.descriptor == files_.front().descriptor) finish(piece);
-    ::close(files_.front().descriptor);
-    files_.erase(files_.begin());
+    const auto is_in_use = [&](const OpenFile& file) {
+      return std::ranges::any_of(loads_, [&](const Load& load) {
+        return std::ranges::any_of(
+            load.pieces, [&](const Piece& piece) { return piece.descriptor == file.descriptor; });
+      });
+    };
+    auto oldest = std::ranges::find_if_not(files_, is_in_use);
+    if (oldest == files_.end()) {
+      finish();
+      oldest = files_.begin();
+    }
+    ::close(oldest->descriptor);
+    files_.erase(oldest);
   }
   files_.push_back({number, descriptor});
   return descriptor;

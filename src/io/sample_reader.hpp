@@ -50,7 +50,7 @@ class SampleReader {
     std::int64_t count = 0;
   };
 
-  /// Samples of a shard on their way into memory. A thread of their own reads them.
+  /// Samples of a shard on their way into memory.
   struct Piece {
     std::size_t shard = 0;
     int descriptor = -1;
@@ -59,10 +59,15 @@ class SampleReader {
     Range samples;
     Range blocks;
     SampleArrays to;
-    std::vector<std::byte> inputs;  ///< that cannot be read to where they belong
+  };
+  /// What a thread reads, and its buffers for what cannot be read to where it belongs.
+  struct Load {
+    std::vector<Piece> pieces;
+    std::int64_t bytes = 0;
+    std::vector<std::byte> inputs;
     std::vector<std::byte> answers;
     std::vector<std::byte> sums;
-    std::future<void> work;
+    std::future<void> work;  ///< none while pieces are added
   };
 
   std::size_t shard_of(std::int64_t sample) const;
@@ -70,20 +75,21 @@ class SampleReader {
   Range blocks_of(const Shard& shard, const Range& range) const;
   bool is_known(std::size_t shard, const Range& range) const;
   void look_at_file(std::size_t shard);
-  void start(std::size_t shard, const Range& range, const SampleArrays& to);
-  void finish(Piece& piece);
+  void add(std::size_t shard, const Range& range, const SampleArrays& to);
+  void start();
+  void finish(Load& load);
   void settle();
-  void load(Piece& piece) const;
-  void load_part(Piece& piece, const Range& samples) const;
-  void verify(Piece& piece, const Range& stored, std::span<const std::byte> inputs,
-              std::span<const std::byte> answers) const;
+  void read_piece(const Piece& piece, Load& load) const;
+  void read_part(const Piece& piece, const Range& samples, Load& load) const;
+  void verify(const Piece& piece, const Range& stored, std::span<const std::byte> inputs,
+              std::span<const std::byte> answers, Load& load) const;
   int descriptor_of(std::size_t shard);
 
   const ShardSet& set_;
   std::vector<OpenFile> files_;     // the one used last is the last
   std::vector<KnownBlocks> known_;  // of each shard
   // Taken in turn. More than two, so that a disk has requests while others are verified.
-  std::array<Piece, 3> pieces_;
+  std::array<Load, 3> loads_;
   std::size_t next_ = 0;
 };
 
