@@ -40,6 +40,7 @@ BuildInfo build_info() {
                {"vectors", vector_instructions()},
                {"kernels", kernel_level_text()},
                {"tiles", tiles_text()},
+               {"pairs", pairs_text()},
                {"processor", processor_name()},
                {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};
   std::erase_if(info.rest, [](const auto& entry) { return entry.second.empty(); });

@@ -46,4 +46,12 @@ std::string tiles_text() {
   return cpu::tiles_reason(ask_for_amx(), std::getenv(cpu::kWishVariable));
 }
 
+std::string pairs_text() {
+  if constexpr (kMultipliesTiles) {
+    if (const host::TileUnit* unit = host::avx512_bf16_unit()) return unit->name;
+    return "vector registers (no AVX512_BF16)";
+  }
+  return "";
+}
+
 }  // namespace quern

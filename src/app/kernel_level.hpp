@@ -14,5 +14,7 @@ std::string kernel_level_text();
 
 /// What multiplies tiles of bfloat16, and why: "AMX"; "" in a build for devices.
 std::string tiles_text();
+/// The same where train.bf16_sums is "pairs": "AVX512_BF16".
+std::string pairs_text();
 
 }  // namespace quern

@@ -39,12 +39,15 @@ double MachineMeter::sum_over_ranks(double value) const {
   return value;
 }
 
-void MachineMeter::measure(bool with_tiles) {
+void MachineMeter::measure(const host::TileUnit* unit) {
   comm_.barrier();
   fma_flops_.push_back(sum_over_ranks(1e9 * measure_fma_peak(exec_)));
   if constexpr (kHostExecution) {
     comm_.barrier();
-    if (with_tiles) tile_flops_.push_back(sum_over_ranks(1e9 * measure_tile_peak(exec_)));
+    if (unit) {
+      tile_unit_ = unit->name;
+      tile_flops_.push_back(sum_over_ranks(1e9 * measure_tile_peak(exec_, *unit)));
+    }
   }
   for (Probe& probe : probes_) {
     comm_.barrier();
@@ -64,11 +67,9 @@ MachineInfo MachineMeter::info() const {
   info.nodes = num_nodes(comm_);
   info.threads = exec_.concurrency();
   info.fma_flops = spread_of(fma_flops_);
-  if constexpr (kHostExecution) {
-    if (!tile_flops_.empty()) {
-      info.tile_unit = tile_unit_name();
-      info.tile_flops = spread_of(tile_flops_);
-    }
+  if (!tile_flops_.empty()) {
+    info.tile_unit = tile_unit_;
+    info.tile_flops = spread_of(tile_flops_);
   }
   info.l1 = of(probes_[0]);
   info.l2 = of(probes_[1]);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/machine_info.hpp"
 #include "bench/memory_bandwidth.hpp"
 #include "comm/communicator.hpp"
+#include "linalg/host/bf16_tiles.hpp"
 
 namespace quern {
 
@@ -18,8 +20,8 @@ class MachineMeter {
   explicit MachineMeter(Communicator& comm);
 
   /// Collective: one measurement of every peak, some 0.1 s. Nothing else is in a cache after it.
-  /// `with_tiles`: also of products of bf16 on the host.
-  void measure(bool with_tiles = false);
+  /// `unit`: also of products of bf16 on the host, by this one.
+  void measure(const host::TileUnit* unit = nullptr);
 
   /// Medians of all measurements so far (at least one).
   MachineInfo info() const;
@@ -37,6 +39,7 @@ class MachineMeter {
   Communicator& comm_;
   ExecSpace exec_;
   std::vector<double> fma_flops_;
+  std::string tile_unit_;
   std::vector<double> tile_flops_;
   std::vector<Probe> probes_;  // L1, L2, L3, memory
 };

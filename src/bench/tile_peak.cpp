@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/stopwatch.hpp"
-#include "linalg/host/bf16_tiles.hpp"
 
 namespace quern {
 
@@ -35,9 +34,8 @@ float multiply_tiles(const host::TileUnit& unit, std::int64_t walks) {
 
 }  // namespace
 
-double measure_tile_peak(const ExecSpace& exec) {
+double measure_tile_peak(const ExecSpace& exec, const host::TileUnit& unit) {
   constexpr std::int64_t kWalks = 4000;
-  const host::TileUnit& unit = host::tile_unit();
   const int threads = exec.concurrency();
   const FloatView sink("quern::bench::tile_peak_sink", static_cast<std::size_t>(threads) * kLanes);
   double best = 0;
@@ -51,10 +49,6 @@ double measure_tile_peak(const ExecSpace& exec) {
     best = std::max(best, kFlopOfWalk * kWalks * threads * 1e-9 / watch.seconds());
   }
   return best;
-}
-
-const char* tile_unit_name() {
-  return host::tile_unit().name;
 }
 
 }  // namespace quern

@@ -99,8 +99,12 @@ BenchWorkload::BenchWorkload(const Recipe& given, const ProcessGrid& ranks)
       connections(connect_devices(grid, recipe.parallel.backend)),
       step(recipe, grid, model, samples, connections.get()) {}
 
-bool BenchWorkload::multiplies_tiles() const {
-  return kernels_of(recipe).multiplies_tiles();
+const host::TileUnit* BenchWorkload::tile_unit() const {
+  if constexpr (kHostExecution) {
+    const KernelChoice kernels = kernels_of(recipe);
+    if (kernels.multiplies_tiles()) return &host::tile_unit(kernels.precision);
+  }
+  return nullptr;
 }
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
 #include "strategy/training_step.hpp"
 
@@ -23,8 +24,8 @@ struct BenchWorkload {
   /// Trains `steps` steps on full batches and waits for the last.
   void run_steps(const ExecSpace& exec, int steps);
 
-  /// Are its products those of tiles of bf16 (linalg/host/bf16_tiles.hpp)?
-  bool multiplies_tiles() const;
+  /// What multiplies the tiles of bf16 of its products; null where they have none.
+  const host::TileUnit* tile_unit() const;
 
   Recipe recipe;
   ProcessGrid grid;

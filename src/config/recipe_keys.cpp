@@ -263,8 +263,13 @@ void add_train(Keys& list) {
       "precision", &T::precision,
       {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
       "What operands of products are rounded to (linear layers and convolutions); sums stay fp32. "
-      "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU, where AMX makes it "
-      "fast");
+      "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU, where AMX or "
+      "AVX512_BF16 makes it fast");
+  keys.choice<Bf16Sums>("bf16_sums", &T::bf16_sums,
+                        {{"tiles", Bf16Sums::tiles}, {"pairs", Bf16Sums::pairs}},
+                        "In which order a CPU adds products in bf16: `\"tiles\"` is fast with AMX, "
+                        "`\"pairs\"` with AVX512_BF16; each has the same bits on all processors")
+      .only_with("train.precision", {"bf16"});
   keys.integer(
       "micro_block", &T::micro_block, at_least(0),
       "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch, the "

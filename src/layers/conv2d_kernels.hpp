@@ -112,6 +112,8 @@ const Conv2dKernels& conv2d_kernels();
 /// sums, biases and everything that is in memory outside of a work item are floats. Reference:
 /// layers/reference/conv2d.hpp on rounded operands.
 const Conv2dKernels& conv2d_bf16_kernels();
+/// The same, added by pairs.
+const Conv2dKernels& conv2d_bf16_pairs_kernels();
 }  // namespace host
 namespace device {
 const Conv2dKernels& conv2d_kernels();

@@ -47,6 +47,7 @@ namespace host {
 const Conv2dPoolKernels& conv2d_pool_kernels();
 /// For weights that conv2d_bf16_kernels() have packed.
 const Conv2dPoolKernels& conv2d_bf16_pool_kernels();
+const Conv2dPoolKernels& conv2d_bf16_pairs_pool_kernels();
 }  // namespace host
 
 /// Null on devices, where nothing is fused.

@@ -73,10 +73,12 @@ const LinearKernels& linear_by_products() {
 }
 
 const LinearKernels& linear_kernels(const KernelChoice& choice) {
-  return choose_kernels<const LinearKernels&()>({.host = linear_by_products,
-                                                 .host_bf16 = host_set<host::linear_in_tiles>(),
-                                                 .device = linear_by_products},
-                                                choice)();
+  return choose_kernels<const LinearKernels&()>(
+      {.host = linear_by_products,
+       .host_bf16 = host_set<host::linear_in_tiles>(),
+       .host_bf16_pairs = host_set<host::linear_in_tiles_by_pairs>(),
+       .device = linear_by_products},
+      choice)();
 }
 
 }  // namespace quern

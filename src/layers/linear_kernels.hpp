@@ -46,7 +46,8 @@ struct LinearKernels {
 const LinearKernels& linear_by_products();
 namespace host {
 const LinearKernels& linear_in_tiles();
-}
+const LinearKernels& linear_in_tiles_by_pairs();
+}  // namespace host
 
 const LinearKernels& linear_kernels(const KernelChoice& choice = {});
 

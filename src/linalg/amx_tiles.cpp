@@ -101,7 +101,7 @@ void multiply_on_amx(const TileWalk& walk, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit* amx_tile_unit() {
-  static const TileUnit unit{"AMX", multiply_on_amx};
+  static const TileUnit unit{"AMX", OperandPrecision::bf16, multiply_on_amx};
   return ask_for_amx() == Amx::granted ? &unit : nullptr;
 }
 

@@ -57,10 +57,17 @@ enum class Precision {
   bf16,  ///< 7 bits of mantissa, by those or by a CPU
 };
 
+/// The order in which products of bf16 are added on a CPU (linalg/host/bf16_tiles.hpp).
+enum class Bf16Sums {
+  tiles,  ///< that of AMX
+  pairs,  ///< that of AVX512_BF16
+};
+
 struct TrainSpec {
   int epochs = 1;
   Determinism determinism = Determinism::rank_invariant;
   Precision precision = Precision::fp32;
+  Bf16Sums bf16_sums = Bf16Sums::tiles;
   /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen
   /// (micro_block_size()).
   int micro_block = 0;

@@ -34,7 +34,10 @@ struct KernelChoice {
   bool on_device = runs_device_kernels();
 
   /// Do products have operands in tiles of bf16 (linalg/host/bf16_tiles.hpp)?
-  bool multiplies_tiles() const { return !on_device && precision == OperandPrecision::bf16; }
+  bool multiplies_tiles() const { return !on_device && rounds_to_bf16(); }
+  bool rounds_to_bf16() const {
+    return precision == OperandPrecision::bf16 || precision == OperandPrecision::bf16_pairs;
+  }
 };
 
 /// The sets of an operation, null where there is none. F: type of a function that returns a set, a
@@ -45,6 +48,7 @@ template <class F>
 struct KernelSets {
   F* host = nullptr;  ///< as host_set() gives it
   F* host_bf16 = nullptr;
+  F* host_bf16_pairs = nullptr;
   F* device = nullptr;
   F* device_tf32 = nullptr;
   F* device_bf16 = nullptr;
@@ -67,8 +71,12 @@ template <class F>
 F* choose_kernels(const KernelSets<F>& sets, const KernelChoice& choice = {}) {
   if (choice.any_order && sets.vendor) return sets.vendor;
   F* rounds = nullptr;
-  if (choice.precision == OperandPrecision::bf16)
-    rounds = choice.on_device ? sets.device_bf16 : sets.host_bf16;
+  if (choice.on_device && choice.rounds_to_bf16())
+    rounds = sets.device_bf16;
+  else if (choice.precision == OperandPrecision::bf16)
+    rounds = sets.host_bf16;
+  else if (choice.precision == OperandPrecision::bf16_pairs)
+    rounds = sets.host_bf16_pairs;
   else if (choice.precision == OperandPrecision::tf32 && choice.on_device)
     rounds = sets.device_tf32;
   if (rounds) return rounds;

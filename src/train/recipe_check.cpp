@@ -30,6 +30,11 @@ void check_backend(const Recipe& recipe, int num_ranks) {
 
 void check_precision(const Recipe& recipe) {
   const Precision precision = recipe.train.precision;
+  if (recipe.train.bf16_sums == Bf16Sums::pairs && !kHostExecution) {
+    throw InputError(
+        "train.bf16_sums = \"pairs\" is for CPUs, but this quern was built for GPUs, which have an "
+        "order of their own (expected no such key)");
+  }
   if (precision == Precision::fp32 || kTensorCores) return;
   if (precision == Precision::bf16 && kHostExecution) return;
   throw InputError(std::string("train.precision = ") +

@@ -220,12 +220,22 @@ void TrainingRun::Parts::warn_of_idle_ranks() const {
 
 void TrainingRun::Parts::warn_of_missing_tile_unit() const {
   if constexpr (kHostExecution) {
-    if (!kernels_of(recipe_).multiplies_tiles()) return;
-    if (&host::tile_unit() != &host::vector_tile_unit()) return;
-    log::warn(
-        "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why there "
-        "is "
-        "none)");
+    const KernelChoice kernels = kernels_of(recipe_);
+    if (!kernels.multiplies_tiles()) return;
+    const bool by_pairs = kernels.precision == OperandPrecision::bf16_pairs;
+    const host::TileUnit& slow = by_pairs ? host::vector_pair_unit() : host::vector_tile_unit();
+    if (&host::tile_unit(kernels.precision) != &slow) return;
+    if (by_pairs) {
+      log::warn("train.bf16_sums = \"pairs\" without AVX512_BF16 is slower than \"fp32\"");
+    } else if (host::avx512_bf16_unit()) {
+      log::warn(
+          "train.precision = \"bf16\" without AMX is slower than \"fp32\"; train.bf16_sums = "
+          "\"pairs\" is faster here, because this processor has AVX512_BF16");
+    } else {
+      log::warn(
+          "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why "
+          "there is none)");
+    }
   }
 }
 

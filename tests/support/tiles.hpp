@@ -17,7 +17,7 @@ namespace quern::test {
 /// Multiplies tiles on `unit` for a scope.
 class WithTileUnit {
  public:
-  explicit WithTileUnit(const host::TileUnit& unit) : before_(host::tile_unit()) {
+  explicit WithTileUnit(const host::TileUnit& unit) : before_(host::tile_unit(unit.precision)) {
     host::choose_tile_unit(unit);
   }
   ~WithTileUnit() { host::choose_tile_unit(before_); }
@@ -28,9 +28,12 @@ class WithTileUnit {
   const host::TileUnit& before_;
 };
 
+/// All that this processor has, of both orders.
 inline std::vector<const host::TileUnit*> tile_units() {
   std::vector<const host::TileUnit*> units = {&host::vector_tile_unit()};
   if (host::amx_tile_unit()) units.push_back(host::amx_tile_unit());
+  units.push_back(&host::vector_pair_unit());
+  if (host::avx512_bf16_unit()) units.push_back(host::avx512_bf16_unit());
   return units;
 }
 
@@ -52,7 +55,8 @@ inline std::vector<float> rounded(std::vector<float> values) {
 }
 
 /// c + a b by tile steps of 32 values, one after the other; `a` and `b` hold bfloat16s.
-inline float sum_tile_steps(const std::vector<float>& a, const std::vector<float>& b, float c) {
+inline float sum_tile_steps(const std::vector<float>& a, const std::vector<float>& b, float c,
+                            OperandPrecision precision = OperandPrecision::bf16) {
   for (std::size_t first = 0; first < a.size(); first += host::kTileDepth) {
     std::array<std::uint16_t, host::kTileDepth> row{};
     std::array<std::uint16_t, host::kTileBf16> column{};
@@ -60,7 +64,9 @@ inline float sum_tile_steps(const std::vector<float>& a, const std::vector<float
       row[k] = reference::to_bf16(a[first + k]);
       column[k / 2 * host::kTileDepth + k % 2] = reference::to_bf16(b[first + k]);
     }
-    c = reference::tile_product(row.data(), column.data(), 0, 0, c);
+    const auto product = precision == OperandPrecision::bf16_pairs ? reference::pair_product
+                                                                   : reference::tile_product;
+    c = product(row.data(), column.data(), 0, 0, c);
   }
   return c;
 }

@@ -20,6 +20,7 @@ std::int64_t tile_panel_floats(const ConvShape& shape, const PanelPlace& at) {
 }
 
 // The outputs of a part, from their panel of x.
+template <OperandPrecision kPrecision>
 void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float* x,
                        const float* weights, const float* bias, bool with_relu, float* y) {
   const ForwardKernel kernel(shape);
@@ -44,7 +45,7 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
                              kernel.rows(shape, at.row),
                              ForwardKernel::columns(shape, at.column)};
   float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
-  multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+  multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
     for (int c = 0; c < tiles.channels; ++c) {
       const int o = tiles.channel + c;
       const simd::Vector b = bias ? simd::broadcast(bias[o]) : simd::Vector{};
@@ -64,14 +65,15 @@ PanelGrid tile_forward_grid(int threads, const ConvShape& shape, int batch_rows)
           }};
 }
 
+template <OperandPrecision kPrecision>
 void forward_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows, const float* x,
                    const float* weights, const float* bias, bool with_relu, float* y) {
   const ConvShape shape = as_product(given);
   const PanelGrid grid = tile_forward_grid(exec.concurrency(), shape, batch_rows);
-  Kokkos::parallel_for("quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()),
-                       [=](std::int64_t item) {
-                         forward_tile_part(shape, grid[item], x, weights, bias, with_relu, y);
-                       });
+  Kokkos::parallel_for(
+      "quern::layers::conv2d_forward", RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
+        forward_tile_part<kPrecision>(shape, grid[item], x, weights, bias, with_relu, y);
+      });
 }
 
 // The inputs of a phase along one side of the image: the input h meets the kernel pixels of its
@@ -112,6 +114,7 @@ PlaneWindow tile_gradient_window(const ConvShape& shape, const PanelPlace& at) {
 }
 
 // The part of dx at `at`, phase by phase from one panel of dy.
+template <OperandPrecision kPrecision>
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                               const float* weights, const float* x_mask, float* dx) {
   const PlaneWindow window = tile_gradient_window(shape, at);
@@ -153,7 +156,7 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                                columns.count,
                                {rows.q - rows.taps + 1, 1, shape.out_height},
                                {columns.q - columns.taps + 1, 1, shape.out_width}};
-    multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+    multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
         for (int k = 0; k < tiles.columns; ++k, to += next) {
@@ -177,13 +180,15 @@ PanelGrid tile_gradient_grid(int threads, const ConvShape& shape, int batch_rows
           }};
 }
 
+template <OperandPrecision kPrecision>
 void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
   const PanelGrid grid = tile_gradient_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
-                         input_gradient_tile_part(shape, grid[item], dy, weights, x_mask, dx);
+                         input_gradient_tile_part<kPrecision>(shape, grid[item], dy, weights,
+                                                              x_mask, dx);
                        });
 }
 
@@ -201,8 +206,9 @@ std::int64_t scratch_of_tiles(int threads, const ConvShape& given, const BatchLi
                    conv2d_bf16_weight_gradient_scratch(threads, shape, most)});
 }
 
+template <OperandPrecision kPrecision>
 Conv2dKernels tile_kernels() {
-  tile_unit();  // before threads need it
+  tile_unit(kPrecision);  // before threads need it
   Conv2dKernels kernels = conv2d_kernels();
   kernels.few_rows = nullptr;
   kernels.scratch_floats = scratch_of_tiles;
@@ -210,16 +216,23 @@ Conv2dKernels tile_kernels() {
   kernels.pack_forward = conv2d_bf16_pack_forward;
   kernels.gradient_floats = conv2d_bf16_gradient_floats;
   kernels.pack_gradient = conv2d_bf16_pack_gradient;
-  kernels.forward = forward_tiles;
-  kernels.input_gradient = input_gradient_tiles;
-  kernels.weight_gradient = conv2d_bf16_weight_gradient;
+  kernels.forward = forward_tiles<kPrecision>;
+  kernels.input_gradient = input_gradient_tiles<kPrecision>;
+  kernels.weight_gradient = kPrecision == OperandPrecision::bf16_pairs
+                                ? conv2d_bf16_pairs_weight_gradient
+                                : conv2d_bf16_weight_gradient;
   return kernels;
 }
 
 }  // namespace
 
 const Conv2dKernels& conv2d_bf16_kernels() {
-  static const Conv2dKernels kernels = tile_kernels();
+  static const Conv2dKernels kernels = tile_kernels<OperandPrecision::bf16>();
+  return kernels;
+}
+
+const Conv2dKernels& conv2d_bf16_pairs_kernels() {
+  static const Conv2dKernels kernels = tile_kernels<OperandPrecision::bf16_pairs>();
   return kernels;
 }
 

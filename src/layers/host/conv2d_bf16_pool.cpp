@@ -52,6 +52,7 @@ struct PooledForward {
   const float* bias;
   std::uint16_t* passes;
   float* y;
+  OperandPrecision precision;
 
   // Rows of the pool's output of a group.
   template <int Size>
@@ -91,10 +92,10 @@ struct PooledForward {
 
  private:
   // The convolution and its ReLU: strip [channels, lines, columns].
-  static void compute_strip(const PixelProduct& product, const float* bias, float* strip) {
-    multiply_pixels(tile_unit(), product, [&](const ResultTiles& tiles) {
+  void compute_strip(const PixelProduct& product, const float* biases, float* strip) const {
+    multiply_pixels(tile_unit(precision), product, [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
-        const simd::Vector b = simd::broadcast(bias[c]);
+        const simd::Vector b = simd::broadcast(biases[c]);
         float* to =
             strip + kLanes * ((std::int64_t{c} * product.lines + tiles.line) * product.columns +
                               tiles.column);
@@ -133,10 +134,12 @@ bool supports_tiles(const ConvShape& shape, const Pool& pool) {
   return conv2d_pool_kernels().supports(shape, pool);
 }
 
+template <OperandPrecision kPrecision>
 void pooled_forward_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                           int batch_rows, const float* x, const float* weights, const float* bias,
                           std::uint16_t* passes, float* y) {
-  const PooledForward work{shape, pool, x, reinterpret_cast<const Bf16*>(weights), bias, passes, y};
+  const PooledForward work{shape, pool,   x, reinterpret_cast<const Bf16*>(weights),
+                           bias,  passes, y, kPrecision};
   const PanelGrid grid = pooled_grid(exec.concurrency(), shape, pool, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_pool_forward", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
@@ -190,6 +193,7 @@ std::int64_t no_pool_workspace(const ConvShape&, int) {
   return 0;
 }
 
+template <OperandPrecision kPrecision>
 void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                             const BlockSchedule& schedule, const float* x,
                             const std::uint16_t* passes, const float* dy,
@@ -197,23 +201,29 @@ void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const
                             std::int64_t bias_offset, const FloatView&) {
   with_window_size(pool, [&](auto size) {
     const PooledGradient<decltype(size)::value> gradient{shape, pool, passes, dy};
-    sum_weight_gradient(exec, "quern::layers::conv2d_pool_gradients", shape, schedule, x, gradient,
-                        partial_sums, weight_offset, bias_offset);
+    sum_weight_gradient<kPrecision>(exec, "quern::layers::conv2d_pool_gradients", shape, schedule,
+                                    x, gradient, partial_sums, weight_offset, bias_offset);
   });
 }
+
+template <OperandPrecision kPrecision>
+constexpr Conv2dPoolKernels kPoolKernels = {
+    .adds_borders = true,
+    .scratch_floats = pool_scratch,
+    .supports = supports_tiles,
+    .forward = pooled_forward_tiles<kPrecision>,
+    .workspace_floats = no_pool_workspace,
+    .gradients = pooled_gradients_tiles<kPrecision>,
+};
 
 }  // namespace
 
 const Conv2dPoolKernels& conv2d_bf16_pool_kernels() {
-  static constexpr Conv2dPoolKernels kKernels = {
-      .adds_borders = true,
-      .scratch_floats = pool_scratch,
-      .supports = supports_tiles,
-      .forward = pooled_forward_tiles,
-      .workspace_floats = no_pool_workspace,
-      .gradients = pooled_gradients_tiles,
-  };
-  return kKernels;
+  return kPoolKernels<OperandPrecision::bf16>;
+}
+
+const Conv2dPoolKernels& conv2d_bf16_pairs_pool_kernels() {
+  return kPoolKernels<OperandPrecision::bf16_pairs>;
 }
 
 }  // namespace quern::host

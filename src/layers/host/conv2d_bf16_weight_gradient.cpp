@@ -10,8 +10,19 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& given,
                                  const GradientSums& partial_sums, std::int64_t offset,
                                  const FloatView&) {
   const ConvShape shape = as_product(given);
-  sum_weight_gradient(exec, "quern::layers::conv2d_weight_gradient", shape, schedule, x,
-                      OutputGradient{shape, dy}, partial_sums, offset);
+  sum_weight_gradient<OperandPrecision::bf16>(exec, "quern::layers::conv2d_weight_gradient", shape,
+                                              schedule, x, OutputGradient{shape, dy}, partial_sums,
+                                              offset);
+}
+
+void conv2d_bf16_pairs_weight_gradient(const ExecSpace& exec, const ConvShape& given,
+                                       const BlockSchedule& schedule, const float* x,
+                                       const float* dy, const GradientSums& partial_sums,
+                                       std::int64_t offset, const FloatView&) {
+  const ConvShape shape = as_product(given);
+  sum_weight_gradient<OperandPrecision::bf16_pairs>(exec, "quern::layers::conv2d_weight_gradient",
+                                                    shape, schedule, x, OutputGradient{shape, dy},
+                                                    partial_sums, offset);
 }
 
 std::int64_t conv2d_bf16_weight_gradient_scratch(int threads, const ConvShape& shape,

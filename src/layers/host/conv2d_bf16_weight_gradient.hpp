@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight gradient of layers/conv2d_kernels.hpp on tiles of bfloat16. What the function does stands
-// there.
+// Weight gradient of layers/conv2d_kernels.hpp on tiles of bfloat16, in both orders
+// (linalg/host/bf16_tiles.hpp). What the functions do stands there.
 #pragma once
 
 #include "layers/conv_shape.hpp"
@@ -13,7 +13,12 @@ void conv2d_bf16_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
                                  const GradientSums& partial_sums, std::int64_t offset,
                                  const FloatView& workspace);
 
-/// Floats of scratch() that it needs; `shape` as_product().
+void conv2d_bf16_pairs_weight_gradient(const ExecSpace& exec, const ConvShape& shape,
+                                       const BlockSchedule& schedule, const float* x,
+                                       const float* dy, const GradientSums& partial_sums,
+                                       std::int64_t offset, const FloatView& workspace);
+
+/// Floats of scratch() that they need; `shape` as_product().
 std::int64_t conv2d_bf16_weight_gradient_scratch(int threads, const ConvShape& shape,
                                                  const BatchLimit& most);
 

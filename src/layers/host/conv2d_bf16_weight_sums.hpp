@@ -88,11 +88,12 @@ inline std::int64_t weight_gradient_scratch(int threads, const ConvShape& shape,
 
 /// As Conv2dKernels::weight_gradient. dy.row(group, o, oh)[ow] is the gradient of 16 samples.
 /// With a bias_offset, 0 or more, the bias gradient as well.
-template <class Gradient>
+template <OperandPrecision kPrecision, class Gradient>
 void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const ConvShape& shape,
                          const BlockSchedule& schedule, const float* x, const Gradient& dy,
                          const GradientSums& partial_sums, std::int64_t offset,
                          std::int64_t bias_offset = -1) {
+  const TileUnit* unit = &tile_unit(kPrecision);
   const WeightGrid grid(shape, exec.concurrency());
   const int groups = schedule.block_rows / kLanes;
   Kokkos::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t number) {
@@ -107,7 +108,7 @@ void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const 
         const std::int64_t group = std::int64_t{block} * groups + g;
         bool first = g == 0;
         grid.for_each_part([&](const OutputPart& part) {
-          item.add_part(x + group * shape.image_group(), dy, group, part, tile_unit(), first);
+          item.add_part(x + group * shape.image_group(), dy, group, part, *unit, first);
           first = false;
         });
       }

@@ -19,6 +19,7 @@ std::int64_t rounded_floats(const LinearShape& shape, const DenseProducts& /*pro
   return OperandTiles::floats(shape.out, max_rows);
 }
 
+template <OperandPrecision kPrecision>
 void tiles_forward(const ExecSpace& exec, const LinearPass& pass, const StepContext& step,
                    const LayerArrays& arrays) {
   auto* packed = reinterpret_cast<std::uint16_t*>(arrays.own.data());
@@ -27,9 +28,11 @@ void tiles_forward(const ExecSpace& exec, const LinearPass& pass, const StepCont
     pack_linear_weights(exec, pass.shape, pass.parameters, packed,
                         has_gradient ? packed + packed_bf16(pass.shape) : nullptr);
   }
-  linear_forward(exec, pass.shape, packed, pass.parameters, pass.with_relu, arrays.x, arrays.y);
+  linear_forward(exec, tile_unit(kPrecision), pass.shape, packed, pass.parameters, pass.with_relu,
+                 arrays.x, arrays.y);
 }
 
+template <OperandPrecision kPrecision>
 void tiles_backward(const ExecSpace& exec, const LinearPass& pass, const StepContext& step,
                     const LayerArrays& arrays) {
   const LinearShape& shape = pass.shape;
@@ -44,25 +47,31 @@ void tiles_backward(const ExecSpace& exec, const LinearPass& pass, const StepCon
   auto* packed_backward = arrays.dx.empty() ? nullptr : packed + packed_bf16(shape);
   // Before an update, which changes the weights.
   if (packed_backward) {
-    linear_input_gradient(exec, shape, packed_backward, gradient,
+    linear_input_gradient(exec, tile_unit(kPrecision), shape, packed_backward, gradient,
                           pass.with_input_relu ? &x : nullptr, arrays.dx);
   }
   if (!pass.is_trained) return;
-  linear_parameter_gradients(exec, shape, step.schedule, x, gradient, step.gradients, step.update,
-                             pass.parameters, packed, packed_backward);
+  linear_parameter_gradients(exec, tile_unit(kPrecision), shape, step.schedule, x, gradient,
+                             step.gradients, step.update, pass.parameters, packed, packed_backward);
 }
+
+template <OperandPrecision kPrecision>
+constexpr LinearKernels kKernels = {
+    .in_tiles = true,
+    .own_floats = packed_floats,
+    .workspace_floats = rounded_floats,
+    .forward = tiles_forward<kPrecision>,
+    .backward = tiles_backward<kPrecision>,
+};
 
 }  // namespace
 
 const LinearKernels& linear_in_tiles() {
-  static constexpr LinearKernels kKernels = {
-      .in_tiles = true,
-      .own_floats = packed_floats,
-      .workspace_floats = rounded_floats,
-      .forward = tiles_forward,
-      .backward = tiles_backward,
-  };
-  return kKernels;
+  return kKernels<OperandPrecision::bf16>;
+}
+
+const LinearKernels& linear_in_tiles_by_pairs() {
+  return kKernels<OperandPrecision::bf16_pairs>;
 }
 
 }  // namespace quern::host

@@ -267,14 +267,14 @@ void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const 
                       });
 }
 
-void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::uint16_t* weights,
-                    const float* parameters, bool with_relu, const Activation& x,
-                    const Activation& y) {
+void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const LinearShape& shape,
+                    const std::uint16_t* weights, const float* parameters, bool with_relu,
+                    const Activation& x, const Activation& y) {
   const OperandTiles in(x);
   const OperandTiles out(y);
   const bool writes_tiles = is_in_tiles(y);
   const FlatOutput flat(y);
-  const UnitProducts products{&tile_unit(), weights, in.units / kTileDepth};
+  const UnitProducts products{&tile_unit, weights, in.units / kTileDepth};
   const float* bias = parameters + shape.bias;
   for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
     alignas(64) float c[kBlockFloats];
@@ -293,13 +293,14 @@ void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::
   });
 }
 
-void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
-                           const std::uint16_t* weights, const OperandTiles& dy,
-                           const OperandTiles* x_mask, const Activation& dx) {
+void linear_input_gradient(const ExecSpace& exec, const TileUnit& tile_unit,
+                           const LinearShape& shape, const std::uint16_t* weights,
+                           const OperandTiles& dy, const OperandTiles* x_mask,
+                           const Activation& dx) {
   const OperandTiles out(dx);
   const bool writes_tiles = is_in_tiles(dx);
   const FlatOutput flat(dx);
-  const UnitProducts products{&tile_unit(), weights, dy.units / kTileDepth};
+  const UnitProducts products{&tile_unit, weights, dy.units / kTileDepth};
   const bool has_mask = x_mask != nullptr;
   const OperandTiles mask = has_mask ? *x_mask : OperandTiles();
   for_each_product(exec, "quern::layers::linear_input_gradient", shape.in, dy,
@@ -321,14 +322,15 @@ void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
                    });
 }
 
-void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
-                                const BlockSchedule& schedule, const OperandTiles& x,
-                                const OperandTiles& dy, const GradientSums& partial_sums,
-                                const ParameterUpdate& update, const float* parameters,
-                                std::uint16_t* forward, std::uint16_t* backward) {
+void linear_parameter_gradients(const ExecSpace& exec, const TileUnit& tile_unit,
+                                const LinearShape& shape, const BlockSchedule& schedule,
+                                const OperandTiles& x, const OperandTiles& dy,
+                                const GradientSums& partial_sums, const ParameterUpdate& update,
+                                const float* parameters, std::uint16_t* forward,
+                                std::uint16_t* backward) {
   expect(schedule.block_rows == x.groups_per_block * kLanes, "sample tiles of the schedule");
   expect(!update || schedule.num_partial_sums == 1, "one partial sum to update by");
-  const ParameterGradients gradients{&tile_unit(), shape,  schedule,   x,       dy,
+  const ParameterGradients gradients{&tile_unit,   shape,  schedule,   x,       dy,
                                      partial_sums, update, parameters, forward, backward};
   quern::parallel_for(
       "quern::layers::linear_parameter_gradients",

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "layers/linear_kernels.hpp"
+#include "linalg/host/bf16_tiles.hpp"
 #include "tensor/operand_tiles.hpp"
 
 namespace quern::host {
@@ -23,23 +24,25 @@ void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const 
                          std::uint16_t* forward, std::uint16_t* backward);
 
 /// y = x W^T + b, then max(y, 0) if `with_relu`. Overwrites y, in cn16c or in tiles; x in tiles.
-void linear_forward(const ExecSpace& exec, const LinearShape& shape, const std::uint16_t* weights,
-                    const float* parameters, bool with_relu, const Activation& x,
-                    const Activation& y);
+void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const LinearShape& shape,
+                    const std::uint16_t* weights, const float* parameters, bool with_relu,
+                    const Activation& x, const Activation& y);
 
 /// dx = dy W, zero where x_mask (may be null) is not above 0. Overwrites dx, in cn16c or in tiles;
 /// all else in tiles.
-void linear_input_gradient(const ExecSpace& exec, const LinearShape& shape,
-                           const std::uint16_t* weights, const OperandTiles& dy,
-                           const OperandTiles* x_mask, const Activation& dx);
+void linear_input_gradient(const ExecSpace& exec, const TileUnit& tile_unit,
+                           const LinearShape& shape, const std::uint16_t* weights,
+                           const OperandTiles& dy, const OperandTiles* x_mask,
+                           const Activation& dx);
 
 /// The gradients of W and b, of each partial sum. Overwrites. x and dy in tiles. With `update` they
 /// go there instead, and partial_sums stay as they are; the new weights, which are in `parameters`,
 /// are packed as pack_linear_weights() does.
-void linear_parameter_gradients(const ExecSpace& exec, const LinearShape& shape,
-                                const BlockSchedule& schedule, const OperandTiles& x,
-                                const OperandTiles& dy, const GradientSums& partial_sums,
-                                const ParameterUpdate& update, const float* parameters,
-                                std::uint16_t* forward, std::uint16_t* backward);
+void linear_parameter_gradients(const ExecSpace& exec, const TileUnit& tile_unit,
+                                const LinearShape& shape, const BlockSchedule& schedule,
+                                const OperandTiles& x, const OperandTiles& dy,
+                                const GradientSums& partial_sums, const ParameterUpdate& update,
+                                const float* parameters, std::uint16_t* forward,
+                                std::uint16_t* backward);
 
 }  // namespace quern::host

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of tiles of bfloat16 with sums in float, on the tile unit of a processor (Intel AMX) or,
-// with the same bits, on its vector registers.
+// Products of tiles of bfloat16 with sums in float, in one of two orders. Each is that of an
+// instruction, and vector registers have the same bits on every processor.
 //
 // A tile is 1 KB of neighbouring bytes:
 //   of A   [16 rows m][32 k]          a row: 32 values along k
 //   of B   [16 pairs of k][16 n][2]   a row: for 16 columns the values of two neighbouring k
 //   of C   [16 m][16 n] floats
-// One step adds the product of an A and a B tile to a C tile. Its arithmetic is that of Intel's
-// TDPBF16PS: for each element one chain of fused multiply-adds over the even k and one over the
-// odd, each from zero, k ascending; then c + (even + odd). Denormals are zero, going in and coming
-// out. Reference: linalg/reference/bf16_tiles.hpp.
+// One step adds the product of an A and a B tile to a C tile:
+//   by tiles   as Intel's TDPBF16PS (AMX): for each element one chain of fused multiply-adds over
+//   the
+//              even k and one over the odd, each from zero, k ascending; then c + (even + odd)
+//   by pairs   as VDPBF16PS (AVX512_BF16): one chain from c on, k = 1, 0, 3, 2, 5, 4, ..
+// Denormals are zero, going in and coming out. Reference: linalg/reference/bf16_tiles.hpp.
 #pragma once
 
 #include <cstdint>
+
+#include "tensor/operand_precision.hpp"
 
 namespace quern::host {
 
@@ -56,6 +60,7 @@ struct TileBlock {
 /// What multiplies tiles.
 struct TileUnit {
   const char* name;
+  OperandPrecision precision;  ///< bf16: by tiles; bf16_pairs
   /// C = (block.add ? C : 0) + A B, over the steps of the walk, in their order. No aliasing.
   void (*multiply)(const TileWalk& walk, const TileBlock& block, float* c);
 };
@@ -65,9 +70,14 @@ const TileUnit& vector_tile_unit();
 /// Intel AMX; null where processor, system or compiler have none (base/amx.hpp).
 const TileUnit* amx_tile_unit();
 
-/// The best of this processor, or what was chosen.
-const TileUnit& tile_unit();
-/// For a user's wish and for tests: from now on. Not while kernels run.
+/// By pairs: the vector registers, on every processor.
+const TileUnit& vector_pair_unit();
+/// AVX512_BF16; null where the processor has none, or this code is not for AVX-512.
+const TileUnit* avx512_bf16_unit();
+
+/// The best of this processor for bf16 or bf16_pairs, or what was chosen.
+const TileUnit& tile_unit(OperandPrecision precision = OperandPrecision::bf16);
+/// For a user's wish and for tests: from now on, for its precision. Not while kernels run.
 void choose_tile_unit(const TileUnit& unit);
 
 }  // namespace quern::host

@@ -65,7 +65,7 @@ void multiply_on_vectors(const TileWalk& w, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit& vector_tile_unit() {
-  static const TileUnit unit{"vector registers", multiply_on_vectors};
+  static const TileUnit unit{"vector registers", OperandPrecision::bf16, multiply_on_vectors};
   return unit;
 }
 

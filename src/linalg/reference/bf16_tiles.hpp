@@ -37,4 +37,16 @@ inline float tile_product(const std::uint16_t* a, const std::uint16_t* b, int m,
   return without_denormal(without_denormal(c) + product);
 }
 
+/// The same by pairs.
+inline float pair_product(const std::uint16_t* a, const std::uint16_t* b, int m, int n, float c) {
+  float sum = without_denormal(c);
+  for (int k = 0; k < 32; ++k) {
+    const int odd_first = k ^ 1;
+    const float a_k = without_denormal(from_bf16(a[m * 32 + odd_first]));
+    const float b_k = without_denormal(from_bf16(b[k / 2 * 32 + 2 * n + odd_first % 2]));
+    sum = without_denormal(std::fma(a_k, b_k, sum));
+  }
+  return sum;
+}
+
 }  // namespace quern::reference

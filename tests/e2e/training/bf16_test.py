@@ -59,6 +59,25 @@ class Bf16Test(training.TrainingTest):
         losses = [metrics(self.folder / run, "eval")[-1]["loss"] for run in ("alone", "float")]
         self.assertAlmostEqual(losses[0], losses[1], delta=0.02 * losses[1])
 
+    def test_by_pairs(self):
+        pairs = "train.bf16_sums=pairs"
+        self.same_everywhere("mlp", pairs)
+        self.train("mlp", "tiles", BF16)
+        self.assertNotEqual(self.hash("tiles"), self.hash("alone"))
+        losses = [metrics(self.folder / run, "eval")[-1]["loss"] for run in ("alone", "tiles")]
+        self.assertAlmostEqual(losses[0], losses[1], delta=0.02 * losses[1])
+        done = self.train("mlp", "alone", BF16, "train.epochs=9", expected=2)
+        self.assertIn("bf16_sums", done.err)
+        done = self.train("mlp", "other", pairs, expected=2)
+        self.assertRegex(done.err, "bf16_sums.*precision")
+
+    def test_says_what_is_fast_here(self):
+        for sums, unit in (("tiles", "AMX"), ("pairs", "AVX512_BF16")):
+            done = self.train("mlp", sums, BF16, f"train.bf16_sums={sums}")
+            self.assertEqual(f"without {unit} is slower" in done.err, info()[sums] != unit, done)
+            if sums == "tiles" and info()["tiles"] != "AMX":
+                self.assertEqual("this processor has AVX512_BF16" in done.err, info()["pairs"] == "AVX512_BF16")
+
     def test_layers_between_and_larger_blocks(self):
         self.write_recipe("deep", training.RECIPE, DEEP_LAYERS)
         self.same_everywhere("deep", "data.global_batch=200", "train.micro_block=48")

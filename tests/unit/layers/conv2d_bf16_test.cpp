@@ -68,7 +68,8 @@ LayerSpec spec_of(const Case& c, bool bias = true) {
   return spec;
 }
 
-const KernelChoice kBf16{.precision = OperandPrecision::bf16};
+constexpr auto kTiles = OperandPrecision::bf16;
+constexpr auto kPairs = OperandPrecision::bf16_pairs;
 
 struct Inputs {
   Values x, dy, weight, bias;
@@ -81,8 +82,8 @@ struct Inputs {
 };
 
 test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup = {},
-                        bool bias = true) {
-  Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W}, kBf16);
+                        bool bias = true, OperandPrecision precision = kTiles) {
+  Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W}, {precision});
   std::map<std::string, Values> parameters{{"conv.weight", in.weight}};
   if (bias) parameters["conv.bias"] = in.bias;
   return test::run_layer(layer, c.shape.S, c.block, in.x, in.dy, parameters, setup);
@@ -93,31 +94,42 @@ class Conv2dBf16 : public ::testing::TestWithParam<Case> {};
 TEST_P(Conv2dBf16, IsTheProductOfRoundedOperands) {
   const reference::Conv2dShape& d = GetParam().shape;
   const Inputs in(d);
-  const auto run = run_case(GetParam(), in);
-
   const Values x = rounded(in.x);
   const Values weight = rounded(in.weight);
   const auto expected = reference::conv2d_backward(d, x, weight, rounded(in.dy));
-  EXPECT_LT(relative_difference(reference::conv2d_forward(d, x, weight, in.bias), run.y), 3e-6);
-  EXPECT_LT(relative_difference(expected.dx, run.dx), 3e-6);
-  EXPECT_LT(relative_difference(expected.weight, run.gradients.at("conv.weight")), 3e-6);
-  EXPECT_LT(relative_difference(reference::conv2d_backward(d, in.x, in.weight, in.dy).bias,
-                                run.gradients.at("conv.bias")),
-            3e-6);
+  for (const OperandPrecision precision : {kTiles, kPairs}) {
+    const auto run = run_case(GetParam(), in, {}, true, precision);
+    EXPECT_LT(relative_difference(reference::conv2d_forward(d, x, weight, in.bias), run.y), 3e-6);
+    EXPECT_LT(relative_difference(expected.dx, run.dx), 3e-6);
+    EXPECT_LT(relative_difference(expected.weight, run.gradients.at("conv.weight")), 3e-6);
+    EXPECT_LT(relative_difference(reference::conv2d_backward(d, in.x, in.weight, in.dy).bias,
+                                  run.gradients.at("conv.bias")),
+              3e-6);
+  }
+}
+
+// By `unit` as by vector registers.
+void expect_same_bits(const Case& c, const host::TileUnit& unit, const host::TileUnit& vectors) {
+  const Inputs in(c.shape);
+  LayerSetup setup;
+  setup.with_relu = true;
+  const test::WithTileUnit with_unit(unit);
+  const auto expected = run_case(c, in, setup, true, unit.precision);
+  const test::WithTileUnit with_vectors(vectors);
+  const auto actual = run_case(c, in, setup, true, vectors.precision);
+  EXPECT_EQ(actual.y, expected.y);
+  EXPECT_EQ(actual.dx, expected.dx);
+  EXPECT_EQ(actual.gradients, expected.gradients);
 }
 
 TEST_P(Conv2dBf16, HasTheSameBitsWithoutATileUnit) {
   if (!host::amx_tile_unit()) GTEST_SKIP() << "no tile unit here";
-  const Inputs in(GetParam().shape);
-  LayerSetup setup;
-  setup.with_relu = true;
-  const test::WithTileUnit amx(*host::amx_tile_unit());
-  const auto expected = run_case(GetParam(), in, setup);
-  const test::WithTileUnit vectors(host::vector_tile_unit());
-  const auto actual = run_case(GetParam(), in, setup);
-  EXPECT_EQ(actual.y, expected.y);
-  EXPECT_EQ(actual.dx, expected.dx);
-  EXPECT_EQ(actual.gradients, expected.gradients);
+  expect_same_bits(GetParam(), *host::amx_tile_unit(), host::vector_tile_unit());
+}
+
+TEST_P(Conv2dBf16, HasTheSameBitsWithoutAvx512Bf16) {
+  if (!host::avx512_bf16_unit()) GTEST_SKIP() << "no AVX512_BF16 here";
+  expect_same_bits(GetParam(), *host::avx512_bf16_unit(), host::vector_pair_unit());
 }
 
 TEST_P(Conv2dBf16, AppliesReluAndItsDerivative) {
@@ -150,9 +162,9 @@ TEST_P(Conv2dBf16, WithoutBiasHasTheBitsOfABiasOfZeros) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Conv2dBf16, ::testing::ValuesIn(kCases));
 
 /// The weight gradient of the blocks [first, last), one partial sum.
-Values weight_gradient(const ConvShape& shape, int first, int last, int blocks, int block_rows,
-                       const Values& x, const Values& dy) {
-  const Conv2dKernels& kernels = conv2d_kernels(kBf16);
+Values weight_gradient(const ConvShape& shape, OperandPrecision precision, int first, int last,
+                       int blocks, int block_rows, const Values& x, const Values& dy) {
+  const Conv2dKernels& kernels = conv2d_kernels({precision});
   const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_rows);
   EXPECT_EQ(schedule.num_partial_sums, 1);
   const std::int64_t group = std::int64_t{first} * block_rows / kLanes;
@@ -169,14 +181,19 @@ Values weight_gradient(const ConvShape& shape, int first, int last, int blocks, 
 
 TEST(Conv2dBf16Gradient, IsTheSameForOneRankAndTwo) {
   const ConvShape shape{3, 12, 11, 9, 10, 9, 3, 1};
-  for (const int block_rows : {16, 32, 48}) {
-    const std::int64_t groups = 8 * block_rows / kLanes;
-    const Values x = random_values(static_cast<std::size_t>(groups * shape.in_group()), 1);
-    const Values dy = random_values(static_cast<std::size_t>(groups * shape.out_group()), 2);
-    Values sum = weight_gradient(shape, 0, 4, 8, block_rows, x, dy);
-    const Values right = weight_gradient(shape, 4, 8, 8, block_rows, x, dy);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
-    EXPECT_EQ(weight_gradient(shape, 0, 8, 8, block_rows, x, dy), sum);
+  for (const OperandPrecision precision : {kTiles, kPairs}) {
+    for (const int block_rows : {16, 32, 48}) {
+      const std::int64_t groups = 8 * block_rows / kLanes;
+      const Values x = random_values(static_cast<std::size_t>(groups * shape.in_group()), 1);
+      const Values dy = random_values(static_cast<std::size_t>(groups * shape.out_group()), 2);
+      const auto of_blocks = [&](int first, int last) {
+        return weight_gradient(shape, precision, first, last, 8, block_rows, x, dy);
+      };
+      Values sum = of_blocks(0, 4);
+      const Values right = of_blocks(4, 8);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+      EXPECT_EQ(of_blocks(0, 8), sum);
+    }
   }
 }
 

@@ -85,11 +85,13 @@ struct Results {
   std::vector<float> gradients;  ///< the parameter block, of each partial sum
 };
 
-/// Its linear layer on the current tile unit.
+/// Its linear layer on a tile unit.
 class LinearRun {
  public:
-  LinearRun(Operands operands, const BlockSchedule& schedule)
-      : operands_(std::move(operands)),
+  LinearRun(Operands operands, const BlockSchedule& schedule,
+            const host::TileUnit& unit = host::tile_unit())
+      : unit_(unit),
+        operands_(std::move(operands)),
         schedule_(schedule),
         parameters_(make_view(parameters_of(operands_))),
         x_(tiles_of(operands_.x, size().in, host::round_values)),
@@ -104,13 +106,14 @@ class LinearRun {
     const Activation y = filled_activation({size().out}, Layout::cn16c, size().rows(), 777);
     const Activation y_tiles = tiles_to_fill({size().out}, size().rows(), size().block_rows);
     for (const Activation& to : {y, y_tiles}) {
-      host::linear_forward(exec_, shape(), packed(forward_), parameters_.data(), relu, x_, to);
+      host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_,
+                           to);
     }
     const Activation dx = tiles_to_fill({size().in}, size().rows(), size().block_rows);
     const Activation dx_floats = filled_activation({size().in}, Layout::cn16c, size().rows(), 777);
     const OperandTiles x(x_);
     for (const Activation& to : {dx, dx_floats}) {
-      host::linear_input_gradient(exec_, shape(), packed(backward_), OperandTiles(dy_),
+      host::linear_input_gradient(exec_, unit_, shape(), packed(backward_), OperandTiles(dy_),
                                   mask ? &x : nullptr, to);
     }
     results.gradients = gradients({});
@@ -130,9 +133,9 @@ class LinearRun {
         make_view(
             std::vector<float>(stride * static_cast<std::size_t>(schedule_.num_partial_sums), 777)),
         static_cast<std::int64_t>(stride)};
-    host::linear_parameter_gradients(exec_, shape(), schedule_, OperandTiles(x_), OperandTiles(dy_),
-                                     sums, update, parameters_.data(), packed(forward_),
-                                     packed(backward_));
+    host::linear_parameter_gradients(exec_, unit_, shape(), schedule_, OperandTiles(x_),
+                                     OperandTiles(dy_), sums, update, parameters_.data(),
+                                     packed(forward_), packed(backward_));
     exec_.fence("test: read gradients");
     return read(sums.data, 0, stride * static_cast<std::size_t>(schedule_.num_partial_sums));
   }
@@ -173,6 +176,7 @@ class LinearRun {
   }
 
   ExecSpace exec_;
+  const host::TileUnit& unit_;
   Operands operands_;
   BlockSchedule schedule_;
   FloatView parameters_;
@@ -182,23 +186,26 @@ class LinearRun {
   FloatView backward_;
 };
 
-Results run_whole(const Operands& operands, bool relu, bool mask) {
+Results run_whole(const Operands& operands, bool relu, bool mask,
+                  const host::TileUnit& unit = host::tile_unit()) {
   const Case& c = operands.size;
-  return LinearRun(operands, make_block_schedule(0, c.num_blocks, c.num_blocks, c.block_rows))
+  return LinearRun(operands, make_block_schedule(0, c.num_blocks, c.num_blocks, c.block_rows), unit)
       .run(relu, mask);
 }
 
 /// The same, one element after the other, with the same bits.
 class Elements {
  public:
-  explicit Elements(const Operands& operands) : o_(operands), c_(operands.size) {}
+  Elements(const Operands& operands, OperandPrecision precision)
+      : o_(operands), c_(operands.size), precision_(precision) {}
 
   std::vector<float> y(bool relu) const {
     std::vector<float> y;
     for (int s = 0; s < c_.rows(); ++s) {
       for (int o = 0; o < c_.out; ++o) {
-        const float sum = sum_tile_steps(row(o_.weight, o, c_.in), row(o_.x, s, c_.in), 0) +
-                          o_.bias[static_cast<std::size_t>(o)];
+        const float sum =
+            sum_tile_steps(row(o_.weight, o, c_.in), row(o_.x, s, c_.in), 0, precision_) +
+            o_.bias[static_cast<std::size_t>(o)];
         y.push_back(relu && !(sum > 0) ? 0 : sum);
       }
     }
@@ -210,8 +217,8 @@ class Elements {
     for (int s = 0; s < c_.rows(); ++s) {
       for (int i = 0; i < c_.in; ++i) {
         const bool is_off = mask && o_.x[static_cast<std::size_t>(s * c_.in + i)] <= 0;
-        const float sum =
-            sum_tile_steps(column(o_.weight, i, c_.in, 0, c_.out), row(o_.dy, s, c_.out), 0);
+        const float sum = sum_tile_steps(column(o_.weight, i, c_.in, 0, c_.out),
+                                         row(o_.dy, s, c_.out), 0, precision_);
         dx.push_back(is_off ? 0 : sum);
       }
     }
@@ -251,7 +258,7 @@ class Elements {
       const std::vector<float> x =
           in < 0 ? std::vector<float>(static_cast<std::size_t>(c_.block_rows), 1)
                  : column(o_.x, in, c_.in, first, last);
-      stack.push_back(sum_tile_steps(x, column(o_.dy, out, c_.out, first, last), 0));
+      stack.push_back(sum_tile_steps(x, column(o_.dy, out, c_.out, first, last), 0, precision_));
       for (int merge = 0; merge < schedule.host_merges(block); ++merge) {
         const float right = stack.back();
         stack.pop_back();
@@ -263,6 +270,7 @@ class Elements {
 
   const Operands& o_;
   const Case& c_;
+  OperandPrecision precision_;
 };
 
 std::string text_of(const Case& c) {
@@ -297,14 +305,13 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(text_of(c));
     const Operands operands(c);
-    const Elements elements(operands);
-    for (const bool relu : {false, true}) {
-      const std::vector<float> y = elements.y(relu);
-      const std::vector<float> dx = elements.dx(relu);
-      for (const host::TileUnit* unit : tile_units()) {
-        SCOPED_TRACE(unit->name);
-        const WithTileUnit chosen(*unit);
-        const Results actual = run_whole(operands, relu, relu);
+    for (const host::TileUnit* unit : tile_units()) {
+      SCOPED_TRACE(unit->name);
+      const Elements elements(operands, unit->precision);
+      for (const bool relu : {false, true}) {
+        const std::vector<float> y = elements.y(relu);
+        const std::vector<float> dx = elements.dx(relu);
+        const Results actual = run_whole(operands, relu, relu, *unit);
         EXPECT_EQ(y, actual.y);
         EXPECT_EQ(padded_to_tiles(rounded(y), c.out), actual.y_tiles);
         EXPECT_EQ(padded_to_tiles(rounded(dx), c.in), actual.dx);

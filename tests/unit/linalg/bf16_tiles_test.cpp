@@ -10,6 +10,7 @@
 #include "linalg/host/flush_denormals.hpp"
 #include "linalg/host/simd_bf16.hpp"
 #include "linalg/reference/bf16_tiles.hpp"
+#include "support/tiles.hpp"
 
 namespace quern::host {
 namespace {
@@ -30,7 +31,10 @@ std::vector<Bf16> any_tiles(std::mt19937& random, int count, int smallest_expone
   return tiles;
 }
 
-std::vector<float> expected_block(const TileWalk& w, const TileBlock& block, std::vector<float> c) {
+std::vector<float> expected_block(const TileUnit& unit, const TileWalk& w, const TileBlock& block,
+                                  std::vector<float> c) {
+  const auto product = unit.precision == OperandPrecision::bf16_pairs ? reference::pair_product
+                                                                      : reference::tile_product;
   for (int i = 0; i < block.rows; ++i) {
     for (int j = 0; j < block.columns; ++j) {
       for (int element = 0; element < kTileFloats; ++element) {
@@ -38,10 +42,9 @@ std::vector<float> expected_block(const TileWalk& w, const TileBlock& block, std
         if (!block.add) sum = 0;
         for (int outer = 0; outer < w.outer; ++outer) {
           for (int inner = 0; inner < w.inner; ++inner) {
-            sum = reference::tile_product(
-                w.a + i * w.a_row + outer * w.a_outer + inner * w.a_inner,
-                w.b + j * w.b_column + outer * w.b_outer + inner * w.b_inner, element / kTileRows,
-                element % kTileRows, sum);
+            sum = product(w.a + i * w.a_row + outer * w.a_outer + inner * w.a_inner,
+                          w.b + j * w.b_column + outer * w.b_outer + inner * w.b_inner,
+                          element / kTileRows, element % kTileRows, sum);
           }
         }
       }
@@ -51,12 +54,11 @@ std::vector<float> expected_block(const TileWalk& w, const TileBlock& block, std
 }
 
 std::vector<const TileUnit*> units() {
-  std::vector<const TileUnit*> all = {&vector_tile_unit()};
-  if (amx_tile_unit())
-    all.push_back(amx_tile_unit());
-  else
-    std::printf("note: no AMX here: only the vector registers multiply tiles\n");
-  return all;
+  if (!amx_tile_unit())
+    std::printf("note: no AMX here: only the vector registers multiply by tiles\n");
+  if (!avx512_bf16_unit())
+    std::printf("note: no AVX512_BF16 here: only the vector registers multiply by pairs\n");
+  return test::tile_units();
 }
 
 std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
@@ -90,7 +92,7 @@ TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
             const TileBlock block{rows, columns, add, kind / 2 != 0};
             std::vector<float> c(static_cast<std::size_t>(rows * columns * kTileFloats));
             for (float& value : c) value = any_value(random, 2 * smallest_exponent);
-            const std::vector<float> expected = expected_block(walk, block, c);
+            const std::vector<float> expected = expected_block(*unit, walk, block, c);
             unit->multiply(walk, block, c.data());
             ASSERT_EQ(bits_of(expected), bits_of(c))
                 << unit->name << ", " << rows << " x " << columns << " tiles, add " << add

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of bfloat16 by pairs: with AVX512_BF16, and bit for bit the same without.
+// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS.
+#include <cstring>
+
+#include "base/macros.hpp"
+#include "linalg/host/bf16_tiles.hpp"
+#include "linalg/host/flush_denormals.hpp"
+#include "linalg/host/simd_bf16.hpp"
+
+namespace quern::host {
+
+namespace {
+
+/// c + a b, of 16 pairs: first the second values of the pairs, then the first ones.
+struct ByVectors {
+  static constexpr int kRows = 4;
+  static simd::Vector add_pairs(simd::Vector c, const Bf16* a, simd::Vector b) {
+    const simd::Vector pair = simd::broadcast_pair(a);
+    c = simd::multiply_add(simd::second_of_pairs(pair), simd::second_of_pairs(b), c);
+    return simd::multiply_add(simd::first_of_pairs(pair), simd::first_of_pairs(b), c);
+  }
+};
+
+#if defined(__AVX512F__)
+/// By the instruction, written out, because files compiled for all AVX-512 processors have it as
+/// well.
+struct ByInstruction {
+  static constexpr int kRows = 8;
+  static simd::Vector add_pairs(simd::Vector c, const Bf16* a, simd::Vector b) {
+    struct Pair {
+      Bf16 values[2];
+    };
+    asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*reinterpret_cast<const Pair*>(a)));
+    return c;
+  }
+};
+#endif
+
+/// Of one or two tiles beside each other kRows rows, over all steps: their sums stay in registers.
+template <class Way, int Columns>
+[[gnu::always_inline]] inline void multiply_rows(const TileWalk& w, bool add, int right,
+                                                 const Bf16* a_rows, float* c) {
+  constexpr int kRows = Way::kRows * (Columns == 1 ? 2 : 1);
+  simd::Vector sums[Columns][kRows];
+  for (int j = 0; j < Columns; ++j) {
+    for (int r = 0; r < kRows; ++r)
+      sums[j][r] = add ? simd::load(c + j * right + r * kTileRows) : simd::Vector{};
+  }
+  for (int outer = 0; outer < w.outer; ++outer) {
+    const Bf16* a = a_rows + outer * w.a_outer;
+    const Bf16* b = w.b + outer * w.b_outer;
+    for (int inner = 0; inner < w.inner; ++inner, a += w.a_inner, b += w.b_inner) {
+      for (int pair = 0; pair < kTileDepth / 2; ++pair) {
+        simd::Vector b_pairs[Columns];
+        for (int j = 0; j < Columns; ++j)
+          b_pairs[j] = simd::load_pairs(b + j * w.b_column + pair * kTileDepth);
+        QUERN_UNROLL
+        for (int r = 0; r < kRows; ++r) {
+          for (int j = 0; j < Columns; ++j)
+            sums[j][r] = Way::add_pairs(sums[j][r], a + r * kTileDepth + 2 * pair, b_pairs[j]);
+        }
+      }
+    }
+  }
+  for (int j = 0; j < Columns; ++j) {
+    for (int r = 0; r < kRows; ++r) simd::store(c + j * right + r * kTileRows, sums[j][r]);
+  }
+}
+
+template <class Way, int Columns>
+void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
+  constexpr int kRows = Way::kRows * (Columns == 1 ? 2 : 1);
+  for (int i = 0; i < block.rows; ++i) {
+    for (int row = 0; row < kTileRows; row += kRows) {
+      multiply_rows<Way, Columns>(w, block.add, block.right(), w.a + i * w.a_row + row * kTileDepth,
+                                  c + i * block.down() + row * kTileRows);
+    }
+  }
+}
+
+template <class Way>
+void multiply(const TileWalk& w, const TileBlock& block, float* c) {
+  const FlushDenormals flush;  // VDPBF16PS does it by itself
+  if (block.columns > 1)
+    multiply_columns<Way, 2>(w, block, c);
+  else
+    multiply_columns<Way, 1>(w, block, c);
+}
+
+}  // namespace
+
+const TileUnit& vector_pair_unit() {
+  static const TileUnit unit{"vector registers", OperandPrecision::bf16_pairs, multiply<ByVectors>};
+  return unit;
+}
+
+const TileUnit* avx512_bf16_unit() {
+#if defined(__AVX512F__)
+  static const TileUnit unit{"AVX512_BF16", OperandPrecision::bf16_pairs, multiply<ByInstruction>};
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512bf16")) return &unit;
+#endif
+  return nullptr;
+}
+
+}  // namespace quern::host
