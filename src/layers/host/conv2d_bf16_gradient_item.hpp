@@ -66,8 +66,9 @@ struct WeightTiles {
     for (int column = 0; column < column_tiles(); column += 2) {
       for (int kh = 0; kh < kernel_rows.count; ++kh) {
         for (int row = 0; row < row_tiles(); row += 2) {
-          const TileBlock block{std::min(2, row_tiles() - row),
-                                std::min(2, column_tiles() - column), false};
+          const TileBlock block{.rows = std::min(2, row_tiles() - row),
+                                .columns = std::min(2, column_tiles() - column),
+                                .used_rows = shape.kernel * in.count - row * kTileRows};
           f(kh, row, column, block, place);
           place += std::int64_t{block.rows} * block.columns * kTileFloats;
         }

@@ -140,12 +140,12 @@ void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& s
             p.across.begin(column + columns - 1) * channel_pairs / (kTileDepth / 2);
         const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
         walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
+        walk.last_pairs = end - (first_tile + walk.inner - 1) * (kTileDepth / 2);
         walk.a = a + std::int64_t{first_tile} * kTileBf16;
         walk.b = p.panel + (b + column * p.next_column + std::int64_t{first_tile} * kTileBf16);
-        unit.multiply(walk, {rows, columns, false}, c);
-        store(ResultTiles{tile * kTileRows,
-                          std::min(rows * kTileRows, p.results - tile * kTileRows), line, column,
-                          columns, c});
+        const int results = std::min(rows * kTileRows, p.results - tile * kTileRows);
+        unit.multiply(walk, {.rows = rows, .columns = columns, .used_rows = results}, c);
+        store(ResultTiles{tile * kTileRows, results, line, column, columns, c});
       }
     }
   }

@@ -41,6 +41,9 @@ struct TileWalk {
   int outer = 1;
   std::int64_t a_outer = 0;  ///< from the first of `inner` steps to the next first
   std::int64_t b_outer = 0;
+  /// Pairs of k of the last of `inner` steps whose products may not be zero. A unit may leave the
+  /// others out, but then keeps the sign of a sum that is zero.
+  int last_pairs = kTileDepth / 2;
 };
 
 /// A block of tiles of C, 1 or 2 each way.
@@ -51,6 +54,8 @@ struct TileBlock {
   bool add = false;
   /// Tile (i, j) is in memory number j * rows + i, otherwise i * columns + j.
   bool by_columns = false;
+  /// Rows of C that are read by anybody. What a unit puts into the others is anything finite.
+  int used_rows = 2 * kTileRows;
 
   /// Floats from tile (i, j) to (i, j + 1), and to (i + 1, j).
   int right() const { return (by_columns ? rows : 1) * kTileFloats; }

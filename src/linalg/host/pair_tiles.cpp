@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of bfloat16 by pairs: with AVX512_BF16, and bit for bit the same without.
 // Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS.
-#include <cstring>
+#include <algorithm>
 
 #include "base/macros.hpp"
 #include "linalg/host/bf16_tiles.hpp"
@@ -37,34 +37,40 @@ struct ByInstruction {
 };
 #endif
 
-/// Of one or two tiles beside each other kRows rows, over all steps: their sums stay in registers.
-template <class Way, int Columns>
-[[gnu::always_inline]] inline void multiply_rows(const TileWalk& w, bool add, int right,
-                                                 const Bf16* a_rows, float* c) {
-  constexpr int kRows = Way::kRows * (Columns == 1 ? 2 : 1);
-  simd::Vector sums[Columns][kRows];
-  for (int j = 0; j < Columns; ++j) {
-    for (int r = 0; r < kRows; ++r)
-      sums[j][r] = add ? simd::load(c + j * right + r * kTileRows) : simd::Vector{};
+/// Rows of one or two tiles beside each other, over all steps: their sums stay in registers.
+template <class Way, int Columns, int Rows>
+void multiply_rows(const TileWalk& w, bool add, int right, const Bf16* a_rows, float* c) {
+  simd::Vector sums[Rows][Columns];
+  // Written out, or GCC 12 keeps the sums in memory.
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < Columns; ++j)
+      sums[r][j] = add ? simd::load(c + j * right + r * kTileRows) : simd::Vector{};
   }
   for (int outer = 0; outer < w.outer; ++outer) {
     const Bf16* a = a_rows + outer * w.a_outer;
     const Bf16* b = w.b + outer * w.b_outer;
     for (int inner = 0; inner < w.inner; ++inner, a += w.a_inner, b += w.b_inner) {
-      for (int pair = 0; pair < kTileDepth / 2; ++pair) {
+      const int pairs = inner + 1 < w.inner ? kTileDepth / 2 : w.last_pairs;
+      for (int pair = 0; pair < pairs; ++pair) {
         simd::Vector b_pairs[Columns];
+#pragma GCC unroll 2
         for (int j = 0; j < Columns; ++j)
           b_pairs[j] = simd::load_pairs(b + j * w.b_column + pair * kTileDepth);
-        QUERN_UNROLL
-        for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+        for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
           for (int j = 0; j < Columns; ++j)
-            sums[j][r] = Way::add_pairs(sums[j][r], a + r * kTileDepth + 2 * pair, b_pairs[j]);
+            sums[r][j] = Way::add_pairs(sums[r][j], a + r * kTileDepth + 2 * pair, b_pairs[j]);
         }
       }
     }
   }
-  for (int j = 0; j < Columns; ++j) {
-    for (int r = 0; r < kRows; ++r) simd::store(c + j * right + r * kTileRows, sums[j][r]);
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+    for (int j = 0; j < Columns; ++j) simd::store(c + j * right + r * kTileRows, sums[r][j]);
   }
 }
 
@@ -72,10 +78,25 @@ template <class Way, int Columns>
 void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
   constexpr int kRows = Way::kRows * (Columns == 1 ? 2 : 1);
   for (int i = 0; i < block.rows; ++i) {
-    for (int row = 0; row < kTileRows; row += kRows) {
-      multiply_rows<Way, Columns>(w, block.add, block.right(), w.a + i * w.a_row + row * kTileDepth,
-                                  c + i * block.down() + row * kTileRows);
+    const Bf16* a = w.a + i * w.a_row;
+    float* tile = c + i * block.down();
+    const int used = std::clamp(block.used_rows - i * kTileRows, 0, kTileRows);
+    int row = 0;
+    while (row < used) {
+      const Bf16* from = a + row * kTileDepth;
+      float* to = tile + row * kTileRows;
+      if (used - row > kRows / 2) {
+        multiply_rows<Way, Columns, kRows>(w, block.add, block.right(), from, to);
+        row += kRows;
+      } else {
+        multiply_rows<Way, Columns, kRows / 2>(w, block.add, block.right(), from, to);
+        row += kRows / 2;
+      }
     }
+    if (block.add) continue;
+    for (int j = 0; j < Columns; ++j)
+      std::fill(tile + j * block.right() + row * kTileRows, tile + j * block.right() + kTileFloats,
+                0.0f);
   }
 }
 
