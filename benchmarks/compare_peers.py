@@ -14,7 +14,7 @@ import sys
 
 from compare_gemms import compare_gemms, print_gemms
 from comparison import make_parser, run_comparison, run_rounds, spread
-from contender import QuernStep, pin
+from contender import QuernStep, fast_bf16_sums, pin
 from peers import PEERS, PRECISIONS, start_step, try_variants, variants_of
 from words import name_list, positive
 from workloads import (RECIPES, RESIDUAL, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
@@ -38,12 +38,13 @@ def start_contenders(contenders, workload, precision, arguments):
     """Adds {name: process}, Quern first; returns {name: facts}."""
     path, recipe = read_recipe(arguments.recipes, workload)
     steps = arguments.steps or STEPS[workload]
-    querns = {"quern": ("Quern", precision)}
-    if precision != "fp32":
-        querns["quern-fp32"] = ("Quern, fp32", "fp32")
+    querns = {"quern": ("Quern", precision, [])}
+    if precision == "bf16":
+        querns = {"quern": ("Quern", "bf16", fast_bf16_sums(arguments.quern)),
+                  "quern-fp32": ("Quern, fp32", "fp32", [])}
     facts = {}
-    for name, (title, rounded_to) in querns.items():
-        settings = [*settings_of(arguments.recipes, workload, rounded_to), *arguments.set]
+    for name, (title, rounded_to, own) in querns.items():
+        settings = [*settings_of(arguments.recipes, workload, rounded_to), *own, *arguments.set]
         contenders[name] = QuernStep(arguments.quern, path, steps, settings)
         facts[name] = {"title": title, "variant": " ".join(settings)}
     for peer in peers_in(precision, arguments):

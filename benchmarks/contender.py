@@ -101,6 +101,17 @@ def output_of(command):
     return done.stdout
 
 
+def fast_bf16_sums(program):
+    """The setting with which products of bf16 have the order that this processor is fast in."""
+    command = [program, "info", "--json"]
+    try:
+        info = json.loads(output_of(command))
+    except ValueError as error:
+        raise ProblemError(f"'{' '.join(map(str, command))}' printed no JSON: {error}") from error
+    by_pairs = info.get("tiles") != "AMX" and info.get("pairs") == "AVX512_BF16"
+    return ['train.bf16_sums="pairs"'] if by_pairs else []
+
+
 def run_quern(command):
     """What a `quern bench` command writes as JSON."""
     with tempfile.TemporaryDirectory() as folder:

@@ -53,7 +53,7 @@ class ComparePeersTest(FakesCase):
                          [("W1", "bf16"), ("W1", "fp32"), ("gemm", None)])
         found = self.contenders()
         self.assertEqual({name: figures["variant"] for name, figures in found.items()},
-                         {"quern": 'train.precision="bf16" a.b=1', "quern-fp32": "a.b=1",
+                         {"quern": 'train.precision="bf16" train.bf16_sums="pairs" a.b=1', "quern-fp32": "a.b=1",
                           "eager": "fused+bytes", "compile": "whole+bytes"})
         self.assertEqual({name: round(figures["ratio"]["median"], 9) for name, figures in found.items()
                           if name != "quern"}, {"quern-fp32": 2.0, "eager": 3.2, "compile": 6.4})

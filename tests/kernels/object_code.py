@@ -10,7 +10,7 @@ INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(?:(?:bnd|notrack|lock|rep|data16)
 # A call of a function of another section is a call of nothing until the linker has been.
 RELOCATION = re.compile(r"^\s*[0-9a-f]+: R_\w*(?:PLT32|PC32|CALL26|JUMP26)\s+(.*?)(?:[-+]0x[0-9a-f]+)?$")
 
-MULTIPLY_ADD = re.compile(r"^vfn?m(?:add|sub)\d+ps$|^fml[as]$")
+MULTIPLY_ADD = re.compile(r"^vfn?m(?:add|sub)\d+ps$|^vdpbf16ps$|^fml[as]$")
 CALL = re.compile(r"^(?:callq?|blr?)$")
 JUMP = re.compile(r"^(?:jmpq?|br?)$")
 BRANCH = re.compile(r"^(?:j(?!mp)\w+|b\.\w+|cbn?z|tbn?z)$")
