@@ -184,10 +184,14 @@ TEST_P(TakenOver, AlsoOfWhatIsNoNumber) {
 INSTANTIATE_TEST_SUITE_P(
     Pools, TakenOver,
     ::testing::Combine(::testing::Values(LayerType::avg_pool2d, LayerType::max_pool2d),
-                       ::testing::Values(OperandPrecision::fp32, OperandPrecision::bf16)),
+                       ::testing::Values(OperandPrecision::fp32, OperandPrecision::bf16,
+                                         OperandPrecision::bf16_pairs)),
     [](const auto& type) {
-      const bool rounds = std::get<1>(type.param) == OperandPrecision::bf16;
-      return std::string(to_string(std::get<0>(type.param))) + (rounds ? "_bf16" : "");
+      const OperandPrecision precision = std::get<1>(type.param);
+      return std::string(to_string(std::get<0>(type.param))) +
+             (precision == OperandPrecision::fp32         ? ""
+              : precision == OperandPrecision::bf16_pairs ? "_pairs"
+                                                          : "_bf16");
     });
 
 TEST(FusedPool, OnlyWhereThereAreKernels) {

@@ -201,6 +201,7 @@ TEST_P(SlicedLayers, HaveTheBitsOfTheirSlicesOnAnyNumberOfRanks) {
 }
 
 constexpr OperandPrecision kBf16 = OperandPrecision::bf16;
+constexpr OperandPrecision kPairs = OperandPrecision::bf16_pairs;
 
 INSTANTIATE_TEST_SUITE_P(
     OddSizes, SlicedLayers,
@@ -212,7 +213,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"conv_one", true, {20, 5, 5}, 50, 5, 1, 0, 16, 16, 6},
                       Case{"linear_bf16", false, {33}, 130, 0, 1, 0, 7, 3, 8, kBf16},
                       Case{"linear_bf16_of_two_tiles", false, {70}, 520, 0, 1, 0, 40, 20, 4, kBf16},
+                      Case{"linear_pairs", false, {33}, 130, 0, 1, 0, 7, 3, 8, kPairs},
                       Case{"conv_bf16", true, {3, 9, 7}, 20, 3, 1, 0, 21, 16, 8, kBf16},
+                      Case{"conv_pairs", true, {3, 9, 7}, 20, 3, 1, 0, 21, 16, 8, kPairs},
                       Case{"conv_bf16_padded", true, {17, 6, 7}, 33, 3, 2, 1, 20, 8, 4, kBf16}),
     [](const auto& test) { return test.param.name; });
 

@@ -102,12 +102,14 @@ double difference(const std::vector<float>& expected, const std::vector<float>& 
 /// Rounding moves each operand by 1/512 at most, and some units over the edge of their ReLU.
 void expect_close_to_float(const NetworkSpec& spec) {
   const Numbers expected = run(spec, OperandPrecision::fp32);
-  const Numbers actual = run(spec, OperandPrecision::bf16);
-  EXPECT_LT(difference(expected.output, actual.output), 0.01);
-  EXPECT_LT(difference(expected.gradients, actual.gradients), 0.08);
-  EXPECT_NE(expected.output, actual.output);
-  EXPECT_NE(expected.gradients, actual.gradients);
-  EXPECT_EQ(actual.gradients, run(spec, OperandPrecision::bf16).gradients);
+  for (const auto precision : {OperandPrecision::bf16, OperandPrecision::bf16_pairs}) {
+    const Numbers actual = run(spec, precision);
+    EXPECT_LT(difference(expected.output, actual.output), 0.01);
+    EXPECT_LT(difference(expected.gradients, actual.gradients), 0.08);
+    EXPECT_NE(expected.output, actual.output);
+    EXPECT_NE(expected.gradients, actual.gradients);
+    EXPECT_EQ(actual.gradients, run(spec, precision).gradients);
+  }
 }
 
 struct Case {

@@ -9,6 +9,7 @@ namespace {
 constexpr auto kFp32 = OperandPrecision::fp32;
 constexpr auto kTf32 = OperandPrecision::tf32;
 constexpr auto kBf16 = OperandPrecision::bf16;
+constexpr auto kPairs = OperandPrecision::bf16_pairs;
 
 using Name = const char*();
 
@@ -17,6 +18,9 @@ const char* host() {
 }
 const char* host_bf16() {
   return "host_bf16";
+}
+const char* host_bf16_pairs() {
+  return "host_bf16_pairs";
 }
 const char* device() {
   return "device";
@@ -32,10 +36,13 @@ const char* vendor() {
 }
 
 TEST(KernelChoice, TakesTheSetOfThePrecision) {
-  const KernelSets<Name> all{host, host_bf16, device, device_tf32, device_bf16, nullptr};
+  const KernelSets<Name> all{host,        host_bf16,   host_bf16_pairs, device,
+                             device_tf32, device_bf16, nullptr};
   for (const bool any_order : {false, true}) {
     EXPECT_STREQ(choose_kernels(all, {kFp32, any_order, false})(), "host");
     EXPECT_STREQ(choose_kernels(all, {kBf16, any_order, false})(), "host_bf16");
+    EXPECT_STREQ(choose_kernels(all, {kPairs, any_order, false})(), "host_bf16_pairs");
+    EXPECT_STREQ(choose_kernels(all, {kPairs, any_order, true})(), "device_bf16");
     EXPECT_STREQ(choose_kernels(all, {kFp32, any_order, true})(), "device");
     EXPECT_STREQ(choose_kernels(all, {kTf32, any_order, true})(), "device_tf32");
     EXPECT_STREQ(choose_kernels(all, {kBf16, any_order, true})(), "device_bf16");
@@ -53,6 +60,7 @@ TEST(KernelChoice, TakesTheVendorsWhereOrderDoesNotMatter) {
 TEST(KernelChoice, TakesThoseOfFp32WhereNoneRound) {
   const KernelSets<Name> sets{.host = host, .device = device};
   EXPECT_STREQ(choose_kernels(sets, {kBf16, false, false})(), "host");
+  EXPECT_STREQ(choose_kernels(sets, {kPairs, false, false})(), "host");
   EXPECT_STREQ(choose_kernels(sets, {kBf16, false, true})(), "device");
   EXPECT_EQ(choose_kernels<Name>({.host = host}, {kFp32, false, true}), nullptr);
 }
