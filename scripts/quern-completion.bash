@@ -80,6 +80,7 @@ optimizer.schedule.min_lr=
 train.epochs=
 train.determinism=
 train.precision=
+train.bf16_sums=
 train.micro_block=
 train.recompute=
 train.log_every_steps=

@@ -60,7 +60,7 @@ Measurements measure(Communicator& comm, BenchWorkload& workload, MachineMeter& 
   result.plan =
       plan_rounds(options.rounds, options.steps, warm_step_s(kWarmup, time_steps), kRound);
   run_rounds(
-      result.plan, [&] { meter.measure(workload.tile_unit()); },
+      result.plan, [&] { meter.measure(workload.tiles()); },
       [&](int steps) { workload.run_steps(exec, steps); },
       [&](int steps) {
         result.step_s.push_back(time_steps(steps));
@@ -97,7 +97,7 @@ KernelRow make_row(const BenchWorkload& workload, const Measured& measured, int 
   } else {
     describe_rest(workload, samples, row);
   }
-  row.cost.on_tiles = row.cost.flop > 0 && workload.tile_unit() != nullptr;
+  row.cost.on_tiles = row.cost.flop > 0 && workload.tiles().has_value();
   // Several calls of a product kernel share one product; other kernels do their work again.
   if (row.cost.flop <= 0) {
     row.cost.bytes *= row.calls;

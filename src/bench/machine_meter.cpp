@@ -39,14 +39,14 @@ double MachineMeter::sum_over_ranks(double value) const {
   return value;
 }
 
-void MachineMeter::measure(const host::TileUnit* unit) {
+void MachineMeter::measure(std::optional<OperandPrecision> tiles) {
   comm_.barrier();
   fma_flops_.push_back(sum_over_ranks(1e9 * measure_fma_peak(exec_)));
   if constexpr (kHostExecution) {
     comm_.barrier();
-    if (unit) {
-      tile_unit_ = unit->name;
-      tile_flops_.push_back(sum_over_ranks(1e9 * measure_tile_peak(exec_, *unit)));
+    if (tiles) {
+      tile_unit_ = tile_unit_name(*tiles);
+      tile_flops_.push_back(sum_over_ranks(1e9 * measure_tile_peak(exec_, *tiles)));
     }
   }
   for (Probe& probe : probes_) {

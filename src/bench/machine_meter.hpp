@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/machine_info.hpp"
 #include "bench/memory_bandwidth.hpp"
 #include "comm/communicator.hpp"
-#include "linalg/host/bf16_tiles.hpp"
+#include "tensor/operand_precision.hpp"
 
 namespace quern {
 
@@ -20,8 +21,8 @@ class MachineMeter {
   explicit MachineMeter(Communicator& comm);
 
   /// Collective: one measurement of every peak, some 0.1 s. Nothing else is in a cache after it.
-  /// `unit`: also of products of bf16 on the host, by this one.
-  void measure(const host::TileUnit* unit = nullptr);
+  /// `tiles`: also of products of bf16 on the host, in this order.
+  void measure(std::optional<OperandPrecision> tiles = {});
 
   /// Medians of all measurements so far (at least one).
   MachineInfo info() const;

@@ -25,7 +25,7 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
       plan_rounds(options.rounds, options.steps, warm_step_s(options.warmup, time_steps), kRound);
   std::vector<double> seconds;
   run_rounds(
-      plan, [&] { meter.measure(workload.tile_unit()); },
+      plan, [&] { meter.measure(workload.tiles()); },
       [&](int steps) { workload.run_steps(exec, steps); },
       [&](int steps) { seconds.push_back(time_steps(steps)); });
   StepBenchInfo info;

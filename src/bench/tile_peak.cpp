@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/stopwatch.hpp"
+#include "linalg/host/bf16_tiles.hpp"
 
 namespace quern {
 
@@ -34,8 +35,9 @@ float multiply_tiles(const host::TileUnit& unit, std::int64_t walks) {
 
 }  // namespace
 
-double measure_tile_peak(const ExecSpace& exec, const host::TileUnit& unit) {
+double measure_tile_peak(const ExecSpace& exec, OperandPrecision precision) {
   constexpr std::int64_t kWalks = 4000;
+  const host::TileUnit& unit = host::tile_unit(precision);
   const int threads = exec.concurrency();
   const FloatView sink("quern::bench::tile_peak_sink", static_cast<std::size_t>(threads) * kLanes);
   double best = 0;
@@ -49,6 +51,10 @@ double measure_tile_peak(const ExecSpace& exec, const host::TileUnit& unit) {
     best = std::max(best, kFlopOfWalk * kWalks * threads * 1e-9 / watch.seconds());
   }
   return best;
+}
+
+const char* tile_unit_name(OperandPrecision precision) {
+  return host::tile_unit(precision).name;
 }
 
 }  // namespace quern

@@ -99,12 +99,10 @@ BenchWorkload::BenchWorkload(const Recipe& given, const ProcessGrid& ranks)
       connections(connect_devices(grid, recipe.parallel.backend)),
       step(recipe, grid, model, samples, connections.get()) {}
 
-const host::TileUnit* BenchWorkload::tile_unit() const {
-  if constexpr (kHostExecution) {
-    const KernelChoice kernels = kernels_of(recipe);
-    if (kernels.multiplies_tiles()) return &host::tile_unit(kernels.precision);
-  }
-  return nullptr;
+std::optional<OperandPrecision> BenchWorkload::tiles() const {
+  const KernelChoice kernels = kernels_of(recipe);
+  if (!kernels.multiplies_tiles()) return std::nullopt;
+  return kernels.precision;
 }
 
 void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {

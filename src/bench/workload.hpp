@@ -2,12 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
 #include "strategy/training_step.hpp"
+#include "tensor/operand_precision.hpp"
 
 namespace quern {
 
@@ -24,8 +25,8 @@ struct BenchWorkload {
   /// Trains `steps` steps on full batches and waits for the last.
   void run_steps(const ExecSpace& exec, int steps);
 
-  /// What multiplies the tiles of bf16 of its products; null where they have none.
-  const host::TileUnit* tile_unit() const;
+  /// bf16 or bf16_pairs where its products are of tiles (linalg/host/bf16_tiles.hpp).
+  std::optional<OperandPrecision> tiles() const;
 
   Recipe recipe;
   ProcessGrid grid;

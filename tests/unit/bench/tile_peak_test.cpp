@@ -16,10 +16,13 @@ namespace quern {
 namespace {
 
 TEST(TilePeak, IsOfTheUnitThatMultiplies) {
-  const double peak = measure_tile_peak(ExecSpace(), host::tile_unit());
-  EXPECT_TRUE(std::isfinite(peak));
-  EXPECT_GT(peak, 0);
-  RecordProperty("tile_peak_gflops", static_cast<int>(peak));
+  for (const auto precision : {OperandPrecision::bf16, OperandPrecision::bf16_pairs}) {
+    EXPECT_STREQ(tile_unit_name(precision), host::tile_unit(precision).name);
+    const double peak = measure_tile_peak(ExecSpace(), precision);
+    EXPECT_TRUE(std::isfinite(peak));
+    EXPECT_GT(peak, 0);
+    RecordProperty("tile_peak_gflops", static_cast<int>(peak));
+  }
 }
 
 // A unit that counts what it is to compute, and when.
@@ -53,8 +56,10 @@ double fastest(std::size_t count) {
 
 TEST(TilePeak, CountsWhatTheChosenUnitComputes) {
   const host::TileUnit counter{"counter", OperandPrecision::bf16, count};
+  const test::WithTileUnit with_counter(counter);
+  EXPECT_STREQ(tile_unit_name(OperandPrecision::bf16), "counter");
   const double begin = watch.seconds();
-  const double peak = 1e9 * measure_tile_peak(ExecSpace(), counter);
+  const double peak = 1e9 * measure_tile_peak(ExecSpace(), OperandPrecision::bf16);
   const double seconds = watch.seconds() - begin;
   constexpr std::size_t kAttempts = 5;
   ASSERT_GT(calls.size(), 0u);
