@@ -39,7 +39,8 @@ def facts(run):
         ("optimizer", f"{optimizer.get('type', forms.NONE)}, lr {optimizer.get('lr', forms.NONE)}"
                       + (f", schedule {optimizer['schedule']}" if optimizer.get("schedule") else "")),
         ("determinism", train.get("determinism", "")),
-        ("precision", train.get("precision", "")),
+        ("precision", train.get("precision", "")
+                      + (", by pairs" if train.get("bf16_sums") == "pairs" else "")),
         ("training data", run.recipe.get("data", {}).get("train", "")),
         ("test data", run.recipe.get("data", {}).get("test", "")),
         ("ranks", ", then ".join(map(str, run.ranks)) or forms.NONE),

@@ -122,8 +122,9 @@ run_under_tsan() {
 }
 
 part_tsan() {
-  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier unit_dataset_prefetch &&
-    run_under_tsan tsan tsan --tests-regex '^unit[.](comm[.]node_barrier|dataset[.]prefetch)$'
+  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier unit_dataset_prefetch \
+    unit_io_sample_reader &&
+    run_under_tsan tsan tsan --tests-regex '^unit[.](comm[.]node_barrier|dataset[.]prefetch|io[.]sample_reader)$'
 }
 
 part_no_mpi() {

@@ -49,7 +49,9 @@ std::string tiles_text() {
 std::string pairs_text() {
   if constexpr (kMultipliesTiles) {
     if (const host::TileUnit* unit = host::avx512_bf16_unit()) return unit->name;
-    return "vector registers (no AVX512_BF16)";
+    const bool has_vectors = cpu::compiled_level() == cpu::Level::avx512;
+    return has_vectors ? "vector registers (no AVX512_BF16 on this processor)"
+                       : "vector registers (not compiled for AVX-512)";
   }
   return "";
 }

@@ -52,6 +52,14 @@ void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,
   }
 }
 
+// The time of change of its inode follows from every change of a file, whoever turns back others.
+KnownBlocks::FileState state_of(const Shard& shard, int descriptor) {
+  struct stat state {};
+  if (::fstat(descriptor, &state) != 0)
+    fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
+  return {state.st_dev, state.st_ino, state.st_size, state.st_ctim.tv_sec, state.st_ctim.tv_nsec};
+}
+
 }  // namespace
 
 SampleReader::SampleReader(const ShardSet& set) : set_(set), known_(set.shards().size()) {}
@@ -76,6 +84,16 @@ void SampleReader::settle() {
 void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t place,
                         const SampleArrays& arrays) {
   expect(first >= 0 && count >= 0 && first + count <= set_.count(), "samples of the set");
+  try {
+    add_all(first, count, place, arrays);
+  } catch (...) {
+    settle();  // nothing writes to the arrays any more
+    throw;
+  }
+}
+
+void SampleReader::add_all(std::int64_t first, std::int64_t count, std::int64_t place,
+                           const SampleArrays& arrays) {
   const ShardContent& content = set_.content();
   while (count > 0) {
     const std::size_t number = shard_of(first);
@@ -83,7 +101,7 @@ void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t pla
     Range rest{first - shard.first_index, std::min(count, shard.first_index + shard.count - first)};
     first += rest.count;
     count -= rest.count;
-    look_at_file(number);
+    known_[number].expect_state(state_of(shard, descriptor_of(number)));
     while (rest.count > 0) {
       const Range piece = piece_of(number, rest);
       add(number, piece, part_of(content, arrays, place, piece.count));
@@ -108,6 +126,7 @@ void SampleReader::announce(std::int64_t first, std::int64_t count) {
     const Shard& shard = set_.shards()[number];
     const Range here{first - shard.first_index,
                      std::min(first + count, shard.first_index + shard.count) - first};
+    if (files_.size() == kMostFiles && closable() == files_.end()) return;
     const int descriptor = descriptor_of(number);
     // Where the system does not do it, reading is slower and nothing else.
     const auto announce_part = [&](std::int64_t offset, const Range& range, std::int64_t bytes) {
@@ -151,15 +170,6 @@ SampleReader::Range SampleReader::blocks_of(const Shard& shard, const Range& ran
   return {first, (range.first + range.count + block - 1) / block - first};
 }
 
-// The time of change of its inode follows from every change of a file, whoever turns back others.
-void SampleReader::look_at_file(std::size_t number) {
-  struct stat state {};
-  if (::fstat(descriptor_of(number), &state) != 0)
-    fail(set_.shards()[number], fmt::format("cannot be read: {}", std::strerror(errno)));
-  known_[number].expect_state(
-      {state.st_dev, state.st_ino, state.st_size, state.st_ctim.tv_sec, state.st_ctim.tv_nsec});
-}
-
 bool SampleReader::is_known(std::size_t number, const Range& range) const {
   const Shard& shard = set_.shards()[number];
   if (shard.block_samples == 0) return true;
@@ -179,7 +189,9 @@ void SampleReader::add(std::size_t number, const Range& range, const SampleArray
   Load& load = loads_[next_];
   finish(load);
   load.pieces.push_back(piece);
-  load.bytes += range.count * (content.input_bytes() + content.answer_bytes());
+  const std::int64_t block = set_.shards()[number].block_samples;
+  const std::int64_t samples = piece.is_known ? range.count : piece.blocks.count * block;
+  load.bytes += samples * (content.input_bytes() + content.answer_bytes());
   if (load.bytes >= kLoadBytes) start();
 }
 
@@ -220,23 +232,27 @@ void SampleReader::read_piece(const Piece& piece, Load& load) const {
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
   const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
   const std::int64_t step = std::max<std::int64_t>(1, kPartBytes / block_bytes) * block;
+  // The file may have changed since it was looked at.
+  const bool is_known = piece.is_known && (shard.block_samples == 0 ||
+                                           state_of(shard, piece.descriptor) == piece.state);
   const Range& all = piece.samples;
   for (std::int64_t first = all.first; first < all.first + all.count;) {
     const std::int64_t end = std::min((first / step + 1) * step, all.first + all.count);
-    read_part(piece, {first, end - first}, load);
+    read_part(piece, {first, end - first}, is_known, load);
     first = end;
   }
 }
 
 // Straight to where they belong, or aside: what has to be widened, and blocks of which not all
 // samples are wanted.
-void SampleReader::read_part(const Piece& piece, const Range& samples, Load& load) const {
+void SampleReader::read_part(const Piece& piece, const Range& samples, bool is_known,
+                             Load& load) const {
   const Shard& shard = set_.shards()[piece.shard];
   const ShardContent& content = set_.content();
   const SampleArrays to =
       part_of(content, piece.to, samples.first - piece.samples.first, samples.count);
   Range stored = samples;
-  if (!piece.is_known) {
+  if (!is_known) {
     const Range blocks = blocks_of(shard, samples);
     stored.first = blocks.first * shard.block_samples;
     stored.count =
@@ -254,7 +270,7 @@ void SampleReader::read_part(const Piece& piece, const Range& samples, Load& loa
   const auto inputs = read(shard.input_offset, content.input_bytes(), input_place, load.inputs);
   const auto answers =
       read(shard.answer_offset, content.answer_bytes(), answer_place, load.answers);
-  if (!piece.is_known) verify(piece, stored, inputs, answers, load);
+  if (!is_known) verify(piece, stored, inputs, answers, load);
   const auto wanted = [&](std::span<const std::byte> all, std::int64_t bytes) {
     return all.subspan(static_cast<std::size_t>((samples.first - stored.first) * bytes),
                        static_cast<std::size_t>(samples.count * bytes));
@@ -299,26 +315,27 @@ int SampleReader::descriptor_of(std::size_t number) {
     std::rotate(found, found + 1, files_.end());
     return files_.back().descriptor;
   }
-  const Shard& shard = set_.shards()[number];
-  const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(shard, fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (files_.size() == kMostFiles) {
-    const auto is_in_use = [&](const OpenFile& file) {
-      return std::ranges::any_of(loads_, [&](const Load& load) {
-        return std::ranges::any_of(
-            load.pieces, [&](const Piece& piece) { return piece.descriptor == file.descriptor; });
-      });
-    };
-    auto oldest = std::ranges::find_if_not(files_, is_in_use);
-    if (oldest == files_.end()) {
-      finish();
-      oldest = files_.begin();
-    }
+    if (closable() == files_.end()) finish();
+    const auto oldest = closable();
     ::close(oldest->descriptor);
     files_.erase(oldest);
   }
+  const Shard& shard = set_.shards()[number];
+  const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(shard, fmt::format("cannot be opened: {}", std::strerror(errno)));
   files_.push_back({number, descriptor});
   return descriptor;
+}
+
+// The file used longest ago that no piece is read from, or is to be.
+std::vector<SampleReader::OpenFile>::iterator SampleReader::closable() {
+  return std::ranges::find_if_not(files_, [&](const OpenFile& file) {
+    return std::ranges::any_of(loads_, [&](const Load& load) {
+      return std::ranges::any_of(
+          load.pieces, [&](const Piece& piece) { return piece.descriptor == file.descriptor; });
+    });
+  });
 }
 
 }  // namespace quern

@@ -25,7 +25,8 @@ class SampleReader {
   SampleReader& operator=(const SampleReader&) = delete;
   ~SampleReader();
 
-  /// Asks the system to read these samples of the set ahead. Does not wait.
+  /// Asks the system to read these samples of the set ahead, as far as files may be opened for it.
+  /// Does not wait. UnusableError when a file cannot be opened.
   void announce(std::int64_t first, std::int64_t count);
 
   /// Overwrites the samples [place, place + count) of `arrays` with [first, first + count) of the
@@ -33,7 +34,7 @@ class SampleReader {
   /// the first time, and once more after its file has changed. `arrays` are whole after finish().
   /// UnusableError, with the file's name, when it cannot be read, is too short, a block does not
   /// have its checksum (in shards that have them), a label is out of range or a value is not
-  /// finite.
+  /// finite: then nothing writes to the arrays any more.
   void read(std::int64_t first, std::int64_t count, std::int64_t place, const SampleArrays& arrays);
 
   /// Waits until all that was read is in its place and verified. UnusableError as of read().
@@ -74,16 +75,18 @@ class SampleReader {
   Range piece_of(std::size_t shard, const Range& range) const;
   Range blocks_of(const Shard& shard, const Range& range) const;
   bool is_known(std::size_t shard, const Range& range) const;
-  void look_at_file(std::size_t shard);
+  void add_all(std::int64_t first, std::int64_t count, std::int64_t place,
+               const SampleArrays& arrays);
   void add(std::size_t shard, const Range& range, const SampleArrays& to);
   void start();
   void finish(Load& load);
   void settle();
   void read_piece(const Piece& piece, Load& load) const;
-  void read_part(const Piece& piece, const Range& samples, Load& load) const;
+  void read_part(const Piece& piece, const Range& samples, bool is_known, Load& load) const;
   void verify(const Piece& piece, const Range& stored, std::span<const std::byte> inputs,
               std::span<const std::byte> answers, Load& load) const;
   int descriptor_of(std::size_t shard);
+  std::vector<OpenFile>::iterator closable();
 
   const ShardSet& set_;
   std::vector<OpenFile> files_;     // the one used last is the last

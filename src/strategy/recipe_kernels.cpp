@@ -11,10 +11,12 @@ KernelChoice kernels_of(const Recipe& recipe) {
   const bool rounds = kTensorCores || (kHostExecution && choice.on_device);
   const Precision precision = recipe.train.precision;
   if (precision == Precision::bf16 && (rounds || kHostExecution))
-    choice.precision = recipe.train.bf16_sums == Bf16Sums::pairs ? OperandPrecision::bf16_pairs
-                                                                 : OperandPrecision::bf16;
+    choice.precision = OperandPrecision::bf16;
   else if (precision == Precision::tf32 && rounds)
     choice.precision = OperandPrecision::tf32;
+  // Devices have one order, their own.
+  if (choice.multiplies_tiles() && recipe.train.bf16_sums == Bf16Sums::pairs)
+    choice.precision = OperandPrecision::bf16_pairs;
   return choice;
 }
 

@@ -226,11 +226,14 @@ void TrainingRun::Parts::warn_of_missing_tile_unit() const {
     const host::TileUnit& slow = by_pairs ? host::vector_pair_unit() : host::vector_tile_unit();
     if (&host::tile_unit(kernels.precision) != &slow) return;
     if (by_pairs) {
-      log::warn("train.bf16_sums = \"pairs\" without AVX512_BF16 is slower than \"fp32\"");
+      log::warn(
+          "train.bf16_sums = \"pairs\" without AVX512_BF16 is slower than \"fp32\" (quern info "
+          "says "
+          "why there is none)");
     } else if (host::avx512_bf16_unit()) {
       log::warn(
           "train.precision = \"bf16\" without AMX is slower than \"fp32\"; train.bf16_sums = "
-          "\"pairs\" is faster here, because this processor has AVX512_BF16");
+          "\"pairs\" may be faster here, because this processor has AVX512_BF16");
     } else {
       log::warn(
           "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why "

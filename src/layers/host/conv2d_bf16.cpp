@@ -48,7 +48,9 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
   multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
     for (int c = 0; c < tiles.channels; ++c) {
       const int o = tiles.channel + c;
-      const simd::Vector b = bias ? simd::broadcast(bias[o]) : simd::Vector{};
+      // Zeros that are left out keep a -0, and how many depends on the panel: a bias of -0 would
+      // too.
+      const simd::Vector b = (bias ? simd::broadcast(bias[o]) : simd::Vector{}) + simd::Vector{};
       float* to = corner + shape.out(o, tiles.line, tiles.column);
       for (int k = 0; k < tiles.columns; ++k) {
         const simd::Vector sum = simd::load(tiles.at(c, k)) + b;

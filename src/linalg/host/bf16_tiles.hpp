@@ -7,9 +7,8 @@
 //   of B   [16 pairs of k][16 n][2]   a row: for 16 columns the values of two neighbouring k
 //   of C   [16 m][16 n] floats
 // One step adds the product of an A and a B tile to a C tile:
-//   by tiles   as Intel's TDPBF16PS (AMX): for each element one chain of fused multiply-adds over
-//   the
-//              even k and one over the odd, each from zero, k ascending; then c + (even + odd)
+//   by tiles   as TDPBF16PS (AMX): for each element one chain of fused multiply-adds over the even
+//              k and one over the odd, each from zero, k ascending; then c + (even + odd)
 //   by pairs   as VDPBF16PS (AVX512_BF16): one chain from c on, k = 1, 0, 3, 2, 5, 4, ..
 // Denormals are zero, going in and coming out. Reference: linalg/reference/bf16_tiles.hpp.
 #pragma once

@@ -70,8 +70,8 @@ std::vector<ShardContent> contents() {
 
 class SampleReaderTest : public testing::Test {
  protected:
-  ShardSet write(const ShardContent& content, int num_shards = 3) {
-    Arrays samples(content, kSamples);
+  ShardSet write(const ShardContent& content, int num_shards = 3, std::size_t count = kSamples) {
+    Arrays samples(content, count);
     for (std::size_t i = 0; i < samples.images.size(); ++i)
       samples.images[i] = static_cast<std::uint8_t>(i * 31 % 251);
     for (std::size_t i = 0; i < samples.values.size(); ++i)
@@ -180,6 +180,52 @@ TEST_F(SampleReaderTest, FindsDamageInItsBlock) {
     overwrite(again, shard.answer_offset + 40 * content.answer_bytes(), "\x05");
     expect_refused(again, 66 + 40, 1, {shard.path.filename().string(), "are damaged"});
   }
+}
+
+// More than the threads read at the same time.
+TEST_F(SampleReaderTest, ReadsManyPiecesSideBySide) {
+  constexpr std::int64_t kMany = 900;
+  const ShardContent content =
+      content_of(StoredType::float32, Answer::targets, StoredType::float32);
+  const ShardSet set = write(content, 3, kMany);
+  Arrays whole(content, kMany);
+  set.read_share(0, 1, 1, whole.all());
+  SampleReader reader(set);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    Arrays read(content, kMany);
+    reader.announce(0, kMany);
+    reader.read(0, kMany, 0, read.all());
+    reader.finish();
+    EXPECT_TRUE(read == whole) << "epoch " << epoch;
+  }
+  const auto refuse = [&](std::initializer_list<std::string> parts) {
+    SampleReader other(set);
+    Arrays read(content, kMany);  // gone before the reader is
+    expect_error(
+        [&] {
+          other.read(0, kMany, 0, read.all());
+          other.finish();
+        },
+        ExitCode::do_not_requeue, parts);
+  };
+  std::filesystem::remove(set.shards()[2].path);
+  refuse({set.shards()[2].path.filename().string(), "cannot be opened"});
+  write(content, 3, kMany);
+  overwrite(set, set.shards()[1].input_offset + 5, "\x7b");
+  refuse({set.shards()[1].path.filename().string(), "are damaged"});
+}
+
+// Of pieces so small that they wait for others.
+TEST_F(SampleReaderTest, FindsDamageBetweenReadingAndFinishing) {
+  const ShardContent content = contents()[0];
+  const ShardSet set = write(content);
+  Arrays arrays(content, kSamples);
+  SampleReader reader(set);
+  reader.read(0, kSamples, 0, arrays.all());
+  reader.finish();
+  reader.read(100, 1, 0, arrays.all());
+  overwrite(set, set.shards()[1].input_offset + 34 * content.input_bytes() + 5, "\x7b");
+  expect_error([&] { reader.finish(); }, ExitCode::do_not_requeue, {"are damaged", "XXH3"});
 }
 
 // What was read and verified is trusted, but no longer once the file has changed.

@@ -127,6 +127,7 @@ TEST(Bf16Tiles, HasTheRowsThatAreReadWhatEverIsLeftOut) {
                 .rows = rows, .columns = columns, .add = add, .used_rows = used_rows};
             std::vector<float> c(static_cast<std::size_t>(rows * columns * kTileFloats), 0.25f);
             const std::vector<float> expected = expected_block(*unit, walk, block, c);
+            if (!add) std::fill(c.begin(), c.end(), std::numeric_limits<float>::quiet_NaN());
             unit->multiply(walk, block, c.data());
             for (std::size_t i = 0; i < c.size(); ++i) {
               const int tile_row = static_cast<int>(i) / kTileFloats / columns;
