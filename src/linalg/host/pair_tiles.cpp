@@ -14,7 +14,11 @@ namespace {
 
 /// c + a b, of 16 pairs: first the second values of the pairs, then the first ones.
 struct ByVectors {
+#if defined(__AVX512F__)
   static constexpr int kRows = 4;
+#else
+  static constexpr int kRows = 2;  // as many sums as there are registers for
+#endif
   static simd::Vector add_pairs(simd::Vector c, const Bf16* a, simd::Vector b) {
     const simd::Vector pair = simd::broadcast_pair(a);
     c = simd::multiply_add(simd::second_of_pairs(pair), simd::second_of_pairs(b), c);
