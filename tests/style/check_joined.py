@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The files of src/<room> can be compiled joined (QUERN_UNITY_BUILD): no two of them define the same
-constant, type or function in an unnamed namespace.
+constant, type or function in an unnamed namespace, and none has a local constant with the name of one
+in another one's unnamed namespace or in a header of the room (-Wshadow).
 
 Which files are joined depends on how many there are, so without this a new file breaks a build
 whose own files nobody touched.
@@ -20,6 +21,8 @@ FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)[^()]*$", re.DOTALL)
 TYPE = re.compile(r"(?:struct|class|enum|union|using|concept)\b.*?([A-Za-z_]\w*)\s*"
                   r"(?:final\b.*|:.*)?$", re.DOTALL)
 MAY_STAND_TWICE = re.compile(r"namespace\b|static_assert\b|using (?:namespace\b|[\w:]+::)")
+GLOBAL = re.compile(r"^inline constexpr [\w:<>]+ (k[A-Z]\w*)\b", re.MULTILINE)
+LOCAL = re.compile(r"^ +constexpr [\w:<>]+ (k[A-Z]\w*)\b", re.MULTILINE)
 VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])*\s*$")
 
 
@@ -57,14 +60,25 @@ def definitions(text):
 
 
 def check(root):
-    offences, seen = [], {}
+    offences, seen, local = [], {}, []
+    constants = {}  # {(room, name): [files that have it for all that is joined with them]}
     for path in tree.cpp_files(root, "src"):
-        if path.suffix != ".cpp":
+        text = COMMENT.sub("", tree.text(root, path))
+        if path.suffix == ".hpp":
+            for name in GLOBAL.findall(text):
+                constants.setdefault((path.parts[1], name), []).append(path)
             continue
+        local += [(path, name) for name in LOCAL.findall(text)]
         for around, name in dict.fromkeys(definitions(tree.text(root, path))):
+            constants.setdefault((path.parts[1], name), []).append(path)
             first = seen.setdefault((path.parts[1], around, name), path)
             if first != path:
                 offences.append(f"{path}: {name} is also in the unnamed namespace of {first}")
+    for path, name in dict.fromkeys(local):
+        for other in constants.get((path.parts[1], name), []):
+            if other != path:
+                offences.append(f"{path}: the local {name} has the name of one in {other}")
+                break
     return offences
 
 

@@ -105,6 +105,13 @@ struct Row final : Base {
         self.second("int f() {\n  return 1;\n}\n\nconstexpr int kFloat = 8;")
         self.assert_found(check_joined.check, "kFloat")
 
+    def test_local_constant_that_hides_another_file_s(self):
+        self.second("int f() {\n  constexpr int kFloat = 8;\n  return kFloat;\n}")
+        self.assert_found(check_joined.check, "src/layers/b.cpp: the local kFloat", "src/layers/a.cpp")
+        self.write("src/layers/own.hpp", "inline constexpr int kRows = 6;\n")
+        self.second("int f() {\n  constexpr int kRows = 8;\n  return kRows;\n}")
+        self.assert_found(check_joined.check, "the local kRows", "src/layers/own.hpp")
+
     def test_what_may_stand_twice(self):
         self.second("using std::size_t;\n\nint twice(int value) {\n  int kFloat = 1;\n}\n\n"
                     "constexpr int kOutside = 1;  // kFloat\n\nstruct Other {\n  int kInside;\n};")

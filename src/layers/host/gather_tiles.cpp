@@ -57,8 +57,8 @@ struct GatherTiles {
 
   /// Samples lie anywhere in the data set: asks for the next ones.
   void fetch(int row, int unit) const {
-    constexpr int kCacheLine = 64 / static_cast<int>(sizeof(T));
-    if (unit % kCacheLine != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
+    constexpr int kLineUnits = 64 / static_cast<int>(sizeof(T));
+    if (unit % kLineUnits != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
     for (int r = row; r < row + kRowsAtOnce; ++r) {
       if (sample_of_row[r] >= 0) __builtin_prefetch(data + sample_of_row[r] * shape.units() + unit);
     }

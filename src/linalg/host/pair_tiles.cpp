@@ -80,7 +80,7 @@ void multiply_rows(const TileWalk& w, bool add, int right, const Bf16* a_rows, f
 
 template <class Way, int Columns>
 void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
-  constexpr int kRows = Way::kRows * (Columns == 1 ? 2 : 1);
+  constexpr int kMost = Way::kRows * (Columns == 1 ? 2 : 1);
   for (int i = 0; i < block.rows; ++i) {
     const Bf16* a = w.a + i * w.a_row;
     float* tile = c + i * block.down();
@@ -89,12 +89,12 @@ void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
     while (row < used) {
       const Bf16* from = a + row * kTileDepth;
       float* to = tile + row * kTileRows;
-      if (used - row > kRows / 2) {
-        multiply_rows<Way, Columns, kRows>(w, block.add, block.right(), from, to);
-        row += kRows;
+      if (used - row > kMost / 2) {
+        multiply_rows<Way, Columns, kMost>(w, block.add, block.right(), from, to);
+        row += kMost;
       } else {
-        multiply_rows<Way, Columns, kRows / 2>(w, block.add, block.right(), from, to);
-        row += kRows / 2;
+        multiply_rows<Way, Columns, kMost / 2>(w, block.add, block.right(), from, to);
+        row += kMost / 2;
       }
     }
     if (block.add) continue;
