@@ -192,7 +192,7 @@ void SampleReader::add(std::size_t number, const Range& range, const SampleArray
   const std::int64_t block = set_.shards()[number].block_samples;
   const std::int64_t samples = piece.is_known ? range.count : piece.blocks.count * block;
   load.bytes += samples * (content.input_bytes() + content.answer_bytes());
-  if (load.bytes >= kLoadBytes) start();
+  if (load.bytes > kLoadBytes - kPartBytes) start();  // blocks seldom make it full
 }
 
 void SampleReader::start() {

@@ -21,8 +21,11 @@ const TileUnit& best_pair_unit() {
 }  // namespace
 
 const TileUnit& tile_unit(OperandPrecision precision) {
-  if (precision == OperandPrecision::bf16_pairs)
-    return g_chosen_by_pairs ? *g_chosen_by_pairs : best_pair_unit();
+  if (precision == OperandPrecision::bf16_pairs) {
+    if (g_chosen_by_pairs) return *g_chosen_by_pairs;
+    static const TileUnit& best = best_pair_unit();
+    return best;
+  }
   if (g_chosen) return *g_chosen;
   static const TileUnit& best = best_tile_unit();  // asks the system: not before it is needed
   return best;

@@ -5,7 +5,8 @@ constant, type or function in an unnamed namespace, and none has a local constan
 in another one's unnamed namespace or in a header of the room (-Wshadow).
 
 Which files are joined depends on how many there are, so without this a new file breaks a build
-whose own files nobody touched.
+whose own files nobody touched. It does not see operators, macros, or a name that is in the unnamed
+namespace of one file and in the named one of another.
 """
 import re
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sha256.hpp"
 #include "io/h5_file.hpp"
 #include "io/shard_set.hpp"
 #include "io/shard_writer.hpp"
@@ -303,9 +304,20 @@ TEST_F(SampleReaderTest, VerifiesOlderShardsBySha256) {
                   static_cast<std::streamsize>(result.size()));
         return result;
       };
-      const std::string sums = block_sums(content, shard.block_samples, kSha256Digits,
-                                          stored(shard.input_offset, content.input_bytes()),
-                                          stored(shard.answer_offset, content.answer_bytes()));
+      const auto inputs = stored(shard.input_offset, content.input_bytes());
+      const auto answers = stored(shard.answer_offset, content.answer_bytes());
+      std::string sums;
+      for (std::int64_t first = 0; first < shard.count; first += shard.block_samples) {
+        const std::int64_t count = std::min(shard.block_samples, shard.count - first);
+        std::vector<std::byte> block;
+        const auto append = [&](const std::vector<std::byte>& all, std::int64_t bytes) {
+          const auto begin = all.begin() + first * bytes;
+          block.insert(block.end(), begin, begin + count * bytes);
+        };
+        append(inputs, content.input_bytes());
+        append(answers, content.answer_bytes());
+        sums += sha256(block);
+      }
       file.seekp(0, std::ios::end);
       shard.block_digits = kSha256Digits;
       shard.block_sums_offset = file.tellp();
