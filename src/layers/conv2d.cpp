@@ -117,7 +117,7 @@ std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
   const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
   std::int64_t forward = kernels_.forward_floats(shape_);
   if (few_rows && !pool_) forward = std::max(forward, few_rows->forward_floats(shape_));
-  if (pool_) return std::max(forward, pool_kernels_->workspace_floats(shape_, most.rows));
+  if (pool_) return forward;
   std::int64_t dx = round_up_to_lanes(kernels_.gradient_floats(shape_)) + padded_floats(most.rows);
   if (few_rows) dx = std::max(dx, few_rows->gradient_floats(shape_));
   return std::max({forward, kernels_.workspace_floats(shape_, most.rows), dx});
@@ -125,11 +125,7 @@ std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
 
 std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
   const int threads = kernel_threads();
-  if (pool_) {
-    return pool_kernels_->scratch_floats
-               ? pool_kernels_->scratch_floats(threads, shape_, *pool_, most)
-               : 0;
-  }
+  if (pool_) return pool_kernels_->scratch_floats(threads, shape_, *pool_, most);
   return kernels_.scratch_floats ? kernels_.scratch_floats(threads, shape_, most) : 0;
 }
 
@@ -168,7 +164,7 @@ void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
   if (pool_) {
     expect(arrays.dx.empty(), "a pool that is taken over only where nobody wants dx");
     pool_kernels_->gradients(exec, shape_, *pool_, step.schedule, padded(arrays), passes(arrays),
-                             dy, step.gradients, weight_, bias_, arrays.workspace);
+                             dy, step.gradients, weight_, bias_);
     return;
   }
   if (training_ == Training::trained) {

@@ -17,9 +17,9 @@ struct Conv2dPoolKernels {
   /// As Conv2dKernels::adds_borders, of x.
   bool adds_borders;
 
-  /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most; null: none.
+  /// Floats that each thread needs of scratch() (layers/host/scratch.hpp), at most.
   std::int64_t (*scratch_floats)(int threads, const ConvShape& shape, const Pool& pool,
-                                 const BatchLimit& most) = nullptr;
+                                 const BatchLimit& most);
 
   /// Are there kernels for this?
   bool (*supports)(const ConvShape& shape, const Pool& pool);
@@ -34,13 +34,11 @@ struct Conv2dPoolKernels {
 
   /// Weight and bias gradient of this rank's blocks by the block tree, from `passes` of the last
   /// forward and dy [S, O, H_out / size, W_out / size]: partial sum p at
-  /// partial_sums.data[p * stride + offset], PyTorch's order. Overwrites. `workspace`:
-  /// workspace_floats() floats for steps of at most `max_rows` rows, overwritten.
-  std::int64_t (*workspace_floats)(const ConvShape& shape, int max_rows);
+  /// partial_sums.data[p * stride + offset], PyTorch's order. Overwrites.
   void (*gradients)(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                     const BlockSchedule& schedule, const float* x, const std::uint16_t* passes,
                     const float* dy, const GradientSums& partial_sums, std::int64_t weight_offset,
-                    std::int64_t bias_offset, const FloatView& workspace);
+                    std::int64_t bias_offset);
 };
 
 namespace host {

@@ -91,7 +91,7 @@ struct PooledForward {
   }
 
  private:
-  // The convolution and its ReLU: strip [channels, lines, columns].
+  // The convolution: strip [channels, lines, columns].
   void compute_strip(const PixelProduct& product, const float* biases, float* strip) const {
     multiply_pixels(tile_unit(precision), product, [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
@@ -100,7 +100,7 @@ struct PooledForward {
             strip + kLanes * ((std::int64_t{c} * product.lines + tiles.line) * product.columns +
                               tiles.column);
         for (int k = 0; k < tiles.columns; ++k) {
-          simd::store(to + kLanes * k, simd::relu(simd::load(tiles.at(c, k)) + b));
+          simd::store(to + kLanes * k, simd::load(tiles.at(c, k)) + b);
         }
       }
     });
@@ -119,12 +119,13 @@ struct PooledForward {
                      std::int64_t{kLanes} * (row * window.out_width + (begin + column) / Size);
         std::uint16_t* pass = passes + plane * window.plane() / kLanes +
                               std::int64_t{row} * Size * shape.out_width + begin + column;
-        if (pool.kind == PoolKind::maximum) {
-          simd::maximum_of_window<Size>(in, strip_row, out, pass, shape.out_width);
-        } else {
-          simd::mean_of_window<Size>(in, strip_row, window.mean_factor(), out, pass,
-                                     shape.out_width);
-        }
+        simd::Vector pixels[Size * Size];
+        simd::load_window<Size>(in, strip_row, pixels);
+        unsigned passing[Size * Size];
+        simd::store(out, pool.kind == PoolKind::maximum
+                             ? simd::maximum_of_window<Size>(pixels, passing)
+                             : simd::mean_of_window<Size>(pixels, window.mean_factor(), passing));
+        simd::store_passes<Size>(passing, pass, shape.out_width);
       }
     }
   }
@@ -189,16 +190,12 @@ std::int64_t pool_scratch(int threads, const ConvShape& shape, const Pool& pool,
   return std::max(x, weight_gradient_scratch(threads, shape, most, true));
 }
 
-std::int64_t no_pool_workspace(const ConvShape&, int) {
-  return 0;
-}
-
 template <OperandPrecision kPrecision>
 void pooled_gradients_tiles(const ExecSpace& exec, const ConvShape& shape, const Pool& pool,
                             const BlockSchedule& schedule, const float* x,
                             const std::uint16_t* passes, const float* dy,
                             const GradientSums& partial_sums, std::int64_t weight_offset,
-                            std::int64_t bias_offset, const FloatView&) {
+                            std::int64_t bias_offset) {
   with_window_size(pool, [&](auto size) {
     const PooledGradient<decltype(size)::value> gradient{shape, pool, passes, dy};
     sum_weight_gradient<kPrecision>(exec, "quern::layers::conv2d_pool_gradients", shape, schedule,
@@ -212,7 +209,6 @@ constexpr Conv2dPoolKernels kPoolKernels = {
     .scratch_floats = pool_scratch,
     .supports = supports_tiles,
     .forward = pooled_forward_tiles<kPrecision>,
-    .workspace_floats = no_pool_workspace,
     .gradients = pooled_gradients_tiles<kPrecision>,
 };
 

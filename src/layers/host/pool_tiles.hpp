@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a pool in registers, 16 samples at a time, on the output of a ReLU. Beside the result
-// they say which pixels the gradient reaches, a bit per sample: those whose derivative is not 0,
-// and of a maximum the first one (or the last NaN).
+// Windows of a pool after a ReLU in registers, 16 samples at a time. Beside the result they say
+// which pixels the gradient reaches, a bit per sample: those whose derivative is not 0, and of a
+// maximum the first one (or the last NaN).
 //
 // The bits are those of host/avg_pool2d.cpp and host/max_pool2d.cpp: no product here may feed a
 // sum, which a compiler could fuse. (A maximum's gradient of -0 stays -0; sums from +0 on do not
@@ -14,41 +14,50 @@
 
 namespace quern::simd {
 
-/// y = factor times the sum of the Size x Size pixels from `pixels` on, rows `row` floats apart.
-/// Overwrites y and passes[kh * pass_row + kw].
-template <int Size>
-inline void mean_of_window(const float* pixels, std::int64_t row, float factor, float* y,
-                           std::uint16_t* passes, std::int64_t pass_row) {
-  Vector sum{};
-  for (int kh = 0; kh < Size; ++kh) {
-    for (int kw = 0; kw < Size; ++kw) {
-      const Vector pixel = load(pixels + kh * row + kWidth * kw);
-      sum += pixel;
-      passes[kh * pass_row + kw] = static_cast<std::uint16_t>(active_lanes(pixel));
-    }
-  }
-  store(y, sum * broadcast(factor));
+/// A window's pixels, row by row, in registers of either size: Size x Size of them.
+template <int Size, class V>
+[[gnu::always_inline]] inline void load_window(const float* pixels, std::int64_t row, V* window) {
+  for (int k = 0; k < Size * Size; ++k)
+    window[k] = load<V>(pixels + k / Size * row + kWidth * (k % Size));
 }
 
-/// y = maximum, otherwise the same.
+/// `factor` times the sum of the ReLU of a window's values. Overwrites passes[Size * Size].
+template <int Size, class V>
+[[gnu::always_inline]] inline V mean_of_window(const V* window, float factor, unsigned* passes) {
+  V sum{};
+  QUERN_UNROLL
+  for (int k = 0; k < Size * Size; ++k) sum += relu(window[k], passes[k]);
+  return sum * broadcast<V>(factor);
+}
+
+/// The maximum of a window, otherwise the same: its ReLU is that of the largest value.
+template <int Size, class V>
+[[gnu::always_inline]] inline V maximum_of_window(const V* window, unsigned* passes) {
+  V best = window[0];
+  passes[0] = ~0u;
+  QUERN_UNROLL
+  for (int k = 1; k < Size * Size; ++k) {
+    const unsigned better = lanes_that_replace(window[k], best);
+    for (int before = 0; before < k; ++before) passes[before] &= ~better;
+    passes[k] = better;
+    best = select_lanes(better, window[k], best);
+  }
+  unsigned active;
+  best = relu(best, active);
+  for (int k = 0; k < Size * Size; ++k) passes[k] &= active;
+  return best;
+}
+
+/// Passes of a window to the places of its pixels. lane: of the register that they are of, the
+/// lanes before it have been stored.
 template <int Size>
-inline void maximum_of_window(const float* pixels, std::int64_t row, float* y,
-                              std::uint16_t* passes, std::int64_t pass_row) {
-  constexpr unsigned kAll = 0xffff;
-  unsigned winners[Size * Size];
-  Vector best = load(pixels);
+[[gnu::always_inline]] inline void store_passes(const unsigned* passes, std::uint16_t* to,
+                                                std::int64_t row, int lane = 0) {
   for (int k = 0; k < Size * Size; ++k) {
-    const Vector pixel = load(pixels + k / Size * row + kWidth * (k % Size));
-    const unsigned better = k == 0 ? kAll : lanes_that_replace(pixel, best);
-    for (int before = 0; before < k; ++before) winners[before] &= ~better;
-    winners[k] = better;
-    best = select_lanes(better, pixel, best);
+    std::uint16_t& place = to[k / Size * row + k % Size];
+    const unsigned before = lane == 0 ? 0u : place;
+    place = static_cast<std::uint16_t>(before | passes[k] << lane);
   }
-  const unsigned active = active_lanes(best);
-  for (int k = 0; k < Size * Size; ++k) {
-    passes[k / Size * pass_row + k % Size] = static_cast<std::uint16_t>(winners[k] & active);
-  }
-  store(y, best);
 }
 
 /// The gradients of the pixels: `share` where the bit is set, else 0. Overwrites.

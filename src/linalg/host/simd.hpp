@@ -204,11 +204,30 @@ inline Pair<Half> relu_backward(Pair<Half> mask, Pair<Half> v) {
   return {relu_backward(mask.low, v.low), relu_backward(mask.high, v.high)};
 }
 
+// Of AVX-512 by name: the compiler would make vectors of masks, and masks of them again.
+#if defined(__AVX512F__)
+
+/// relu(v). `active`: the lanes that it passes on, above 0 or not a number.
+inline Register relu(Register v, unsigned& active) {
+  const __mmask16 lanes = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NLE_UQ);
+  active = lanes;
+  return _mm512_maskz_mov_ps(lanes, v);
+}
+/// The lanes in which `value` takes the place of `best` in a maximum: above it or not a number.
+inline unsigned lanes_that_replace(Register value, Register best) {
+  return _mm512_cmp_ps_mask(value, best, _CMP_GT_OQ) |
+         _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+}
+/// a in the lanes whose bit is set, else b.
+inline Register select_lanes(unsigned bits, Register a, Register b) {
+  return _mm512_mask_mov_ps(b, static_cast<__mmask16>(bits), a);
+}
+
+#else
+
 /// Bit l: the condition holds in lane l (all bits of the lane are set, or none).
 inline unsigned lane_bits(LaneIndex condition) {
-#if defined(__AVX512F__)
-  return _mm512_cmpneq_epi32_mask(reinterpret_cast<__m512i>(condition), _mm512_setzero_si512());
-#elif defined(__AVX__)
+#if defined(__AVX__)
   return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(condition)));
 #else
   unsigned bits = 0;
@@ -217,23 +236,28 @@ inline unsigned lane_bits(LaneIndex condition) {
 #endif
 }
 
-/// The lanes in which v, the output of a relu, has passed the gradient on: above 0 or not a number.
-inline unsigned active_lanes(Register v) {
-  return lane_bits(~(v <= 0));
+inline Register relu(Register v, unsigned& active) {
+  const LaneIndex above = ~(v <= 0);
+  active = lane_bits(above);
+  return above != 0 ? v : Register{};
 }
-/// The lanes in which `value` takes the place of `best` in a maximum: above it or not a number.
 inline unsigned lanes_that_replace(Register value, Register best) {
   return lane_bits((value > best) | (value != value));
 }
-/// a in the lanes whose bit is set, else b.
 inline Register select_lanes(unsigned bits, Register a, Register b) {
   LaneIndex bit{};
   for (int lane = 0; lane < kRegisterLanes; ++lane) bit[lane] = 1 << lane;
   return (static_cast<int>(bits) & bit) != 0 ? a : b;
 }
+
+#endif
+
 template <class Half>
-inline unsigned active_lanes(Pair<Half> v) {
-  return active_lanes(v.low) | active_lanes(v.high) << kLanesOf<Half>;
+inline Pair<Half> relu(Pair<Half> v, unsigned& active) {
+  unsigned high;
+  const Pair<Half> positive{relu(v.low, active), relu(v.high, high)};
+  active |= high << kLanesOf<Half>;
+  return positive;
 }
 template <class Half>
 inline unsigned lanes_that_replace(Pair<Half> value, Pair<Half> best) {
