@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace quern {
 
@@ -48,7 +49,7 @@ bool RankLoads::has_period_ended() {
   period_ = std::clamp(static_cast<std::int64_t>(steps), kLeastSteps, kMostSteps);
   steps_ = -1;  // this step does not count
   sum_ = {};
-  return true;
+  return std::exchange(is_length_known_, true);
 }
 
 void RankLoads::end_step() {

@@ -45,7 +45,8 @@ class RankLoads {
   Communicator& comm_;
   std::unique_ptr<NodeShared> memory_;
   std::vector<RankLoad> loads_;
-  std::int64_t period_;  ///< steps
+  std::int64_t period_;           ///< steps
+  bool is_length_known_ = false;  ///< the first period only tells how many steps one is to have
   std::int64_t steps_ = 0;
   RankLoad sum_;  ///< of these
   Clock::time_point begin_;

@@ -16,6 +16,9 @@ namespace {
 constexpr double kPromised = 0.95;
 constexpr double kGained = 0.98;
 constexpr int kMostPatience = 64;
+// Calls of update() in which a trial that stays is not taken back: the loads that come of it say
+// that the slow core is fast now.
+constexpr int kLeastStay = 16;
 
 std::vector<int> equal_shares(int num_blocks, int num_ranks) {
   const BatchPartition partition(num_blocks, 1, num_ranks);
@@ -93,7 +96,6 @@ bool ShareBalance::update(const std::vector<RankLoad>& loads) {
   expect(loads.size() == shares_.size(), "a load for each rank");
   double step = 0;
   for (const RankLoad& load : loads) step = std::max(step, load.step);
-  if (step < kLeastStep && !is_trial_) return false;
   if (is_trial_) {
     is_trial_ = false;
     if (step >= kGained * step_before_) {
@@ -103,13 +105,15 @@ bool ShareBalance::update(const std::vector<RankLoad>& loads) {
       return true;
     }
     patience_ = 1;
+    stay_ = kLeastStay;
   }
+  if (stay_ > 0) --stay_;
   if (rest_ > 0) {
     --rest_;
     return false;
   }
   std::vector<int> shares = best_move(loads);
-  if (shares == shares_) return false;
+  if (shares == shares_ || (shares == before_ && stay_ > 0)) return false;
   before_ = shares_;
   step_before_ = step;
   shares_ = std::move(shares);

@@ -6,10 +6,6 @@
 // that a neighbour has half of the time looks as fast as the others as soon as the rank leaves it
 // enough, because the system then lets the rank go first. So a change is a trial. It stays if the
 // steps became shorter; else it is taken back, and the next one waits twice as long.
-//
-// A system gives a core to others for some milliseconds. Within a step shorter than that a rank
-// runs or stands, whatever its share, and polls the longer for the others the less it has: such
-// steps are left alone.
 #pragma once
 
 #include <vector>
@@ -27,9 +23,6 @@ class ShareBalance {
  public:
   /// Partial sums of a rank at most: each is a whole gradient to write and to read again.
   static constexpr int kMostSums = 2;
-
-  /// Seconds: shorter steps keep their shares.
-  static constexpr double kLeastStep = 3e-3;
 
   /// Begins with equal shares (BatchPartition) of `num_blocks` >= 1 blocks for `num_ranks` >= 1.
   ShareBalance(int num_blocks, int num_ranks);
@@ -54,6 +47,7 @@ class ShareBalance {
   double step_before_ = 0;   ///< and the seconds of a step
   int patience_ = 1;         ///< calls of update() from a trial that failed to the next
   int rest_ = 0;             ///< of these, how many are left
+  int stay_ = 0;             ///< calls that are left until a trial that stayed may be taken back
 };
 
 }  // namespace quern
