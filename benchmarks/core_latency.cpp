@@ -10,27 +10,24 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/stopwatch.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace {
 
 constexpr int kRounds = 5;
 constexpr int kPasses = 50000;  // of a round, there and back
 
-std::vector<int> own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
+/// Has the cache line, and the one beside it, which some processors fetch with it, to itself.
+struct alignas(128) Line {
+  std::atomic<int> passes{0};
+};
 
 bool bind_this_thread(int core) {
   cpu_set_t set;
@@ -46,28 +43,33 @@ std::optional<int> core_number(const char* word) {
   return static_cast<int>(number);
 }
 
-/// Nanoseconds one way, the median of the rounds.
-double latency(int second) {
-  alignas(64) std::atomic<int> line{0};
+/// Nanoseconds one way, the median of the rounds; nothing if `second` may not be used.
+std::optional<double> latency(int second) {
+  Line line;
+  std::promise<bool> bound;
   std::thread other([&] {
-    bind_this_thread(second);
+    const bool is_bound = bind_this_thread(second);
+    bound.set_value(is_bound);
+    if (!is_bound) return;
     for (int pass = 0; pass < kRounds * kPasses; ++pass) {
-      while (line.load(std::memory_order_acquire) != 2 * pass + 1) {
+      while (line.passes.load(std::memory_order_acquire) != 2 * pass + 1) {
       }
-      line.store(2 * pass + 2, std::memory_order_release);
+      line.passes.store(2 * pass + 2, std::memory_order_release);
     }
   });
   std::vector<double> rounds;
-  for (int round = 0; round < kRounds; ++round) {
+  const bool is_bound = bound.get_future().get();
+  for (int round = 0; is_bound && round < kRounds; ++round) {
     const quern::Stopwatch watch;
     for (int pass = round * kPasses; pass < (round + 1) * kPasses; ++pass) {
-      line.store(2 * pass + 1, std::memory_order_release);
-      while (line.load(std::memory_order_acquire) != 2 * pass + 2) {
+      line.passes.store(2 * pass + 1, std::memory_order_release);
+      while (line.passes.load(std::memory_order_acquire) != 2 * pass + 2) {
       }
     }
     rounds.push_back(1e9 * watch.seconds() / (2.0 * kPasses));
   }
   other.join();
+  if (!is_bound) return std::nullopt;
   std::sort(rounds.begin(), rounds.end());
   return rounds[kRounds / 2];
 }
@@ -80,11 +82,12 @@ int fail(const std::string& message) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<int> cores = own_cores();
+  const std::vector<int> cores = quern::allowed_cpus();
+  if (cores.empty()) return fail("the system does not say which cores this process may use");
   if (argc == 1 && cores.size() < 2)
     return fail("this process may use one core only (expected two)");
   if (argc != 1 && argc != 3) return fail("expected two numbers of cores, or none");
-  int chosen[2] = {cores.empty() ? 0 : cores[0], cores.size() < 2 ? 0 : cores[1]};
+  int chosen[2] = {cores.front(), cores[cores.size() > 1 ? 1 : 0]};
   for (int i = 0; argc == 3 && i < 2; ++i) {
     const std::optional<int> core = core_number(argv[i + 1]);
     if (!core || std::find(cores.begin(), cores.end(), *core) == cores.end())
@@ -92,7 +95,9 @@ int main(int argc, char** argv) {
     chosen[i] = *core;
   }
   if (chosen[0] == chosen[1]) return fail("expected two different cores");
-  if (!bind_this_thread(chosen[0])) return fail("cannot be bound to a core");
-  std::printf("%.0f ns from core %d to core %d\n", latency(chosen[1]), chosen[0], chosen[1]);
+  std::optional<double> nanoseconds;
+  if (bind_this_thread(chosen[0])) nanoseconds = latency(chosen[1]);
+  if (!nanoseconds) return fail("the system does not bind threads to these cores");
+  std::printf("%.0f ns from core %d to core %d\n", *nanoseconds, chosen[0], chosen[1]);
   return 0;
 }

@@ -114,10 +114,10 @@ std::uint16_t* Conv2d::passes(const LayerArrays& arrays) const {
 
 // Packed weights; the weight gradient's own; packed weights and the padded dx.
 std::int64_t Conv2d::workspace_floats(const BatchLimit& most) const {
-  const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
   std::int64_t forward = kernels_.forward_floats(shape_);
-  if (few_rows && !pool_) forward = std::max(forward, few_rows->forward_floats(shape_));
   if (pool_) return forward;
+  const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
+  if (few_rows) forward = std::max(forward, few_rows->forward_floats(shape_));
   std::int64_t dx = round_up_to_lanes(kernels_.gradient_floats(shape_)) + padded_floats(most.rows);
   if (few_rows) dx = std::max(dx, few_rows->gradient_floats(shape_));
   return std::max({forward, kernels_.workspace_floats(shape_, most.rows), dx});

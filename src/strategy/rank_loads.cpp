@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 namespace quern {
 
@@ -11,7 +10,6 @@ namespace {
 
 constexpr std::int64_t kLeastSteps = 4;
 constexpr std::int64_t kMostSteps = 1000;
-constexpr double kSeconds = 0.05;
 
 double seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -19,8 +17,9 @@ double seconds(std::chrono::steady_clock::duration time) {
 
 }  // namespace
 
-RankLoads::RankLoads(Communicator& comm)
+RankLoads::RankLoads(Communicator& comm, double period_seconds)
     : comm_(comm),
+      period_seconds_(period_seconds),
       memory_(comm.allocate_node_shared(static_cast<std::size_t>(comm.size()) * sizeof(Line))),
       loads_(static_cast<std::size_t>(comm.size())),
       period_(kLeastSteps) {}
@@ -45,11 +44,13 @@ void RankLoads::end_computing() {
 bool RankLoads::has_period_ended() {
   if (steps_ < period_) return false;
   for (std::size_t rank = 0; rank < loads_.size(); ++rank) loads_[rank] = lines()[rank].load;
-  const double steps = kSeconds / std::max(loads_.front().step, 1e-9);
-  period_ = std::clamp(static_cast<std::int64_t>(steps), kLeastSteps, kMostSteps);
+  const double step = std::max(loads_.front().step, 1e-9);
+  const bool is_long =
+      period_ == kMostSteps || step * static_cast<double>(period_) >= period_seconds_ / 2;
+  period_ = std::clamp(static_cast<std::int64_t>(period_seconds_ / step), kLeastSteps, kMostSteps);
   steps_ = -1;  // this step does not count
   sum_ = {};
-  return std::exchange(is_length_known_, true);
+  return is_long;
 }
 
 void RankLoads::end_step() {

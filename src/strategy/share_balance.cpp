@@ -16,9 +16,9 @@ namespace {
 constexpr double kPromised = 0.95;
 constexpr double kGained = 0.98;
 constexpr int kMostPatience = 64;
-// Calls of update() in which a trial that stays is not taken back: the loads that come of it say
-// that the slow core is fast now.
-constexpr int kLeastStay = 16;
+// Calls of update() in which a rank gets no blocks after a trial that stayed took some from it: the
+// loads that come of it say that its core is fast now.
+constexpr int kRelief = 16;
 
 std::vector<int> equal_shares(int num_blocks, int num_ranks) {
   const BatchPartition partition(num_blocks, 1, num_ranks);
@@ -53,7 +53,9 @@ std::vector<double> seconds_of_blocks(const std::vector<RankLoad>& loads,
 }  // namespace
 
 ShareBalance::ShareBalance(int num_blocks, int num_ranks)
-    : num_blocks_(num_blocks), shares_(equal_shares(num_blocks, num_ranks)) {
+    : num_blocks_(num_blocks),
+      shares_(equal_shares(num_blocks, num_ranks)),
+      relief_(static_cast<std::size_t>(num_ranks)) {
   const int equal = shares_.front();
   most_ = std::min(num_blocks, equal + std::max(1, equal / 2));
 }
@@ -69,7 +71,7 @@ bool ShareBalance::is_allowed(const std::vector<int>& shares) const {
   return true;
 }
 
-// From the slowest rank to any other one.
+// From the slowest rank to any other one that is not relieved.
 std::vector<int> ShareBalance::best_move(const std::vector<RankLoad>& loads) const {
   const std::vector<double> seconds = seconds_of_blocks(loads, shares_);
   std::size_t slow = 0;
@@ -78,7 +80,7 @@ std::vector<int> ShareBalance::best_move(const std::vector<RankLoad>& loads) con
   double least = kPromised * slowest(seconds, shares_);
   std::vector<int> best = shares_;
   for (std::size_t fast = 0; fast < shares_.size(); ++fast) {
-    if (fast == slow) continue;
+    if (fast == slow || relief_[fast] > 0) continue;
     std::vector<int> shares = shares_;
     while (shares[slow] > 1 && shares[fast] < most_) {
       shares[slow] -= 1;
@@ -105,15 +107,16 @@ bool ShareBalance::update(const std::vector<RankLoad>& loads) {
       return true;
     }
     patience_ = 1;
-    stay_ = kLeastStay;
+    for (std::size_t rank = 0; rank < shares_.size(); ++rank)
+      if (shares_[rank] < before_[rank]) relief_[rank] = kRelief;
   }
-  if (stay_ > 0) --stay_;
+  for (int& calls : relief_) calls = std::max(calls - 1, 0);
   if (rest_ > 0) {
     --rest_;
     return false;
   }
   std::vector<int> shares = best_move(loads);
-  if (shares == shares_ || (shares == before_ && stay_ > 0)) return false;
+  if (shares == shares_) return false;
   before_ = shares_;
   step_before_ = step;
   shares_ = std::move(shares);

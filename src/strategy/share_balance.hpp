@@ -47,7 +47,7 @@ class ShareBalance {
   double step_before_ = 0;   ///< and the seconds of a step
   int patience_ = 1;         ///< calls of update() from a trial that failed to the next
   int rest_ = 0;             ///< of these, how many are left
-  int stay_ = 0;             ///< calls that are left until a trial that stayed may be taken back
+  std::vector<int> relief_;  ///< of each rank: calls that are left until it may get blocks
 };
 
 }  // namespace quern

@@ -9,7 +9,6 @@ import sys
 import unittest
 
 PROGRAM = sys.argv.pop() if len(sys.argv) > 1 else ""
-SKIPPED = 77
 
 
 def run(*words):
@@ -21,6 +20,8 @@ class CoreLatency(unittest.TestCase):
         self.cores = sorted(os.sched_getaffinity(0))[:2]
 
     def test_says_which_cores(self):
+        if len(self.cores) < 2:
+            self.skipTest("needs two cores")
         for words, (first, second) in (((), self.cores), (self.cores[::-1], self.cores[::-1])):
             result = run(*words)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -46,7 +47,4 @@ class CoreLatency(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(os.sched_getaffinity(0)) < 2:
-        print("needs two cores")
-        sys.exit(SKIPPED)
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -10,10 +10,8 @@ namespace {
 
 using simd::EvenSplit;
 
-// Channels whose windows are in registers at once.
-constexpr bool kManyRegisters = simd::kWeightTile >= 20;
 constexpr int most_channels(int window) {
-  return window == 2 ? (kManyRegisters ? 4 : 3) : (kManyRegisters ? 2 : 1);
+  return window == 2 ? simd::kChannelsOfPool2 : simd::kChannelsOfPool3;
 }
 
 bool supports(const ConvShape& shape, const Pool& pool) {
@@ -35,7 +33,7 @@ struct Forward {
   std::int64_t out_plane = window.out_plane();
 
   // The windows of C channels of a row of the pool's output: x, passes and y are those of the first
-  // window. Of `weights` [taps, packed] the first C columns are read.
+  // window. Of channel_weights [taps, packed] the first C columns are read.
   template <int C, int Size, int K>
   void compute(const float* x, const float* channel_weights, int packed, const float* biases,
                std::uint16_t* passes, float* y) const {

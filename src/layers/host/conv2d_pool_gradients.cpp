@@ -13,14 +13,15 @@ namespace {
 
 using simd::EvenSplit;
 
-// The rows of windows are cut into strips, whose pixels stay in the first-level cache.
+// The rows of windows are cut into strips, whose pixels stay in the first-level cache, or in the
+// second where images are wide.
 EvenSplit strips_of(const PoolWindow& window) {
   constexpr int kStripPixels = 64;
   return {window.out_height, std::max(1, kStripPixels / (window.size * window.width))};
 }
 
-// As many channels as share the pixels that they read: those there are registers for, but not so
-// many that less than two items are left for a thread.
+// As many channels as share the pixels that they read: those there are registers for, but fewer
+// where threads would find less than two items each.
 EvenSplit channels_of_items(int threads, const ConvShape& shape) {
   const int for_threads = threads == 1 ? shape.out_channels : shape.out_channels / (2 * threads);
   return {shape.out_channels, std::clamp(for_threads, 1, largest_channels(shape.kernel))};

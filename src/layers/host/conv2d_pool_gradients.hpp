@@ -7,8 +7,8 @@
 
 namespace quern::host {
 
-// Limits of the gradients, whose sums of blocks lie on the stack: a BlockStack, at most 4 KB, for
-// each kernel row and input channel.
+// Limits of the gradients, whose sums lie on the stack, 113 KB at most: for each kernel row and
+// input channel a BlockStack of up to 4 KB, and the lanes of a block, up to 1.6 KB.
 inline constexpr int kMostPoolKernel = kTapColumns;
 inline constexpr int kMostPoolChannels = 4;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a pool after a ReLU in registers, 16 samples at a time. Beside the result they say
-// which pixels the gradient reaches, a bit per sample: those whose derivative is not 0, and of a
-// maximum the first one (or the last NaN).
+// Windows of a pool after a ReLU in registers, the lanes of a Register or of a Vector. Beside the
+// result they say which pixels the gradient reaches, a bit per sample: those whose derivative is
+// not 0, and of a maximum the first one (or the last NaN).
 //
 // The bits are those of host/avg_pool2d.cpp and host/max_pool2d.cpp: no product here may feed a
 // sum, which a compiler could fuse. (A maximum's gradient of -0 stays -0; sums from +0 on do not
@@ -14,11 +14,12 @@
 
 namespace quern::simd {
 
-/// A window's pixels, row by row, in registers of either size: Size x Size of them.
-template <int Size, class V>
-[[gnu::always_inline]] inline void load_window(const float* pixels, std::int64_t row, V* window) {
+/// A window's pixels, Size x Size of them, row by row.
+template <int Size>
+[[gnu::always_inline]] inline void load_window(const float* pixels, std::int64_t row,
+                                               Vector* window) {
   for (int k = 0; k < Size * Size; ++k)
-    window[k] = load<V>(pixels + k / Size * row + kWidth * (k % Size));
+    window[k] = load(pixels + k / Size * row + kWidth * (k % Size));
 }
 
 /// `factor` times the sum of the ReLU of a window's values. Overwrites passes[Size * Size].

@@ -341,6 +341,8 @@ inline void sum_lanes(const Vector* values, float* sums) {
 //                                     as Zen 3 stalls on storing 12 registers at once, not on 8
 //   kConvChannels x kConvColumns      convolution: channels times neighbouring pixels
 //   kWeightTile                       convolution: weight gradients held at once, in registers
+//   kChannelsOfPool2, kChannelsOfPool3  convolution with its pool of 2 x 2 or 3 x 3: channels whose
+//                                     windows are held at once, in registers
 #if defined(__AVX512F__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 4;
@@ -349,6 +351,8 @@ inline constexpr int kBlockVectors = 16;
 inline constexpr int kConvChannels = 8;
 inline constexpr int kConvColumns = 3;
 inline constexpr int kWeightTile = 25;
+inline constexpr int kChannelsOfPool2 = 4;
+inline constexpr int kChannelsOfPool3 = 2;
 #elif defined(__ARM_NEON)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
@@ -357,6 +361,8 @@ inline constexpr int kBlockVectors = 4;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 20;
+inline constexpr int kChannelsOfPool2 = 4;
+inline constexpr int kChannelsOfPool3 = 2;
 #elif defined(__AVX__)
 inline constexpr int kRows = 6;
 inline constexpr int kVectors = 1;
@@ -365,6 +371,8 @@ inline constexpr int kBlockVectors = 4;
 inline constexpr int kConvChannels = 6;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 12;
+inline constexpr int kChannelsOfPool2 = 3;
+inline constexpr int kChannelsOfPool3 = 1;
 #else
 inline constexpr int kRows = 3;
 inline constexpr int kVectors = 1;
@@ -373,6 +381,8 @@ inline constexpr int kBlockVectors = 2;
 inline constexpr int kConvChannels = 3;
 inline constexpr int kConvColumns = 1;
 inline constexpr int kWeightTile = 12;
+inline constexpr int kChannelsOfPool2 = 3;
+inline constexpr int kChannelsOfPool3 = 1;
 #endif
 
 }  // namespace quern::simd

@@ -2,6 +2,7 @@
 // Shares of a batch that change from step to step: the bits of one rank.
 #include <gtest/gtest.h>
 
+#include "strategy/rank_loads.hpp"
 #include "support/expect_error.hpp"
 #include "support/lone_nodes.hpp"
 #include "support/train_grid.hpp"
@@ -56,14 +57,39 @@ TEST(Balance, HasTheBitsOfOneRankWhateverTheShares) {
   }
 }
 
-// Long enough for some periods of measuring.
+// More than a period has at most, so that shares are asked for.
 TEST(Balance, HasTheBitsOfOneRankOverManySteps) {
+  constexpr int kSteps = 1100;
   const Samples samples = image_samples(24 * 3, kImage, 5);
   const Recipe recipe = recipe_with("{type=\"adam\", lr=0.01}");
-  const Trained expected = train_alone(recipe, samples, 6);
+  const Trained expected = train_alone(recipe, samples, kSteps);
   GridTraining balanced(world(), recipe, samples);
-  balanced.train(6);
+  balanced.train(kSteps);
   expect_same(balanced, expected);
+}
+
+/// In which of `steps` steps a period of about so many seconds ends.
+std::vector<int> ends_of_periods(double seconds, int steps) {
+  RankLoads loads(world(), seconds);
+  std::vector<int> ends;
+  for (int step = 1; step <= steps; ++step) {
+    loads.begin_step();
+    loads.end_computing();
+    world().barrier();
+    if (loads.has_period_ended()) ends.push_back(step);
+    world().barrier();
+    loads.end_step();
+  }
+  for (const RankLoad& load : loads.loads()) {
+    EXPECT_GT(load.step, 0);
+    EXPECT_LE(load.computing, load.step);
+  }
+  return ends;
+}
+
+TEST(RankLoads, TellsOfPeriodsAndNotOfOneThatIsTooShort) {
+  EXPECT_EQ(ends_of_periods(0, 16), (std::vector<int>{6, 11, 16}));
+  EXPECT_EQ(ends_of_periods(1e9, 1010), std::vector<int>{1007}) << "1000 steps at most";
 }
 
 TEST(Balance, WantsRanksOfOneNode) {

@@ -26,7 +26,8 @@ struct Case {
   int window;
 };
 
-// Tiles of one to several channels, strips of columns, every size of kernel that is fused.
+// Tiles of one to several channels, strips of rows and of columns, every size of kernel that is
+// fused with either window.
 const Case kCases[] = {
     {{1, 28, 28}, conv2d(20, 5), 2},       {{1, 8, 8}, conv2d(3, 3), 2},
     {{3, 13, 9}, conv2d(17, 4, 1, 0), 2},  {{4, 11, 29}, conv2d(7, 3, 1, 0), 3},
@@ -34,6 +35,8 @@ const Case kCases[] = {
     {{2, 8, 56}, conv2d(13, 3, 1, 1), 2},  {{1, 10, 10}, conv2d(5, 5, 1, 2), 2},
     {{3, 15, 15}, conv2d(33, 5, 2, 2), 2}, {{1, 2, 2}, conv2d(1, 1), 2},
     {{2, 9, 113}, conv2d(5, 3, 2, 0), 2},  {{4, 14, 14}, conv2d(6, 5), 2},
+    {{2, 9, 9}, conv2d(8, 2, 1, 0), 2},    {{1, 9, 12}, conv2d(5, 4, 1, 0), 3},
+    {{2, 10, 13}, conv2d(7, 5, 1, 0), 3},  {{3, 8, 6}, conv2d(9, 1, 1, 0), 2},
 };
 
 std::unique_ptr<Layer> make_pool(LayerType type, const Shape& input, int window) {

@@ -91,6 +91,25 @@ TEST(ShareBalance, DoesNotGoBackAtOnce) {
   EXPECT_EQ(balance.shares(), (Shares{2, 2}));
 }
 
+TEST(ShareBalance, DoesNotGoBackAtOnceAfterSeveralMoves) {
+  ShareBalance balance(16, 2);
+  EXPECT_TRUE(balance.update({{8, 16}, {16, 16}}));
+  EXPECT_EQ(balance.shares(), (Shares{10, 6}));
+  EXPECT_TRUE(balance.update({{10, 15}, {15, 15}}));
+  EXPECT_EQ(balance.shares(), (Shares{12, 4}));
+  EXPECT_FALSE(balance.update({{12, 12}, {4, 12}}));
+  EXPECT_FALSE(balance.update({{12, 12}, {4, 12}}));
+}
+
+TEST(ShareBalance, DoesNotGoBackAtOnceAfterAMoveThatFailed) {
+  ShareBalance balance(16, 2);
+  EXPECT_TRUE(balance.update({{8, 16}, {16, 16}}));
+  EXPECT_TRUE(balance.update({{10, 15}, {15, 15}}));
+  EXPECT_TRUE(balance.update({{12, 16}, {16, 16}})) << "no faster";
+  EXPECT_EQ(balance.shares(), (Shares{10, 6}));
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(balance.update({{10, 10}, {6, 10}})) << i;
+}
+
 TEST(ShareBalance, MovesBlocksOfShortSteps) {
   ShareBalance balance(8, 2);
   EXPECT_TRUE(balance.update(loads_of({4, 4}, {1e-5, 2e-5})));
