@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far two cores are from each other: core_latency [CORE CORE], by default the first two that
 // this process may use. Two threads pass a cache line to and fro. Prints the nanoseconds that a
-// store takes to be seen on the other core: less than 100 where the cores share a cache, more where
-// they do not. A virtual machine does not say which: its host may move its cores while it runs.
-#include <pthread.h>
-#include <sched.h>
-
+// store takes to be seen on the other core: some tens where they share a cache, hundreds where they
+// do not. A virtual machine cannot know which: its host may move its cores while it runs.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,23 +21,22 @@ namespace {
 
 constexpr int kRounds = 5;
 constexpr int kPasses = 50000;  // of a round, there and back
+constexpr long kMaxCore = std::numeric_limits<int>::max();
 
 /// Has the cache line, and the one beside it, which some processors fetch with it, to itself.
 struct alignas(128) Line {
   std::atomic<int> passes{0};
 };
 
+// A mask is the calling thread's, and that of threads that it starts.
 bool bind_this_thread(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+  return quern::restrict_to_cpus({core});
 }
 
 std::optional<int> core_number(const char* word) {
   char* end = nullptr;
   const long number = std::strtol(word, &end, 10);
-  if (end == word || *end != '\0' || number < 0 || number >= CPU_SETSIZE) return std::nullopt;
+  if (end == word || *end != '\0' || number < 0 || number > kMaxCore) return std::nullopt;
   return static_cast<int>(number);
 }
 

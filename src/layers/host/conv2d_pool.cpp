@@ -28,6 +28,7 @@ struct Forward {
   PoolKind kind;
   const float* weights;
   const float* bias;
+  // Worked out once: GCC would do it for each window, with a division.
   float mean_factor = window.mean_factor();
   std::int64_t plane = window.plane() / kLanes;
   std::int64_t out_plane = window.out_plane();
