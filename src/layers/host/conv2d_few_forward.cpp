@@ -66,8 +66,10 @@ template <int R, int V, int K>
       }
     }
   }
+  QUERN_UNROLL
   for (int v = 0; v < V; ++v) {
     const simd::Vector b = bias ? simd::load(bias + kLanes * v) : simd::Vector{};
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
       const simd::Vector y = tile.sum[r][v] + b;
       simd::store(out + v * vector + kLanes * r, with_relu ? simd::relu(y) : y);

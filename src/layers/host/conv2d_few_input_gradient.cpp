@@ -35,7 +35,9 @@ template <int R, int V, int Rows>
   if (begins) {
     tile.clear();
   } else {
+    QUERN_UNROLL
     for (int v = 0; v < V; ++v) {
+      QUERN_UNROLL
       for (int r = 0; r < R; ++r) tile.sum[r][v] = simd::load(sums + v * vector + kLanes * r);
     }
   }

@@ -13,15 +13,57 @@ namespace quern::host {
 
 namespace {
 
+constexpr int kUnitsAtOnce = 64;  // of pixels, a line of the cache
+static_assert(kUnitsAtOnce % OperandTiles::kDepth == 0);
+
+/// Sixteen rows of kUnitsAtOnce units.
+template <class T>
+using Rows = const T* [kLanes];
+
+/// Writes the pairs of the first `units` units, a multiple of 32, as by_unit has them. Four bytes
+/// of a pixel's row travel as one lane through the transpose. In bfloat16 pixel * (1 / 255) is
+/// pixel / 255 for all 256 values.
+void write_pairs(const Rows<std::uint8_t>& rows, int units, OperandTiles::Bf16* to) {
+  using simd::Register;
+  constexpr int kRows = simd::kRegisterLanes;
+  const auto inverse = simd::broadcast<Register>(1.0f / 255.0f);
+  for (int r = 0; r < kLanes; r += kRows) {
+    for (int unit = 0; unit < units; unit += 4 * kRows) {
+      Register quads[kRows];
+      for (int l = 0; l < kRows; ++l)
+        quads[l] = simd::load<Register>(reinterpret_cast<const float*>(rows[r + l] + unit));
+      simd::transpose(quads);
+      OperandTiles::Bf16* out = to + (unit / 2 * kLanes + r) * 2;
+      for (int q = 0; q < kRows && unit + 4 * q < units; ++q, out += 4 * kLanes) {
+        const Register first = simd::byte_of_lanes<0>(quads[q]) * inverse;
+        const Register second = simd::byte_of_lanes<1>(quads[q]) * inverse;
+        const Register third = simd::byte_of_lanes<2>(quads[q]) * inverse;
+        const Register fourth = simd::byte_of_lanes<3>(quads[q]) * inverse;
+        simd::store(reinterpret_cast<float*>(out), simd::round_pairs(first, second));
+        simd::store(reinterpret_cast<float*>(out + 2 * kLanes), simd::round_pairs(third, fourth));
+      }
+    }
+  }
+}
+
+void write_pairs(const Rows<float>& rows, int units, OperandTiles::Bf16* to) {
+  constexpr int kUnits = OperandTiles::kDepth;
+  for (int unit = 0; unit < units; unit += kUnits, to += kUnits * kLanes) {
+    alignas(64) float pairs[kLanes * kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      simd::store(pairs + r * kLanes, simd::round_sequence(simd::load(rows[r] + unit),
+                                                           simd::load(rows[r] + unit + kLanes)));
+    }
+    simd::transpose_tile(pairs, kLanes, reinterpret_cast<float*>(to), kLanes);
+  }
+}
+
 /// A work item is a sample tile.
 template <class T>
 struct GatherTiles {
-  static constexpr int kUnits = OperandTiles::kDepth;
-  /// Units that are gathered before they are transposed: neighbouring bytes of a sample follow each
-  /// other, as memory likes it, and 16 rows of pairs fit into the first-level cache.
-  static constexpr int kSpan = 512;
-  static constexpr int kRowFloats = kSpan / 2 + kLanes;  ///< of pairs; rows apart in the cache
-  static constexpr int kRowsAtOnce = 4;  ///< several wait for memory at the same time
+  /// Units of one group of rows after those of the other: the lines of the next group have come
+  /// from memory meanwhile, and both groups are in the cache for by_sample.
+  static constexpr int kSpan = 16 * kUnitsAtOnce;
 
   const T* data;                      ///< [N, units]
   const std::int64_t* sample_of_row;  ///< [rows]
@@ -31,55 +73,58 @@ struct GatherTiles {
 
   void operator()(std::int64_t item) const {
     const int tile = static_cast<int>(item);
-    for (int unit = 0; unit < y.units; unit += kSpan) {
-      const int end = std::min(unit + kSpan, y.units);
-      for (int g = 0; g < y.groups_of(tile); ++g) gather_group(y.first_group(tile) + g, unit, end);
-      turn(tile, unit, end);
+    const int groups = y.groups_of(tile);
+    for (int begin = 0; begin < y.units; begin += kSpan) {
+      const int end = std::min(begin + kSpan, y.units);
+      for (int g = 0; g < groups; ++g) {
+        for (int unit = begin; unit < end; unit += kUnitsAtOnce) {
+          const int width = std::min(kUnitsAtOnce, end - unit);
+          gather(y.first_group(tile) + g, unit, width);
+          if (g + 1 == groups) turn(tile, unit, unit + width);
+        }
+      }
     }
   }
 
-  /// by_unit of a group's units [begin, end): pairs of units of 16 samples, from rows of pairs.
-  void gather_group(int group, int begin, int end) const {
-    alignas(64) float pairs[kLanes * kRowFloats];
-    for (int r = 0; r < kLanes; r += kRowsAtOnce) {
-      for (int unit = begin; unit < end; unit += kUnits) {
-        fetch(group * kLanes + r + kRowsAtOnce, unit);
-        for (int s = r; s < r + kRowsAtOnce; ++s)
-          simd::store(pairs + s * kRowFloats + (unit - begin) / 2,
-                      pairs_of(group * kLanes + s, unit));
-      }
+  /// by_unit of `width` units of a group.
+  void gather(int group, int unit, int width) const {
+    fetch(group + 1, unit);
+    const int row = group * kLanes;
+    T copies[kLanes][kUnitsAtOnce];
+    Rows<T> rows;
+    for (int r = 0; r < kLanes; ++r) {
+      const std::int64_t sample = sample_of_row[row + r];
+      const bool is_whole = unit + kUnitsAtOnce <= shape.units() && sample >= 0 && !windows;
+      rows[r] = is_whole ? data + sample * shape.units() + unit : copies[r];
+      if (!is_whole) copy(row + r, unit, copies[r]);
     }
-    for (int unit = begin; unit < end; unit += kUnits) {
-      simd::transpose_tile(pairs + (unit - begin) / 2, kRowFloats,
-                           reinterpret_cast<float*>(y.pairs(group, unit)), kLanes);
-    }
+    write_pairs(rows, width, y.pairs(group, unit));
   }
 
   /// Samples lie anywhere in the data set: asks for the next ones.
-  void fetch(int row, int unit) const {
+  void fetch(int group, int unit) const {
     constexpr int kLineUnits = 64 / static_cast<int>(sizeof(T));
-    if (unit % kLineUnits != 0 || row + kRowsAtOnce > y.num_groups * kLanes) return;
-    for (int r = row; r < row + kRowsAtOnce; ++r) {
-      if (sample_of_row[r] >= 0) __builtin_prefetch(data + sample_of_row[r] * shape.units() + unit);
+    if (group == y.num_groups) return;
+    for (int r = group * kLanes; r < (group + 1) * kLanes; ++r) {
+      if (sample_of_row[r] < 0) continue;
+      const T* next = data + sample_of_row[r] * shape.units() + unit;
+      for (int u = 0; u < kUnitsAtOnce; u += kLineUnits) simd::prefetch(next + u);
     }
   }
 
-  simd::Vector pairs_of(int row, int unit) const {
+  /// What a row has of kUnitsAtOnce units; then zeros.
+  void copy(int row, int unit, T* to) const {
+    std::fill(to, to + kUnitsAtOnce, T{});
     const std::int64_t sample = sample_of_row[row];
-    if (sample < 0) return simd::Vector{};
-    const int units = shape.units();
-    const T* in = data + sample * units;
-    if (!windows && unit + kUnits <= units)
-      return simd::round_sequence(load_floats(in + unit), load_floats(in + unit + kLanes));
-    T part[kUnits] = {};
-    const int count = std::min(kUnits, units - unit);
-    if (windows) {
-      WindowReader<T> reader(in, shape, windows[row], unit);
-      for (int u = 0; u < count; ++u) part[u] = reader.next();
-    } else {
-      std::copy(in + unit, in + unit + count, part);
+    const int count = std::min(kUnitsAtOnce, shape.units() - unit);
+    if (sample < 0 || count <= 0) return;
+    const T* in = data + sample * shape.units();
+    if (!windows) {
+      std::copy(in + unit, in + unit + count, to);
+      return;
     }
-    return simd::round_sequence(load_floats(part), load_floats(part + kLanes));
+    WindowReader<T> reader(in, shape, windows[row], unit);
+    for (int u = 0; u < count; ++u) to[u] = reader.next();
   }
 
   /// by_sample of the units [begin, end), from by_unit.
@@ -89,10 +134,11 @@ struct GatherTiles {
     for (int u = begin; u < end; u += 2) {
       const simd::Vector a = simd::load_pairs(y.pairs(group, u));
       const simd::Vector b = has_two ? simd::load_pairs(y.pairs(group + 1, u)) : simd::Vector{};
-      simd::store_pairs(y.value_rows(tile, u),
-                        simd::round_sequence(simd::first_of_pairs(a), simd::first_of_pairs(b)));
-      simd::store_pairs(y.value_rows(tile, u + 1),
-                        simd::round_sequence(simd::second_of_pairs(a), simd::second_of_pairs(b)));
+      simd::Vector first;
+      simd::Vector second;
+      simd::separate_pairs(a, b, first, second);
+      simd::store_pairs(y.value_rows(tile, u), first);
+      simd::store_pairs(y.value_rows(tile, u + 1), second);
     }
   }
 };

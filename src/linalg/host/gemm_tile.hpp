@@ -29,7 +29,9 @@ struct Tile {
   Vector sum[R][V];
 
   [[gnu::always_inline]] void clear() {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) sum[r][v] = Vector{};
     }
   }
@@ -44,9 +46,12 @@ struct Tile {
 #pragma GCC unroll 4
     for (int k = 0; k < steps; ++k) {
       Vector b_k[V];
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) b_k[v] = load(b + v * b_vector);
+      QUERN_UNROLL
       for (int r = 0; r < R; ++r) {
         const Vector a_rk = broadcast(a[r * a_row]);
+        QUERN_UNROLL
         for (int v = 0; v < V; ++v) sum[r][v] = simd::multiply_add(a_rk, b_k[v], sum[r][v]);
       }
       a += a_step;
@@ -56,21 +61,27 @@ struct Tile {
 
   /// Adds bias[:] to every row.
   [[gnu::always_inline]] void add_to_rows(const float* bias) {
+    QUERN_UNROLL
     for (int v = 0; v < V; ++v) {
       const Vector b = load(bias + kWidth * v);
+      QUERN_UNROLL
       for (int r = 0; r < R; ++r) sum[r][v] += b;
     }
   }
 
   [[gnu::always_inline]] void apply_relu() {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) sum[r][v] = relu(sum[r][v]);
     }
   }
 
   /// Zero where mask[r, :] is not above 0. Reads whole vectors.
   [[gnu::always_inline]] void apply_relu_backward(const float* mask, Steps step) {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) {
         sum[r][v] = relu_backward(load(mask + r * step.row + v * step.vector), sum[r][v]);
       }
@@ -79,8 +90,10 @@ struct Tile {
 
   /// Asks for the lines that store_to() will write: they come while the tile is computed.
   static void prefetch_target(const float* c, Steps step) {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * step.row + v * step.vector, 1);
+      QUERN_UNROLL
+      for (int v = 0; v < V; ++v) prefetch_to_write(c + r * step.row + v * step.vector);
     }
   }
 
@@ -89,35 +102,42 @@ struct Tile {
   /// Writes the tile to kFloats floats. Not an assignment between Tiles, which compilers make a
   /// call of memcpy: it costs a seventh of a weight gradient's time.
   [[gnu::always_inline]] void save(float* saved) const {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) store(saved + kWidth * (r * V + v), sum[r][v]);
     }
   }
 
   [[gnu::always_inline]] void restore(const float* saved) {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) sum[r][v] = load(saved + kWidth * (r * V + v));
     }
   }
 
   /// this = left + this, the order of the summation tree.
   [[gnu::always_inline]] void add_left(const float* saved_left) {
+    QUERN_UNROLL
     for (int r = 0; r < R; ++r) {
+      QUERN_UNROLL
       for (int v = 0; v < V; ++v) sum[r][v] = load(saved_left + kWidth * (r * V + v)) + sum[r][v];
     }
   }
 
   /// Writes `columns` (at most 16 V) columns of each row.
   [[gnu::always_inline]] void store_to(float* c, Steps step, int columns) const {
-    for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < V; ++v) {
-        const int left = columns - kWidth * v;
-        float* target = c + r * step.row + v * step.vector;
-        if (left >= kWidth) {
-          store(target, sum[r][v]);
-        } else if (left > 0) {
-          store_first(target, sum[r][v], left);
-        }
+    QUERN_UNROLL
+    for (int v = 0; v < V; ++v) {
+      const int left = columns - kWidth * v;
+      float* target = c + v * step.vector;
+      if (left >= kWidth) {
+        QUERN_UNROLL
+        for (int r = 0; r < R; ++r) store(target + r * step.row, sum[r][v]);
+      } else if (left > 0) {
+        QUERN_UNROLL
+        for (int r = 0; r < R; ++r) store_first(target + r * step.row, sum[r][v], left);
       }
     }
   }

@@ -18,12 +18,12 @@
 #include <arm_neon.h>
 #endif
 
-/// Before a loop over registers by numbers that the compiler knows: written out, or the registers
-/// lie in memory. GCC does so by itself.
+/// Before a loop over registers by numbers that the compiler knows, at most 32: written out, or the
+/// registers lie in memory, in all of the function.
 #if defined(__clang__)
 #define QUERN_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define QUERN_UNROLL
+#define QUERN_UNROLL _Pragma("GCC unroll 32")
 #endif
 
 namespace quern::simd {
@@ -101,6 +101,22 @@ inline V load(const float* p) {
   }
 }
 
+/// Asks for the cache line at `p`: to read it, to write it, or for the second-level cache. With a
+/// statement that is volatile, though empty: GCC drops calls of a function that only asks for
+/// lines.
+inline void prefetch(const void* p) {
+  asm volatile("");
+  __builtin_prefetch(p);
+}
+inline void prefetch_to_write(const void* p) {
+  asm volatile("");
+  __builtin_prefetch(p, 1);
+}
+inline void prefetch_to_second_level(const void* p) {
+  asm volatile("");
+  __builtin_prefetch(p, 0, 2);
+}
+
 /// Sixteen bytes (of a register: as many as it has lanes) as floats.
 template <class V = Vector>
 inline V load_bytes(const std::uint8_t* p) {
@@ -121,6 +137,14 @@ inline V load_bytes(const std::uint8_t* p) {
     using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
     return {load_bytes<Half>(p), load_bytes<Half>(p + kLanesOf<Half>)};
   }
+}
+
+/// Byte `Number` of each lane, 0 the lowest, as a float.
+template <int Number>
+inline Register byte_of_lanes(Register v) {
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  const Bits byte = reinterpret_cast<Bits>(v) >> (8 * Number) & 0xFFu;
+  return __builtin_convertvector(reinterpret_cast<LaneIndex>(byte), Register);
 }
 
 /// v, a Register or LaneIndex, which the compiler shall take as it is: it may not load it anew for

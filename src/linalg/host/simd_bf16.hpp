@@ -105,6 +105,33 @@ inline Pair<Half> second_of_pairs(Pair<Half> pairs) {
   return {second_of_pairs(pairs.low), second_of_pairs(pairs.high)};
 }
 
+/// first: the first values of the pairs of `a`, then those of `b`, as pairs; second: the same of
+/// the second ones.
+inline void separate_pairs(Register a, Register b, Register& first, Register& second) {
+#if defined(__AVX512BW__)
+  using Words = short __attribute__((vector_size(64)));
+  constexpr Words kOrder = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                            1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const auto separate = [&](Register pairs) {
+    return reinterpret_cast<Register>(_mm512_maskz_permutexvar_epi16(
+        0xFFFFFFFFu, reinterpret_cast<__m512i>(kOrder), reinterpret_cast<__m512i>(pairs)));
+  };
+  const Register of_a = separate(a);
+  const Register of_b = separate(b);
+  first = shuffle(of_a, of_b, LaneIndex{0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23});
+  second =
+      shuffle(of_a, of_b, LaneIndex{8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31});
+#else
+  first = round_sequence(first_of_pairs(a), first_of_pairs(b));
+  second = round_sequence(second_of_pairs(a), second_of_pairs(b));
+#endif
+}
+template <class Half>
+inline void separate_pairs(Pair<Half> a, Pair<Half> b, Pair<Half>& first, Pair<Half>& second) {
+  separate_pairs(a.low, a.high, first.low, second.low);
+  separate_pairs(b.low, b.high, first.high, second.high);
+}
+
 /// `value` in all lanes, whatever its bits mean: broadcast() may compute with it.
 template <class V>
 inline V broadcast_bits(float value) {

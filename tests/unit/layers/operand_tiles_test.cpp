@@ -106,7 +106,8 @@ class GatherTiles : public ::testing::Test {
 TEST_F(GatherTiles, RoundWhatIsGathered) {
   for (const Size& size : sizes()) expect_all({size.units}, size, {});
   // Longer than what is gathered at once.
-  for (const int units : {511, 512, 545, 1500}) expect_all({units}, {units, 48, 48}, {});
+  for (const int units : {511, 512, 545, 1024, 1025, 1500})
+    expect_all({units}, {units, 48, 48}, {});
 }
 
 TEST_F(GatherTiles, RoundWhatWindowsShow) {
