@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hot loops keep their sums in registers: no inner loop of the host kernels that the build
 compiled stores as many vectors as it adds products up. And no kernel puts the mask of a vector together bit by bit,
-as GCC 12 does of conditions that all lanes share. With LEVELS, for example x86-64-v3 x86-64-v4, it compiles the kernels for these instead (about a minute each): what stays in registers depends on the compiler and on
+as GCC 12 does of conditions that all lanes share. And what kernels prefetch, they do prefetch. With LEVELS, for example x86-64-v3 x86-64-v4, it compiles the kernels for these instead (about a minute each): what stays in registers depends on the compiler and on
 the processor that it is told.
 """
 import argparse
@@ -9,6 +9,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -83,6 +84,13 @@ def options_for_processor(command):
     return [option for option in command if option.startswith("-m")]
 
 
+def options_for_build():
+    """For the processor; of a build for every processor, for a level, whose kernels have fused multiply-adds."""
+    if GIVEN.levels:
+        return [f"-march={GIVEN.levels[0]}"]
+    return options_for_processor(next(iter(commands().values())))
+
+
 def compile_for(level, command, folder):
     """The object file of `command` compiled for a level."""
     source = pathlib.Path(command[-1])
@@ -120,6 +128,20 @@ void add_up(float* s, const float* x, const float* y, int n) {
 """
 
 
+# GCC takes a function with nothing but the builtin for one that does nothing.
+PREFETCHES = """
+#include "linalg/host/simd.hpp"
+#define ONLY(name) [[gnu::noinline]] static void only_##name(const float* p) { quern::simd::name(p); }
+ONLY(prefetch)
+ONLY(prefetch_to_write)
+ONLY(prefetch_to_second_level)
+void all(const float* p) {
+  only_prefetch(p);
+  only_prefetch_to_write(p + 16);
+  only_prefetch_to_second_level(p + 32);
+}
+"""
+
 # As GCC 12 does, and a few shifts of something else.
 MASK = (".text\nbit_by_bit:\n" + "".join(f"shl $0x{bit:x}, %eax\nor %eax, %edx\n" for bit in range(8, 16)) +
         "ret\nfew_shifts:\n" + "shl $0x8, %eax\nshl $0xd, %edx\nret\n")
@@ -152,9 +174,7 @@ class ObjectCode(unittest.TestCase):
         self.assertEqual([name for name, _ in found], ["bit_by_bit"])
 
     def test_sums_in_memory_are_found(self):
-        command = next(iter(commands().values()))
-        # Of a build for every processor, the kernels of a level have fused multiply-adds.
-        options = [f"-march={GIVEN.levels[0]}"] if GIVEN.levels else options_for_processor(command)
+        options = options_for_build()
         for add, in_memory in (("[[gnu::always_inline]] inline", False), ("[[gnu::noinline]] static", True)):
             source = pathlib.Path(self.folder) / "sums.cpp"
             source.write_text(SUMS.replace("ADD", add))
@@ -167,6 +187,27 @@ class ObjectCode(unittest.TestCase):
             loops = list(object_code.loops_of_products(OBJDUMP, output))
             self.assertTrue(loops, add)
             self.assertEqual(bool(with_sums_in_memory(loops)), in_memory, add)
+
+    def test_functions_that_only_prefetch_are_called(self):
+        source = pathlib.Path(self.folder) / "prefetches.cpp"
+        source.write_text(PREFETCHES)
+        output = source.with_suffix(".o")
+        subprocess.run(
+            [COMPILER, "-std=c++20", "-O3", *options_for_build(), f"-I{GIVEN.source / 'src'}", "-c", str(source),
+             "-o", str(output)],
+            check=True,
+        )
+        listing = subprocess.run([OBJDUMP, "-d", str(output)], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(len(re.findall(r"\t(?:prefetch|prfm)", listing)), 3, listing)
+
+    def test_kernels_prefetch_by_these_functions(self):
+        own = GIVEN.source / "src/linalg/host/simd.hpp"
+        others = [
+            str(path)
+            for path in sorted((GIVEN.source / "src").rglob("*.[ch]pp"))
+            if path != own and "__builtin_prefetch" in path.read_text()
+        ]
+        self.assertEqual(others, [])
 
     def test_kernels_keep_sums_in_registers(self):
         if GIVEN.levels:

@@ -103,7 +103,8 @@ class WindowAhead {
     const float* row = planes_.row(channel, h);
     const int end = window_.column + window_.columns * window_.step;
     for (int w = window_.column; w < end; w += window_.step) {
-      if (w >= 0 && w < planes_.width) __builtin_prefetch(row + std::int64_t{kLanes} * w, 0, 2);
+      if (w >= 0 && w < planes_.width)
+        simd::prefetch_to_second_level(row + std::int64_t{kLanes} * w);
     }
     return true;
   }

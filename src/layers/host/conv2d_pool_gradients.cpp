@@ -88,15 +88,14 @@ struct Gradients {
     }
   }
 
-  // Asks for what spread() will read: it comes while other pixels are added. Inlined, because GCC
-  // takes a function that only prefetches for one that does nothing.
-  [[gnu::always_inline]] void fetch(const Strip& strip, int o) const {
+  // Asks for what spread() will read: it comes while other pixels are added.
+  void fetch(const Strip& strip, int o) const {
     const int windows = strip.rows * window.out_width;
     const float* gradient = gradients_of(strip, o);
-    for (int k = 0; k < windows; ++k) __builtin_prefetch(gradient + std::int64_t{kLanes} * k);
+    for (int k = 0; k < windows; ++k) simd::prefetch(gradient + std::int64_t{kLanes} * k);
     const std::uint16_t* pass = passes_of(strip, o);
     for (int k = 0; k < windows * window.size * window.size; k += 2 * kLanes)
-      __builtin_prefetch(pass + k);
+      simd::prefetch(pass + k);
   }
 
   // Adds the pixels of a strip, [C, rows, width] as `shape_of_strip` says. Fresh: the first ones of

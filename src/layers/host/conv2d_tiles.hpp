@@ -70,7 +70,7 @@ inline void conv_forward_tile(const ConvShape& s, const float* x, const float* w
   constexpr int kFewTaps = 32;
   if (s.taps() > kFewTaps) {
     for (int c = 0; c < C; ++c) {
-      for (int t = 0; t < T; ++t) __builtin_prefetch(y + s.out(o + c, oh, ow + t), 1);
+      for (int t = 0; t < T; ++t) prefetch_to_write(y + s.out(o + c, oh, ow + t));
     }
   }
   ConvTile<C, T> tile;
@@ -151,7 +151,7 @@ template <int C, int T>
   const std::int64_t next_row = std::int64_t{kWidth} * dy.columns;
   // The lines of dx come while the tile is computed.
   for (int c = 0; c < C; ++c) {
-    for (int t = 0; t < T; ++t) __builtin_prefetch(dx + s.image(i + c, h, w + s.stride * t), 1);
+    for (int t = 0; t < T; ++t) prefetch_to_write(dx + s.image(i + c, h, w + s.stride * t));
   }
   ConvTile<C, T> tile;
   tile.clear();

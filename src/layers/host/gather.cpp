@@ -62,7 +62,7 @@ struct GatherFlat {
       // Samples lie anywhere in the data set: without a hint each waits for memory.
       if (unit * std::int64_t{sizeof(T)} % kCacheLine == 0)
         for (const T* row : next)
-          if (row) __builtin_prefetch(row + unit);
+          if (row) simd::prefetch(row + unit);
       for (int s = 0; s < rows; ++s)
         simd::store(y + at.sixteen(first + s, unit), samples.sixteen(in[s], unit));
     }
@@ -138,7 +138,7 @@ struct GatherTile {
     const bool is_end = unit >= samples.units;
     for (int l = 0; l < kLanes; ++l) {
       const T* next = samples.at(row + l + (is_end ? kLanes : 0));
-      if (next) __builtin_prefetch(next + (is_end ? 0 : unit));
+      if (next) simd::prefetch(next + (is_end ? 0 : unit));
     }
   }
 };

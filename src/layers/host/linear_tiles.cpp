@@ -209,7 +209,7 @@ struct ParameterGradients {
   void ask_for(int in, int out) const {
     for (int o = out; o < out + kPair && o < shape.out; o += kTileRows) {
       const float* to = sums.data.data() + place(in, o);
-      for (std::int64_t i = 0; i < floats(in, kPair); i += kLanes) __builtin_prefetch(to + i, 1);
+      for (std::int64_t i = 0; i < floats(in, kPair); i += kLanes) simd::prefetch_to_write(to + i);
     }
   }
 

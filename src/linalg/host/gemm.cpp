@@ -104,7 +104,7 @@ void multiply_tile(Tile<R, V>& tile, const ConstMatrix& a, const ConstMatrix& b,
   int k = 0;
   for (; k + kLanes <= a.columns; k += kLanes, a_panel += a.panel, b_rows += kLanes * b_stride) {
     // The next panel is too far away for the processor to guess.
-    for (int r = 0; r < R; ++r) __builtin_prefetch(a_panel + a.panel + r * a_stride);
+    for (int r = 0; r < R; ++r) simd::prefetch(a_panel + a.panel + r * a_stride);
     tile.multiply_add(Known<kLanes>{}, a_panel, a_stride, Known<1>{}, b_rows, b_stride, b.panel);
   }
   if (k < a.columns) {
