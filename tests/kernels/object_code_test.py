@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hot loops keep their sums in registers: no inner loop of the host kernels that the build
 compiled stores as many vectors as it adds products up. And no kernel puts the mask of a vector together bit by bit,
-as GCC 12 does of conditions that all lanes share. And what kernels prefetch, they do prefetch. With LEVELS, for example x86-64-v3 x86-64-v4, it compiles the kernels for these instead (about a minute each): what stays in registers depends on the compiler and on
+as GCC 12 does of conditions that all lanes share. And functions that only prefetch are not dropped. With LEVELS, for example x86-64-v3 x86-64-v4, it compiles the kernels for these instead (about a minute each): what stays in registers depends on the compiler and on
 the processor that it is told.
 """
 import argparse
@@ -85,7 +85,8 @@ def options_for_processor(command):
 
 
 def options_for_build():
-    """For the processor; of a build for every processor, for a level, whose kernels have fused multiply-adds."""
+    """Those for the processor; in a build for every processor those of the first level, whose kernels have fused
+    multiply-adds."""
     if GIVEN.levels:
         return [f"-march={GIVEN.levels[0]}"]
     return options_for_processor(next(iter(commands().values())))

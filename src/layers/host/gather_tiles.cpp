@@ -13,15 +13,15 @@ namespace quern::host {
 
 namespace {
 
-constexpr int kUnitsAtOnce = 64;  // of pixels, a line of the cache
+constexpr int kUnitsAtOnce = 64;  // a cache line of pixels, four of floats
 static_assert(kUnitsAtOnce % OperandTiles::kDepth == 0);
 
 /// Sixteen rows of kUnitsAtOnce units.
 template <class T>
 using Rows = const T* [kLanes];
 
-/// Writes the pairs of the first `units` units, a multiple of 32, as by_unit has them. Four bytes
-/// of a pixel's row travel as one lane through the transpose. In bfloat16 pixel * (1 / 255) is
+/// Writes the pairs of the first `units` units, a multiple of 32, as by_unit has them. Four pixels
+/// of a row travel as one lane through the transpose. In bfloat16 pixel * (1 / 255) is
 /// pixel / 255 for all 256 values.
 void write_pairs(const Rows<std::uint8_t>& rows, int units, OperandTiles::Bf16* to) {
   using simd::Register;
@@ -30,8 +30,7 @@ void write_pairs(const Rows<std::uint8_t>& rows, int units, OperandTiles::Bf16* 
   for (int r = 0; r < kLanes; r += kRows) {
     for (int unit = 0; unit < units; unit += 4 * kRows) {
       Register quads[kRows];
-      for (int l = 0; l < kRows; ++l)
-        quads[l] = simd::load<Register>(reinterpret_cast<const float*>(rows[r + l] + unit));
+      for (int l = 0; l < kRows; ++l) quads[l] = simd::load_bits(rows[r + l] + unit);
       simd::transpose(quads);
       OperandTiles::Bf16* out = to + (unit / 2 * kLanes + r) * 2;
       for (int q = 0; q < kRows && unit + 4 * q < units; ++q, out += 4 * kLanes) {
@@ -61,8 +60,9 @@ void write_pairs(const Rows<float>& rows, int units, OperandTiles::Bf16* to) {
 /// A work item is a sample tile.
 template <class T>
 struct GatherTiles {
-  /// Units of one group of rows after those of the other: the lines of the next group have come
-  /// from memory meanwhile, and both groups are in the cache for by_sample.
+  /// Units of one group of rows that are gathered before those of the next: meanwhile the lines of
+  /// the next group come from memory, and by_unit of both groups is still in the second-level cache
+  /// when by_sample is made from it.
   static constexpr int kSpan = 16 * kUnitsAtOnce;
 
   const T* data;                      ///< [N, units]
@@ -79,7 +79,12 @@ struct GatherTiles {
       for (int g = 0; g < groups; ++g) {
         for (int unit = begin; unit < end; unit += kUnitsAtOnce) {
           const int width = std::min(kUnitsAtOnce, end - unit);
-          gather(y.first_group(tile) + g, unit, width);
+          const int group = y.first_group(tile) + g;
+          if (g + 1 == groups && end < y.units)
+            fetch(y.first_group(tile), unit + kSpan);
+          else
+            fetch(group + 1, g + 1 == groups ? unit - begin : unit);
+          gather(group, unit, width);
           if (g + 1 == groups) turn(tile, unit, unit + width);
         }
       }
@@ -88,7 +93,6 @@ struct GatherTiles {
 
   /// by_unit of `width` units of a group.
   void gather(int group, int unit, int width) const {
-    fetch(group + 1, unit);
     const int row = group * kLanes;
     T copies[kLanes][kUnitsAtOnce];
     Rows<T> rows;
@@ -101,14 +105,15 @@ struct GatherTiles {
     write_pairs(rows, width, y.pairs(group, unit));
   }
 
-  /// Samples lie anywhere in the data set: asks for the next ones.
+  /// Samples lie anywhere in the data set: asks for what is gathered a span later.
   void fetch(int group, int unit) const {
     constexpr int kLineUnits = 64 / static_cast<int>(sizeof(T));
     if (group == y.num_groups) return;
     for (int r = group * kLanes; r < (group + 1) * kLanes; ++r) {
       if (sample_of_row[r] < 0) continue;
-      const T* next = data + sample_of_row[r] * shape.units() + unit;
-      for (int u = 0; u < kUnitsAtOnce; u += kLineUnits) simd::prefetch(next + u);
+      const T* next = data + sample_of_row[r] * shape.units();
+      for (int u = unit; u < unit + kUnitsAtOnce; u += kLineUnits)
+        if (u < shape.units()) simd::prefetch(next + u);
     }
   }
 
@@ -117,7 +122,7 @@ struct GatherTiles {
     std::fill(to, to + kUnitsAtOnce, T{});
     const std::int64_t sample = sample_of_row[row];
     const int count = std::min(kUnitsAtOnce, shape.units() - unit);
-    if (sample < 0 || count <= 0) return;
+    if (sample < 0) return;
     const T* in = data + sample * shape.units();
     if (!windows) {
       std::copy(in + unit, in + unit + count, to);

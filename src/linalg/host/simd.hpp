@@ -18,8 +18,8 @@
 #include <arm_neon.h>
 #endif
 
-/// Before a loop over registers by numbers that the compiler knows, at most 32: written out, or the
-/// registers lie in memory, in all of the function.
+/// Before a loop over registers whose number the compiler knows, at most 32: writes it out. A loop
+/// would index the registers, which then lie in memory throughout the function.
 #if defined(__clang__)
 #define QUERN_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -101,19 +101,24 @@ inline V load(const float* p) {
   }
 }
 
-/// Asks for the cache line at `p`: to read it, to write it, or for the second-level cache. With a
-/// statement that is volatile, though empty: GCC drops calls of a function that only asks for
-/// lines.
-inline void prefetch(const void* p) {
+/// GCC drops calls of a function that does nothing but prefetch, unless it has a statement that is
+/// volatile. To Clang that would be a barrier for memory.
+inline void keep_prefetches() {
+#if !defined(__clang__)
   asm volatile("");
+#endif
+}
+/// Asks for the cache line at `p`: to read it, to write it, or for the second-level cache.
+inline void prefetch(const void* p) {
+  keep_prefetches();
   __builtin_prefetch(p);
 }
 inline void prefetch_to_write(const void* p) {
-  asm volatile("");
+  keep_prefetches();
   __builtin_prefetch(p, 1);
 }
 inline void prefetch_to_second_level(const void* p) {
-  asm volatile("");
+  keep_prefetches();
   __builtin_prefetch(p, 0, 2);
 }
 
@@ -137,6 +142,13 @@ inline V load_bytes(const std::uint8_t* p) {
     using Half = typename VectorOf<kLanesOf<V> / 2>::Type;
     return {load_bytes<Half>(p), load_bytes<Half>(p + kLanesOf<Half>)};
   }
+}
+
+/// A register of any bits, from any byte on. A copy by memcpy would go through smaller registers.
+inline Register load_bits(const void* p) {
+  // NOLINTNEXTLINE(modernize-use-using)
+  typedef float Bits __attribute__((vector_size(4 * kRegisterLanes), aligned(1), may_alias));
+  return *static_cast<const Bits*>(p);
 }
 
 /// Byte `Number` of each lane, 0 the lowest, as a float.

@@ -105,10 +105,11 @@ inline Pair<Half> second_of_pairs(Pair<Half> pairs) {
   return {second_of_pairs(pairs.low), second_of_pairs(pairs.high)};
 }
 
-/// first: the first values of the pairs of `a`, then those of `b`, as pairs; second: the same of
-/// the second ones.
+/// first: the first values of the pairs of `a`, then those of `b`, as pairs; second: likewise the
+/// second values. Bits are moved, not rounded.
 inline void separate_pairs(Register a, Register b, Register& first, Register& second) {
 #if defined(__AVX512BW__)
+  // Within each register first: one permutation of two registers takes longer.
   using Words = short __attribute__((vector_size(64)));
   constexpr Words kOrder = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
                             1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
@@ -122,8 +123,17 @@ inline void separate_pairs(Register a, Register b, Register& first, Register& se
   second =
       shuffle(of_a, of_b, LaneIndex{8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31});
 #else
-  first = round_sequence(first_of_pairs(a), first_of_pairs(b));
-  second = round_sequence(second_of_pairs(a), second_of_pairs(b));
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  LaneIndex even{};
+  LaneIndex odd{};
+  for (int lane = 0; lane < kRegisterLanes; ++lane) {
+    even[lane] = 2 * lane;
+    odd[lane] = 2 * lane + 1;
+  }
+  const Bits left = reinterpret_cast<Bits>(shuffle(a, b, even));
+  const Bits right = reinterpret_cast<Bits>(shuffle(a, b, odd));
+  first = reinterpret_cast<Register>((left & 0xFFFFu) | right << 16);
+  second = reinterpret_cast<Register>(left >> 16 | (right & 0xFFFF0000u));
 #endif
 }
 template <class Half>

@@ -110,6 +110,16 @@ TEST_F(GatherTiles, RoundWhatIsGathered) {
     expect_all({units}, {units, 48, 48}, {});
 }
 
+TEST_F(GatherTiles, RoundEveryPixel) {
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < kSamples * 256; ++i) pixels.push_back(static_cast<std::uint8_t>(i));
+  const auto images = to_view(pixels);
+  expect_same({256}, {256, 32, 32},
+              [&](const View<const std::int64_t>& samples, const Activation& y) {
+                gather_images(ExecSpace(), images, samples, y);
+              });
+}
+
 TEST_F(GatherTiles, RoundWhatWindowsShow) {
   for (const Shape& shape : {Shape{1, 3, 2}, Shape{3, 5, 7}, Shape{1, 17, 33}, Shape{3, 16, 16}}) {
     const int crop = std::min(shape.height, shape.width) / 2;
