@@ -103,17 +103,28 @@ ExitCode diff(const Options& options) {
   return comparison.same_training_state() ? ExitCode::done : ExitCode::failure;
 }
 
+// Else safetensors. Another ending promises another format than would be written.
+bool is_onnx_file(const fs::path& out) {
+  const std::string ending = out.extension().string();
+  if (!ending.empty() && ending != ".onnx" && ending != ".safetensors") {
+    throw InputError("'" + out.string() + "' ends in " + ending +
+                     ", which is no format of an export (expected .safetensors or .onnx; --model "
+                     "writes a module of PyTorch)");
+  }
+  return ending == ".onnx";
+}
+
 ExitCode export_model(const Options& options) {
   const fs::path out = options.out;
   const fs::path model = options.model;
   if (out.empty() && model.empty()) {
     throw InputError("checkpoint export writes nothing (expected --out, --model or both)");
   }
+  const bool is_onnx = is_onnx_file(out);
   if (!out.empty()) check_out_file(out, options.force);
   if (!model.empty()) check_out_file(model, options.force);
   const LoadedCheckpoint checkpoint = load(options.path);
   const CheckpointState& state = checkpoint.state();
-  const bool is_onnx = out.extension() == ".onnx";
   std::optional<Recipe> recipe;
   if (is_onnx || !model.empty())
     recipe = parse_recipe(state.origin.recipe, "the recipe inside '" + options.path + "'");
@@ -171,7 +182,8 @@ std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options
   exported.add_option("FILE", options.path, kFileOrRun).required().type_name("");
   exported
       .add_option("--out", options.out,
-                  "Its weights: ONNX where the name ends in .onnx, else safetensors")
+                  "Its weights: ONNX where the name ends in .onnx, safetensors where it ends in "
+                  ".safetensors or has no ending")
       .not_empty()
       .type_name("FILE");
   exported

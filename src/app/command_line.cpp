@@ -31,6 +31,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
 Option& Option::in_range(std::int64_t least, std::int64_t most) {
   option_->check(CLI::Range(least, most));
   return *this;

@@ -28,6 +28,8 @@ class Option {
   /// Of a list: may be repeated, with one value each time.
   Option& one_value_each();
   Option& excludes(const Option& other);
+  /// Wrong usage without the other.
+  Option& needs(const Option& other);
   // What else is wrong usage:
   Option& in_range(std::int64_t least, std::int64_t most);
   Option& not_negative();

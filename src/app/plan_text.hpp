@@ -73,4 +73,7 @@ std::string plan_text(const PlanInfo& info);
 /// One line for the start of a run.
 std::string summary_text(const std::string& name, const PlanInfo& info);
 
+/// What to warn of where ranks share layers, but none can be cut; else empty.
+std::string tensor_warning(const PlanInfo::Tensor& tensor);
+
 }  // namespace quern

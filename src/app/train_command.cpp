@@ -110,6 +110,8 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
     return ExitCode::done;
   }
   log::info(summary_text(recipe.name, info));
+  const std::string warning = tensor_warning(info.tensor);
+  if (!warning.empty()) log::warn(warning);
   const ExitCode code = run.train();
   if (code == ExitCode::done) log::print("done: " + run.folder().string());
   return code;
@@ -155,12 +157,16 @@ Command add_train_command(CommandLine app) {
       "--dry-run", options->dry_run,
       "Print the resolved recipe, the network layer by layer and the plan (ranks, blocks, steps, "
       "memory) and stop");
+  Option check_recipe = command.add_flag(
+      "--check-recipe", options->check_recipe,
+      "Check the recipe and its settings, and that the run folder does not hold another "
+      "run, and stop: without data, launcher or device");
+  check_recipe.excludes(dry_run);
   command
-      .add_flag("--check-recipe", options->check_recipe,
-                "Check the recipe and its settings, and that the run folder does not hold another "
-                "run, and stop: without data, launcher or device")
-      .excludes(dry_run);
-  command.add_option("--ranks", options->ranks, "With --check-recipe: for so many ranks")
+      .add_option(
+          "--ranks", options->ranks,
+          "With --check-recipe: for so many ranks. A training has those that mpirun or srun starts")
+      .needs(check_recipe)
       .in_range(1, 1 << 20)
       .type_name("N")
       .show_default();

@@ -2,6 +2,7 @@
 #include "comm/launch_checks.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -60,6 +61,32 @@ std::string describe_difference(Communicator& comm, const std::string& label,
          ", have " + usual.substr(0, 12) + ")";
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + '\0';
+  return text;
+}
+
+std::vector<std::string> separated(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\0', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+  }
+  return words;
+}
+
+// The first word of `words` that is another one in `usual`, and that one.
+std::string first_difference(const std::vector<std::string>& words,
+                             const std::vector<std::string>& usual) {
+  const auto text = [](const std::vector<std::string>& of, std::size_t place) {
+    return place < of.size() ? "'" + of[place] + "'" : std::string("nothing");
+  };
+  std::size_t place = 0;
+  while (place < words.size() && place < usual.size() && words[place] == usual[place]) ++place;
+  return text(words, place) + " where rank 0 has " + text(usual, place);
+}
+
 }  // namespace
 
 void check_launch(const Launch& launch, int num_ranks) {
@@ -90,6 +117,32 @@ void check_same_program(Communicator& comm) {
   if (comm.size() == 1) return;
   const std::string hash = agree(comm, [] { return sha256_of_file("/proc/self/exe"); });
   check_same_everywhere(comm, "the program (quern's executable)", hash);
+}
+
+void check_same_command(Communicator& comm, const std::vector<std::string>& words) {
+  if (comm.size() == 1) return;
+  const std::vector<std::string> usual = separated(broadcast_string(comm, joined(words)));
+  const std::vector<std::string> differences =
+      all_gather_strings(comm, words == usual ? "" : first_difference(words, usual));
+  const auto first = std::ranges::find_if(differences, [](const auto& d) { return !d.empty(); });
+  if (first == differences.end()) return;
+  const auto others = static_cast<int>(std::count_if(
+      first + 1, differences.end(), [](const auto& difference) { return !difference.empty(); }));
+  const int rank = static_cast<int>(first - differences.begin());
+  throw AgreedError("the command line is not the same on all ranks: rank " + std::to_string(rank) +
+                        " on " + comm.host(rank) + " has " + *first +
+                        (others > 0 ? ", and so do others (" + count(others, "rank") + ")" : "") +
+                        " (the ranks of a start do one thing together: start one job, or job step, "
+                        "for each run)",
+                    ExitCode::bad_input);
+}
+
+std::vector<std::string> words_of_this_process() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> words = separated(text);
+  if (!words.empty()) words.erase(words.begin());
+  return words;
 }
 
 }  // namespace quern

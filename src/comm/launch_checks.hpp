@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "comm/launch.hpp"
@@ -24,5 +25,12 @@ void check_same_everywhere(Communicator& comm, const std::string& label, const s
 
 /// Collective: check_same_everywhere for the running executable's SHA-256.
 void check_same_program(Communicator& comm);
+
+/// Collective: throws AgreedError (exit 2) on all ranks unless `words`, a command line, are equal
+/// everywhere; the message names the first rank that differs from rank 0, and the first word.
+void check_same_command(Communicator& comm, const std::vector<std::string>& words);
+
+/// The words behind the program's name that this process was started with.
+std::vector<std::string> words_of_this_process();
 
 }  // namespace quern

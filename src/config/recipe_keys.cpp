@@ -20,7 +20,9 @@ std::string list_unless_empty(const std::vector<std::string>& values) {
 void add_top(Keys& list) {
   TableKeys keys(
       list, "", [](auto& recipe) -> auto& { return recipe; });
-  keys.string("name", &Recipe::name, "Name of the run, shown in reports and messages")
+  keys.string("name", &Recipe::name,
+              "Name of the run, shown in reports and messages, and of its folder in runs/ unless "
+              "--run-dir names another")
       .required()
       .free_to_change();
   keys.integer("seed", &Recipe::seed, at_least(0),
@@ -157,15 +159,14 @@ void add_network(Keys& list) {
           "A checkpoint, a run folder (its newest checkpoint) or a safetensors file. A run that "
           "is resumed does not need it any more")
       .only_with("network.init.type", {"checkpoint"})
-      .required()
-      .free_to_change();
+      .required();
   const std::string names = "array of strings";
   Key<Recipe>& only = init.add(
       "only", names,
       "Layers, or first parts of their names (`\"layer1\"`), that get their weights from "
       "the file; the others begin as with `\"default\"`. Without this key names and shapes "
       "of the file must be those of the network, one by one");
-  only.only_with("network.init.type", {"checkpoint"}).free_to_change();
+  only.only_with("network.init.type", {"checkpoint"});
   only.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
     read_strings(node, context, recipe.network.init.only);
   };
@@ -174,7 +175,7 @@ void add_network(Keys& list) {
       init.add("rename", names,
                "`\"OLD=NEW\"`: names in the file that begin with OLD begin with NEW in the network "
                "(`\"module.=\"`, `\"fc=head\"`); one after the other");
-  rename.only_with("network.init.type", {"checkpoint"}).free_to_change();
+  rename.only_with("network.init.type", {"checkpoint"});
   rename.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
     read_strings(node, context, recipe.network.init.rename);
   };

@@ -38,6 +38,17 @@ struct Checker {
   }
 };
 
+// It names a folder.
+void check_name(const Checker& check) {
+  const std::string& name = check.recipe.name;
+  if (!check.are_sound({"name"})) return;
+  if (name == "." || name == ".." || name.find('/') != std::string::npos) {
+    check.report("name", "\"" + name +
+                             "\" would lead out of runs/, where the run's folder has this "
+                             "name (expected one without '/'; --run-dir chooses another place)");
+  }
+}
+
 void check_batch(const Checker& check) {
   if (!check.are_sound({"data.global_batch", "data.batch_per_rank"})) return;
   const bool has_global = check.is_stated("data.global_batch");
@@ -217,6 +228,7 @@ void check_pipeline(const Checker& check) {
 
 void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Problems& problems) {
   const Checker check{recipe, reader, problems};
+  check_name(check);
   check_batch(check);
   check_target(check);
   check_window(check);

@@ -28,9 +28,17 @@ Sharing find_sharing(Communicator& comm, const std::string& text) {
           static_cast<int>(std::count(places.begin(), places.end(), mine))};
 }
 
-int from_environment(const char* name) {
+// 0: not set.
+int threads_from_environment(const char* name) {
   const char* text = std::getenv(name);
-  return text ? std::max(0, std::atoi(text)) : 0;  // "4,2" (nested levels) counts as 4
+  if (!text || *text == '\0') return 0;
+  char* end = nullptr;
+  const long threads = std::strtol(text, &end, 10);
+  if (end == text || (*end != '\0' && *end != ',') || threads < 1 || threads > kMostThreads) {
+    throw InputError(std::string(name) + "=" + text + " in the environment (expected 1 to " +
+                     std::to_string(kMostThreads) + " threads for each rank)");
+  }
+  return static_cast<int>(threads);
 }
 
 }  // namespace
@@ -63,10 +71,12 @@ void bind_this_rank(Communicator& comm) {
 int threads_of_this_rank(Communicator& comm) {
   const std::vector<int> cpus = allowed_cpus();
   const Sharing sharing = find_sharing(comm, cpu_list_text(cpus));
-  for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"}) {
-    if (const int threads = from_environment(name); threads > 0) return threads;
-  }
-  return std::max(1, static_cast<int>(cpus.size()) / sharing.ranks);
+  const int wanted = agree(comm, [] {
+    const int threads = threads_from_environment("OMP_NUM_THREADS");
+    return threads > 0 ? threads : threads_from_environment("SLURM_CPUS_PER_TASK");
+  });
+  if (wanted > 0) return wanted;
+  return std::clamp(static_cast<int>(cpus.size()) / sharing.ranks, 1, kMostThreads);
 }
 
 }  // namespace quern

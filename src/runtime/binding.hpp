@@ -18,9 +18,14 @@ std::vector<int> share_of_cpus(const std::vector<int>& cpus, int index, int shar
 /// where the launcher has bound the ranks apart, nothing. Before any thread is started.
 void bind_this_rank(Communicator& comm);
 
+/// Of a rank: Kokkos has room for no more, and fails without a message.
+inline constexpr int kMostThreads = 512;
+
 /// Collective. OpenMP threads for this rank: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK when set;
 /// otherwise the processors this rank may run on, divided by the ranks of the node that have the
-/// very same ones. So ranks that nobody bound do not all take the whole node.
+/// very same ones, at most kMostThreads. So ranks that nobody bound do not all take the whole node.
+/// AgreedError where a variable is no number from 1 to kMostThreads ("4,2", for nested levels,
+/// counts as 4).
 int threads_of_this_rank(Communicator& comm);
 
 }  // namespace quern

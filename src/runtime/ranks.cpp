@@ -35,6 +35,7 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   try {
     check_same_program(comm);
+    check_same_command(comm, words_of_this_process());
     return body(comm);
   } catch (const AgreedError& error) {
     if (comm.rank() == 0) log::error(error.what());

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import training
-from program import EACH_RANK_ALONE
+from program import EACH_RANK, EACH_RANK_ALONE
 from training import checkpoint_steps, metrics
 
 # A rank that meets its limit of file size gets an error and no signal, as on a full disk.
@@ -24,6 +24,32 @@ def is_running(pid):
         return " Z " not in Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
         return False
+
+
+class StartTest(training.TrainingTest):
+    def refuses(self, *arguments, **options):
+        done = self.quern("train", "mlp.toml", "--run-dir", "run", *arguments, **options)
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertFalse((self.folder / "run").exists())
+        return done.errors()[0]
+
+    def test_ranks_with_other_command_lines(self):
+        setting = 'set -- "$@" --set "seed=$OMPI_COMM_WORLD_RANK"; '
+        error = self.refuses(ranks=3, each_rank=setting + EACH_RANK)
+        self.assertIn("the command line is not the same on all ranks: rank 1 on ", error)
+        self.assertIn("has 'seed=1' where rank 0 has 'seed=0', and so do others (1 rank) (", error)
+        only_planned = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || set -- "$@" --dry-run; '
+        self.assertIn("has '--dry-run' where rank 0 has nothing", self.refuses(ranks=2, each_rank=only_planned + EACH_RANK))
+
+    def test_threads_that_cannot_be(self):
+        for threads in (600, 0, "many", "3x"):
+            error = self.refuses(threads=threads)
+            self.assertIn(f"OMP_NUM_THREADS={threads} in the environment (expected 1 to 512 ", error)
+        self.assertIn("SLURM_CPUS_PER_TASK=513 ", self.refuses(threads="", env={"SLURM_CPUS_PER_TASK": "513"}, ranks=2))
+
+    def test_ranks_that_the_program_cannot_start(self):
+        self.assertIn("--ranks requires --check-recipe", self.refuses("--ranks", "4"))
 
 
 class DivergenceTest(training.TrainingTest):

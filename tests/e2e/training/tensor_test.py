@@ -59,6 +59,17 @@ class TensorTest(training.TrainingTest):
         self.train("conv", "run40-2", STRATEGY, "train.epochs=2", ranks=2)
         self.assert_same_run("run40-2", "whole")
 
+    def test_a_network_that_cannot_be_cut_is_warned_of(self):
+        narrow = """[
+  {type = "flatten"},
+  {type = "linear", features = 10},
+]"""
+        self.write_recipe("narrow", training.RECIPE, narrow)
+        done = self.train("narrow", "narrow", STRATEGY, "train.epochs=1", ranks=2)
+        self.assertEqual(done.err.count("warning: no layer of this network can be cut into 8 slices: each of 2 ranks"), 1, done)
+        done = self.train("conv", "wide", STRATEGY, "train.epochs=1", ranks=2)
+        self.assertNotIn("no layer", done.err)
+
     def test_clips_by_the_norm_of_all_parts(self):
         clip = (EIGHT, "optimizer.clip_norm=0.5", "train.epochs=1")
         self.train("conv", "whole", *clip)

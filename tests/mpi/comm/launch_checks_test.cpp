@@ -48,5 +48,41 @@ TEST(SameEverywhere, WithoutAMajorityRankZeroIsTheMeasure) {
   }
 }
 
+TEST(SameCommand, NamesTheWordThatDiffers) {
+  const std::vector<std::string> usual = {"train", "a.toml", "--set", "seed=0"};
+  EXPECT_NO_THROW(check_same_command(world(), usual));
+  const int size = world().size();
+  if (size < 2) GTEST_SKIP() << "one rank cannot differ";
+  std::vector<std::string> words = usual;
+  if (world().rank() == size - 1) words.back() = "seed=1";
+  try {
+    check_same_command(world(), words);
+    ADD_FAILURE() << "accepted";
+  } catch (const AgreedError& e) {
+    EXPECT_EQ(e.code(), ExitCode::bad_input);
+    EXPECT_THAT(e.what(),
+                HasSubstr("rank " + std::to_string(size - 1) + " on " + world().host(size - 1) +
+                          " has 'seed=1' where rank 0 has 'seed=0' ("));
+  }
+}
+
+TEST(SameCommand, AWordMoreOrLessIsADifferenceToo) {
+  if (world().size() < 2) GTEST_SKIP() << "one rank cannot differ";
+  std::vector<std::string> words = {"train", "a.toml"};
+  if (world().rank() > 0) words.emplace_back("--dry-run");
+  try {
+    check_same_command(world(), words);
+    ADD_FAILURE() << "accepted";
+  } catch (const AgreedError& e) {
+    EXPECT_THAT(e.what(), HasSubstr(" has '--dry-run' where rank 0 has nothing"));
+    const int others = world().size() - 2;
+    EXPECT_EQ(std::string(e.what()).find("and so do others") != std::string::npos, others > 0);
+  }
+}
+
+TEST(SameCommand, ThisProcessHasTheWordsItWasStartedWith) {
+  EXPECT_NO_THROW(check_same_command(world(), words_of_this_process()));
+}
+
 }  // namespace
 }  // namespace quern

@@ -198,6 +198,12 @@ TEST_F(CheckpointCommandTest, UsageIsChecked) {
     EXPECT_THROW(app.parse(line), CLI::ParseError) << line;
   }
   expect_error([&] { run({"export", run_}); }, ExitCode::bad_input, {"--out"});
+  for (const char* name : {"m.pt", "m.ONNX"})
+    expect_error(
+        [&] {
+          run({"export", run_, "--out", run_ + "/" + name});
+        },
+        ExitCode::bad_input, {name, "expected .safetensors or .onnx"});
 }
 
 }  // namespace

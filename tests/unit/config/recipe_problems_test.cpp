@@ -42,6 +42,12 @@ TEST(UnknownKeys, AQuotedDotDoesNotMakeAPath) {
               StartsWith("r.toml:1: optimizer.lr: unknown key"));
 }
 
+TEST(Name, IsThatOfAFolder) {
+  for (const char* name : {"../r", "a/b", "..", "."})
+    EXPECT_THAT(error_of(small_recipe("name = \"small\"", std::string("name = \"") + name + "\"")),
+                HasSubstr("name: \"" + std::string(name) + "\" would lead out of runs/"));
+}
+
 TEST(MissingKeys, AreAllNamed) {
   EXPECT_EQ(error_of(""),
             "r.toml: name: missing, expected string\n"
