@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/answer_columns.hpp"
 #include "base/error.hpp"
 #include "io/shard_format.hpp"
 
@@ -146,6 +147,12 @@ SampleFile read_inputs(const SampleSetSource& source, const ChooseRange& choose)
   return all;
 }
 
+void check_columns(const SampleSetSource& source, const std::string& answers,
+                   const char* answer_name) {
+  for (const std::string& path : source.inputs)
+    check_answers_are_no_inputs({path, source.format}, {answers, source.format}, answer_name);
+}
+
 void check_counts(const SampleSet& set, const SampleSetSource& source, std::int64_t count,
                   const std::string& path) {
   if (count == set.count) return;
@@ -169,6 +176,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   const SampleSource& answer_source = has_labels ? source.labels : source.targets;
   SampleFile answer;
   if (!answer_source.path.empty()) {
+    check_columns(source, answer_source.path, has_labels ? "labels" : "targets");
     answer = read_sample_file({answer_source.path, source.format, answer_source.sha256},
                               has_labels ? ArrayRole::labels : ArrayRole::targets, choose);
   }

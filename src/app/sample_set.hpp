@@ -35,7 +35,8 @@ struct SampleSet {
   ConstSampleArrays arrays() const { return {images, values, labels, targets}; }
 };
 
-/// Bytes become images, other numbers values; what is not float16 becomes float32. InputError.
+/// Bytes become images, other numbers values; what is not float16 becomes float32. InputError, also
+/// where a column of a table is among the inputs and among the labels or targets.
 /// `choose`: which samples to keep; empty: all. Of a file of labels the classes are then those of
 /// the labels that are kept, unless the source says how many there are: see set_classes().
 SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose = {});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -92,12 +93,22 @@ void check_same_samples(Communicator& comm, const SampleSet& set) {
   });
 }
 
+// Labels come with the inputs unless a file of their own is named.
+SampleOrigins origins_of(const SampleSetSource& source) {
+  SampleOrigins origins;
+  origins.inputs = fmt::format("'{}'", fmt::join(source.inputs, "', '"));
+  const std::string& answers =
+      source.labels.path.empty() ? source.targets.path : source.labels.path;
+  origins.answers = answers.empty() ? origins.inputs : fmt::format("'{}'", answers);
+  return origins;
+}
+
 // Each rank writes some of the shards, with the bytes that one rank alone would write.
 void write_together(Communicator& comm, const ShardOptions& options, const ShardSetName& name,
                     const SampleSet& set, int first, int last) {
   ShardSetWriter writer = agree(comm, [&] {
     ShardSetWriter made(options.out, name, set.content, set.count);
-    made.check(set.arrays(), set.range.first);
+    made.check(set.arrays(), set.range.first, origins_of(options.source));
     return made;
   });
   run_on_root(comm, [&] { writer.open_folder(options.force ? Overwrite::yes : Overwrite::no); });

@@ -148,9 +148,11 @@ Command add_train_command(CommandLine app) {
       .not_empty()
       .type_name("DIR");
   command
-      .add_option("--resume", options->resume,
-                  "auto: resume from the newest good checkpoint of the run folder; never: refuse "
-                  "a folder that holds a run; FILE: start a new run from this checkpoint")
+      .add_option(
+          "--resume", options->resume,
+          "auto: resume from the newest good checkpoint of the run folder; never: refuse "
+          "a folder that holds a run; FILE: start a new run from this checkpoint, or from the "
+          "newest of this run folder")
       .type_name("auto|never|FILE")
       .show_default();
   Option dry_run = command.add_flag(

@@ -148,6 +148,13 @@ void collect_damage(const fs::path& path, Examination& result, const Read& read)
   }
 }
 
+/// A file that only claims to be the newest would take the place of the one that is.
+void check_name(const fs::path& path, std::int64_t step) {
+  const auto named = step_of_name(path.filename().string());
+  if (!named || *named == step) return;
+  throw Error(fmt::format("it is of step {}, expected step {} as its name says", step, *named));
+}
+
 /// What to do with a file without a seal. HDF5 may crash on a damaged one.
 enum class Unsealed { leave_closed, look_inside };
 
@@ -167,7 +174,10 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
     const H5File file = H5File::open_read(path);
     check_format(file);
     const Manifest manifest = read_manifest(file);
-    collect_damage(path, result, [&] { read_train(file, manifest, result.state); });
+    collect_damage(path, result, [&] {
+      read_train(file, manifest, result.state);
+      check_name(path, result.state.progress.step);
+    });
     auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
     for (const ManifestEntry& entry : manifest.datasets) {
       collect_damage(path, result, [&] { read_dataset(file, entry, bytes_left, result); });

@@ -12,9 +12,10 @@
 
 namespace quern {
 
-/// Reads and verifies everything: seal, format, version, manifest, and type, shape and SHA-256 of
-/// every dataset. Throws InputError when there is no such file, and UnusableError naming the file,
-/// the object, what was expected and what was found when it is not a whole, undamaged checkpoint.
+/// Reads and verifies everything: seal, format, version, manifest, type, shape and SHA-256 of every
+/// dataset, and that a file named "ckpt-<step>.h5" is of that step; other names say nothing. Throws
+/// InputError when there is no such file, and UnusableError naming the file, the object, what was
+/// expected and what was found when it is not a whole, undamaged checkpoint.
 LoadedCheckpoint read_checkpoint(const std::filesystem::path& path);
 
 /// What is wrong with a checkpoint, one sentence for each damaged part; empty when it is good.

@@ -43,21 +43,29 @@ std::string stated(const std::string& text) {
   return text.empty() ? "(not stated)" : text;
 }
 
-std::optional<RecipeDifference> first_layer_difference(const std::vector<LayerSpec>& ours,
-                                                       const std::vector<LayerSpec>& theirs) {
+void compare_layer(const std::string& table, const LayerSpec& ours, const LayerSpec& theirs,
+                   std::vector<RecipeDifference>& found) {
+  for (const Key<LayerSpec>& key : layer_keys()) {
+    if (!applies(key, layer_keys(), ours) && !applies(key, layer_keys(), theirs)) continue;
+    const std::string our_text = key.write(ours);
+    const std::string their_text = key.write(theirs);
+    if (our_text == their_text) continue;
+    found.push_back({table + "." + key.path, stated(our_text), stated(their_text)});
+    if (ours.type != theirs.type) return;  // then most keys differ
+  }
+}
+
+void compare_layers(const std::vector<LayerSpec>& ours, const std::vector<LayerSpec>& theirs,
+                    std::vector<RecipeDifference>& found) {
+  const bool as_many = ours.size() == theirs.size();
   for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
     if (ours[i] == theirs[i]) continue;
-    for (const Key<LayerSpec>& key : layer_keys()) {
-      const std::string our_text = key.write(ours[i]);
-      const std::string their_text = key.write(theirs[i]);
-      if (our_text == their_text) continue;
-      return RecipeDifference{"network.layers[" + std::to_string(i) + "]." + key.path,
-                              stated(our_text), stated(their_text)};
-    }
+    compare_layer("network.layers[" + std::to_string(i) + "]", ours[i], theirs[i], found);
+    if (!as_many) break;  // one may be put in here, and nobody knows which belong together
   }
-  if (ours.size() == theirs.size()) return std::nullopt;
+  if (as_many) return;
   const auto count = [](const auto& layers) { return count_text(std::ssize(layers), "layer"); };
-  return RecipeDifference{"network.layers", count(ours), count(theirs)};
+  found.push_back({"network.layers", count(ours), count(theirs)});
 }
 
 // Numbers that are not known yet are compared once they are.
@@ -72,24 +80,36 @@ bool is_open(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
          is_open_in("data.normalize_targets.", &DataSpec::normalize_targets);
 }
 
+// Would the key be the same but for a difference that is named already?
+bool follows_from(const std::vector<RecipeDifference>& found, const Key<Recipe>& key,
+                  const Recipe& ours, const Recipe& theirs) {
+  if (key.path == "train.micro_block") {
+    return !found.empty() && ours.train.micro_block == theirs.train.micro_block;
+  }
+  if (key.path == "parallel.tensor_slices") {
+    return ours.train.determinism != theirs.train.determinism;
+  }
+  return std::ranges::any_of(
+      found, [&](const RecipeDifference& earlier) { return earlier.key == key.selector; });
+}
+
 }  // namespace
 
-std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_global_batch,
-                                                 const Recipe& theirs, int their_global_batch) {
+std::vector<RecipeDifference> differences(const Recipe& ours, int our_global_batch,
+                                          const Recipe& theirs, int their_global_batch) {
+  std::vector<RecipeDifference> found;
   for (const Key<Recipe>& key : recipe_keys()) {
     if (key.path == "network.layers") {
-      auto difference = first_layer_difference(without_default_inputs(ours.network.layers),
-                                               without_default_inputs(theirs.network.layers));
-      if (difference) return difference;
+      compare_layers(without_default_inputs(ours.network.layers),
+                     without_default_inputs(theirs.network.layers), found);
       continue;
     }
-    if (is_open(key, ours, theirs)) continue;
+    if (follows_from(found, key, ours, theirs) || is_open(key, ours, theirs)) continue;
     const std::string our_text = comparable_text(key, ours, our_global_batch);
     const std::string their_text = comparable_text(key, theirs, their_global_batch);
-    if (our_text != their_text)
-      return RecipeDifference{key.path, stated(our_text), stated(their_text)};
+    if (our_text != their_text) found.push_back({key.path, stated(our_text), stated(their_text)});
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace quern

@@ -2,8 +2,8 @@
 // May a run with this recipe go on from a checkpoint of that one?
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "spec/recipe.hpp"
 
@@ -15,14 +15,16 @@ struct RecipeDifference {
   std::string theirs;  ///< the checkpoint's
 };
 
-/// The first key, in the order of docs/recipes.md, that would make the resumed run another one.
+/// The keys, in the order of docs/recipes.md, that would make the resumed run another one; none
+/// when it may go on. Where a choice differs ("optimizer.type"), the keys that belong to it are
+/// left out.
 ///
-/// Compared are data (but not its folders), network, loss, optimizer, seed, determinism and
-/// micro-block size. Not compared: name, folders, epochs (except under a cosine schedule, whose
-/// length they are), logging, parallel and checkpoint settings. Batches count as global batches at
-/// the ranks of each run, reported as data.global_batch; micro_block as the size in force; an input
-/// that is the layer before as one that is not stated.
-std::optional<RecipeDifference> first_difference(const Recipe& ours, int our_global_batch,
-                                                 const Recipe& theirs, int their_global_batch);
+/// Compared are data (but not its folders), network and what its weights began with, loss,
+/// optimizer, seed, determinism and micro-block size. Not compared: name, folders, epochs (except
+/// under a cosine schedule, whose length they are), logging, parallel and checkpoint settings.
+/// Batches count as global batches at the ranks of each run, reported as data.global_batch;
+/// micro_block as the size in force; an input that is the layer before as one that is not stated.
+std::vector<RecipeDifference> differences(const Recipe& ours, int our_global_batch,
+                                          const Recipe& theirs, int their_global_batch);
 
 }  // namespace quern

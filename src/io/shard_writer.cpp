@@ -57,8 +57,13 @@ std::int64_t count_of(const ShardContent& content, const ConstSampleArrays& samp
   return static_cast<std::int64_t>(count);
 }
 
+// "'t.csv': ", before what is wrong with it.
+std::string prefix_of(const std::string& origin) {
+  return origin.empty() ? "" : origin + ": ";
+}
+
 void check_labels(std::span<const std::int32_t> labels, const ShardContent& content,
-                  std::int64_t first) {
+                  std::int64_t first, const std::string& origin) {
   const int most = content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
   if (content.classes < 1 || content.classes > most) {
     throw InputError(fmt::format("{} classes, expected 1 to {}", content.classes, most));
@@ -67,8 +72,9 @@ void check_labels(std::span<const std::int32_t> labels, const ShardContent& cont
     return label < 0 || label >= content.classes;
   });
   if (wrong == labels.end()) return;
-  throw InputError(fmt::format("label {} of sample {} is out of range, expected 0 to {}", *wrong,
-                               first + (wrong - labels.begin()), content.classes - 1));
+  throw InputError(fmt::format("{}label {} of sample {} is out of range, expected 0 to {}",
+                               prefix_of(origin), *wrong, first + (wrong - labels.begin()),
+                               content.classes - 1));
 }
 
 void check_class_names(const ShardContent& content) {
@@ -84,7 +90,7 @@ void check_class_names(const ShardContent& content) {
 }
 
 void check_finite(std::span<const float> values, const char* name, const Shape& shape,
-                  StoredType stored, std::int64_t first) {
+                  StoredType stored, std::int64_t first, const std::string& origin) {
   constexpr float kTooLargeForHalf = 65520;  // rounds to infinity
   const auto is_good = [&](float value) {
     return std::isfinite(value) &&
@@ -92,9 +98,9 @@ void check_finite(std::span<const float> values, const char* name, const Shape& 
   };
   const auto wrong = std::find_if_not(values.begin(), values.end(), is_good);
   if (wrong == values.end()) return;
-  throw InputError(fmt::format("the {} of sample {} hold {}, expected finite {} numbers", name,
-                               first + (wrong - values.begin()) / shape.units(), *wrong,
-                               to_string(stored)));
+  throw InputError(fmt::format(
+      "{}the {} of sample {} hold {}, expected finite {} numbers", prefix_of(origin), name,
+      first + (wrong - values.begin()) / shape.units(), *wrong, to_string(stored)));
 }
 
 // -> the shards that the new ones replace.
@@ -136,10 +142,12 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, ShardSetName set, S
   check_class_names(content_);
 }
 
-void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first) const {
-  if (content_.has_labels()) check_labels(samples.labels, content_, first);
-  check_finite(samples.values, "values", content_.shape, content_.input, first);
-  check_finite(samples.targets, "targets", content_.target_shape, content_.answer_type, first);
+void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,
+                           const SampleOrigins& origins) const {
+  if (content_.has_labels()) check_labels(samples.labels, content_, first, origins.answers);
+  check_finite(samples.values, "values", content_.shape, content_.input, first, origins.inputs);
+  check_finite(samples.targets, "targets", content_.target_shape, content_.answer_type, first,
+               origins.answers);
 }
 
 void ShardSetWriter::open_folder(Overwrite overwrite) {

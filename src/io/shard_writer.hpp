@@ -36,6 +36,12 @@ struct WrittenShard {
   std::string sha256_answer;
 };
 
+/// The files that samples come from, for messages: quoted, or empty where there are none.
+struct SampleOrigins {
+  std::string inputs;
+  std::string answers;
+};
+
 enum class Overwrite { no, yes };
 
 /// Writes a set alone, or its own shards of one that several processes write together. Each does
@@ -52,7 +58,8 @@ class ShardSetWriter {
 
   /// Each. InputError unless the values of its samples are finite (also after rounding to float16)
   /// and the labels in range. `samples` are those of the set from the one numbered `first` on.
-  void check(const ConstSampleArrays& samples, std::int64_t first) const;
+  void check(const ConstSampleArrays& samples, std::int64_t first,
+             const SampleOrigins& origins = {}) const;
 
   /// One. Makes the folder. InputError where it holds another data set of the split, or shards of
   /// this one without Overwrite::yes.

@@ -20,6 +20,8 @@ namespace {
 // Between marks: few enough to go through, and so many that marks take no memory.
 constexpr std::int64_t kLinesOfMark = 1024;
 
+constexpr std::size_t kShownBytes = 40;  // of a field, in messages
+
 std::string_view trimmed(std::string_view field) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
   while (!field.empty() && is_space(field.front())) field.remove_prefix(1);
@@ -54,6 +56,58 @@ std::optional<T> number_of(std::string_view field) {
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
   return value;
+}
+
+/// Whether it is written as a number, also as one that is too large or too small for ours.
+bool is_number(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error != std::errc::invalid_argument && end == field.data() + field.size();
+}
+
+struct FirstLine {
+  char separator = ',';
+  std::vector<std::string_view> fields;  ///< until the next line
+  bool has_names = false;
+
+  std::vector<std::string> names() const {
+    if (!has_names) return {};
+    return {fields.begin(), fields.end()};
+  }
+};
+
+[[noreturn]] void fail_mixed(const ByteStream& stream, const FirstLine& line, std::size_t word,
+                             std::size_t number) {
+  stream.fail(
+      fmt::format("'{}' in line 1, column {}, beside the number '{}' in column {}, expected "
+                  "numbers alone, or names alone above the numbers",
+                  line.fields[word].substr(0, kShownBytes), word + 1,
+                  line.fields[number].substr(0, kShownBytes), number + 1));
+}
+
+/// Names, or numbers as in all other lines. What has both is refused: it may be a sample that lacks
+/// a number, which would be lost if it were taken as names.
+FirstLine read_first_line(const ByteStream& stream, TextLines& lines) {
+  const std::optional<std::string_view> line = lines.next();
+  if (!line || trimmed(*line).empty()) stream.fail("empty, expected a table of numbers");
+  FirstLine first;
+  first.separator = separator_of(*line);
+  split(*line, first.separator, first.fields);
+  const auto begin = first.fields.begin();
+  const auto end = first.fields.end();
+  const auto number = std::find_if(begin, end, is_number);
+  const auto word = std::find_if_not(begin, end, is_number);
+  first.has_names = number == end;
+  if (number != end && word != end) {
+    fail_mixed(stream, first, static_cast<std::size_t>(word - begin),
+               static_cast<std::size_t>(number - begin));
+  }
+  // One name may be empty, as that of an index often is, but not all.
+  if (std::all_of(begin, end, [](std::string_view field) { return field.empty(); })) {
+    stream.fail("line 1 has empty fields alone, expected numbers or names");
+  }
+  return first;
 }
 
 /// The columns that a user names, from 0.
@@ -143,20 +197,13 @@ class TableReader {
   std::vector<T> values;
 
  private:
-  /// The first line: names, or numbers.
   std::vector<std::string_view> read_first(const std::string& columns) {
-    const std::optional<std::string_view> first = lines_.next();
-    if (!first || trimmed(*first).empty()) stream_.fail("empty, expected a table of numbers");
-    separator_ = separator_of(*first);
-    std::vector<std::string_view> fields;
-    split(*first, separator_, fields);
-    count_ = fields.size();
-    has_names_ = std::any_of(fields.begin(), fields.end(),
-                             [](std::string_view field) { return !number_of<double>(field); });
-    std::vector<std::string> names;
-    if (has_names_) names.assign(fields.begin(), fields.end());
-    chosen_ = ColumnChoice(stream_, names, count_).parse(columns);
-    return fields;
+    FirstLine first = read_first_line(stream_, lines_);
+    separator_ = first.separator;
+    count_ = first.fields.size();
+    has_names_ = first.has_names;
+    chosen_ = ColumnChoice(stream_, first.names(), count_).parse(columns);
+    return std::move(first.fields);
   }
 
   void take_line(std::string_view line, std::vector<std::string_view>& fields) {
@@ -173,7 +220,7 @@ class TableReader {
       const std::optional<T> value = number_of<T>(fields[column]);
       if (!value) {
         stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}",
-                                 fields[column].substr(0, 40), lines_.number(), column + 1,
+                                 fields[column].substr(0, kShownBytes), lines_.number(), column + 1,
                                  expected_));
       }
       values.push_back(*value);
@@ -228,6 +275,13 @@ Array read_table(const ByteStream& stream, const std::string& columns, bool are_
 }
 
 }  // namespace
+
+TableColumns find_columns(const ByteStream& stream, const std::string& columns) {
+  TextLines lines(stream);
+  const FirstLine first = read_first_line(stream, lines);
+  const ColumnChoice choice(stream, first.names(), first.fields.size());
+  return {first.names(), choice.parse(columns)};
+}
 
 Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels) {
   return read_table(stream, columns, are_labels, nullptr, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of numbers: a line a sample, fields separated by commas, semicolons or tabs, perhaps with
-// a line of names at the top.
+// a line of names at the top. The first line is names where none of its fields is a number ("1st"
+// is none, "nan" is one), and a sample where all are.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,18 @@ namespace quern {
 
 /// `columns`: names or numbers from 1, separated by commas; "2-5" are four of them; "" means all.
 /// Floats [n, columns], or where `are_labels` integers [n] of one column. InputError with line and
-/// column where a line has more or fewer fields than the first, a field is empty or no number, or
-/// there is no such column.
+/// column where a line has more or fewer fields than the first, a field is empty or no number, the
+/// first line has both numbers and other fields, or there is no such column.
 Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels);
+
+/// Columns of a table, as a user has named some of them.
+struct TableColumns {
+  std::vector<std::string> names;   ///< of all; empty where the table has no line of names
+  std::vector<std::size_t> chosen;  ///< from 0
+};
+
+/// `columns` as above. Reads the first line alone; InputError as above.
+TableColumns find_columns(const ByteStream& stream, const std::string& columns);
 
 /// Where the lines of a table are.
 struct TableLines {

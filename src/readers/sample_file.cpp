@@ -16,7 +16,6 @@
 #include "base/error.hpp"
 #include "io/h5_numbers.hpp"
 #include "readers/cifar_reader.hpp"
-#include "readers/csv_reader.hpp"
 #include "readers/idx_reader.hpp"
 #include "readers/image_folder.hpp"
 #include "readers/npy_reader.hpp"
@@ -253,6 +252,17 @@ SampleFile read_format(const Location& place, FileFormat format, const SampleSou
 }
 
 }  // namespace
+
+std::filesystem::path file_of(const SampleSource& source) {
+  return locate(source.path).path;
+}
+
+std::optional<TableColumns> columns_of(const SampleSource& source) {
+  const Location place = locate(source.path);
+  if (format_of(source, place.path) != FileFormat::csv) return std::nullopt;
+  ByteSource bytes(place.path);
+  return find_columns(stream_of(bytes), place.part);
+}
 
 SampleFile read_sample_file(const SampleSource& source, ArrayRole role, const ChooseRange& choose) {
   check_is_sha256(source.sha256);

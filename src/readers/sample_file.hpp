@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "readers/array.hpp"
 #include "readers/checked_source.hpp"
+#include "readers/csv_reader.hpp"
 
 namespace quern {
 
@@ -27,6 +30,12 @@ struct SampleSource {
   std::string format = "auto";  ///< of file_format_names(); "auto": by the file's content
   std::string sha256 = {};      ///< expected, may be empty
 };
+
+/// The path without the part of the file.
+std::filesystem::path file_of(const SampleSource& source);
+
+/// Those that are meant, where the file is a table. Reads no more than its first line. InputError.
+std::optional<TableColumns> columns_of(const SampleSource& source);
 
 struct SampleFile {
   std::int64_t count = 0;  ///< samples of the file

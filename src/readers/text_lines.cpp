@@ -8,6 +8,7 @@ namespace quern {
 namespace {
 
 constexpr std::size_t kMaxLine = std::size_t{1} << 26;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
@@ -41,6 +42,7 @@ void TextLines::go_to(std::int64_t number, std::uint64_t offset) {
 
 std::string_view TextLines::take(std::size_t end, std::size_t next) {
   std::string_view line(text_.data() + begin_, end - begin_);
+  if (number_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
   begin_ = scanned_ = next;
   ++number_;

@@ -10,7 +10,8 @@
 
 namespace quern {
 
-/// The lines of a text without their ends ("\n" or "\r\n"). Memory grows with what is really there.
+/// The lines of a text without their ends ("\n" or "\r\n"), and without the byte-order mark that
+/// some programs put before UTF-8. Memory grows with what is really there.
 class TextLines {
  public:
   /// The stream must outlive it, and stand at its beginning.

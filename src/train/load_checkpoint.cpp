@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/load_checkpoint.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
@@ -16,20 +18,19 @@ std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder)
   });
 }
 
+LoadedCheckpoint load_from(const std::filesystem::path& path) {
+  const auto folder = checkpoint_folder_of(path);
+  if (!folder) return read_checkpoint(path);
+  std::optional<LoadedCheckpoint> newest = load_newest(*folder);
+  if (newest) return std::move(*newest);
+  throw InputError("'" + path.string() +
+                   "' holds no checkpoint (expected a run folder or a file ckpt-<step>.h5)");
+}
+
 SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path& path) {
   SharedCheckpoint checkpoint;
   run_on_root(comm, [&] {
-    const auto folder = checkpoint_folder_of(path);
-    if (folder) {
-      checkpoint.loaded = load_newest(*folder);
-    } else {
-      checkpoint.loaded.emplace(read_checkpoint(path));
-    }
-    if (!checkpoint.loaded) {
-      throw InputError("'" + path.string() +
-                       "' holds no checkpoint (expected a run folder or a file"
-                       " ckpt-<step>.h5)");
-    }
+    checkpoint.loaded.emplace(load_from(path));
     const std::int64_t batch = checkpoint.state()->origin.global_batch;
     if (batch < 1 || batch > kMaxGlobalBatch) {
       throw UnusableError("'" + checkpoint.loaded->path().string() + "' has a global batch of " +

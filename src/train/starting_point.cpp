@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/starting_point.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <system_error>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
@@ -13,10 +17,72 @@ namespace quern {
 
 namespace {
 
-void refuse_other_recipe(const RunIdentity& ours, const std::string& their_text,
-                         std::int64_t their_batch, const std::string& where) {
-  refuse_other_recipe(ours.recipe, ours.batches.full_batch, parse_recipe(their_text, where),
-                      full_batch_of(their_batch, ours.batches.num_samples), where);
+constexpr std::size_t kMostDifferences = 5;
+constexpr const char* kOtherFolder = "take another --run-dir";
+constexpr const char* kOtherCheckpoint = "take another checkpoint";
+
+// A path that cannot be looked up, because it is too long or closed, is named where it is written.
+bool is_there(const std::filesystem::path& file) {
+  std::error_code unreadable;
+  return std::filesystem::exists(file, unreadable);
+}
+
+std::string text_of(const std::vector<RecipeDifference>& found) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(found.size(), kMostDifferences); ++i) {
+    text += (i > 0 ? "; " : "") + found[i].key + " is " + found[i].theirs + " there, and " +
+            found[i].ours + " now";
+  }
+  if (found.size() > kMostDifferences) {
+    text += "; and " + std::to_string(found.size() - kMostDifferences) + " more";
+  }
+  return text;
+}
+
+void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
+                         const std::string& where, const char* remedy) {
+  const auto found = differences(ours, our_batch, theirs, their_batch);
+  if (found.empty()) return;
+  const RecipeDifference& first = found.front();
+  const bool is_one = found.size() == 1;
+  if (is_one && first.key == "data.global_batch" && ours.data.batch_per_rank > 0) {
+    throw InputError(
+        where + " is of a run with a global batch of " + first.theirs +
+        ", but data.batch_per_rank makes " + first.ours +
+        " now: start as many ranks as then, or give --set data.global_batch=" + first.theirs);
+  }
+  throw InputError(where + " is of another recipe: " + text_of(found) + " (" + remedy +
+                   ", or the old " + (is_one ? "value)" : "values)"));
+}
+
+void refuse_other_recipe(const RunIdentity& ours, const LoadedCheckpoint& start,
+                         const char* remedy) {
+  const RunOrigin& origin = start.state().origin;
+  const std::string where = start.path().string();
+  refuse_other_recipe(ours.recipe, ours.batches.full_batch, parse_recipe(origin.recipe, where),
+                      full_batch_of(origin.global_batch, ours.batches.num_samples), where, remedy);
+}
+
+// The folder's own recipe.toml, which is there without a checkpoint as well.
+void refuse_other_recipe(const RunIdentity& ours, const RunFolder& folder) {
+  const std::string text = folder.recipe_text();
+  if (text.empty()) return;
+  const std::string where = folder.recipe_file().string();
+  const Recipe theirs = parse_recipe(text, where);
+  // With a batch for each rank nobody but a checkpoint knows on how many the run was started.
+  const int their_batch = theirs.data.batch_per_rank > 0
+                              ? ours.batches.full_batch
+                              : full_batch_of(theirs.data.global_batch, ours.batches.num_samples);
+  refuse_other_recipe(ours.recipe, ours.batches.full_batch, theirs, their_batch, where,
+                      kOtherFolder);
+}
+
+// What a finished run has left, its metrics, must not go for a training that nobody asked for.
+void refuse_lost_checkpoints(const RunFolder& folder) {
+  if (!is_there(folder.done_file())) return;
+  throw UnusableError("the run in '" + folder.path().string() +
+                      "' is done (DONE is there), but it has no checkpoint left to resume from "
+                      "(take another --run-dir, or remove that folder to train it again)");
 }
 
 // The next start would go on from those, which may be of another past.
@@ -30,21 +96,18 @@ void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
       "): --resume auto resumes from it; else take another --run-dir, or remove the later ones");
 }
 
+// Of a run that ended before its first checkpoint.
+void tell_of_lost_steps(const RunFolder& folder) {
+  if (!is_there(folder.metrics_file())) return;
+  log::info("there is no checkpoint in '" + folder.path().string() +
+            "': training begins anew, and so does metrics.jsonl");
+}
+
 }  // namespace
 
 void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
                          const std::string& where) {
-  const auto difference = first_difference(ours, our_batch, theirs, their_batch);
-  if (!difference) return;
-  if (difference->key == "data.global_batch" && ours.data.batch_per_rank > 0) {
-    throw InputError(
-        where + " is of a run with a global batch of " + difference->theirs +
-        ", but data.batch_per_rank makes " + difference->ours +
-        " now: start as many ranks as then, or give --set data.global_batch=" + difference->theirs);
-  }
-  throw InputError(where + " is of another recipe: " + difference->key + " is " +
-                   difference->theirs + " there, and " + difference->ours +
-                   " now (take another --run-dir, or the old value)");
+  refuse_other_recipe(ours, our_batch, theirs, their_batch, where, kOtherFolder);
 }
 
 void refuse_earlier_run(const RunFolder& folder) {
@@ -61,28 +124,26 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
   }
   std::optional<LoadedCheckpoint> start;
   if (resume == "never") {
-    if (!folder.recipe_text().empty()) refuse_earlier_run(folder);
+    if (is_there(folder.done_file()) || !folder.recipe_text().empty()) refuse_earlier_run(folder);
     return start;
   }
   if (resume == "auto") {
     start = load_newest(folder.checkpoints());
+    if (!start) refuse_lost_checkpoints(folder);
   } else if (!std::filesystem::exists(resume)) {
     throw InputError("--resume: there is no checkpoint '" + resume +
-                     "' (expected auto, never or a checkpoint file)");
+                     "' (expected auto, never, a checkpoint file or a run folder)");
   } else {
-    start = read_checkpoint(resume);
+    start = load_from(resume);
     refuse_later_checkpoints(folder, start->state().progress.step);
   }
-  const std::string old_recipe = folder.recipe_text();
-  if (!old_recipe.empty()) {
-    // Without a checkpoint nobody knows on how many ranks the run was started.
-    const std::int64_t old_batch =
-        start && resume == "auto" ? start->state().origin.global_batch : run.batches.full_batch;
-    refuse_other_recipe(run, old_recipe, old_batch, folder.recipe_file().string());
+  refuse_other_recipe(run, folder);
+  if (!start) {
+    tell_of_lost_steps(folder);
+    return start;
   }
-  if (!start) return start;
+  refuse_other_recipe(run, *start, resume == "auto" ? kOtherFolder : kOtherCheckpoint);
   const RunOrigin& origin = start->state().origin;
-  refuse_other_recipe(run, origin.recipe, origin.global_batch, start->path().string());
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
     throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +

@@ -20,8 +20,9 @@ struct RunIdentity {
 };
 
 /// Rank 0: the checkpoint to continue from; nothing for a fresh start. `resume`: "auto" (the newest
-/// good one of the folder), "never" or a checkpoint file. InputError rather than writing over
-/// another run, or going on from a checkpoint of other data or another recipe.
+/// good one of the folder), "never", a checkpoint file or a run folder, whose newest good one is
+/// taken. InputError rather than writing over another run, or going on from a checkpoint of other
+/// data or another recipe; UnusableError where the run is done and its checkpoints are gone.
 std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                                                     const RunFolder& folder,
                                                     const RunIdentity& run);

@@ -58,7 +58,7 @@ resolve() {
 check_resume() {
   case "${value[RESUME]:-auto}" in
     auto | never) ;;
-    *) [[ -f ${value[RESUME]} ]] || fail "RESUME=${value[RESUME]}: auto, never or a checkpoint file was expected" ;;
+    *) [[ -e ${value[RESUME]} ]] || fail "RESUME=${value[RESUME]}: auto, never, a checkpoint file or a run folder was expected" ;;
   esac
 }
 

@@ -123,14 +123,48 @@ class FormatsTest(shard_files.ShardTest):
         np.testing.assert_array_equal(self.sharded("--images", "plain.tsv")["values"], [[1, 2], [3, 4]])
         for bad, message in (("1,2\n3\n", "line 2 has 1 fields, expected 2"), ("1,2\n3,x\n", "'x' in line 2, column 2"),
                              ("1,2\n3,\n", "'' in line 2, column 2"), ("", "empty"), ("a,b\n", "without numbers"),
-                             ("1,2\n\n3,4\n", "line 2 is empty"), ("1,nan\n", "the values of sample 0 hold nan"),
+                             ("1,2\n\n3,4\n", "line 2 is empty"), ("1,nan\n", "'bad.csv': the values of sample 0 hold nan"),
                              ("1,1e99\n", "'1e99' in line 1, column 2")):
             (self.folder / "bad.csv").write_text(bad)
             self.refused(message, "--images", "bad.csv")
         self.refused("no column 'depth', expected numbers from 1 to 4 or names (id, width", "--images", "t.csv:depth")
         self.refused("no column '3-9'", "--images", "t.csv:3-9")
         self.refused("'0.5' in line 2", "--images", "t.csv:1", "--labels", "t.csv:width")
-        self.refused("are no labels", "--images", "t.csv:1", "--labels", "t.csv:1,4")
+        self.refused("are no labels", "--images", "t.csv:2", "--labels", "t.csv:1,4")
+
+    def test_first_line_of_a_table(self):
+        table = self.folder / "t.csv"
+        table.write_text("NA,2,0\n3,4,1\n5,6,1\n")
+        self.refused("'t.csv': 'NA' in line 1, column 1, beside the number '2' in column 2, expected numbers alone, "
+                     "or names alone", "--images", "t.csv:1,2", "--labels", "t.csv:3")
+        table.write_text("1,2,0\n3,4,1\n", encoding="utf-8-sig")
+        found = self.sharded("--images", "t.csv:1,2", "--labels", "t.csv:3")
+        np.testing.assert_array_equal(found["values"], [[1, 2], [3, 4]])
+        table.write_text("a,1st,y\n1,2,0\n3,4,1\n", encoding="utf-8-sig")
+        found = self.sharded("--images", "t.csv:a,1st", "--labels", "t.csv:y")
+        np.testing.assert_array_equal(found["values"], [[1, 2], [3, 4]])
+
+    def test_answers_among_the_inputs(self):
+        (self.folder / "t.csv").write_text("a,y,b,c\n1,0,2,.5\n3,1,4,.5\n")
+        (self.folder / "plain.csv").write_text("0\n1\n")
+        (self.folder / "link.csv").symlink_to("t.csv")
+        message = "'t.csv': column 2 ('y') is among the inputs and among the labels, expected inputs without it, as "
+        self.refused(message + "--images t.csv:1,3-4", "--images", "t.csv", "--labels", "t.csv:y")
+        self.refused(message + "--images t.csv:1,3", "--images", "t.csv:1-3", "--labels", "link.csv:2")
+        self.refused("column 4 ('c') is among the inputs and among the targets", "--images", "t.csv:c,a", "--targets", "t.csv:c")
+        self.refused("'t.csv': column 2 ('y')", "--images", "plain.csv", "t.csv:y", "--labels", self.folder / "t.csv:y")
+        self.refused("'plain.csv': column 1 is among the inputs and among the labels, expected inputs of other columns",
+                     "--images", "plain.csv", "--labels", "plain.csv")
+        found = self.sharded("--images", "t.csv:1,3-4", "--labels", "t.csv:y")
+        np.testing.assert_array_equal(found["values"], np.float32([[1, 2, .5], [3, 4, .5]]))
+        found = self.sharded("--images", "t.csv", "--labels", "plain.csv")
+        self.assertEqual(found["values"].shape, (2, 4))
+
+    def test_messages_name_the_file(self):
+        (self.folder / "t.csv").write_text("1,0\n2,9\nnan,1\n")
+        self.refused("'t.csv:2': label 9 of sample 1 is out of range", "--images", "t.csv:1", "--labels", "t.csv:2", "--classes", 3)
+        self.refused("'t.csv:1': the values of sample 2 hold nan", "--images", "t.csv:1", "--labels", "t.csv:2")
+        self.refused("'t.csv:1': the targets of sample 2 hold nan", "--images", "t.csv:2", "--targets", "t.csv:1")
 
     def pictures(self, **classes):
         folder = self.folder / "pictures"

@@ -147,6 +147,46 @@ class BadFilesTest(RefusalTest):
             self.refused([*TRAIN, "--set", setting], key, "--run-dir", ranks=[0])
         self.refused(["train", "conv.toml", "--run-dir", "run"], "network.layers[0].type")
 
+    def test_the_message_names_the_file_that_is_of_another_recipe_and_all_its_keys(self):
+        self.train("mlp", "run", "train.epochs=1")
+        self.train("mlp", "other", "train.epochs=1", "data.global_batch=60", "seed=9")
+        checkpoint_file(self.folder / "run", 13).unlink()
+        foreign = shutil.copy(checkpoint_file(self.folder / "other", 10), self.folder / "run" / "checkpoints")
+        name = "run/checkpoints/ckpt-0000000010.h5"
+        differences = "seed is 9 there, and 3 now; data.global_batch is 60 there, and 49 now"
+        self.refused(TRAIN, f"error: {name} is of another recipe: {differences} (take another --run-dir, or the old "
+                     "values)")
+        (self.folder / "run" / "recipe.toml").unlink()
+        self.refused(TRAIN, f"error: {name} is of another recipe: {differences}", ranks=[0])
+        self.refused(["train", "mlp.toml", "--run-dir", "new", "--resume", name],
+                     f"error: {name} is of another recipe: {differences} (take another checkpoint, or the old values)",
+                     ranks=[0])
+        Path(foreign).unlink()
+        shutil.copy(self.folder / "other" / "recipe.toml", self.folder / "run")
+        (self.folder / "run" / "DONE").unlink()
+        self.refused(TRAIN, f"error: run/recipe.toml is of another recipe: {differences} (take another --run-dir",
+                     ranks=[0])
+
+    def test_done_without_a_checkpoint(self):
+        self.train("mlp", "run", "train.epochs=1")
+        shutil.rmtree(self.folder / "run" / "checkpoints")
+        for more in ([], ["--set", "train.epochs=2"], ["--dry-run"]):
+            self.refused([*TRAIN, *more], "the run in 'run' is done", "no checkpoint left", "another --run-dir",
+                         "remove that folder", code=93, ranks=(0, 2) if not more else (0,))
+        (self.folder / "run" / "recipe.toml").unlink()
+        self.refused([*TRAIN, "--resume", "never"], "'run' holds a run already", ranks=[0])
+
+    def test_checkpoint_whose_name_tells_of_another_step(self):
+        self.train("mlp", "run", "train.epochs=2")
+        folder = self.folder / "run"
+        checkpoint_file(folder, 13).rename(checkpoint_file(folder, 9999))
+        said = "'run/checkpoints/ckpt-0000009999.h5': it is of step 13, expected step 9999 as its name says"
+        self.refused(["checkpoint", "verify", "run"], "1 of 2 checkpoints damaged", code=93, ranks=[0])
+        self.assertIn(f"damaged: {said}", self.quern("checkpoint", "verify", "run").out)
+        done = self.train("mlp", "run")
+        self.assertIn(f"{said}; this checkpoint is passed over", done.err)
+        self.assertIn("continuing from run/checkpoints/ckpt-0000000026.h5", done.err)
+
     def test_run_folder_in_use_already(self):
         self.train("mlp", "run", "train.epochs=1")
         self.refused([*TRAIN, "--resume", "never"], "--resume never", "run")
@@ -176,8 +216,8 @@ class BadFilesTest(RefusalTest):
         self.refused([*TRAIN, "--resume", file], "network.layers", "conv2d")
 
     def test_checkpoint_that_is_none(self):
-        self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5", "auto, never")
-        self.refused([*TRAIN, "--resume", "train"], "train", ranks=[0])
+        self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5", "auto, never", "run folder")
+        self.refused([*TRAIN, "--resume", "train"], "'train' holds no checkpoint", "run folder", ranks=[0])
         (self.folder / "bad.h5").write_text("not HDF5")
         self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)
 

@@ -71,6 +71,17 @@ class FineTuningTest(training.TrainingTest):
         done = self.quern("evaluate", "part", "--data", "test")
         self.assertEqual(done.code, 0, done)
 
+    def test_a_resumed_run_cannot_be_told_that_it_began_with_other_weights(self):
+        self.train("body", "body", "train.epochs=1")
+        self.train("head", "run", INIT, "train.epochs=1")
+        before = tree(self.folder / "run")
+        for old, new, key in (('"body"', '"elsewhere"', "file"), (', "conv2"', "", "only"),
+                              ('"body"', '"body", rename=["fc=head"]', "rename")):
+            done = self.train("head", "run", INIT.replace(old, new), expected=2)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(f"of another recipe: network.init.{key} is ", done.err)
+            self.assertEqual(tree(self.folder / "run"), before)
+
     def test_names_change_on_the_way(self):
         self.train("body", "body", "train.epochs=1")
         self.train("head", "renamed", 'network.init={type="checkpoint", file="body", rename=["fc=head"]}',

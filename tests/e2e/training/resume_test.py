@@ -236,6 +236,25 @@ class ResumeTest(training.TrainingTest):
         self.assertEqual(set(done.codes), {0}, done)
         self.assertEqual(self.hash("third"), self.hash("whole"))
 
+    def test_start_from_the_newest_good_checkpoint_of_a_run_folder(self):
+        self.train("mlp", "whole")
+        self.train("mlp", "first", "train.epochs=2", ranks=2)
+        training.checkpoint_file(self.folder / "first", 2 * STEPS_PER_EPOCH).write_text("junk")
+        for name, start in (("second", "first"), ("third", "first/checkpoints")):
+            done = self.quern("train", "mlp.toml", "--run-dir", name, "--resume", start, ranks=2)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertIn("continuing from first/checkpoints/ckpt-0000000013.h5", done.err)
+            self.assertEqual(self.hash(name), self.hash("whole"))
+
+    def test_a_run_that_ended_before_its_first_checkpoint_begins_anew(self):
+        self.train("mlp", "whole")
+        self.train("mlp", "run", "train.epochs=1")
+        (self.folder / "run" / "DONE").unlink()
+        shutil.rmtree(self.folder / "run" / "checkpoints")
+        done = self.train("mlp", "run", ranks=2)
+        self.assertEqual(done.err.count("there is no checkpoint in 'run': training begins anew"), 1, done)
+        self.assert_same_run("run", "whole")
+
     def test_metrics_of_steps_that_were_lost_are_not_kept(self):
         self.train("mlp", "whole")
         self.train("mlp", "run", ranks=2)

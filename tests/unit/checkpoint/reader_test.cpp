@@ -128,6 +128,20 @@ TEST(Reader, ContradictionsOfAWellSealedFileAreFound) {
   EXPECT_THAT(damage_of(entry("/other/w", "4", "x")), HasSubstr("expected a path below"));
 }
 
+TEST(Reader, ANameThatTellsOfAnotherStepIsDamage) {
+  const TempDir folder;
+  const auto written = write_checkpoint(folder.path(), SampleRun(705).state());
+  const auto renamed = folder / "ckpt-0000009999.h5";
+  std::filesystem::copy_file(written, renamed);
+  expect_unusable(renamed, "it is of step 705, expected step 9999 as its name says");
+  EXPECT_EQ(find_damage(renamed).size(), 1u);
+  for (const std::string name : {"mine.h5", "ckpt-9999.h5", "ckpt-best.h5"}) {
+    std::filesystem::copy_file(written, folder / name);
+    EXPECT_EQ(read_checkpoint(folder / name).state().progress.step, 705) << name;
+    EXPECT_TRUE(find_damage(folder / name).empty()) << name;
+  }
+}
+
 TEST(LoadNewestGood, TakesTheHighestStep) {
   const TempDir folder;
   for (const std::int64_t step : {9, 100, 20}) {
@@ -154,6 +168,18 @@ TEST(LoadNewestGood, PassesOverDamagedOnesAndReportsThem) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->state().progress.step, 1);
   EXPECT_EQ(reported, (std::vector<std::string>{"ckpt-0000000003.h5", "ckpt-0000000002.h5"}));
+}
+
+TEST(LoadNewestGood, AnOldOneIsNotTheNewestByItsName) {
+  const TempDir folder;
+  std::filesystem::rename(write_checkpoint(folder.path(), SampleRun(1).state()),
+                          folder / "ckpt-0000000009.h5");
+  write_checkpoint(folder.path(), SampleRun(2).state());
+  int reports = 0;
+  const auto loaded = load_newest_good(folder.path(), [&](const auto&, const auto&) { ++reports; });
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->state().progress.step, 2);
+  EXPECT_EQ(reports, 1);
 }
 
 // What was listed is gone when it is its turn; the run that deleted it has written a newer one.

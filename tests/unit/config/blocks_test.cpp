@@ -144,10 +144,10 @@ TEST(Blocks, TheResolvedRecipeHasPlainLayersOnly) {
   EXPECT_THAT(text, testing::Not(HasSubstr("bottleneck")));
   const Recipe again = parse_recipe(text, "resolved");
   EXPECT_EQ(again, recipe);
-  EXPECT_FALSE(first_difference(recipe, 32, again, 32));
+  EXPECT_TRUE(differences(recipe, 32, again, 32).empty());
   const Recipe other =
       parse_recipe(with_block("{type = \"bottleneck\", channels = 9, repeat = 2}"), "r.toml");
-  EXPECT_EQ(first_difference(recipe, 32, other, 32)->key, "network.layers[2].channels");
+  EXPECT_EQ(differences(recipe, 32, other, 32).front().key, "network.layers[2].channels");
 }
 
 TEST(Blocks, BadOnesAreRefusedWithLineAndKey) {

@@ -12,22 +12,35 @@ Recipe with(const std::vector<std::string>& overrides) {
   return parse_recipe(kSmallRecipe, "r.toml", overrides);
 }
 
-std::string key_of(const std::optional<RecipeDifference>& difference) {
-  return difference ? difference->key : "";
+/// The keys that differ, in order: "seed optimizer.lr".
+std::string keys_of(const std::vector<RecipeDifference>& found) {
+  std::string keys;
+  for (const RecipeDifference& difference : found) {
+    keys += (keys.empty() ? "" : " ") + difference.key;
+  }
+  return keys;
 }
 
-/// The key that keeps a run with these overrides from going on from the small recipe's checkpoint.
+std::string keys_of(const Recipe& ours, const Recipe& theirs) {
+  return keys_of(differences(ours, ours.global_batch(1), theirs, theirs.global_batch(1)));
+}
+
+/// The keys that keep a run with these overrides from going on from the small recipe's checkpoint.
 std::string difference_of(const std::vector<std::string>& overrides) {
-  const Recipe ours = with(overrides);
-  const Recipe theirs = with({});
-  return key_of(first_difference(ours, ours.global_batch(1), theirs, theirs.global_batch(1)));
+  return keys_of(with(overrides), with({}));
+}
+
+RecipeDifference only_difference(const Recipe& ours, const Recipe& theirs) {
+  const auto found = differences(ours, 32, theirs, 32);
+  EXPECT_EQ(found.size(), 1u) << keys_of(found);
+  return found.empty() ? RecipeDifference{} : found.front();
 }
 
 TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"seed=1"}), "seed");
   EXPECT_EQ(difference_of({"data.global_batch=33"}), "data.global_batch");
   EXPECT_EQ(difference_of({"data.shuffle=false"}), "data.shuffle");
-  EXPECT_EQ(difference_of({"data.target=input", "loss.type=mse"}), "data.target");
+  EXPECT_EQ(difference_of({"data.target=input", "loss.type=mse"}), "data.target loss.type");
   EXPECT_EQ(difference_of({"network.input=[2, 28, 28]"}), "network.input");
   EXPECT_EQ(difference_of({"network.init=normal"}), "network.init.type");
   EXPECT_EQ(difference_of({"network.layers.conv1.bias=false"}), "network.layers[0].bias");
@@ -39,12 +52,13 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"optimizer.schedule.warmup_steps=3"}),
             "optimizer.schedule.warmup_steps");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
-  EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}), "train.determinism");
+  EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}),
+            "train.determinism train.precision");
   EXPECT_EQ(difference_of({"train.micro_block=8"}), "train.micro_block");
   EXPECT_EQ(
       difference_of({"data={source=\"random\", samples=5, global_batch=32, target=\"values\"}",
                      "loss.type=mse"}),
-      "data.source");
+      "data.source data.target loss.type");
 }
 
 TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
@@ -58,28 +72,53 @@ TEST(RecipeDifference, LayersAreNamedByNumberAndKey) {
 
 TEST(RecipeDifference, AKeyThatOneDoesNotStateIsSaidToBeSo) {
   const Recipe ours = with({"data.memory=\"16 MiB\""});
-  const auto difference = first_difference(ours, 32, with({}), 32);
-  ASSERT_TRUE(difference);
-  EXPECT_EQ(difference->key, "data.memory");
-  EXPECT_EQ(difference->ours, "\"16 MiB\"");
-  EXPECT_EQ(difference->theirs, "(not stated)");
+  const RecipeDifference difference = only_difference(ours, with({}));
+  EXPECT_EQ(difference.key, "data.memory");
+  EXPECT_EQ(difference.ours, "\"16 MiB\"");
+  EXPECT_EQ(difference.theirs, "(not stated)");
 }
 
 TEST(RecipeDifference, ValuesOfBothAreShown) {
   const Recipe ours = with({"network.layers=[{type=\"conv2d\", channels=4, kernel=3}]"});
-  const auto layers = first_difference(ours, 32, with({}), 32);
-  ASSERT_TRUE(layers);
-  EXPECT_EQ(layers->key, "network.layers");
-  EXPECT_EQ(layers->ours, "1 layer");
-  EXPECT_EQ(layers->theirs, "5 layers");
-  const auto rate = first_difference(with({"optimizer.lr=0.5"}), 32, with({}), 32);
-  ASSERT_TRUE(rate);
-  EXPECT_EQ(rate->ours, "0.5");
-  EXPECT_EQ(rate->theirs, "0.1");
-  const auto input = first_difference(with({"network.layers.relu1.input=input"}), 32, with({}), 32);
-  ASSERT_TRUE(input);
-  EXPECT_EQ(input->ours, "\"input\"");
-  EXPECT_EQ(input->theirs, "(not stated)");
+  const RecipeDifference layers = only_difference(ours, with({}));
+  EXPECT_EQ(layers.key, "network.layers");
+  EXPECT_EQ(layers.ours, "1 layer");
+  EXPECT_EQ(layers.theirs, "5 layers");
+  const RecipeDifference rate = only_difference(with({"optimizer.lr=0.5"}), with({}));
+  EXPECT_EQ(rate.ours, "0.5");
+  EXPECT_EQ(rate.theirs, "0.1");
+  const RecipeDifference input =
+      only_difference(with({"network.layers.relu1.input=input"}), with({}));
+  EXPECT_EQ(input.ours, "\"input\"");
+  EXPECT_EQ(input.theirs, "(not stated)");
+}
+
+TEST(RecipeDifference, AllThatDifferAreNamedInOrder) {
+  EXPECT_EQ(difference_of({"optimizer.lr=0.2", "seed=1", "network.layers.fc1.features=11",
+                           "network.layers.conv1.bias=false", "network.layers.conv1.kernel=5"}),
+            "seed network.layers[0].kernel network.layers[0].bias network.layers[4].features "
+            "optimizer.lr");
+}
+
+TEST(RecipeDifference, WhatFollowsFromAnotherChoiceIsNotNamed) {
+  EXPECT_EQ(difference_of({"optimizer={type=\"adam\", lr=0.1, eps=1e-3}"}), "optimizer.type");
+  EXPECT_EQ(difference_of({"network.init={type=\"normal\", std=0.5}"}), "network.init.type");
+  EXPECT_EQ(difference_of({"network.layers=[{type=\"linear\", features=10}]"}),
+            "network.layers[0].type network.layers");
+}
+
+// Else the run's recipe and its checkpoints would tell of weights that it never began with.
+TEST(RecipeDifference, WhatTheWeightsBeganWithIsNamed) {
+  const auto from = [](const std::string& more) {
+    return with({"network.init={type=\"checkpoint\", " + more + "}"});
+  };
+  const Recipe old = from("file=\"a.h5\"");
+  EXPECT_EQ(keys_of(old, old), "");
+  EXPECT_EQ(keys_of(from("file=\"a.h5\", only=[], rename=[]"), old), "");
+  EXPECT_EQ(keys_of(from("file=\"b.h5\""), old), "network.init.file");
+  EXPECT_EQ(keys_of(from("file=\"a.h5\", only=[\"conv1\"]"), old), "network.init.only");
+  EXPECT_EQ(keys_of(from("file=\"a.h5\", rename=[\"fc=fc1\"]"), old), "network.init.rename");
+  EXPECT_EQ(keys_of(with({}), old), "network.init.type");
 }
 
 TEST(RecipeDifference, AnInputThatIsTheLayerBeforeCountsAsNotStated) {
@@ -87,7 +126,7 @@ TEST(RecipeDifference, AnInputThatIsTheLayerBeforeCountsAsNotStated) {
   EXPECT_EQ(difference_of({"network.layers.relu1.input=conv1", "network.layers.2.input=relu1"}),
             "");
   const Recipe stated = with({"network.layers.relu1.input=conv1"});
-  EXPECT_FALSE(first_difference(with({}), 32, stated, 32));
+  EXPECT_EQ(keys_of(with({}), stated), "");
 }
 
 TEST(RecipeDifference, WhatMayChangeIsNotNamed) {
@@ -102,10 +141,10 @@ TEST(RecipeDifference, WhatMayChangeIsNotNamed) {
 
 TEST(RecipeDifference, GlobalBatchesCountNotHowTheyAreStated) {
   const Recipe per_rank = with({"data.batch_per_rank=8"});
-  EXPECT_EQ(key_of(first_difference(per_rank, per_rank.global_batch(4), with({}), 32)), "");
-  EXPECT_EQ(key_of(first_difference(per_rank, per_rank.global_batch(3), with({}), 32)),
+  EXPECT_EQ(keys_of(differences(per_rank, per_rank.global_batch(4), with({}), 32)), "");
+  EXPECT_EQ(keys_of(differences(per_rank, per_rank.global_batch(3), with({}), 32)),
             "data.global_batch");
-  EXPECT_EQ(key_of(first_difference(per_rank, 24, per_rank, 32)), "data.global_batch");
+  EXPECT_EQ(keys_of(differences(per_rank, 24, per_rank, 32)), "data.global_batch");
 }
 
 TEST(RecipeDifference, MicroBlockInForceCounts) {
@@ -115,7 +154,7 @@ TEST(RecipeDifference, MicroBlockInForceCounts) {
 TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {
   const Recipe ours = with({"optimizer.schedule=cosine", "train.epochs=5"});
   const Recipe theirs = with({"optimizer.schedule=cosine", "train.epochs=4"});
-  EXPECT_EQ(key_of(first_difference(ours, 32, theirs, 32)), "train.epochs");
+  EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
 }
 
 }  // namespace
