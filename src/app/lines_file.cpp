@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/lines_file.hpp"
 
+#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -30,13 +31,18 @@ bool becomes_file(const std::string& path) {
          !path.starts_with("/proc/");
 }
 
+// errno as the failed call left it.
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw InputError("cannot write '" + path + "': " + std::generic_category().message(errno));
+}
+
 }  // namespace
 
 LinesFile::LinesFile(const std::string& path) : path_(path) {
   if (path.empty()) return;
   if (becomes_file(path)) pending_.emplace(file_behind(path));
   file_.open(pending_ ? pending_->temporary() : std::filesystem::path(path), std::ios::trunc);
-  if (!file_) throw InputError("cannot write '" + path + "'");
+  if (!file_) fail_to_write(path);
 }
 
 void LinesFile::add_line(const std::string& line) {
@@ -52,7 +58,7 @@ void LinesFile::write() {
     log::print(text_);
   } else {
     file_ << text_ << std::flush;
-    if (!file_) throw InputError("cannot write '" + path_ + "'");
+    if (!file_) fail_to_write(path_);
   }
   text_.clear();
 }
@@ -61,7 +67,7 @@ void LinesFile::finish() {
   write();
   if (path_.empty()) return;
   file_.close();
-  if (!file_) throw InputError("cannot write '" + path_ + "'");
+  if (!file_) fail_to_write(path_);
   if (pending_) pending_->commit();
 }
 

@@ -180,10 +180,12 @@ class OnnxTest(training.TrainingTest):
 
     def test_bad_use_writes_nothing(self):
         self.train("conv", "run", "train.epochs=1")
+        (self.folder / "there.onnx").write_text("kept")
         before = training.tree(self.folder)
         for options, message in (((), "expected --out, --model or both"),
                                  (("--out", "absent/m.onnx"), "no folder 'absent'"),
-                                 (("--out", "conv.toml"), "exists already"),
+                                 (("--out", "there.onnx"), "exists already"),
+                                 (("--out", "new.pt"), "ends in .pt, which is no format of an export"),
                                  (("--out", "m.onnx", "--model", "conv.toml"), "exists already")):
             done = self.quern("checkpoint", "export", "run", *options)
             self.assertEqual(done.code, 2, done)

@@ -139,7 +139,7 @@ class StreamingTest(training.TrainingTest):
         for arguments, words in ((("--data", "test", "--memory", "2 XB"), "\"2 XB\" is no size"),
                                  (("--data", "train", "--memory", "10 KB"), "is too small for two windows"),
                                  (("--images", "test-images", "--memory", "1 MB"), "--memory is for shards"),
-                                 (("--data", "test", "--out", "none/new.csv"), "cannot write 'none/new.csv'")):
+                                 (("--data", "test", "--out", "none/new.csv"), "cannot write 'none/new.csv': No such file or directory")):
             done = self.quern("predict", "run", *arguments, ranks=2)
             self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
             self.assertIn(words, done.errors()[0])
