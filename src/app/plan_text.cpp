@@ -136,8 +136,7 @@ std::string tensor_warning(const PlanInfo::Tensor& tensor) {
   if (tensor.ranks == 1 || !tensor.split.empty()) return "";
   return fmt::format(
       "no layer of this network can be cut into {} slices: each of {} computes all of it "
-      "(--dry-run "
-      "shows the plan)",
+      "(--dry-run shows the plan)",
       tensor.slices, count_text(tensor.ranks, "rank"));
 }
 
