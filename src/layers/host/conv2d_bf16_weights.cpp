@@ -2,8 +2,10 @@
 #include "layers/host/conv2d_bf16_weights.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "layers/host/scratch.hpp"
+#include "linalg/host/simd_transpose.hpp"
 
 namespace quern::host {
 
@@ -69,19 +71,6 @@ void pack_forward_row(const ConvShape& s, const ForwardKernel& kernel, const flo
   }
 }
 
-// Rounds `count` neighbouring values. Overwrites as many bfloat16, and perhaps 31 more.
-void round_weights(const float* values, int count, Bf16* rounded) {
-  int k = 0;
-  for (; k + kTileDepth <= count; k += kTileDepth) {
-    simd::store_pairs(
-        rounded + k, simd::round_sequence(simd::load(values + k), simd::load(values + k + kLanes)));
-  }
-  if (k == count) return;
-  float last[kTileDepth] = {};
-  std::copy(values + k, values + count, last);
-  simd::store_pairs(rounded + k, simd::round_sequence(simd::load(last), simd::load(last + kLanes)));
-}
-
 // How many tiles of input channels are packed at once: what is read of an output channel's weights
 // is to be more than a line of a page.
 int gradient_tiles_at_once(const ConvShape& s) {
@@ -89,31 +78,94 @@ int gradient_tiles_at_once(const ConvShape& s) {
   return std::max(1, kFloats / (kTileRows * s.kernel * s.kernel));
 }
 
-// Room for the rounded weights of an output channel.
-std::int64_t rounded_floats(const ConvShape& s, int channels) {
-  return channels * s.kernel * s.kernel / 2 + kTileDepth;
-}
+// Where the weights of a kernel pixel go: of 16 input channels in `tiles`, of the next 16 `next`
+// later, those of output channel o at k + o.
+struct PixelPlace {
+  Bf16* tiles;
+  std::int64_t next;
+  int k;
 
-// The weights of `channels` input channels from `first` on for one phase.
-void pack_gradient_rows(const ConvShape& s, const KernelTiles& kernel, int row_phase,
-                        int column_phase, int first, int channels, const float* weight,
-                        Bf16* packed) {
-  std::fill_n(packed, count_tiles(channels) * kernel.weights(), Bf16{0});
-  const int taps = s.kernel * s.kernel;
-  auto* rounded = reinterpret_cast<Bf16*>(scratch(rounded_floats(s, channels)));
-  for (int o = 0; o < s.out_channels; ++o) {
-    round_weights(weight + s.weight(o, first, 0, 0), channels * taps, rounded);
+  // Neighbouring output channels, an even number of them, of input channel `channel`.
+  void put(int channel, int first, int count, const float* pairs) const {
+    const int at = k + first;
+    const int column = at % kTileDepth;
+    Bf16* to = tiles + channel / kTileRows * next + std::int64_t{at / kTileDepth} * kTileBf16 +
+               channel % kTileRows * kTileDepth + column;
+    if (column == 0 && count == kTileDepth) {
+      simd::store_pairs(to, simd::load(pairs));
+      return;
+    }
+    const int fit = std::min(count, kTileDepth - column);
+    std::memcpy(to, pairs, fit * sizeof(Bf16));
+    std::memcpy(to - column + kTileBf16, pairs + fit / 2, (count - fit) * sizeof(Bf16));
+  }
+};
+
+// The places of all kernel pixels, for the input channels from `first` on, a multiple of 16. Zeros
+// in all tiles of `channels` of them.
+void begin_gradient_tiles(const ConvShape& s, int first, int channels, Bf16* packed,
+                          PixelPlace* places) {
+  for (int phase = 0; phase < s.stride * s.stride; ++phase) {
+    const int row_phase = phase / s.stride;
+    const int column_phase = phase % s.stride;
+    const KernelTiles kernel = conv2d_bf16_gradient_kernel(s, row_phase, column_phase);
+    Bf16* tiles = packed + conv2d_bf16_weights_before(s, row_phase, column_phase) +
+                  count_tiles(first) * kernel.weights();
+    std::fill_n(tiles, count_tiles(channels) * kernel.weights(), Bf16{0});
     for (int row = 0; row < kernel.rows; ++row) {
       const int kh = row_phase + s.stride * (kernel.rows - 1 - row);
       for (int column = 0; column < kernel.columns; ++column) {
         const int kw = column_phase + s.stride * (kernel.columns - 1 - column);
-        const int k = column * 2 * count_pairs(s.out_channels) + o;
-        Bf16* to = packed + (std::int64_t{row} * kernel.row_tiles() + k / kTileDepth) * kTileBf16 +
-                   k % kTileDepth;
-        const Bf16* from = rounded + kh * s.kernel + kw;
-        for (int i = 0; i < channels; i += kTileRows, to += kernel.weights()) {
-          const int rows = std::min(kTileRows, channels - i);
-          for (int r = 0; r < rows; ++r) to[r * kTileDepth] = from[(i + r) * taps];
+        places[kh * s.kernel + kw] = {tiles + std::int64_t{row} * kernel.row_tiles() * kTileBf16,
+                                      kernel.weights(), column * 2 * count_pairs(s.out_channels)};
+      }
+    }
+  }
+}
+
+// The weights of output channels as rows of floats; zero after the last one.
+struct WeightRows {
+  const float* data;
+  std::int64_t next;
+  int rows;
+  int columns;
+
+  simd::Vector load(int row, int column) const {
+    if (row >= rows) return simd::Vector{};
+    const float* values = data + row * next + column;
+    if (column + kLanes <= columns) return simd::load(values);
+    alignas(64) float last[kLanes] = {};
+    std::copy_n(values, columns - column, last);
+    return simd::load(last);
+  }
+};
+
+// The weights of `channels` input channels from `first` on. Pairs of output channels are turned 16
+// at a time: then all 32 of an input channel and a kernel pixel are neighbours.
+void pack_gradient_tiles(const ConvShape& s, int first, int channels, const float* weight,
+                         Bf16* packed) {
+  const int taps = s.kernel * s.kernel;
+  auto* places = reinterpret_cast<PixelPlace*>(scratch(conv2d_bf16_pack_scratch(s)));
+  begin_gradient_tiles(s, first, channels, packed, places);
+  const WeightRows rows{weight + s.weight(0, first, 0, 0), s.weight(1, 0, 0, 0), s.out_channels,
+                        channels * taps};
+  for (int o = 0; o < s.out_channels; o += kTileDepth) {
+    const int count = std::min(kTileDepth, 2 * count_pairs(s.out_channels) - o);
+    for (int begin = 0; begin < rows.columns; begin += kLanes) {
+      alignas(64) float pairs[kTileFloats];
+      alignas(64) float turned[kTileFloats];
+      for (int p = 0; p < kLanes; ++p) {
+        simd::store(pairs + p * kLanes, simd::round_pairs(rows.load(o + 2 * p, begin),
+                                                          rows.load(o + 2 * p + 1, begin)));
+      }
+      simd::transpose_tile(pairs, kLanes, turned, kLanes);
+      int channel = begin / taps;
+      int tap = begin % taps;
+      for (int l = 0; l < std::min(kLanes, rows.columns - begin); ++l) {
+        places[tap].put(channel, o, count, turned + l * kLanes);
+        if (++tap == taps) {
+          tap = 0;
+          ++channel;
         }
       }
     }
@@ -157,26 +209,20 @@ std::int64_t conv2d_bf16_gradient_floats(const ConvShape& shape) {
 }
 
 std::int64_t conv2d_bf16_pack_scratch(const ConvShape& shape) {
-  return rounded_floats(shape, gradient_tiles_at_once(shape) * kTileRows);
+  static_assert(sizeof(PixelPlace) % sizeof(float) == 0);
+  return std::int64_t{shape.kernel} * shape.kernel * (sizeof(PixelPlace) / sizeof(float));
 }
 
 void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, const float* weight,
                                float* packed) {
-  const int phases = shape.stride * shape.stride;
   const int channels = gradient_tiles_at_once(shape) * kTileRows;
-  const int items = (shape.in_channels + channels - 1) / channels;
   auto* weights = reinterpret_cast<Bf16*>(packed);
   Kokkos::parallel_for(
-      "quern::layers::conv2d_pack_gradient", RangePolicy(exec, 0, std::int64_t{phases} * items),
-      [=](std::int64_t item) {
-        const int first = static_cast<int>(item % items) * channels;
-        const int row_phase = static_cast<int>(item / items) / shape.stride;
-        const int column_phase = static_cast<int>(item / items) % shape.stride;
-        const KernelTiles kernel = conv2d_bf16_gradient_kernel(shape, row_phase, column_phase);
-        pack_gradient_rows(shape, kernel, row_phase, column_phase, first,
-                           std::min(channels, shape.in_channels - first), weight,
-                           weights + conv2d_bf16_weights_before(shape, row_phase, column_phase) +
-                               count_tiles(first) * kernel.weights());
+      "quern::layers::conv2d_pack_gradient",
+      RangePolicy(exec, 0, (shape.in_channels + channels - 1) / channels), [=](std::int64_t item) {
+        const int first = static_cast<int>(item) * channels;
+        pack_gradient_tiles(shape, first, std::min(channels, shape.in_channels - first), weight,
+                            weights);
       });
 }
 
