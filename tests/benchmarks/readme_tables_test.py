@@ -64,7 +64,7 @@ class ReadmeTablesTest(FakesCase):
         """What README.md says in words about bf16, from the newest figures."""
         tables = history.tables(history.read(ROOT / "benchmarks" / "history.jsonl"), "bf16")
         text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-        for name in ("intel", "zen4"):
+        for name in ("intel", "zen4", "zen5"):
             ratios = [{peer: found["median"] for peer, found in tables[name]["workloads"][workload]["ratios"].items()}
                       for workload in ("W1", "W2", "W7")]
             over_fp32 = [f"{found.pop('quern-fp32'):.1f}" for found in ratios]
