@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "base/exit_code.hpp"
@@ -66,6 +67,9 @@ RankWatch::RankWatch(Communicator& comm, std::function<std::string(int rank)> pl
 
 RankWatch::~RankWatch() {
   if (shared_) {
+    // This rank will say its error, and the launcher kills the others one after the other: those
+    // who see that have nothing to add.
+    if (std::uncaught_exceptions() > 0) std::atomic_ref(board().is_reported).store(1);
     std::atomic_ref(card(comm_.node_rank()).has_left).store(1, std::memory_order_release);
   }
   if (thread_.joinable()) {
