@@ -13,11 +13,10 @@ namespace quern {
 
 /// Ranks of a node look after each other while this exists: when the process of one ends without
 /// having destroyed its own (it was killed, or crashed), one of the others says which it was, and
-/// all of them end with exit status 1. They are silent once a
-/// rank destroys its own by an exception: it says its error itself. Otherwise they would wait for
-/// it until the launcher ends them. A thread sleeps in each process, which costs no time. A rank
-/// that is alone on its node, or whose processes the others cannot see (containers), is left to the
-/// launcher.
+/// all of them end with exit status 1. Otherwise they would wait for it until the launcher ends
+/// them. They say nothing once an exception has destroyed that of a rank: it says its error itself.
+/// A thread sleeps in each process, which costs no time. A rank that is alone on its node, or whose
+/// processes the others cannot see (containers), is left to the launcher.
 class RankWatch {
  public:
   /// Collective; `comm` must outlive it. `place_of`: what else to say of a rank besides its number
