@@ -22,21 +22,28 @@ struct LayerRow {
 };
 // Of a convolution's output, for windows of 2 x 2: what the pool makes of it, and a bit per pixel.
 constexpr double kPooled = 1.0 / 4 + 1.0 / 32;
+// Of weights for 3 x 3 pixels: they and their 16 values for Winograd's algorithm.
+constexpr double kTransformed = 1 + 16.0 / 9;
 constexpr LayerRow kLayerRows[] = {
-    {"quern::layers::linear_forward", {1, 1, 1, 1}},               // x, weight, y
-    {"quern::layers::linear_weight_gradient", {1, 1, 1, 1}},       // x, dy, d_weight
-    {"quern::layers::linear_input_gradient", {1, 1, 1, 1}},        // dy, weight, dx
-    {"quern::layers::linear_bias_gradient", {0, 0, 1, 0}},         // dy
-    {"quern::layers::linear_parameter_gradients", {1, 1, 1, 1}},   // x, dy, d_weight; in tiles
-    {"quern::layers::pack_linear_weights", {0, 0, 0, 2}},          // the weights, two halves
-    {"quern::layers::round_gradients", {0, 0, 2, 0}},              // dy, two halves
-    {"quern::layers::linear_transpose", {0, 0, 0, 2}},             // the weights, from, to
-    {"quern::layers::conv2d_pack_forward", {0, 0, 0, 2}},          // the same
-    {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 2}},         // the same
-    {"quern::layers::conv2d_forward", {1, 1, 1, 1}},               // as linear_
-    {"quern::layers::conv2d_weight_gradient", {1, 1, 1, 1}},       //
-    {"quern::layers::conv2d_input_gradient", {1, 1, 1, 1}},        //
-    {"quern::layers::conv2d_bias_gradient", {0, 0, 1, 0}},         //
+    {"quern::layers::linear_forward", {1, 1, 1, 1}},              // x, weight, y
+    {"quern::layers::linear_weight_gradient", {1, 1, 1, 1}},      // x, dy, d_weight
+    {"quern::layers::linear_input_gradient", {1, 1, 1, 1}},       // dy, weight, dx
+    {"quern::layers::linear_bias_gradient", {0, 0, 1, 0}},        // dy
+    {"quern::layers::linear_parameter_gradients", {1, 1, 1, 1}},  // x, dy, d_weight; in tiles
+    {"quern::layers::pack_linear_weights", {0, 0, 0, 2}},         // the weights, two halves
+    {"quern::layers::round_gradients", {0, 0, 2, 0}},             // dy, two halves
+    {"quern::layers::linear_transpose", {0, 0, 0, 2}},            // the weights, from, to
+    {"quern::layers::conv2d_pack_forward", {0, 0, 0, 2}},         // the same
+    {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 2}},        // the same
+    {"quern::layers::conv2d_forward", {1, 1, 1, 1}},              // as linear_
+    {"quern::layers::conv2d_weight_gradient", {1, 1, 1, 1}},      //
+    {"quern::layers::conv2d_input_gradient", {1, 1, 1, 1}},       //
+    {"quern::layers::conv2d_winograd_pack_forward", {0, 0, 0, kTransformed}},   // weights, from, to
+    {"quern::layers::conv2d_winograd_pack_gradient", {0, 0, 0, kTransformed}},  // the same
+    {"quern::layers::conv2d_winograd_forward", {1, 1, 1, kTransformed - 1}},    // as conv2d_
+    {"quern::layers::conv2d_winograd_weight_gradient", {1, 1, 1, 1}},           //
+    {"quern::layers::conv2d_winograd_input_gradient", {1, 1, 1, kTransformed - 1}},  //
+    {"quern::layers::conv2d_bias_gradient", {0, 0, 1, 0}},                           //
     {"quern::layers::conv2d_pool_forward", {1, 1, kPooled, 1}},    // x, weight, y and bits
     {"quern::layers::conv2d_pool_gradients", {1, 1, kPooled, 1}},  // x, dy and bits, d_weight
     {"quern::layers::pad_image", {0, 2, 0, 0}},                    // x, from, to

@@ -108,6 +108,8 @@ struct Conv2dKernels {
 
 namespace host {
 const Conv2dKernels& conv2d_kernels();
+/// The same, by Winograd's algorithm where that is faster (host/conv2d_winograd.hpp).
+const Conv2dKernels& conv2d_winograd_kernels();
 /// On tiles (linalg/host/bf16_tiles.hpp). As the others they add the border of zeros by themselves;
 /// sums, biases and everything that is in memory outside of a work item are floats. Reference:
 /// layers/reference/conv2d.hpp on rounded operands.

@@ -63,11 +63,18 @@ enum class Bf16Sums {
   pairs,  ///< that of AVX512_BF16
 };
 
+/// How a CPU computes convolutions with operands that are not rounded.
+enum class Convolution {
+  direct,    ///< every product of the sum
+  winograd,  ///< kernels of 3 x 3 pixels by F(2 x 2, 3 x 3) (layers/host/conv2d_winograd.hpp)
+};
+
 struct TrainSpec {
   int epochs = 1;
   Determinism determinism = Determinism::rank_invariant;
   Precision precision = Precision::fp32;
   Bf16Sums bf16_sums = Bf16Sums::tiles;
+  Convolution convolution = Convolution::direct;
   /// Samples of a micro-block, the unit of the fixed summation tree; 0: chosen
   /// (micro_block_size()).
   int micro_block = 0;

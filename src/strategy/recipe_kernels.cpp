@@ -17,6 +17,7 @@ KernelChoice kernels_of(const Recipe& recipe) {
   // Devices have one order, their own.
   if (choice.multiplies_tiles() && recipe.train.bf16_sums == Bf16Sums::pairs)
     choice.precision = OperandPrecision::bf16_pairs;
+  choice.winograd = recipe.train.convolution == Convolution::winograd;
   return choice;
 }
 

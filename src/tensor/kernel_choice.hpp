@@ -31,6 +31,8 @@ struct KernelChoice {
   /// May a vendor's library choose the order of additions? It may be another one for another number
   /// of rows.
   bool any_order = false;
+  /// Do convolutions of a CPU that do not round their operands run by Winograd's algorithm?
+  bool winograd = false;
   bool on_device = runs_device_kernels();
 
   /// Do products have operands in tiles of bf16 (linalg/host/bf16_tiles.hpp)?
@@ -47,6 +49,7 @@ struct KernelChoice {
 template <class F>
 struct KernelSets {
   F* host = nullptr;  ///< as host_set() gives it
+  F* host_winograd = nullptr;
   F* host_bf16 = nullptr;
   F* host_bf16_pairs = nullptr;
   F* device = nullptr;
@@ -80,6 +83,7 @@ F* choose_kernels(const KernelSets<F>& sets, const KernelChoice& choice = {}) {
   else if (choice.precision == OperandPrecision::tf32 && choice.on_device)
     rounds = sets.device_tf32;
   if (rounds) return rounds;
+  if (choice.winograd && !choice.on_device && sets.host_winograd) return sets.host_winograd;
   return choice.on_device ? sets.device : sets.host;
 }
 
