@@ -14,6 +14,7 @@ namespace {
 struct Failure {
   std::string message;
   ExitCode code = ExitCode::failure;
+  bool is_own = true;  // else another rank of a group that this one is in has failed
 };
 
 Failure describe(const std::exception_ptr& error) {
@@ -27,6 +28,18 @@ Failure describe(const std::exception_ptr& error) {
     return {e.what()};
   } catch (...) {
     return {"unknown exception"};
+  }
+}
+
+// The reason alone of a failure of this rank's: in its group the rank may have another number.
+Failure describe_for_all(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const AgreedError& e) {
+    if (e.is_own()) return {e.reason(), e.code()};
+    return {e.what(), e.code(), false};
+  } catch (...) {
+    return describe(error);
   }
 }
 
@@ -49,27 +62,31 @@ void run_on_root(Communicator& comm, const std::function<void()>& work) {
 }
 
 void agree_on_error(Communicator& comm, const std::exception_ptr& error) {
-  // The largest distance from the end belongs to the lowest failing rank; 0 when nobody failed.
-  std::int64_t distance = error ? comm.size() - comm.rank() : 0;
+  const std::int64_t size = comm.size();
+  const Failure mine = error ? describe_for_all(error) : Failure{};
+  // The largest distance from the end belongs to the lowest rank that failed by itself, or else to
+  // the lowest that heard of a failure; 0 when nobody failed.
+  std::int64_t distance = error ? size - comm.rank() + (mine.is_own ? size : 0) : 0;
   comm.all_reduce_max(std::span(&distance, 1));
   if (distance == 0) return;
-  const int speaker = comm.size() - static_cast<int>(distance);
-  const Failure mine = error ? describe(error) : Failure{};
+  const bool failed_here = distance > size;
+  const int speaker = static_cast<int>((failed_here ? 2 * size : size) - distance);
   const std::string message = broadcast_string(comm, mine.message, speaker);
   const ExitCode code = broadcast_value(comm, mine.code, speaker);
-  std::int64_t num_alike = error && mine.message == message && mine.code == code ? 1 : 0;
+  const bool is_alike = error && mine.message == message && mine.code == code;
+  std::int64_t num_alike = is_alike ? 1 : 0;
   comm.all_reduce_sum(std::span(&num_alike, 1));
-  if (num_alike == comm.size()) throw AgreedError(message, code);
-  throw AgreedError(
-      "rank " + std::to_string(speaker) + " on " + comm.host(speaker) + ": " + message, code);
+  if (num_alike == size) throw AgreedError(message, code, message, mine.is_own);
+  const std::string who =
+      failed_here ? "rank " + std::to_string(speaker) + " on " + comm.host(speaker) + ": " : "";
+  throw AgreedError(who + message, code, message, error && mine.is_own);
 }
 
+// An AgreedError may be of some of the ranks only: it is agreed on once more.
 void run_on_all(Communicator& comm, const std::function<void()>& work) {
   std::exception_ptr error;
   try {
     work();
-  } catch (const AgreedError&) {
-    throw;
   } catch (...) {
     error = std::current_exception();
   }

@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -19,15 +20,28 @@
 
 namespace quern {
 
-/// Thrown by all ranks at the same place, with the same code and message.
+/// Thrown by all ranks of a communicator at the same place, with the same code and message.
 class AgreedError : public Error {
  public:
-  using Error::Error;
+  /// All ranks have failed alike, or one has done what is for all.
+  explicit AgreedError(const std::string& message, ExitCode code = ExitCode::failure)
+      : Error(message, code), reason_(message) {}
+  /// `reason`: the message without who failed. `is_own`: did this rank?
+  AgreedError(const std::string& message, ExitCode code, std::string reason, bool is_own)
+      : Error(message, code), reason_(std::move(reason)), is_own_(is_own) {}
+
+  const std::string& reason() const { return reason_; }
+  bool is_own() const { return is_own_; }
+
+ private:
+  std::string reason_;
+  bool is_own_ = true;
 };
 
 /// Collective: throws the same AgreedError on all ranks if `error` holds an exception on any. Code
 /// and message are those of the lowest failing rank, prefixed by "rank R on HOST: " unless all
-/// ranks failed alike.
+/// ranks failed alike. What a group of the ranks has agreed on already is an error like others:
+/// ranks of other groups have not heard of it.
 void agree_on_error(Communicator& comm, const std::exception_ptr& error);
 
 /// Collective: runs `work` on rank 0 alone; if it throws, all ranks throw the same AgreedError,
