@@ -9,7 +9,7 @@
     import_weights(network.state_dict(), "lenet.toml", "ckpt-0000000000.h5")
 
 NumPy is needed, h5py for checkpoints, and PyTorch only for what gives or takes its tensors. As a
-program it converts between *.pt (torch.save of a state_dict), *.safetensors and, to read, *.h5 and
+program it converts between *.pt (torch.save of a state_dict, alone or in a dictionary), *.safetensors and, to read, *.h5 and
 run folders:
 
     python3 quern_weights.py lenet.pt lenet.safetensors
@@ -19,16 +19,20 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 FORMAT = "quern-checkpoint"
 BATCH_COUNT = "num_batches_tracked"  # PyTorch's, which Quern does not have
+WRAPPERS = ("model_state_dict", "state_dict", "model")
+NO_MODELS = ("argparse", "collections", "datetime", "numpy", "pathlib")  # classes that files hold beside weights
 
 
 class WeightsError(Exception):
@@ -175,15 +179,54 @@ def import_weights(tensors, recipe, out, rename=(), skip=(), program="quern", fo
         raise WeightsError(done.stderr.strip() or f"{program} ended with {done.returncode}")
 
 
+def is_state(content):
+    return isinstance(content, dict) and bool(content) and all(hasattr(value, "detach") for value in content.values())
+
+
+def state_of(content, source):
+    """The state_dict in what torch.save wrote: all of it, or under one of the names of PyTorch's tutorials, beside an
+    optimizer, an epoch and so on."""
+    if is_state(content):
+        return content
+    if isinstance(content, dict):
+        for key in WRAPPERS:
+            if is_state(content.get(key)):
+                return content[key]
+    found = f"keys {', '.join(map(str, list(content)[:6]))}" if isinstance(content, dict) else type(content).__name__
+    raise WeightsError(f"'{source}' holds no state_dict ({found}): expected names and tensors, or these under "
+                       f"{', '.join(WRAPPERS)}")
+
+
+def read_torch(source):
+    import pickle
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the one message is ours
+            content = torch.load(source, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as problem:
+        # PyTorch names the class; its advice, to run what the file says, is not ours.
+        found = re.search(r"GLOBAL (\S+)", str(problem))
+        if not found:
+            raise WeightsError(f"'{source}' is no file of torch.save") from problem
+        if found.group(1).split(".")[0] in NO_MODELS:
+            raise WeightsError(f"'{source}' holds {found.group(1)} beside tensors: save model.state_dict()") from problem
+        raise WeightsError(f"'{source}' holds a whole model: save model.state_dict()") from problem
+    except (OSError, EOFError, RuntimeError) as problem:
+        if "TorchScript" in str(problem):
+            raise WeightsError(f"'{source}' holds a whole model: save model.state_dict()") from problem
+        reason = getattr(problem, "strerror", None) or str(problem).split("\n", maxsplit=1)[0] or "it ends too early"
+        raise WeightsError(f"'{source}' cannot be read: {reason}") from problem
+    return state_of(content, source)
+
+
 def convert(source, target):
     source, target = Path(source), Path(target)
     if target.suffix not in (".safetensors", ".pt"):
         raise WeightsError(f"'{target}': expected a name that ends in .safetensors or .pt")
     if source.suffix in (".pt", ".pth"):
-        import torch
-
-        weights = torch.load(source, map_location="cpu", weights_only=True)
-        weights = weights.get("state_dict", weights)
+        weights = read_torch(source)
     else:
         weights = state_dict(source) if target.suffix == ".pt" else read_weights(source)
     if target.suffix == ".safetensors":

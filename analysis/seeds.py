@@ -119,7 +119,8 @@ def last_line(path):
 COLUMNS = [("training loss", "train_loss", "{:.5g}", 1),
            ("training accuracy / %", "train_accuracy", "{:.2f}", 100),
            ("test loss", "test_loss", "{:.5g}", 1),
-           ("test accuracy / %", "test_accuracy", "{:.2f}", 100)]
+           ("test accuracy / %", "test_accuracy", "{:.2f}", 100),
+           ("test rmse", "test_rmse", "{:.5g}", 1), ("test r2", "test_r2", "{:.5g}", 1)]
 
 
 def spread_table(runs):

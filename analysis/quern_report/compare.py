@@ -20,9 +20,11 @@ def outcome(run):
     speeds = points(run.steps or run.epochs, "step", "samples_per_s")[1]
     return {"epochs": last.get("epoch"), "train_loss": last.get("train_loss"),
             "test_loss": last.get("test_loss"), "test_accuracy": last.get("test_accuracy"),
+            "test_rmse": last.get("test_rmse"), "test_r2": last.get("test_r2"),
             "best_accuracy": best["test_accuracy"] if best else None,
             "best_epoch": best["epoch"] if best else None,
-            "best_loss": min((r["test_loss"] for r in rows if r["test_loss"] is not None), default=None),
+            **{f"best_{key}": min((r[f"test_{key}"] for r in rows if r[f"test_{key}"] is not None), default=None)
+               for key in ("rmse", "loss")},
             "seconds": sum(told) if told else None,
             "samples_per_s": statistics.median(speeds) if speeds else None, "done": run.done}
 
@@ -30,34 +32,61 @@ def outcome(run):
 COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
            ("train_loss", "training loss", forms.significant), ("test_loss", "test loss", forms.significant),
            ("test_accuracy", "test accuracy", forms.percent),
-           ("best_accuracy", "best test accuracy", forms.percent), ("best_epoch", "in epoch", forms.count),
+           ("best_accuracy", "best test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
+           ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant),
+           ("best_rmse", "lowest test RMSE", forms.significant), ("best_epoch", "in epoch", forms.count),
            ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
 
 
+# What runs are ranked by: the first of these that any of them has. The RMSE comes before the loss, which is that of
+# targets as data.normalize_targets scales them: {key: (name, its form, which is best)}.
+MEASURES = {"best_accuracy": ("best test accuracy", forms.percent, max),
+            "best_rmse": ("lowest test RMSE", forms.significant, min),
+            "best_loss": ("lowest test loss", forms.significant, min),
+            "train_loss": ("last training loss", forms.significant, min)}
+
+
+def best_of(values, better, show):
+    """The keys of the best value, and of those that read the same."""
+    best = show(better(values.values()))
+    return [key for key in values if show(values[key]) == best]
+
+
 def ranking(outcomes):
-    """(key, index of the best run): by accuracy, or else by test loss, or training loss."""
-    for key, choose in (("best_accuracy", max), ("best_loss", min), ("train_loss", min)):
-        told = [index for index, one in enumerate(outcomes) if one[key] is not None]
+    """(key, indices of the best runs)"""
+    for key, (_, show, better) in MEASURES.items():
+        told = {index: one[key] for index, one in enumerate(outcomes) if one[key] is not None}
         if told:
-            return key, choose(told, key=lambda index: outcomes[index][key])
-    return None, None
+            return key, best_of(told, better, show)
+    return None, []
+
+
+def told_of_best(labels, outcomes, key, best):
+    if not best:
+        return ""
+    if len(best) == 1:
+        return f"Bold: the best run, {labels[best[0]]}."
+    if len(best) == len(outcomes):
+        return f"All runs have the same {MEASURES[key][0]}."
+    return f"Bold: the best runs, of the same {MEASURES[key][0]}."
 
 
 def summary(runs, labels, outcomes):
     keys = differences.differing_keys(runs)
     keys = [key for key in keys if key != "network.layers"][:6]
     columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)]
-    _, best = ranking(outcomes)
+    key_of_best, best = ranking(outcomes)
+    marked = best if len(best) < len(outcomes) else []
     rows = []
     for index, (run, label, one) in enumerate(zip(runs, labels, outcomes)):
         settings = differences.settings_of(run)
-        rows.append([Cell(label, style="mark" if index == best else ""),
+        rows.append([Cell(label, style="mark" if index in marked else ""),
                      *(Cell(differences.shown(settings.get(key)), order=settings.get(key)
                             if isinstance(settings.get(key), (int, float)) else None) for key in keys),
                      *(Cell(show(one[key]), order="" if one[key] is None else one[key])
                        for key, _, show in columns), "yes" if one["done"] else "no"])
     return Table(["run", *keys, *(name for _, name, _ in columns), "finished"], rows,
-                 caption=f"Bold: the best run, {labels[best]}." if best is not None else "")
+                 caption=told_of_best(labels, outcomes, key_of_best, best))
 
 
 def by_epoch(runs, key):
@@ -77,6 +106,7 @@ def figures(runs, labels, outcomes):
                     1 + index % svg.COLOURS) for index, (run, label) in enumerate(zip(runs, labels))]
     drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", runs, labels,
                                                           "test_accuracy", **as_percent)),
+             ("compare-rmse", "Test RMSE", curves("Test RMSE by epoch", runs, labels, "test_rmse")),
              ("compare-test-loss", "Test loss", curves("Test loss by epoch", runs, labels, "test_loss")),
              ("compare-training-loss", "Training loss", curves("Training loss by epoch", runs, labels,
                                                                "train_loss")),
@@ -95,7 +125,7 @@ def sections_of(runs):
     shown = list(range(len(runs)))
     if len(runs) > MOST_CURVES:
         key, _ = ranking(outcomes)
-        sign = -1 if key == "best_accuracy" else 1
+        sign = -1 if key and MEASURES[key][2] is max else 1
         shown = sorted((i for i in shown if key and outcomes[i][key] is not None),
                        key=lambda i: sign * outcomes[i][key])[:MOST_CURVES]
         blocks.append(Text(f"Curves: the {len(shown)} best of {len(runs)} runs."))

@@ -32,12 +32,16 @@ def shown(value):
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def values_of(runs, key):
+    """The different values of a setting, as texts. A run that has not trained has no `ranks`, which is no value."""
+    values = [settings_of(run) for run in runs]
+    return {json.dumps(settings.get(key), default=str) for settings in values if key != "ranks" or key in settings}
+
+
 def differing_keys(runs):
     """Keys whose values are not the same in all runs, in the order of the recipe."""
-    all_settings = [settings_of(run) for run in runs]
-    keys = dict.fromkeys(key for settings in all_settings for key in settings)
-    return [key for key in keys
-            if len({json.dumps(settings.get(key), default=str) for settings in all_settings}) > 1]
+    keys = dict.fromkeys(key for run in runs for key in settings_of(run))
+    return [key for key in keys if len(values_of(runs, key)) > 1]
 
 
 def labels_of(runs):

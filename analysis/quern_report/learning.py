@@ -18,8 +18,8 @@ def points(records, x_key, y_key):
 
 
 def best_row(rows):
-    """(row, key it is best by): the highest test accuracy, or else the lowest test or training loss."""
-    for key, choose in (("test_accuracy", max), ("test_loss", min), ("train_loss", min)):
+    """(row, key it is best by): the highest test accuracy, or else the lowest test RMSE, test or training loss."""
+    for key, choose in (("test_accuracy", max), ("test_rmse", min), ("test_loss", min), ("train_loss", min)):
         told = [row for row in rows if row[key] is not None]
         if told:
             return choose(told, key=lambda row: row[key]), key
@@ -74,6 +74,15 @@ def accuracy_chart(rows, best):
                      y_form=lambda value: f"{100 * value:.4g} %")
 
 
+def rmse_chart(rows, best):
+    marks = []
+    if best and best["test_rmse"] is not None:
+        marks = [Mark(best["epoch"], best["test_rmse"], f"{forms.significant(best['test_rmse'])}, epoch {best['epoch']}", 2)]
+    x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
+    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2, smooth=False)], "epoch", marks=marks,
+                     log_y=min(y, default=0) > 0 and max(y, default=1) > 50 * min(y, default=1))
+
+
 def figures(run, rows, best):
     rate = points(run.steps or run.epochs, "step", "lr")
     speed = points(run.steps or run.epochs, "step", "samples_per_s")
@@ -83,6 +92,7 @@ def figures(run, rows, best):
          "Means over the epoch; faint and grey, the losses of single batches with their running mean."
          if rows and run.steps else ""),
         ("accuracy", accuracy_chart(rows, best), "Accuracy", ""),
+        ("rmse", rmse_chart(rows, best), "RMSE", "Root of the mean squared error, in the units of the targets."),
         ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3, smooth=False)],
                                     "step", from_zero=True), "Learning rate", ""),
         ("throughput", svg.chart("Samples per second by step", [Series("samples / s", *speed, 4)],
@@ -95,10 +105,13 @@ def figures(run, rows, best):
 def cards(run, rows, best, key):
     items = []
     if best:
-        by = {"test_accuracy": "best test accuracy", "test_loss": "lowest test loss",
-              "train_loss": "lowest training loss"}[key]
+        by = {"test_accuracy": "best test accuracy", "test_rmse": "lowest test RMSE",
+              "test_loss": "lowest test loss", "train_loss": "lowest training loss"}[key]
         shown = forms.percent(best[key]) if key == "test_accuracy" else forms.significant(best[key])
         items.append((by, shown, f"epoch {best['epoch']} of {rows[-1]['epoch']}"))
+        if best["test_r2"] is not None:
+            items.append(("R\N{SUPERSCRIPT TWO} of that epoch", forms.significant(best["test_r2"]),
+                          "share of the targets' variance"))
         last = rows[-1]
         items.append(("last training loss", forms.significant(last["train_loss"]),
                       forms.percent(last["train_accuracy"]) + " correct"
@@ -119,11 +132,13 @@ def cards(run, rows, best, key):
 
 def epoch_table(rows, best):
     has = {key: any(row[key] is not None for row in rows)
-           for key in ("train_accuracy", "test_loss", "test_accuracy", "seconds", "samples_per_s")}
+           for key in ("train_accuracy", "test_loss", "test_accuracy", "test_rmse", "test_r2", "seconds",
+                       "samples_per_s")}
     columns = [("train_loss", "training loss", forms.significant),
                ("train_accuracy", "training accuracy", forms.percent),
                ("test_loss", "test loss", forms.significant),
-               ("test_accuracy", "test accuracy", forms.percent),
+               ("test_accuracy", "test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
+               ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant),
                ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
     columns = [column for column in columns if has.get(column[0], True)]
     lines = []

@@ -84,6 +84,7 @@ class Run:
                          "train_accuracy": number(record, "accuracy"),
                          "test_loss": number(test, "loss"),
                          "test_accuracy": number(test, "accuracy"),
+                         "test_rmse": number(test, "rmse"), "test_r2": number(test, "r2"),
                          "seconds": seconds.get(record["epoch"]),
                          "samples_per_s": number(record, "samples_per_s")})
         return rows

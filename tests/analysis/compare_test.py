@@ -11,14 +11,14 @@ from quern_report import differences, scaling, sweep
 from quern_report.runlog import RunError, read_run
 
 
-def run_of(folder, accuracy, lr=0.2, batch=100, ranks=1, speed=5000.0, seed=0):
+def run_of(folder, accuracy, lr=0.2, batch=100, ranks=1, speed=5000.0, seed=0, extra=""):
     records = make_records(ranks=ranks)
     for record in records:
         if record["kind"] == "eval":
             record["accuracy"] = accuracy * record["epoch"] / 3
         if "samples_per_s" in record:
             record["samples_per_s"] = speed
-    write_run(folder, records, seed=seed)
+    write_run(folder, records, seed=seed, extra=extra)
     recipe = folder / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("lr = 0.2", f"lr = {lr}").replace("= 100", f"= {batch}"))
     return folder
@@ -42,7 +42,24 @@ class CompareTest(ReportCase):
 
     def test_equal_recipes(self):
         runs = [run_of(self.folder / name, 0.7) for name in "ab"]
-        self.assertIn("The recipes are the same.", self.page(self.folder / self.report("compare", *runs)[0].strip()))
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("The recipes are the same.", shown)
+        self.assertIn("All runs have the same best test accuracy.", shown)
+        self.assertNotIn("Bold", shown)
+
+    def test_regressions_are_ranked_by_the_rmse(self):
+        """The loss depends on how targets are normalized, the RMSE has their units."""
+        runs = []
+        for name, rmse, scale in (("a", 30.0, 0.001), ("b", 20.0, 1.0)):
+            records = [{**record, "loss": scale * record["loss"]} for record in make_records(rmse=rmse)]
+            runs.append(write_run(self.folder / name, records, extra=f"[loss]\nscale = {scale}\n"))
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("Bold: the best run, b.", shown)
+        text = (self.folder / "compare" / "compare.md").read_text()
+        self.assertIn("| test RMSE | test R\N{SUPERSCRIPT TWO} | lowest test RMSE |", text)
+        self.assertIn("![Test RMSE](compare-rmse.svg)", text)
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("loss.scale = 1.0 is best: lowest test RMSE 20.00.", shown)
 
     def test_one_is_too_few(self):
         run = run_of(self.folder / "a", 0.7)
@@ -61,7 +78,8 @@ class SweepTest(ReportCase):
         shown = self.page(self.folder / self.report("sweep", *self.make())[0].strip())
         for batch, lr in ((100, 0.1), (200, 0.2), (400, 0.4)):
             self.assertIn(f"With optimizer.lr = {lr}, data.global_batch = {batch} is best", shown)
-        self.assertIn("Best of all is data.global_batch = 100 with optimizer.lr = 0.1: best test accuracy 90.00 %.",
+        self.assertIn("Best of all are data.global_batch = 100 with optimizer.lr = 0.1, data.global_batch = 200 with "
+                      "optimizer.lr = 0.2 and data.global_batch = 400 with optimizer.lr = 0.4: best test accuracy 90.00 %.",
                       shown)
         self.assertIn("2 ranks 1.41 times, 4 ranks 2.00 times as many samples a second", shown)
 
@@ -78,9 +96,57 @@ class SweepTest(ReportCase):
     def test_runs_without_a_result(self):
         runs = self.make_two()
         runs.append(write_run(self.folder / "begun", []))
-        self.assertIn("1 run without a result", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("1 run without a result", shown)
+        self.assertIn("3 runs that differ in optimizer.lr.", shown)  # and not in ranks, of which one has none
         same = [write_run(self.folder / name, []) for name in ("x", "y")]
         self.assertIn("differ in no setting", self.page(self.folder / self.report("sweep", *same)[0].strip()))
+
+
+    def sweep(self, *settings):
+        runs = [run_of(self.folder / f"s{i}", accuracy, lr, batch) for i, (lr, batch, accuracy) in enumerate(settings)]
+        return self.page(self.folder / self.report("sweep", *runs, "--by", "optimizer.lr", "data.global_batch")[0].strip())
+
+    def test_results_that_are_the_same(self):
+        shown = self.sweep((0.1, 100, 0.7), (0.2, 100, 0.7), (0.1, 200, 0.7), (0.2, 200, 0.7))
+        self.assertIn("All settings lead to the same best test accuracy: 70.00 %.", shown)
+        self.assertIn("With data.global_batch = 100, optimizer.lr makes no difference: best test accuracy 70.00 % "
+                      "with 0.1 and 0.2.", shown)
+        for words in ("Best of all", "is best", "The best optimizer.lr", "among the best"):
+            self.assertNotIn(words, shown)
+
+    def test_several_are_best(self):
+        shown = self.sweep((0.1, 100, 0.7), (0.2, 100, 0.7), (0.4, 100, 0.6),
+                           (0.1, 200, 0.5), (0.2, 200, 0.7), (0.4, 200, 0.7))
+        self.assertIn("4 of 6 settings are best alike: best test accuracy 70.00 %.", shown)
+        self.assertIn("With data.global_batch = 100, optimizer.lr = 0.1 and 0.2 are best", shown)
+        self.assertIn("optimizer.lr = 0.2 is among the best in all rows.", shown)
+
+    def test_a_single_result_is_not_best(self):
+        shown = self.sweep((0.1, 100, 0.7), (0.2, 200, 0.8), (0.4, 200, 0.6))
+        self.assertIn("With data.global_batch = 100, only optimizer.lr = 0.1 has a result: best test accuracy 70.00 %.",
+                      shown)
+        self.assertIn("With data.global_batch = 200, optimizer.lr = 0.2 is best: best test accuracy 80.00 %.", shown)
+        self.assertIn("Best of all is optimizer.lr = 0.2 with data.global_batch = 200", shown)
+        self.assertNotIn("The best optimizer.lr", shown)
+
+    def test_rows_are_compared_in_the_columns_that_they_share(self):
+        shown = self.sweep((0.1, 100, 0.7), (0.2, 100, 0.6), (0.4, 100, 0.9), (0.1, 200, 0.5), (0.2, 200, 0.7))
+        self.assertIn("The best optimizer.lr of 0.1 and 0.2 changes with data.global_batch.", shown)
+
+    def test_speed_is_compared_between_runs_that_are_split_alike(self):
+        runs = [run_of(self.folder / f"{ranks}-{tensor}", accuracy, ranks=ranks, speed=speed,
+                       extra=f"[parallel]\ntensor = {tensor}\n")
+                for ranks, tensor, speed, accuracy in ((1, 1, 1000.0, 0.5), (2, 1, 1900.0, 0.6), (2, 2, 200.0, 0.7))]
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("With parallel.tensor = 1, against 1 rank (1\N{NARROW NO-BREAK SPACE}000 samples / s), 2 ranks 1.90 times "
+                      "as many samples a second.", shown)
+        self.assertEqual(shown.count("as many samples a second"), 1)
+
+    def test_settings_that_are_lists(self):
+        runs = [run_of(self.folder / name, accuracy, extra=f"[parallel]\ncut = {cut}\n")
+                for name, accuracy, cut in (("a", 0.5, "[]"), ("b", 0.6, '["fc1"]'))]
+        self.assertIn("is best: best test accuracy 60.00 %", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
 
 
 class ScalingOfRunsTest(ReportCase):

@@ -50,8 +50,9 @@ EVENTS = [
 ]
 
 
-def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True):
-    """The lines of metrics.jsonl of an uninterrupted run, as dictionaries."""
+def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True, rmse=None):
+    """The lines of metrics.jsonl of an uninterrupted run, as dictionaries. `rmse`: of a regression's last epoch."""
+    with_accuracy = with_accuracy and rmse is None
     records = []
     for step in range(1, epochs * STEPS_PER_EPOCH + 1):
         epoch = (step - 1) // STEPS_PER_EPOCH + 1
@@ -64,6 +65,8 @@ def make_records(epochs=3, ranks=2, seed=0, with_accuracy=True):
             records.append({"kind": "epoch", **common, "loss": loss, **accuracy, "lr": 0.2,
                             "samples_per_s": 5000.0})
             accuracy = {"accuracy": 1 - loss / 2.8} if with_accuracy else {}
+            if rmse is not None:
+                accuracy = {"rmse": rmse * epochs / epoch, "r2": 0.9 * epoch / epochs}
             records.append({"kind": "eval", **common, "loss": loss + 0.1, **accuracy})
     return records
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import contextlib
 import hashlib
 import io
 import json
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import h5py
@@ -115,6 +117,39 @@ class QuernWeightsTest(unittest.TestCase):
         with contextlib.redirect_stderr(error):
             self.assertEqual(quern_weights.main([str(checkpoint), str(self.folder / "w.onnx")]), 2)
         self.assertIn("ends in .safetensors or .pt", error.getvalue())
+
+    def test_finds_the_state_dict_in_a_dictionary(self):
+        state = {"fc.weight": unittest.mock.Mock(spec=["detach"])}
+        self.assertIs(quern_weights.state_of(state, "x.pt"), state)
+        for key in ("model_state_dict", "state_dict", "model"):
+            self.assertIs(quern_weights.state_of({"epoch": 3, key: state, "loss": state["fc.weight"]}, "x.pt"), state)
+        for content in ([1], {}, {"epoch": 3}, {"model": {"lr": 0.1}}, {"state_dict": 7}):
+            with self.assertRaisesRegex(WeightsError, "'x.pt' holds no state_dict"):
+                quern_weights.state_of(content, "x.pt")
+
+    @unittest.skipUnless(torch, "no PyTorch")
+    def test_torch_saves_more_than_weights(self):
+        network = torch.nn.Linear(3, 2)
+        saved, file = self.folder / "saved.pt", self.folder / "w.safetensors"
+        torch.save({"epoch": 5, "model_state_dict": network.state_dict(), "loss": torch.tensor(0.5)}, saved)
+        self.assertEqual(quern_weights.main([str(saved), str(file)]), 0)
+        self.assertEqual(list(quern_weights.read_safetensors(file)), ["weight", "bias"])
+        arguments = argparse.Namespace(lr=0.1)
+        for content, said in ((network, "holds a whole model: save model.state_dict()"),
+                              ({"model": network.state_dict(), "args": arguments}, "holds argparse.Namespace beside tensors"),
+                              ([1], "holds no state_dict (list)"), (b"none", "is no file of torch.save"),
+                              (b"", "cannot be read"), (None, "cannot be read: No such file or directory")):
+            if isinstance(content, bytes):
+                saved.write_bytes(content)
+            elif content is None:
+                saved.unlink()
+            else:
+                torch.save(content, saved)
+            error = io.StringIO()
+            with contextlib.redirect_stderr(error):
+                self.assertEqual(quern_weights.main([str(saved), str(file)]), 2)
+            self.assertIn(said, error.getvalue())
+            self.assertEqual(error.getvalue().count("\n"), 1, error.getvalue())
 
     @unittest.skipUnless(torch, "no PyTorch")
     def test_torch_takes_and_gives_state_dicts(self):

@@ -157,6 +157,17 @@ class ReportTest(ReportCase):
         self.assertFalse((page.parent / "accuracy.svg").exists())
         self.assertNotIn("Accuracy", self.page(page))
 
+    def test_a_regression(self):
+        run = write_run(self.folder / "run", make_records(rmse=12.0))
+        page = Path(self.report(run)[0].strip())
+        shown = self.page(page)
+        for text in ("lowest test RMSE 12.00 epoch 3 of 3", "Bold: the best epoch, 3."):
+            self.assertIn(text, shown)
+        text = (page.parent / "report.md").read_text()
+        self.assertIn("| test loss | test RMSE | test R\N{SUPERSCRIPT TWO} |", text)
+        self.assertIn("| 12.00 | 0.9000 |", text)
+        self.assertIn("![RMSE](rmse.svg)", text)
+
     def test_a_run_that_has_not_finished_an_epoch(self):
         run = write_run(self.folder / "run", make_records()[:5], tail='{"kind": "st')
         shown = self.page(Path(self.report(run)[0].strip()))

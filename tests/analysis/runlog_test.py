@@ -35,6 +35,11 @@ class RunLogTest(unittest.TestCase):
         self.assertEqual([row["test_accuracy"] for row in rows], [r["accuracy"] for r in tests])
         self.assertEqual([row["seconds"] for row in rows], [10.0, 10.0, 10.0])
 
+    def test_rows_of_a_regression(self):
+        write_run(self.folder, make_records(rmse=12.0))
+        row = read_run(self.folder).rows()[-1]
+        self.assertEqual((row["test_rmse"], row["test_r2"], row["test_accuracy"]), (12.0, 0.9, None))
+
     def test_a_cut_off_last_line_is_left_out(self):
         write_run(self.folder, tail='{"kind": "epoch", "epoch": 4, "lo')
         run = read_run(self.folder)

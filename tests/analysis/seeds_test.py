@@ -45,6 +45,15 @@ class SeedsTest(unittest.TestCase):
                          ["80.00", "90.00", "85.00", "85.00", "80.00", "90.00"])
         self.assertEqual((self.out / "seeds.md").read_text(), text)
 
+    def test_regressions(self):
+        for seed, rmse in ((0, 10.0), (1, 30.0)):
+            write_run(self.out / f"seed-{seed}", make_records(rmse=rmse), seed=seed, done="done\n")
+        text = self.run_seeds("--seeds", 0, 1, "--quern", "/nowhere/quern")[1]
+        self.assertIn("| test loss | test rmse | test r2 |", text)
+        self.assertIn("| mean |  |", text)
+        self.assertEqual([line.split("|")[-3].strip() for line in text.strip().splitlines()[2:]],
+                         ["10", "30", "20", "10", "30"])
+
     def test_other_settings_need_another_folder(self):
         self.finish(0, 0.8)
         self.assertEqual(self.run_seeds("--seeds", 0)[0], 0)
