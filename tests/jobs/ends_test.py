@@ -9,41 +9,86 @@ import unittest
 
 JOB = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "lib" / "job"
 
-# As train.sbatch has them: start 3 of job 7, which began at step 10.
+# As train.sbatch has them: start 3 of job 7.
 PRELUDE = """
 set -u
 for part in environment requeue run; do source "$1/$part.sh"; done
-run_dir="$2" start_step=10 max_restarts=20 retries=0 may_requeue=no ended_because="" stop_asked=no
+run_dir="$2" max_restarts=20 retries=0 may_requeue=no ended_because="" stop_asked=no
 SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2
+start_checkpoints="$(checkpoints_of "$run_dir")"
+wrote() { # a checkpoint appears at once, whole
+  printf 'new' >"$run_dir/checkpoints/$1.tmp.node1.7" && mv "$run_dir/checkpoints/$1.tmp.node1.7" "$run_dir/checkpoints/$1"
+}
 """
+
+
+def name(step):
+    return f"ckpt-{step:010d}.h5"
 
 
 class EndsTest(unittest.TestCase):
     def setUp(self):
         self.run_dir = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        (self.run_dir / "checkpoints").mkdir()
+        self.checkpoints = self.run_dir / "checkpoints"
+        self.checkpoints.mkdir()
+        self.checkpoint(10)
         (self.run_dir / "job").mkdir()
         self.idle = self.run_dir / "job" / "idle-starts-7"
 
-    def end(self, status, *, step=10, because=""):
-        """(exit status, what was said) after a step that ended with `status` and its newest checkpoint at `step`."""
-        (self.run_dir / "checkpoints" / f"ckpt-{step:010d}.h5").touch()
-        command = f"{PRELUDE}ended_because='{because}'; end_run {status}"
-        done = subprocess.run(["bash", "-c", command, "bash", JOB, self.run_dir], capture_output=True, text=True, check=False)
+    def checkpoint(self, step):
+        (self.checkpoints / name(step)).write_text("old")
+
+    def run_script(self, command):
+        done = subprocess.run(["bash", "-c", PRELUDE + command, "bash", JOB, self.run_dir], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout
+
+    def end(self, status, *, wrote=None, because=""):
+        """(exit status, what was said) after a step that wrote the checkpoint of a step, or none, and ended with
+        `status`."""
+        write = "" if wrote is None else f"wrote {name(wrote)};"
+        return self.run_script(f"{write} ended_because='{because}'; end_run {status}")
 
     def test_starts_without_progress_are_counted_in_a_row(self):
         for count in "1234":
             self.assertNotIn("no progress", self.end(137, because="hung")[1])
             self.assertEqual(self.idle.read_text(), f"{count}\n")
-        self.assertIn("not requeued here", self.end(85, step=11)[1])
+        self.assertIn("not requeued here", self.end(85, wrote=11)[1])
         self.assertFalse(self.idle.exists())
-        for file in (self.run_dir / "checkpoints").iterdir():
+        for file in self.checkpoints.iterdir():
             file.unlink()
         for _ in range(4):
             self.assertNotIn("no progress", self.end(137, because="hung")[1])
-        self.assertIn("no progress in 5 starts", self.end(137, because="hung")[1])
+        self.assertIn("no progress in 5 starts: none wrote a checkpoint (no checkpoint yet)",
+                      self.end(137, because="hung")[1])
+
+    def test_an_idle_start_is_no_progress(self):
+        said = self.end(85)[1]
+        self.assertIn("no progress: this start wrote no checkpoint (newest checkpoint: step 10)", said)
+        self.checkpoint(20)
+        for file in (name(30) + ".tmp.node1.7", "notes"):  # was being written; somebody else's
+            (self.checkpoints / file).touch()
+            self.assertIn("no progress", self.end(85)[1])
+        self.assertIn("no progress", self.run_script(f"rm '{self.checkpoints / name(10)}'; end_run 85")[1])
+
+    def test_a_checkpoint_below_the_newest_is_progress(self):
+        """That one is damaged: the program went on from an older one."""
+        self.checkpoint(100)
+        for step in (60, 70, 100):
+            with self.subTest(step):
+                self.idle.write_text("4\n")
+                self.assertNotIn("no progress", self.end(85, wrote=step)[1])
+                self.assertFalse(self.idle.exists())
+                self.assertNotIn("no progress", self.end(137, wrote=step, because="hung")[1])
+                self.assertIn("RETRIES is 0", self.end(143, wrote=step)[1])
+                self.assertIn("before the training had begun", self.end(143)[1])
+
+    def test_only_a_step_that_wrote_nothing_is_tried_once_more(self):
+        self.checkpoint(100)
+        for write, tries in (("", 3), (f"wrote {name(60)};", 1)):
+            said = self.run_script(f"fails() {{ echo a try; {write} return 7; }}; try_here fails; exit 0")[1]
+            self.assertEqual(said.count("a try"), tries, said)
 
     def test_a_stop_that_the_program_finds_is_no_wrong_input(self):
         self.assertEqual(self.end(2)[0], 2)

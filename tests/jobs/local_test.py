@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SITE=local: the templates on this machine without Slurm, with the same files and statuses; jobs/stop and
 jobs/again on what ran there. Called as `local_test.py .../bin/quern`; every run is a real one."""
+import json
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from local_case import LIMIT_S, LocalCase
+from local_case import LIMIT_S, TOY, LocalCase
 from submit_case import PROGRAM, ROOT
 
 
@@ -57,6 +58,9 @@ class LocalTest(LocalCase):
             self.assertIsNone(other.poll())
             other.kill()
         self.assertNotIn("start 2", self.out())
+        self.assertIn("not started again: stopped on request\n", self.out())
+        self.assertNotIn("requeueing", self.out())
+        self.assertRegex(self.command("status", "run"), r"(?m): stopped\n  job \S+  train  STOPPED on ")
         self.assertGreaterEqual(max(self.steps("run")), step)
         said = self.command("again", "-n", "run")
         self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit local train RECIPE=long.toml RUN_DIR=run\n")
@@ -112,6 +116,23 @@ class LocalTest(LocalCase):
         self.wait_until(lambda: "continuing from" in self.out(), process)
         self.command("stop", "run")
         self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+
+    def test_evaluate_a_folder_of_both_splits(self):
+        rows = [f"{x / 10},{y / 10},{x - y}\n" for x in range(8) for y in range(8)]
+        for split, count in (("train", 64), ("test", 10)):
+            (self.folder / "rows.csv").write_text("a,b,c\n" + "".join(rows[:count]))
+            subprocess.run([PROGRAM, "shard", "--images", "rows.csv:1-2", "--targets", "rows.csv:3", "--split", split,
+                            "--out", "rows"], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        (self.folder / "rows.toml").write_text(
+            TOY.replace('source = "random"\nsamples = 640', 'train = "rows"').replace("[20]", "[2]").replace(
+                "features = 5", "features = 1"))
+        self.local("train", "RECIPE=rows.toml", "RUN_DIR=run")
+        values = ["evaluate", "RUN_DIR=run", "DATA=rows"]
+        self.assert_refused(["local", *values], "DATA=", "rows: it holds shards of both splits")
+        for split, count in (("train", 64), ("test", 10)):
+            self.local(*values, f"SPLIT={split}")
+            self.assertEqual(json.loads((self.folder / "run" / "evaluate.json").read_text())["samples"], count)
+        self.assertIn(", rmse ", self.command("status", "run"))
 
     def test_what_cannot_be(self):
         values = ["train", "RECIPE=toy.toml", "RUN_DIR=run"]

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from local_case import LIMIT_S, LocalCase
-from submit_case import ROOT
+from submit_case import PROGRAM, ROOT
 
 STATUS = ROOT / "jobs" / "status"
 
@@ -108,6 +108,64 @@ class StatusTest(LocalCase):
             with open(self.folder / "sweep" / f"trial-{trial}" / "metrics.jsonl", "a") as metrics:
                 metrics.write(f'{{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":{accuracy}}}\n')
         self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test accuracy", "value": 0.25})
+
+    def test_thousands_of_ranks(self):
+        """A line of metrics.jsonl is longer than what is read of it at first."""
+        def line(epoch, ranks):
+            times = {phase: [0.123456] * ranks for phase in ("data", "forward", "backward")}
+            return json.dumps({"kind": "epoch", "epoch": epoch, "step": 10 * epoch, "loss": 2.0, "samples_per_s": 640,
+                               "time_s": 4.0 * epoch, "rank_times_s": times}, separators=(",", ":")) + "\n"
+        self.write("run/recipe.toml", "[train]\nepochs = 4\n")
+        metrics = self.write("run/metrics.jsonl", "".join(line(epoch, 20000) for epoch in (1, 2, 3)))
+        self.assertGreater(metrics.stat().st_size, 1 << 20)
+        training = self.facts_of("run")["training"]
+        self.assertEqual([training[key] for key in ("step", "steps", "samples_per_s")], [30, 40, 640])
+        sys.path.insert(0, str(ROOT / "jobs" / "lib"))
+        self.addCleanup(sys.path.pop, 0)
+        from status.training import Training
+        self.assertEqual(Training(metrics.parent).steps_per_s(), 2.5)
+        self.assertEqual(self.step_text("run"), ", step 30")
+        # There is an end to it.
+        self.write("run/metrics.jsonl", line(1, 700000))
+        self.assertIsNone(self.facts_of("run")["training"]["step"])
+        self.assertEqual(self.step_text("run"), "")
+
+    def step_text(self, run):
+        command = f'source "{ROOT}/jobs/lib/submit/wait.sh"; submission_home={run}; step_text'
+        return subprocess.run(["bash", "-euc", command], cwd=self.folder, check=True, capture_output=True, text=True).stdout
+
+    def test_diverged_without_a_job(self):
+        done = subprocess.run([PROGRAM, "train", "toy.toml", "--run-dir", "run", "--set", "optimizer.lr=1e30"],
+                              cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 93, done.stderr)
+        text = self.status("run")
+        self.assertRegex(text, r"/run: diverged \(training diverged at step \d+ ")
+        self.assertNotIn("no step yet", text)
+        facts = self.facts_of("run")
+        self.assertEqual(facts["state"], "diverged")
+        self.assertIn("finite", facts["training"]["failure"])
+        # What was begun again has not failed.
+        with open(self.folder / "run" / "events.jsonl", "a") as events:
+            events.write('{"event":"start","step":0}\n')
+        self.assertIsNone(self.facts_of("run")["training"]["failure"])
+
+    def test_regression(self):
+        """Its figure is the RMSE, in the units of the targets; the loss depends on how these are normalized."""
+        def line(loss, rmse):
+            return f'{{"kind":"eval","epoch":4,"step":40,"loss":{loss},"rmse":{rmse},"r2":0.75}}\n'
+        for trial, text in ((0, line(0.001, 30.0)), (1, line(2.0, 20.0))):
+            self.write(f"sweep/trial-{trial}/metrics.jsonl", text)
+            self.write(f"sweep/trial-{trial}/recipe.toml", "")
+        self.assertEqual(self.facts_of("sweep")["best"], {"trial": 1, "by": "test rmse", "value": 20.0})
+        self.assertRegex(self.status("sweep"), r"(?m)^  1\* .* 2 +20 ")
+        self.assertIn("test loss  test rmse", self.status("sweep"))
+        step = '{"kind":"epoch","epoch":4,"step":40,"loss":0.5}\n'
+        self.write("run/metrics.jsonl", step + line(0.001, 30.0))
+        self.write("run/recipe.toml", "")
+        self.write("run/evaluate.json", '{"loss": 0.25, "rmse": 12.5, "r2": 0.875, "samples": 7}')
+        text = self.status("run")
+        self.assertIn("loss 0.5, test rmse 30, r2 0.75 (epoch 4)", text)
+        self.assertIn("evaluated: loss 0.25, rmse 12.5, r2 0.875\n", text)
 
     def test_plans(self):
         done = self.submit("local", "scaling", "RECIPE=toy.toml", "RUN_DIR=study", "NODE_LIST=1", "BATCH=64",

@@ -12,6 +12,20 @@ newest_step() {
   printf '%d\n' "$newest"
 }
 
+newest_text() {
+  local step
+  step="$(newest_step "$1")"
+  ((step < 0)) && echo "no checkpoint yet" || echo "newest checkpoint: step $step"
+}
+
+# The checkpoints of the run folder $1, a line each, which is another one when the file is written again. Not by their
+# steps: where the newest one is damaged, the program goes on from an older one and writes those between.
+checkpoints_of() { find "$1/checkpoints" -name 'ckpt-*.h5' -printf '%f %T@ %s\n' 2>/dev/null; }
+
+# Has the run in folder $1 a checkpoint that is not in the list $2? No clocks are compared: nodes and file servers have
+# their own.
+has_new_checkpoint() { checkpoints_of "$1" | grep -qvxF -e "$2"; }
+
 # Why the run in folder $1 must not be started (again); nothing when it may.
 reason_not_to_start() {
   if [[ -e $1/DONE ]]; then
@@ -34,19 +48,22 @@ reason_against_restarts() {
 }
 
 # Why a run that stopped with a good checkpoint must not be requeued; nothing when it may.
-# $1 run folder, $2 step of its newest checkpoint when this job started, $3 restarts allowed.
+# $1 run folder, $2 its checkpoints when this job started, $3 restarts allowed.
 reason_not_to_requeue() {
   local reason
   reason="$(reason_against_restarts "$1" "$3")"
   if [[ -n $reason ]]; then
     echo "$reason"
-  elif (($(newest_step "$1") <= $2)); then
-    echo "no progress: the newest checkpoint is still that of step $2"
+  elif ! has_new_checkpoint "$1" "$2"; then
+    echo "no progress: this start wrote no checkpoint ($(newest_text "$1"))"
   fi
 }
 
 # Exit status 93 of the program: a restart cannot help. Chained jobs and restarts see the file.
 give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
+
+# Was jobs/submit, which runs this job without a queue, asked to stop it?
+stopped_in_place() { [[ -n ${QUERN_IN_PLACE:-} && -e $QUERN_IN_PLACE/stopping ]]; }
 
 # A script that was given to sbatch by a task of an array finds that task's variables: only sweeps look at them.
 this_job() { echo "$SLURM_JOB_ID"; }

@@ -22,10 +22,8 @@ choose_resume() {
 
 begin_run() {
   local reason
-  start_step="$(newest_step "$run_dir")"
-  local newest="newest checkpoint: step $start_step"
-  ((start_step >= 0)) || newest="no checkpoint yet"
-  say "start $((${SLURM_RESTART_COUNT:-0} + 1)) on ${SLURM_JOB_NODELIST:-?}, $newest"
+  start_checkpoints="$(checkpoints_of "$run_dir")"
+  say "start $((${SLURM_RESTART_COUNT:-0} + 1)) on ${SLURM_JOB_NODELIST:-?}, $(newest_text "$run_dir")"
   reason="$(reason_not_to_start "$run_dir")"
   if [[ -n $reason ]]; then
     say "$reason"
@@ -38,6 +36,8 @@ begin_run() {
   choose_resume
 }
 
+has_progressed() { has_new_checkpoint "$run_dir" "$start_checkpoints"; }
+
 # try_here FUNCTION...: runs it, up to three times in this allocation while its step fails at once. A lost daemon of
 # Slurm leaves behind what hinders the next step of its number on that node, and each start of a job counts from 0.
 try_here() {
@@ -47,7 +47,7 @@ try_here() {
     status=0
     "$@" || status=$?
     if ((attempt == 3)) || ! is_failure "$status" || is_untimely_stop "$status" || [[ -n $ended_because ]] ||
-      ((SECONDS - begin >= 60 || $(newest_step "$run_dir") > start_step)); then
+      ((SECONDS - begin >= 60)) || has_progressed; then
       return "$status"
     fi
     say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
@@ -84,7 +84,7 @@ count_up() {
 end_run() {
   local status="$1" reason
   # In a row: a start that got on begins the count anew.
-  (($(newest_step "$run_dir") <= start_step)) || rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
+  ! has_progressed || rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
   # STOP that came after this script had looked for it: the program refuses it as wrong input.
   if ((status == 2)) && [[ -e $run_dir/STOP ]]; then status=85; fi
   case "$status" in
@@ -94,7 +94,7 @@ end_run() {
       say "not requeued: the program says that a restart cannot help (exit status 93)"
       give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log says why"
       ;;
-    85) go_on "$(reason_not_to_requeue "$run_dir" "$start_step" "$max_restarts")" ;;
+    85) go_on "$(reason_not_to_requeue "$run_dir" "$start_checkpoints" "$max_restarts")" ;;
     *)
       if [[ -n $ended_because ]]; then
         status=85
@@ -116,7 +116,7 @@ end_run() {
 # preemption sends; where there was progress, the ranks listened, and it is something else.
 is_untimely_stop() {
   [[ $stop_asked == yes ]] || (($1 == 128 + 10)) ||
-    { (($1 == 128 + 15)) && (($(newest_step "$run_dir") <= start_step)); }
+    { (($1 == 128 + 15)) && ! has_progressed; }
 }
 
 # Why a start that was ended from outside must be the last one. One without a checkpoint may have had bad luck.
@@ -125,12 +125,12 @@ reason_not_to_interrupt() {
   reason="$(reason_against_restarts "$run_dir" "$max_restarts")"
   if [[ -n $reason ]]; then
     echo "$reason"
-  elif (($(newest_step "$run_dir") > start_step)); then
+  elif has_progressed; then
     return
   elif ! count="$(count_up idle-starts)"; then
     echo "cannot write in $run_dir/job"
   elif ((count >= starts_without_progress)); then
-    echo "no progress in $count starts: the newest checkpoint is still that of step $start_step"
+    echo "no progress in $count starts: none wrote a checkpoint ($(newest_text "$run_dir"))"
   fi
 }
 
@@ -151,7 +151,9 @@ reason_not_to_retry() {
 
 # go_on REASON: requeues this job, unless there is a reason not to.
 go_on() {
-  if [[ -n $1 ]]; then
+  if stopped_in_place && [[ ! -e $run_dir/STOP ]]; then
+    say "not started again: stopped on request"
+  elif [[ -n $1 ]]; then
     say "not requeued: $1"
   elif [[ $may_requeue == no ]]; then
     say "not requeued here: the next job of the chain continues, or submit again"

@@ -8,6 +8,8 @@ import re
 import stat
 
 WINDOW = 1 << 16  # bytes of a large file that are looked at, at its end or its beginning
+RECORDS = 1 << 18  # the same of a file of records
+MOST_RECORDS = 1 << 24
 
 
 def read(path, window=WINDOW, end=False):
@@ -58,10 +60,27 @@ def names(folder, pattern):
         return []
 
 
-def records(path):
-    """The JSON objects of the end of a file of one a line. A line that is torn, or is no object, is left out."""
+def size(path):
+    try:
+        return os.stat(str(path)).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def records(path, enough=lambda found: True):
+    """The JSON objects of the end of a file of one a line; more of it, within limits, until there are `enough`: a line
+    may hold figures of thousands of ranks. A line that is torn, or is no object, is left out."""
+    window = RECORDS
+    while True:
+        found = objects(read(path, window, end=True).split("\n"))
+        if enough(found) or window >= min(size(path), MOST_RECORDS):
+            return found
+        window *= 4
+
+
+def objects(lines):
     found = []
-    for line in read(path, window=1 << 18, end=True).split("\n"):
+    for line in lines:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):

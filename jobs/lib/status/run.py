@@ -72,6 +72,8 @@ class Run:
                 return word
         if training and training.gave_up:
             return "gave up"
+        if training and training.failure is not None:
+            return "diverged" if "diverged" in training.failure else "failed"
         if files.exists(self.path("STOP")):
             return "stopped"
         tasks = [task for _, listed in self.jobs for task in listed]
@@ -111,7 +113,7 @@ class Run:
             return None
         if not isinstance(figures, dict):
             return None
-        return {key: files.number(figures.get(key)) for key in ("loss", "accuracy", "samples")}
+        return {key: files.number(figures.get(key)) for key in ("loss", "accuracy", "rmse", "r2", "samples")}
 
     def report(self):
         for path in (self.path("report", "report.md"), self.path("scaling.md")):

@@ -47,8 +47,7 @@ def text_of(run, lines):
         said += ["  " + line for line in table(["nodes", "job", "state", "measured"], rows)]
     evaluation = run.evaluation()
     if evaluation:
-        said.append("  evaluated: loss {}, accuracy {}".format(figure(evaluation["loss"]),
-                                                              figure(evaluation["accuracy"], True)))
+        said.append("  evaluated: loss {}{}".format(figure(evaluation["loss"]), measures(evaluation)))
     if run.report():
         said.append("  report {}".format(files.printable(run.report())))
     log = run.log()
@@ -56,6 +55,12 @@ def text_of(run, lines):
         said.append("  log {}".format(files.printable(log)))
         said += ["    | " + line for line in files.last_lines(log, lines)]
     return said
+
+
+def measures(test):
+    """What labels or targets tell beside the loss."""
+    return "".join(", {} {}".format(key, figure(test[key], key == "accuracy"))
+                   for key in ("accuracy", "rmse", "r2") if test[key] is not None)
 
 
 def summary(run):
@@ -67,6 +72,8 @@ def summary(run):
         return ", {} of {} points measured".format(sum(point["measured"] for point in run.points), len(run.points))
     if training and training.gave_up and not training.done:
         return " ({})".format(training.gave_up)
+    if training and training.failure and run.state in ("diverged", "failed"):
+        return " ({})".format(training.failure)
     if training and training.stop and not training.done:
         return " (STOP is there; {}again removes it and resumes)".format(PREFIX)
     return ""
@@ -82,8 +89,9 @@ def job_line(run, job, tasks):
         counts = collections.Counter(task.state for task in tasks)
         text += ", ".join("{} {}".format(count, state) for state, count in sorted(counts.items()))
     else:
-        text += task.state
-        if task.exit:
+        stopped = task.exit == 85 and not job.id.isdigit()  # Slurm has no such state, and says what sacct says
+        text += "STOPPED" if stopped else task.state
+        if task.exit and not stopped:
             text += ", exit status {}".format(task.exit)
         if task.reason:
             text += " ({})".format(files.printable(task.reason))
@@ -119,8 +127,7 @@ def training_lines(run):
         parts.append("loss {}".format(figure(training.loss)))
     test = training.test
     if test:
-        measure = ("accuracy " + figure(test["accuracy"], True) if test["accuracy"] is not None
-                   else "loss " + figure(test["loss"]))
+        measure = measures(test)[2:] or "loss " + figure(test["loss"])
         parts.append("test {}{}".format(measure, " (epoch {})".format(test["epoch"]) if test["epoch"] else ""))
     if run.state == "running" and training.samples_per_s is not None:
         parts.append("{:.0f} samples/s".format(training.samples_per_s))
@@ -137,6 +144,8 @@ def training_lines(run):
 
 def trial_lines(run):
     rows = []
+    targets = any((trial["test"] or {}).get("rmse") is not None for trial in run.trials)
+    measure = "rmse" if targets else "accuracy"
     for trial in run.trials:
         training, test = trial["training"], trial["test"] or {}
         step = "-" if training.step is None else str(training.step)
@@ -145,8 +154,8 @@ def trial_lines(run):
         left = duration(trial["seconds_left"]) if trial["seconds_left"] is not None else "-"
         rows.append([str(trial["trial"]) + ("*" if run.best and run.best["trial"] == trial["trial"] else ""),
                      trial["state"], step, figure(trial["loss"]), figure(test.get("loss")),
-                     figure(test.get("accuracy"), True), left, trial["settings"]])
-    lines = table(["trial", "state", "step", "loss", "test loss", "test accuracy", "left", "settings"], rows)
+                     figure(test.get(measure), measure == "accuracy"), left, trial["settings"]])
+    lines = table(["trial", "state", "step", "loss", "test loss", "test " + measure, "left", "settings"], rows)
     if run.best:
         value = figure(run.best["value"], run.best["by"].endswith("accuracy"))
         lines.append("* best: trial {}, {} {}".format(run.best["trial"], run.best["by"], value))

@@ -9,6 +9,7 @@ from .training import Training
 
 # What trials are compared by: the first of these that any of them has.
 MEASURES = (("test accuracy", lambda training: (training.test or {}).get("accuracy"), max),
+            ("test rmse", lambda training: (training.test or {}).get("rmse"), min),
             ("test loss", lambda training: (training.test or {}).get("loss"), min),
             ("accuracy", lambda training: training.accuracy, max),
             ("loss", lambda training: training.loss, min))

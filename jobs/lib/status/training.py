@@ -10,6 +10,10 @@ from . import files
 RECENT = 20  # lines of metrics.jsonl that the speed is taken from
 
 
+def tells_step(record):
+    return record.get("kind") in ("step", "epoch") and files.whole(record.get("step")) is not None
+
+
 class Training:
     """step, steps, epoch, epochs, loss, accuracy, samples_per_s: None where unknown. `test`: the last evaluation."""
 
@@ -24,11 +28,15 @@ class Training:
             self.gave_up = text[0] if text else "job/GAVE_UP is there"
         self.checkpoint = self._newest_checkpoint()
         metrics = os.path.join(folder, "metrics.jsonl")
-        self.records = files.records(metrics)
+        self.records = files.records(metrics, lambda found: sum(map(tells_step, found)) >= 2)  # they give the speed
         self.age = files.age(metrics, self.now)
-        self.step, self.epoch, self.loss, self.accuracy, self.samples_per_s = self._last("step", "epoch")
+        last = self._last("step", "epoch")
+        self.step, self.epoch = (files.whole(last.get(key)) for key in ("step", "epoch"))
+        self.loss, self.accuracy = (files.number(last.get(key)) for key in ("loss", "accuracy"))
+        self.samples_per_s = files.number(last.get("samples_per_s"), 0)
         if self.step is not None and self.checkpoint is not None:
             self.step = max(self.step, self.checkpoint)  # not every step has a line
+        self.failure = self._failure()
         self.test = self._test()
         self.steps = self.epochs = None
         self._totals(logs)
@@ -40,17 +48,27 @@ class Training:
         return max((int(name[5:-3]) for name in names), default=None)
 
     def _last(self, *kinds):
-        for record in reversed(self.records):
-            if record.get("kind") in kinds and files.whole(record.get("step")) is not None:
-                return (files.whole(record.get("step")), files.whole(record.get("epoch")),
-                        files.number(record.get("loss")), files.number(record.get("accuracy")),
-                        files.number(record.get("samples_per_s"), 0))
-        return None, None, None, None, None
+        return next((record for record in reversed(self.records)
+                     if record.get("kind") in kinds and files.whole(record.get("step")) is not None), {})
+
+    def _failure(self):
+        """Why the newest start failed, such as a loss that is not finite; None otherwise."""
+        events = files.records(os.path.join(self.folder, "events.jsonl"))
+        event = next((event for event in reversed(events)
+                      if event.get("event") in ("start", "stop", "failure", "done")), {})
+        if event.get("event") != "failure":
+            return None
+        if self.step is None:
+            self.step = files.whole(event.get("step"))  # there may have been no line before it
+        return files.printable(str(event.get("reason", "")))
 
     def _test(self):
-        step, epoch, loss, accuracy, _ = self._last("eval")
-        return None if step is None else {"step": step, "epoch": epoch, "loss": loss,
-                                                           "accuracy": accuracy}
+        record = self._last("eval")
+        if not record:
+            return None
+        found = {key: files.whole(record.get(key)) for key in ("step", "epoch")}
+        found.update((key, files.number(record.get(key))) for key in ("loss", "accuracy", "rmse", "r2"))
+        return found
 
     def _totals(self, logs):
         """All steps: the program says them at each start. Else by the epochs that are done."""
@@ -101,4 +119,5 @@ class Training:
     def as_dict(self):
         return {"step": self.step, "steps": self.steps, "epoch": self.epoch, "epochs": self.epochs, "loss": self.loss,
                 "accuracy": self.accuracy, "test": self.test, "samples_per_s": self.samples_per_s,
-                "checkpoint": self.checkpoint, "done": self.done, "stop": self.stop, "gave_up": self.gave_up}
+                "checkpoint": self.checkpoint, "done": self.done, "stop": self.stop, "gave_up": self.gave_up,
+                "failure": self.failure}

@@ -189,6 +189,7 @@ signal_steps() {
 
 # With a checkpoint where there is something to save, else at once.
 stop_in_place() {
+  : >"$in_place_folder/stopping" # the script looks for it before it says what comes next
   if [[ $stopping == no && -n ${value[MAX_RESTARTS]:-} ]] && signal_steps USR1; then
     stopping=yes
     say "stopping: a checkpoint is written (once more: at once)"

@@ -94,10 +94,14 @@ status_of_job() {
   echo "$worst"
 }
 
-# How far those that train are: the step of the last whole line of metrics.jsonl.
+# How far those that train are: the step of the last whole line of metrics.jsonl, which may hold figures of thousands
+# of ranks.
 step_text() {
-  local step
-  step="$(tail -c 4000 "${submission_home:-/none}/metrics.jsonl" 2>/dev/null | grep -o '"step":[0-9]*' | tail -n 1)" || true
+  local step="" bytes
+  for bytes in 4000 262144 16777216; do
+    step="$(tail -c "$bytes" "${submission_home:-/none}/metrics.jsonl" 2>/dev/null | grep -o '"step":[0-9]*' | tail -n 1)" || true
+    [[ -z $step ]] || break
+  done
   [[ -z $step ]] || printf ', step %s' "${step#*:}"
 }
 
