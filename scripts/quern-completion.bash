@@ -81,6 +81,7 @@ train.epochs=
 train.determinism=
 train.precision=
 train.bf16_sums=
+train.convolution=
 train.micro_block=
 train.recompute=
 train.log_every_steps=

@@ -14,6 +14,7 @@
 #include "comm/agree.hpp"
 #include "runtime/ranks.hpp"
 #include "train/class_metrics.hpp"
+#include "train/class_names.hpp"
 #include "train/evaluator.hpp"
 #include "train/forward_model.hpp"
 #include "train/load_checkpoint.hpp"
@@ -82,6 +83,9 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
                                                   options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
+  run_on_root(comm, [&] {
+    check_class_names(checkpoint.class_names, samples.class_names, "'" + options.data + "'");
+  });
 
   Evaluator evaluator(forward.grid(), model, samples,
                       evaluation_batches(recipe, checkpoint.global_batch, samples.count,

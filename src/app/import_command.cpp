@@ -18,6 +18,7 @@
 #include "network/network.hpp"
 #include "optim/optimizer.hpp"
 #include "train/match_weights.hpp"
+#include "train/normalization_match.hpp"
 
 namespace quern {
 
@@ -84,6 +85,7 @@ ExitCode import_weights(const ImportOptions& options) {
   state.origin = {
       recipe.seed, recipe.global_batch(kRanks), kRanks,         to_toml(recipe), git_commit(),
       version(),   /*data_sha256=*/"",          utc_timestamp()};
+  for (const std::string& sentence : differing_normalizations(file, recipe)) log::warn(sentence);
   write_checkpoint_file(options.out, state);
   log::info("wrote " + std::to_string(state.model.size()) + " tensors to '" + options.out +
             "', SHA-256 of the model " + model_hash(state.model));

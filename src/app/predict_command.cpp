@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/lines_file.hpp"
 #include "app/memory_option.hpp"
-#include "app/results_text.hpp"
+#include "app/prediction_table.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
@@ -19,8 +18,10 @@
 #include "bench/report.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
+#include "io/finite_check.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
+#include "train/class_names.hpp"
 #include "train/forward_model.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/predictor.hpp"
@@ -50,7 +51,9 @@ View<const T> to_view(const std::string& label, const std::vector<T>& values) {
   return copy;
 }
 
-Samples samples_of(const SampleSet& set) {
+Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
+  check_finite_samples(set.values, "values", set.content.shape, set.content.input, set.range.first,
+                       origins_of(source).inputs);
   check_device_data(
       static_cast<std::int64_t>(set.images.size() + set.values.size() * sizeof(float)),
       "the samples", available_device_memory());
@@ -62,45 +65,6 @@ Samples samples_of(const SampleSet& set) {
   return samples;
 }
 
-// A line per sample: of a classifier its class, and with labels what they are and how far off the
-// network is; else the outputs.
-class PredictionTable {
- public:
-  PredictionTable(bool is_classifier, bool has_labels, int outputs, const std::string& out)
-      : is_classifier_(is_classifier), file_(out) {
-    std::string head = "index";
-    if (is_classifier_) head += has_labels ? ",class,label,probability,loss" : ",class";
-    for (int i = 0; !is_classifier_ && i < outputs; ++i) head += ",value" + std::to_string(i);
-    file_.add_line(head);
-  }
-
-  void add(std::span<const float> outputs, int label) {
-    std::string line = std::to_string(count_);
-    if (is_classifier_)
-      add_class(outputs, label, line);
-    else
-      for (const float value : outputs) line += ',' + float_text(value);
-    file_.add_line(line);
-    ++count_;
-  }
-
-  void finish() { file_.finish(); }
-
- private:
-  static void add_class(std::span<const float> outputs, int label, std::string& line) {
-    const Prediction prediction = prediction_of(outputs, label);
-    line += ',' + std::to_string(prediction.best);
-    if (label < 0) return;
-    line += ',' + std::to_string(label);
-    for (const double number : {prediction.probability, prediction.loss})
-      line += ',' + float_text(static_cast<float>(number));
-  }
-
-  bool is_classifier_;
-  LinesFile file_;
-  std::int64_t count_ = 0;
-};
-
 DataSpec data_of(const Recipe& recipe, const PredictOptions& options) {
   if (options.source.inputs.empty() == options.data.empty())
     throw InputError("predict expects either --images or --data");
@@ -109,14 +73,29 @@ DataSpec data_of(const Recipe& recipe, const PredictOptions& options) {
   return with_memory(recipe.data, options.memory);
 }
 
-Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const PredictOptions& options) {
+Samples read_samples(const PredictOptions& options, std::vector<std::string>& files) {
+  SampleSet set = read_sample_set(options.source);
+  for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
+  files = std::move(set.pictures);
+  return samples_of(set, options.source);
+}
+
+// `files`: of each sample, where each is a picture.
+Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const PredictOptions& options,
+                     std::vector<std::string>& files) {
   const DataSpec data = agree(grid.world(), [&] { return data_of(recipe, options); });
   if (options.data.empty())
-    return agree(grid.world(), [&] { return samples_of(read_sample_set(options.source)); });
+    return agree(grid.world(), [&] { return read_samples(options, files); });
   const auto choose_batches = [&](std::int64_t num_samples) {
     return prediction_batches(options.batch, grid.data().size(), num_samples);
   };
   return load_samples_in_order(grid, data, choose_batches, options.data, options.split);
+}
+
+// A network may have more outputs than the training data had classes.
+std::vector<std::string> names_of_outputs(std::vector<std::string> names, int outputs) {
+  if (!names.empty()) names.resize(static_cast<std::size_t>(outputs));
+  return names;
 }
 
 std::string timing_text(int batch, std::vector<double> seconds) {
@@ -134,17 +113,24 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
-  const Samples samples = load_samples(forward.grid(), recipe, options);
+  std::vector<std::string> files;
+  const Samples samples = load_samples(forward.grid(), recipe, options, files);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
   const bool has_labels = samples.labels.extent(0) > 0;
   agree(comm, [&] {
     model.check_input(samples);
     if (is_classifier && has_labels) model.check_samples(samples);
   });
+  run_on_root(comm, [&] {
+    check_class_names(checkpoint.class_names, samples.class_names, "'" + options.data + "'");
+  });
   forward.load(predictor_rows(model, options.batch), samples, checkpoint.state());
+  const int num_outputs = model.whole().output_shape().units();
   std::optional<PredictionTable> table;  // rank 0 only
   run_on_root(comm, [&] {
-    table.emplace(is_classifier, has_labels, model.whole().output_shape().units(), options.out);
+    table.emplace(PredictionColumns{is_classifier, has_labels, num_outputs, std::move(files),
+                                    names_of_outputs(checkpoint.class_names, num_outputs)},
+                  options.out);
   });
   std::vector<double> seconds;
   quern::predict(
@@ -166,14 +152,13 @@ Command add_predict_command(CommandLine app) {
       .type_name("FILE|DIR");
   command
       .add_option("--images", options->source.inputs,
-                  "Samples [n, ...]: any file that quern shard reads")
+                  "Samples [n, ...]: any file that quern shard reads, also a folder of pictures or "
+                  "single ones; adds their files")
       .type_name("FILE...");
   command.add_option("--from", options->source.format, "Format of the file")
       .one_of(file_format_names())
       .show_default();
-  command
-      .add_option("--data", options->data,
-                  "Folder of HDF5 shards; adds label, probability of the class, and loss")
+  command.add_option("--data", options->data, "Folder of HDF5 shards; adds label and loss")
       .type_name("DIR");
   command
       .add_option("--split", options->split,

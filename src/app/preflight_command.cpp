@@ -54,20 +54,19 @@ std::string visible_devices_variable() {
 }
 
 // One rank of a node looks at the files: metadata servers do not see every rank.
-void look_at_files(const Communicator& comm, const PreflightOptions& options, const Recipe& recipe,
-                   RankInfo& info) {
+void look_at_files(const Communicator& comm, const PreflightOptions& options, const DataSpec& data,
+                   const DataSets& data_sets, RankInfo& info) {
   try {
     info.recipe_hash = sha256_of_file(options.recipe);
   } catch (const Error& error) {
     info.recipe_hash = std::string("nothing (") + error.what() + ")";
   }
-  const DataProblems problems = data_problems(recipe, comm.node_size(), comm.size());
+  const DataProblems problems = data_problems(data_sets, data, comm.node_size(), comm.size());
   info.data_problem = problems.reading;
   info.memory_problem = problems.memory;
 }
 
-RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
-                           const std::optional<Recipe>& recipe, double clock_offset_s) {
+RankInfo info_of_this_rank(const Communicator& comm, double clock_offset_s) {
   const DeviceInfo device = device_of_this_rank();
   RankInfo info;
   info.rank = comm.rank();
@@ -82,7 +81,6 @@ RankInfo info_of_this_rank(Communicator& comm, const PreflightOptions& options,
   info.clock_offset_s = clock_offset_s;
   info.mpi = mpi_library_version();
   info.hdf5 = hdf5_version();
-  if (recipe && comm.node_rank() == 0) look_at_files(comm, options, *recipe, info);
   return info;
 }
 
@@ -98,8 +96,16 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   all.device_network = try_nccl(comm);
   deadline.enter("the comparison of clocks");
   const double offset = measure_clock_offset(comm);
+  deadline.enter("opening the data sets");
+  DataSets data_sets;
+  if (recipe) data_sets = open_data_sets(comm, recipe->data);
   deadline.enter("looking at files");
-  const RankInfo mine = info_of_this_rank(comm, options, recipe, offset);
+  RankInfo mine = info_of_this_rank(comm, offset);
+  if (recipe) {
+    agree(comm, [&] {
+      if (comm.node_rank() == 0) look_at_files(comm, options, recipe->data, data_sets, mine);
+    });
+  }
   const auto texts = all_gather_strings(comm, to_text(mine));
   deadline.enter("looking at the run folder");
   int errors = 0;

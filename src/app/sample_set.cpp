@@ -83,6 +83,8 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
       all.array.values);
   all.array.shape[0] += more.array.shape[0];
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
+  all.pictures.insert(all.pictures.end(), more.pictures.begin(), more.pictures.end());
+  all.losses.add(more.losses);
 }
 
 SampleFile read_input(const SampleSetSource& source, const std::string& path,
@@ -153,6 +155,14 @@ void check_columns(const SampleSetSource& source, const std::string& answers,
     check_answers_are_no_inputs({path, source.format}, {answers, source.format}, answer_name);
 }
 
+void check_named_classes(const SampleSetSource& source, const SampleFile& input) {
+  if (input.class_names.empty() || source.classes <= input.classes) return;
+  throw InputError(fmt::format(
+      "--classes {}, but {} has folders for {} (of '{}'), expected a folder for each class, which "
+      "may be empty",
+      source.classes, input.array.name, input.classes, fmt::join(input.class_names, "', '")));
+}
+
 void check_counts(const SampleSet& set, const SampleSetSource& source, std::int64_t count,
                   const std::string& path) {
   if (count == set.count) return;
@@ -185,8 +195,12 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
     throw InputError(
         fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));
   }
+  if (answer_source.path.empty()) check_named_classes(source, input);
 
   SampleSet set;
+  if (std::ssize(input.pictures) == input.array.count()) set.pictures = std::move(input.pictures);
+  set.empty_class = std::move(input.empty_class);
+  set.losses = input.losses;
   set.input_sha256 = input.sha256;
   set.answer_sha256 = answer.sha256;
   set.count = input.count;
@@ -206,6 +220,39 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
     set.content.class_names = std::move(input.class_names);
   }
   return set;
+}
+
+SampleOrigins origins_of(const SampleSetSource& source) {
+  SampleOrigins origins;
+  origins.inputs = fmt::format("'{}'", fmt::join(source.inputs, "', '"));
+  const std::string& answers =
+      source.labels.path.empty() ? source.targets.path : source.labels.path;
+  origins.answers = answers.empty() ? origins.inputs : fmt::format("'{}'", answers);
+  return origins;
+}
+
+std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSource& source) {
+  const std::string files = origins_of(source).inputs;
+  std::vector<std::string> warnings;
+  if (set.losses.depth) {
+    warnings.push_back(
+        fmt::format("{}: pictures of 16 bits were cut to 8 bits (a .npy file of uint16 keeps "
+                    "them, as values that are not divided by 255)",
+                    files));
+  }
+  if (set.losses.transparency) {
+    warnings.push_back(fmt::format(
+        "{}: the transparency of pictures was left out; a pixel keeps the colour below it", files));
+  }
+  const Shape& shape = set.content.shape;
+  const bool may_be_channels = shape.width == 1 || shape.width == 3 || shape.width == 4;
+  if (may_be_channels && shape.channels > shape.width && shape.height > shape.width) {
+    warnings.push_back(fmt::format(
+        "{}: samples {} look like [height, width, channels], but are taken as [channels, height, "
+        "width] (in NumPy, x.transpose(0, 3, 1, 2) moves the channels)",
+        files, to_string(shape)));
+  }
+  return warnings;
 }
 
 std::string image_text(const Shape& shape, bool has_pixels) {

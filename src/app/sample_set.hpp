@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/shard_content.hpp"
+#include "io/shard_writer.hpp"
 #include "readers/sample_file.hpp"
 
 namespace quern {
@@ -29,6 +30,9 @@ struct SampleSet {
   std::vector<float> values;
   std::vector<std::int32_t> labels;
   std::vector<float> targets;
+  std::vector<std::string> pictures;  ///< the files of the range, where each is a picture
+  std::string empty_class;            ///< the folder of a class without pictures, if any
+  PictureLosses losses;               ///< of the range
   Sha256Match input_sha256 = Sha256Match::not_asked;
   Sha256Match answer_sha256 = Sha256Match::not_asked;
 
@@ -43,6 +47,12 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
 
 /// Of a set with labels: how many classes all of its samples have.
 void set_classes(SampleSet& set, int classes);
+
+/// Labels come with the inputs unless a file of their own is named.
+SampleOrigins origins_of(const SampleSetSource& source);
+
+/// What a user may not expect: pictures that lost something, axes in another order.
+std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSource& source);
 
 /// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".
 std::string image_text(const Shape& shape, bool has_pixels);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -80,6 +79,20 @@ void agree_on_classes(Communicator& comm, SampleSet& set) {
   if (set.content.has_labels()) set_classes(set, static_cast<int>(classes));
 }
 
+// Each rank has read its own pictures alone.
+void agree_on_losses(Communicator& comm, PictureLosses& losses) {
+  std::int64_t found[] = {losses.depth, losses.transparency};
+  comm.all_reduce_max(found);
+  losses = {found[0] != 0, found[1] != 0};
+}
+
+void warn(const ShardOptions& options, const SampleSet& set) {
+  for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
+  // Of a test set it is meant: its classes are those of the training set.
+  if (options.split == "train" && !set.empty_class.empty())
+    log::warn(fmt::format("'{}' holds no pictures: no sample is of this class", set.empty_class));
+}
+
 void check_same_samples(Communicator& comm, const SampleSet& set) {
   const std::string mine = describe(set.content, set.count);
   const std::string first = broadcast_string(comm, mine);
@@ -91,16 +104,6 @@ void check_same_samples(Communicator& comm, const SampleSet& set) {
                       mine, first));
     }
   });
-}
-
-// Labels come with the inputs unless a file of their own is named.
-SampleOrigins origins_of(const SampleSetSource& source) {
-  SampleOrigins origins;
-  origins.inputs = fmt::format("'{}'", fmt::join(source.inputs, "', '"));
-  const std::string& answers =
-      source.labels.path.empty() ? source.targets.path : source.labels.path;
-  origins.answers = answers.empty() ? origins.inputs : fmt::format("'{}'", answers);
-  return origins;
 }
 
 // Each rank writes some of the shards, with the bytes that one rank alone would write.
@@ -150,10 +153,12 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   const ChooseRange choose = comm.size() == 1 ? ChooseRange() : choose_own;
   SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
   agree_on_classes(comm, set);
+  agree_on_losses(comm, set.losses);
   const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
                              options.split, options.shards};
   check_same_samples(comm, set);
   write_together(comm, options, name, set, first, last);
+  warn(options, set);
   if (comm.rank() == 0) report(options, name, set);
   return ExitCode::done;
 }
@@ -168,11 +173,13 @@ Command add_shard_command(CommandLine app) {
       "Turn samples (IDX, NumPy, HDF5, CSV, CIFAR, folders of pictures) into HDF5 shards; alone or "
       "under mpirun");
   command
-      .add_option("--images", source.inputs,
-                  "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
-                  "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or a folder with a folder of "
-                  "pictures for each class. Several files follow one another. Bytes are pixels, "
-                  "other numbers are values")
+      .add_option(
+          "--images", source.inputs,
+          "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
+          "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or pictures: a folder with a folder "
+          "for each class, a folder without, or single files. Several files follow one another. "
+          "Bytes are pixels, "
+          "other numbers are values")
       .required()
       .type_name("FILE...");
   const Option labels =

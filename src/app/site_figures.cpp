@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 #include "app/share_folder.hpp"
@@ -34,13 +35,23 @@ double number(const std::string& text, const std::string& where) {
   throw InputError(fmt::format("{}: '{}' is no number above 0", where, text));
 }
 
+// The default is relative where the program is not installed.
+[[noreturn]] void fail_unreadable(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  throw InputError(fmt::format(
+      "cannot read the sites' figures '{}'{}, expected a file as jobs/sites/figures.txt of Quern's "
+      "repository (--figures FILE)",
+      file.string(), file.is_absolute() || error ? "" : fmt::format(" in '{}'", here.string())));
+}
+
 }  // namespace
 
 SiteFigures read_site_figures(const std::filesystem::path& file, const std::string& site) {
   constexpr std::size_t kCells = 7;
   constexpr std::size_t kCellsOfGpus = 10;
   std::ifstream stream(file);
-  if (!stream) throw InputError(fmt::format("cannot read the sites' figures '{}'", file.string()));
+  if (!stream) fail_unreadable(file);
   std::vector<std::string> known;
   int number_of_line = 0;
   for (std::string line; std::getline(stream, line);) {

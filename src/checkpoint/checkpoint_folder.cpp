@@ -15,6 +15,7 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/host_name.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -78,8 +79,9 @@ std::vector<fs::path> files_of(const fs::path& folder) {
     if (entry->symlink_status(gone).type() == fs::file_type::regular) files.push_back(*entry);
   }
   if (error) {
-    throw InputError(
-        fmt::format("cannot list the folder '{}': {}", folder.string(), error.message()));
+    const std::string cannot_list = fmt::format("cannot list the folder '{}'", folder.string());
+    throw_system_failure(error.value(), cannot_list);
+    throw InputError(fmt::format("{}: {}", cannot_list, error.message()));
   }
   return files;
 }

@@ -44,6 +44,8 @@ struct CheckpointState {
   std::vector<OptimizerTensors> optimizer;
   TrainingProgress progress;
   RunOrigin origin;
+  /// Of the classes of the training data, where they have names. read_class_names() reads them.
+  std::vector<std::string> class_names = {};
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

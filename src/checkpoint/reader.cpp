@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/dataset_path.hpp"
@@ -134,17 +136,27 @@ void read_dataset(const H5File& file, const ManifestEntry& entry, std::int64_t& 
       .push_back({owner->tensor, entry.shape, result.storage.back()});
 }
 
-/// Runs `read`; a problem becomes a line of damage instead of an exception.
+/// Messages of io/ name the file already.
+std::string with_place(const fs::path& path, const std::string& message) {
+  const std::string place = fmt::format("'{}'", path.string());
+  return message.find(place) == std::string::npos ? fmt::format("{}: {}", place, message) : message;
+}
+
+/// Runs `read`; a problem becomes a line of damage instead of an exception. SystemFailure where the
+/// file could not be read, and may be whole.
 template <class Read>
 void collect_damage(const fs::path& path, Examination& result, const Read& read) {
   try {
     read();
+  } catch (const SystemFailure& failure) {
+    throw SystemFailure(with_place(path, failure.what()));
+  } catch (const std::bad_alloc&) {
+    throw SystemFailure(with_place(path, "out of memory while it was read"));
   } catch (const std::exception& problem) {
-    // Messages of io/ begin with the file already.
-    const std::string message = problem.what();
-    const std::string place = fmt::format("'{}'", path.string());
-    result.damage.push_back(message.starts_with(place) ? message
-                                                       : fmt::format("{}: {}", place, message));
+    const auto* of_system = dynamic_cast<const std::system_error*>(&problem);
+    if (of_system)
+      throw_system_failure(of_system->code().value(), with_place(path, "cannot be read"));
+    result.damage.push_back(with_place(path, problem.what()));
   }
 }
 
@@ -161,6 +173,7 @@ enum class Unsealed { leave_closed, look_inside };
 Examination examine(const fs::path& path, Unsealed unsealed) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
+    throw_system_failure(error.value(), fmt::format("'{}': cannot be read", path.string()));
     throw InputError(fmt::format("there is no checkpoint '{}'", path.string()));
   }
   Examination result;
@@ -184,6 +197,11 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
     }
   });
   return result;
+}
+
+bool is_gone(const fs::path& file) {
+  std::error_code error;
+  return fs::status(file, error).type() == fs::file_type::not_found;
 }
 
 bool is_newer(const std::vector<CheckpointFile>& checkpoints, std::int64_t step) {
@@ -215,9 +233,12 @@ std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
     for (auto file = checkpoints.rbegin(); file != checkpoints.rend(); ++file) {
       try {
         return read_checkpoint(file->path);
-      } catch (const Error& problem) {
         // A run that goes on meanwhile deletes old ones; then there is a newer one to be listed.
-        if (fs::exists(file->path)) report(file->path, problem.what());
+      } catch (const SystemFailure&) {
+        // To go on from an older one would cost what this one, perhaps whole, has learned.
+        if (!is_gone(file->path)) throw;
+      } catch (const Error& problem) {
+        if (!is_gone(file->path)) report(file->path, problem.what());
       }
     }
   }

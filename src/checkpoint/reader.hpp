@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads checkpoints and believes nothing that does not verify.
+// Reads checkpoints and believes nothing that does not verify. SystemFailure where a disk or a file
+// server fails meanwhile: the checkpoint may be good.
 #pragma once
 
 #include <filesystem>

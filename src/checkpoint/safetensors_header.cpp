@@ -84,7 +84,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(std::string& text) override {
-    if (depth_ == 2 && is_metadata_) return true;
+    if (depth_ == 2 && is_metadata_) {
+      if (key_ == "recipe") recipe_ = std::move(text);
+      return true;
+    }
     if (depth_ != 2 || in_list_ || key_ != "dtype") fail("a text");
     if (safetensors_value_bytes(text) == 0) fail_member(shown(text), "a type such as F32");
     entry_.dtype = text;
@@ -107,6 +110,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool is_complete() const { return depth_ == 0; }
+  std::string& recipe() { return recipe_; }
 
  private:
   static constexpr const char* kOffsets = "data_offsets";
@@ -153,6 +157,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   bool in_list_ = false;
   bool is_metadata_ = false;
+  std::string recipe_;
   std::string key_;
   std::set<std::string> names_;
   std::set<std::string> keys_;
@@ -223,11 +228,13 @@ std::uint64_t safetensors_value_bytes(const std::string& dtype) {
 }
 
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
-                                                       std::uint64_t data_bytes) {
+                                                       std::uint64_t data_bytes,
+                                                       std::string* recipe) {
   if (header.empty() || header[0] != '{') throw Error("the header does not begin with '{'");
   HeaderReader reader;
   nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
   check_places(reader.entries, data_bytes);
+  if (recipe) *recipe = std::move(reader.recipe());
   return std::move(reader.entries);
 }
 

@@ -24,8 +24,10 @@ inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
 /// The entries of the JSON text `header`, in the order of their values, which fill `data_bytes`
 /// bytes without a gap or an overlap. Names occur once and are plain text, types are known, and
 /// shapes have as many values as there are bytes for. Throws Error, which does not name the file.
+/// `recipe`, if there, gets the text of that name in the metadata, where Quern puts its recipe.
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
-                                                       std::uint64_t data_bytes);
+                                                       std::uint64_t data_bytes,
+                                                       std::string* recipe = nullptr);
 
 /// Bytes of a value of this type ("F16": 2); 0: no such type.
 std::uint64_t safetensors_value_bytes(const std::string& dtype);

@@ -97,7 +97,8 @@ LoadedCheckpoint read(const fs::path& path) {
 
   CheckpointState state;
   std::vector<std::vector<float>> storage;
-  for (SafetensorsEntry& entry : parse_safetensors_header(header, file.bytes() - data_begin)) {
+  for (SafetensorsEntry& entry :
+       parse_safetensors_header(header, file.bytes() - data_begin, &state.origin.recipe)) {
     if (is_batch_count(entry.name)) continue;
     storage.push_back(read_values(file, data_begin, entry));
     check_finite(entry.name, storage.back());

@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -41,7 +42,11 @@ void read_bytes(std::ifstream& file, std::int64_t begin, std::int64_t end, const
   file.seekg(begin);
   while (begin < end) {
     const std::int64_t count = std::min<std::int64_t>(std::ssize(buffer), end - begin);
-    if (!file.read(buffer.data(), count)) throw Error("it cannot be read to its end");
+    errno = 0;
+    if (!file.read(buffer.data(), count)) {
+      throw_system_failure(errno, "it cannot be read");
+      throw Error("it cannot be read to its end");
+    }
     take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
     begin += count;
   }
@@ -125,7 +130,9 @@ std::ifstream open_file(const fs::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    throw Error(fmt::format("it cannot be read: {}", std::generic_category().message(errno)));
+    const int reason = errno;
+    throw_system_failure(reason, "it cannot be read");
+    throw Error(fmt::format("it cannot be read: {}", std::generic_category().message(reason)));
   }
   return file;
 }

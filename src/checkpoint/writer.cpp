@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/class_names.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/retention.hpp"
@@ -48,6 +49,7 @@ void for_each_dataset(const CheckpointState& state, const Visitor& visit) {
 /// What the file needs on disk, generously.
 std::uintmax_t estimated_bytes(const CheckpointState& state) {
   std::uintmax_t bytes = 64 * 1024 + state.origin.recipe.size();
+  for (const std::string& name : state.class_names) bytes += name.size() + 1;
   for_each_dataset(state, [&](const std::string&, const NamedTensor& tensor) {
     bytes += tensor.values.size_bytes() + 2048;
   });
@@ -106,6 +108,7 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   const std::vector<TrainAttribute> attributes = train_attributes(state);
   for (const TrainAttribute& attribute : attributes) write_attribute(file, attribute);
   manifest.train_sha256 = train_attributes_sha256(attributes);
+  write_class_names(file, state.class_names);
 
   const std::string json = manifest_json(manifest);
   file.write_string("/", "manifest", json);

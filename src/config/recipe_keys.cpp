@@ -70,7 +70,7 @@ void add_data(Keys& list) {
   keys.choice<TargetType>(
       "target", &D::target,
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
-      "What the output is compared with: the class, the input itself "
+      "What the output is compared with: the class, the input itself as `data.normalize` makes it "
       "(auto-encoder), or numbers that come with the sample (`quern shard --targets`)");
 
   using N = NormalizeSpec;
@@ -271,6 +271,12 @@ void add_train(Keys& list) {
                         "In which order a CPU adds products in bf16: `\"tiles\"` is fast with AMX, "
                         "`\"pairs\"` with AVX512_BF16; each has the same bits on all processors")
       .only_with("train.precision", {"bf16"});
+  keys.choice<Convolution>("convolution", &T::convolution,
+                           {{"direct", Convolution::direct}, {"winograd", Convolution::winograd}},
+                           "`\"winograd\"`: a CPU computes convolutions of 3 x 3 pixels with "
+                           "stride 1 on at least 16 "
+                           "channels with 16 products in place of 36 (numerics.md)")
+      .only_with("train.precision", {"fp32"});
   keys.integer(
       "micro_block", &T::micro_block, at_least(0),
       "Samples of a leaf of the fixed summation tree; 0: chosen from the global batch, the "

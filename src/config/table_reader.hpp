@@ -121,10 +121,12 @@ class TableReader {
     }
     if (place && !is_applying) {
       const std::string prefix = key.path.substr(0, key.path.rfind('.') + 1);
-      problems_.add(*place, full_name(key.path),
-                    "applies only to " + key.selector + " = " + list_choices(key.selecting_values) +
-                        "; here it is " + find_key(keys_, key.selector).write(target_) +
-                        " (known: " + join(names_in(prefix, true), ", ") + ")");
+      const std::vector<std::string> known = names_in(prefix, true);
+      problems_.add(
+          *place, full_name(key.path),
+          "applies only to " + key.selector + " = " + list_choices(key.selecting_values) +
+              "; here it is " + find_key(keys_, key.selector).write(target_) +
+              (known.empty() ? ", expected no such key" : " (known: " + join(known, ", ") + ")"));
     }
   }
 

@@ -141,9 +141,10 @@ void H5File::write_string(const std::string& object, const std::string& name,
 }
 
 bool H5File::has_attribute(const std::string& object, const std::string& name) const {
-  const H5ObjectKind kind = h5_find(id_, object);
-  if (kind != H5ObjectKind::group && kind != H5ObjectKind::dataset) return false;
-  return H5Aexists_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT) > 0;
+  if (!has_group(object) && !has_dataset(object)) return false;
+  const bool has_it = H5Aexists_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT) > 0;
+  expect_system();
+  return has_it;
 }
 
 std::int64_t H5File::read_int64(const std::string& object, const std::string& name) const {

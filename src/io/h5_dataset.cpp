@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/system_failure.hpp"
 #include "io/h5_file.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
@@ -153,6 +154,7 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
   if (complaint.empty()) {
     std::error_code error;
     const std::uintmax_t file_bytes = std::filesystem::file_size(path_, error);
+    throw_system_failure(error.value(), fmt::format("cannot read '{}'", path_.string()));
     complaint = error ? error.message() : complain_about_storage(dataset.get(), info, file_bytes);
   }
   if (!complaint.empty()) fail_reading(fmt::format("cannot use dataset '{}': {}", path, complaint));

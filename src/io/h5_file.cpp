@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "io/h5_heap.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
@@ -65,6 +66,8 @@ H5File H5File::open_read(const std::filesystem::path& path) {
   h5_silence();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  const std::string cannot_read = fmt::format("cannot read '{}'", path.string());
+  throw_system_failure(error.value(), cannot_read);
   if (!std::filesystem::exists(status)) {
     throw InputError(fmt::format("no file '{}'", path.string()));
   }
@@ -72,11 +75,14 @@ H5File H5File::open_read(const std::filesystem::path& path) {
     throw InputError(fmt::format("'{}' is not a file", path.string()));
   }
   if (::access(path.c_str(), R_OK) != 0) {
-    throw InputError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+    const int reason = errno;
+    throw_system_failure(reason, cannot_read);
+    throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
   }
   const H5Handle access = access_properties(Locking::off);
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
   if (id < 0) {
+    throw_system_failure(h5_system_failure(), cannot_read);
     throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), h5_reason()));
   }
   return H5File(path, id, Mode::read);
@@ -92,11 +98,15 @@ H5File::~H5File() {
 }
 
 bool H5File::has_group(const std::string& path) const {
-  return h5_find(id_, path) == H5ObjectKind::group;
+  const bool has_it = h5_find(id_, path) == H5ObjectKind::group;
+  expect_system();
+  return has_it;
 }
 
 bool H5File::has_dataset(const std::string& path) const {
-  return h5_find(id_, path) == H5ObjectKind::dataset;
+  const bool has_it = h5_find(id_, path) == H5ObjectKind::dataset;
+  expect_system();
+  return has_it;
 }
 
 std::vector<std::string> H5File::list_members(const std::string& group) const {
@@ -187,7 +197,13 @@ void H5File::close() {
   }
 }
 
+// A call to HDF5 that failed on the way may look like something that the file lacks.
+void H5File::expect_system() const {
+  throw_system_failure(h5_system_failure(), fmt::format("'{}': cannot be read", path_.string()));
+}
+
 void H5File::fail_reading(const std::string& what) const {
+  expect_system();
   throw InputError(fmt::format("'{}': {}", path_.string(), what));
 }
 

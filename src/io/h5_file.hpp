@@ -6,7 +6,8 @@
 // of a dataset are checked against the size of the file before anybody allocates for it; only
 // contiguous data inside the file itself is read; links to other files are not followed.
 //
-// Reading problems are InputError, writing problems Error; both name the file and the object.
+// Reading problems are InputError, writing problems Error; both name the file and the object. Where
+// a disk or a file server fails while a file is read: SystemFailure.
 #pragma once
 
 #include <cstddef>
@@ -109,6 +110,7 @@ class H5File {
   H5File(std::filesystem::path path, std::int64_t id, Mode mode)
       : path_(std::move(path)), id_(id), heaps_checked_(mode == Mode::write) {}
 
+  void expect_system() const;
   [[noreturn]] void fail_reading(const std::string& what) const;
   [[noreturn]] void fail_writing(const std::string& what) const;
   [[noreturn]] void fail_attribute(const std::string& object, const std::string& name,

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <span>
+
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -84,7 +87,10 @@ std::string h5_complain_about_heaps(const std::filesystem::path& path,
                                     std::vector<ByteRange> data) {
   std::error_code error;
   const std::uintmax_t file_bytes = std::filesystem::file_size(path, error);
+  const std::string cannot_read = fmt::format("cannot read '{}'", path.string());
+  throw_system_failure(error.value(), cannot_read);
   if (error) return error.message();
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::vector<std::uint8_t> bytes;
   for (const ByteRange& gap : gaps(std::move(data), file_bytes)) {
@@ -92,7 +98,10 @@ std::string h5_complain_about_heaps(const std::filesystem::path& path,
     bytes.resize(gap.end - gap.begin);
     file.seekg(static_cast<std::streamoff>(gap.begin));
     file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file) return "it cannot be read";
+    if (!file) {
+      throw_system_failure(errno, cannot_read);
+      return "it cannot be read";
+    }
     if (!are_sound(bytes)) return "its text attributes are damaged";
   }
   return "";

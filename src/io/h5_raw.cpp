@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/h5_raw.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -22,6 +26,22 @@ herr_t append_description(unsigned /*depth*/, const H5E_error2_t* error, void* d
   return 0;
 }
 
+thread_local int system_failure = 0;
+
+// HDF5 tells of system calls in words: "..., errno = 5, error message = 'Input/output error', ...".
+herr_t find_system_failure(unsigned /*depth*/, const H5E_error2_t* error, void*) noexcept {
+  static constexpr char kMarker[] = "errno = ";
+  const char* found = error->desc ? std::strstr(error->desc, kMarker) : nullptr;
+  const int number = found ? std::atoi(found + std::strlen(kMarker)) : 0;
+  if (system_failure == 0 && is_system_failure(number)) system_failure = number;
+  return 0;
+}
+
+// HDF5 calls it at the end of each of its functions that fails.
+herr_t note_failure(hid_t stack, void*) noexcept {
+  return H5Ewalk2(stack, H5E_WALK_DOWNWARD, find_system_failure, nullptr);
+}
+
 /// What the operating system said, from HDF5's long report of a failed system call; or nothing.
 std::string system_reason(const std::string& text) {
   const std::string marker = "error message = '";
@@ -37,7 +57,12 @@ void h5_silence() {
   // After a write that failed (a full disk), HDF5's clean-up at the end of the process crashes.
   // Every file is closed by then.
   [[maybe_unused]] static const herr_t no_cleanup = H5dont_atexit();
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5Eset_auto2(H5E_DEFAULT, note_failure, nullptr);
+  system_failure = 0;
+}
+
+int h5_system_failure() {
+  return system_failure;
 }
 
 H5Handle h5_without_times(hid_t property_class) {

@@ -33,7 +33,13 @@ class H5Handle {
 };
 
 /// Stops HDF5 from printing its errors on standard error: they go into our messages instead.
+/// Forgets the failure that h5_system_failure() tells of.
 void h5_silence();
+
+/// The errno of a call to HDF5 of this thread, since h5_silence(), in which a disk or a file server
+/// failed; 0 without. Unlike h5_reason() it is known after further calls: many failures only look
+/// like something that is missing in the file.
+int h5_system_failure();
 
 /// Properties to create an object of this class with (H5P_DATASET_CREATE and so on), whose header
 /// does not say when: equal content is equal bytes.

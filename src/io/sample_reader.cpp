@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "io/stored_samples.hpp"
 
 namespace quern {
@@ -36,13 +37,20 @@ std::span<std::byte> room(std::vector<std::byte>& bytes, std::int64_t num_bytes)
   return bytes;
 }
 
+// `what` the system could not do, as errno says.
+[[noreturn]] void fail_by_system(const Shard& shard, const std::string& what) {
+  const int error = errno;
+  throw_system_failure(error, fmt::format("'{}': {}", shard.path.string(), what));
+  fail(shard, fmt::format("{}: {}", what, std::strerror(error)));
+}
+
 void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,
                 std::span<std::byte> bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const std::int64_t at = offset + static_cast<std::int64_t>(done);
     const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done, at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (got < 0) fail_by_system(shard, "cannot be read");
     if (got == 0) {
       fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
                               "training began",
@@ -55,8 +63,7 @@ void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,
 // The time of change of its inode follows from every change of a file, whoever turns back others.
 KnownBlocks::FileState state_of(const Shard& shard, int descriptor) {
   struct stat state {};
-  if (::fstat(descriptor, &state) != 0)
-    fail(shard, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (::fstat(descriptor, &state) != 0) fail_by_system(shard, "cannot be read");
   return {state.st_dev, state.st_ino, state.st_size, state.st_ctim.tv_sec, state.st_ctim.tv_nsec};
 }
 
@@ -323,7 +330,7 @@ int SampleReader::descriptor_of(std::size_t number) {
   }
   const Shard& shard = set_.shards()[number];
   const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(shard, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (descriptor < 0) fail_by_system(shard, "cannot be opened");
   files_.push_back({number, descriptor});
   return descriptor;
 }

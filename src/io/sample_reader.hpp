@@ -34,7 +34,8 @@ class SampleReader {
   /// the first time, and once more after its file has changed. `arrays` are whole after finish().
   /// UnusableError, with the file's name, when it cannot be read, is too short, a block does not
   /// have its checksum (in shards that have them), a label is out of range or a value is not
-  /// finite: then nothing writes to the arrays any more.
+  /// finite; SystemFailure where a disk or a file server fails. Then nothing writes to the arrays
+  /// any more.
   void read(std::int64_t first, std::int64_t count, std::int64_t place, const SampleArrays& arrays);
 
   /// Waits until all that was read is in its place and verified. UnusableError as of read().

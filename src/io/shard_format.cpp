@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -60,7 +61,9 @@ std::vector<ShardFile> list_shard_files(const std::filesystem::path& folder) {
     if (says) files.push_back({entry->path(), *says});
   }
   if (error) {
-    throw InputError(fmt::format("cannot read folder '{}': {}", folder.string(), error.message()));
+    const std::string cannot_read = fmt::format("cannot read folder '{}'", folder.string());
+    throw_system_failure(error.value(), cannot_read);
+    throw InputError(fmt::format("{}: {}", cannot_read, error.message()));
   }
   const auto key = [](const ShardFile& file) {
     return std::tie(file.says.name, file.says.split, file.says.count, file.says.index);

@@ -16,6 +16,7 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
+#include "base/system_failure.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_header.hpp"
 #include "io/shard_place.hpp"
@@ -34,8 +35,10 @@ void keep_split(std::vector<ShardFile>& files, const std::filesystem::path& fold
   for (const ShardFile& file : files) splits.insert(file.says.split);
   if (split.empty()) {
     if (splits.size() > 1) {
-      throw InputError(fmt::format("'{}' holds shards of the splits {}: say which is meant",
-                                   folder.string(), quoted(splits)));
+      throw InputError(
+          fmt::format("'{}' holds shards of the splits {}: say which is meant (--split train "
+                      "or --split test)",
+                      folder.string(), quoted(splits)));
     }
     return;
   }
@@ -57,6 +60,7 @@ std::string seen_from(const std::filesystem::path& folder) {
 std::vector<ShardFile> find_set(const std::filesystem::path& folder, const std::string& split) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
+    throw_system_failure(error.value(), fmt::format("cannot read folder '{}'", folder.string()));
     throw InputError(fmt::format("no folder '{}'{} ('quern shard' makes shards)", folder.string(),
                                  seen_from(folder)));
   }
@@ -149,6 +153,23 @@ ShardSet ShardSet::open(const std::filesystem::path& folder, const std::string& 
   set.split_ = first.split;
   set.content_ = first.content;
   return set;
+}
+
+void ShardSet::check_file(std::size_t index) const {
+  const Shard& shard = shards_.at(index);
+  const ShardFileName says = {name_, split_, static_cast<int>(index),
+                              static_cast<int>(shards_.size())};
+  const ShardHeader header = read_shard_header({shard.path, says});
+  if (header.content == content_ && header.first_index == shard.first_index &&
+      header.count == shard.count && header.sha256_input == shard.sha256_input &&
+      header.sha256_answer == shard.sha256_answer) {
+    return;
+  }
+  throw InputError(fmt::format(
+      "'{}': it holds the samples from {} on, with SHA-256 {}, expected those from {} on, with "
+      "SHA-256 {}, as the file of this name that rank 0 has opened",
+      shard.path.string(), header.first_index, header.sha256_input, shard.first_index,
+      shard.sha256_input));
 }
 
 void ShardSet::add(Shard shard) {

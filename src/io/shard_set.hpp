@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -52,6 +53,10 @@ class ShardSet {
   /// SHA-256 of a text of the content and the checksums of all shards: equal for equal data cut
   /// into equal shards, whatever the files are called.
   std::string content_hash() const;
+
+  /// Opens one of its files: InputError when it cannot be read here, or is another one than the set
+  /// was opened with. Reads attributes and shapes, no data.
+  void check_file(std::size_t index) const;
 
   /// All that is known of the set, for processes that have not opened it.
   std::string table() const;

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "io/finite_check.hpp"
 #include "io/shard_file.hpp"
 #include "io/shard_format.hpp"
 
@@ -57,11 +57,6 @@ std::int64_t count_of(const ShardContent& content, const ConstSampleArrays& samp
   return static_cast<std::int64_t>(count);
 }
 
-// "'t.csv': ", before what is wrong with it.
-std::string prefix_of(const std::string& origin) {
-  return origin.empty() ? "" : origin + ": ";
-}
-
 void check_labels(std::span<const std::int32_t> labels, const ShardContent& content,
                   std::int64_t first, const std::string& origin) {
   const int most = content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
@@ -73,34 +68,20 @@ void check_labels(std::span<const std::int32_t> labels, const ShardContent& cont
   });
   if (wrong == labels.end()) return;
   throw InputError(fmt::format("{}label {} of sample {} is out of range, expected 0 to {}",
-                               prefix_of(origin), *wrong, first + (wrong - labels.begin()),
+                               origin_prefix(origin), *wrong, first + (wrong - labels.begin()),
                                content.classes - 1));
 }
 
 void check_class_names(const ShardContent& content) {
   if (!content.class_names.empty() &&
       content.class_names.size() != static_cast<std::size_t>(content.classes)) {
-    throw InputError(
-        fmt::format("{} names for {} classes", content.class_names.size(), content.classes));
+    throw InputError(fmt::format("{} classes, but the classes have {} names, expected one for each",
+                                 content.classes, content.class_names.size()));
   }
   for (const std::string& name : content.class_names) {
     if (!name.empty() && name.find_first_of(std::string("\n\0", 2)) == std::string::npos) continue;
     throw InputError(fmt::format("'{}' is no name for a class, expected one line of text", name));
   }
-}
-
-void check_finite(std::span<const float> values, const char* name, const Shape& shape,
-                  StoredType stored, std::int64_t first, const std::string& origin) {
-  constexpr float kTooLargeForHalf = 65520;  // rounds to infinity
-  const auto is_good = [&](float value) {
-    return std::isfinite(value) &&
-           (stored != StoredType::float16 || std::abs(value) < kTooLargeForHalf);
-  };
-  const auto wrong = std::find_if_not(values.begin(), values.end(), is_good);
-  if (wrong == values.end()) return;
-  throw InputError(fmt::format(
-      "{}the {} of sample {} hold {}, expected finite {} numbers", prefix_of(origin), name,
-      first + (wrong - values.begin()) / shape.units(), *wrong, to_string(stored)));
 }
 
 // -> the shards that the new ones replace.
@@ -145,9 +126,10 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, ShardSetName set, S
 void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,
                            const SampleOrigins& origins) const {
   if (content_.has_labels()) check_labels(samples.labels, content_, first, origins.answers);
-  check_finite(samples.values, "values", content_.shape, content_.input, first, origins.inputs);
-  check_finite(samples.targets, "targets", content_.target_shape, content_.answer_type, first,
-               origins.answers);
+  check_finite_samples(samples.values, "values", content_.shape, content_.input, first,
+                       origins.inputs);
+  check_finite_samples(samples.targets, "targets", content_.target_shape, content_.answer_type,
+                       first, origins.answers);
 }
 
 void ShardSetWriter::open_folder(Overwrite overwrite) {

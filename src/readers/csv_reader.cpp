@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "readers/csv_fields.hpp"
 #include "readers/text_lines.hpp"
 
 namespace quern {
@@ -21,33 +22,6 @@ namespace {
 constexpr std::int64_t kLinesOfMark = 1024;
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
-
-std::string_view trimmed(std::string_view field) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!field.empty() && is_space(field.front())) field.remove_prefix(1);
-  while (!field.empty() && is_space(field.back())) field.remove_suffix(1);
-  if (field.size() >= 2 && field.front() == '"' && field.back() == '"') {
-    field = field.substr(1, field.size() - 2);
-  }
-  return field;
-}
-
-char separator_of(std::string_view line) {
-  for (const char separator : {'\t', ';', ','}) {
-    if (line.find(separator) != std::string_view::npos) return separator;
-  }
-  return ',';
-}
-
-void split(std::string_view line, char separator, std::vector<std::string_view>& fields) {
-  fields.clear();
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(line.find(separator, begin), line.size());
-    fields.push_back(trimmed(line.substr(begin, end - begin)));
-    if (end == line.size()) return;
-    begin = end + 1;
-  }
-}
 
 template <class T>
 std::optional<T> number_of(std::string_view field) {
@@ -68,12 +42,12 @@ bool is_number(std::string_view field) {
 
 struct FirstLine {
   char separator = ',';
-  std::vector<std::string_view> fields;  ///< until the next line
+  LineFields fields;
   bool has_names = false;
 
   std::vector<std::string> names() const {
     if (!has_names) return {};
-    return {fields.begin(), fields.end()};
+    return {fields.texts.begin(), fields.texts.end()};
   }
 };
 
@@ -82,8 +56,8 @@ struct FirstLine {
   stream.fail(
       fmt::format("'{}' in line 1, column {}, beside the number '{}' in column {}, expected "
                   "numbers alone, or names alone above the numbers",
-                  line.fields[word].substr(0, kShownBytes), word + 1,
-                  line.fields[number].substr(0, kShownBytes), number + 1));
+                  line.fields.texts[word].substr(0, kShownBytes), word + 1,
+                  line.fields.texts[number].substr(0, kShownBytes), number + 1));
 }
 
 /// Names, or numbers as in all other lines. What has both is refused: it may be a sample that lacks
@@ -93,9 +67,9 @@ FirstLine read_first_line(const ByteStream& stream, TextLines& lines) {
   if (!line || trimmed(*line).empty()) stream.fail("empty, expected a table of numbers");
   FirstLine first;
   first.separator = separator_of(*line);
-  split(*line, first.separator, first.fields);
-  const auto begin = first.fields.begin();
-  const auto end = first.fields.end();
+  split(stream, *line, lines.number(), first.separator, first.fields);
+  const auto begin = first.fields.texts.begin();
+  const auto end = first.fields.texts.end();
   const auto number = std::find_if(begin, end, is_number);
   const auto word = std::find_if_not(begin, end, is_number);
   first.has_names = number == end;
@@ -120,6 +94,11 @@ class ColumnChoice {
     std::vector<std::size_t> chosen;
     if (columns.empty()) {
       for (std::size_t i = 0; i < count_; ++i) chosen.push_back(i);
+    }
+    // A name may have a comma, and then stands alone.
+    if (!columns.empty() && std::find(names_.begin(), names_.end(), columns) != names_.end()) {
+      add(columns, chosen);
+      return chosen;
     }
     for (std::size_t begin = 0; begin < columns.size();) {
       const std::size_t end = std::min(columns.find(',', begin), columns.size());
@@ -160,7 +139,7 @@ class TableReader {
       : stream_(stream), lines_(lines), expected_(expected) {}
 
   void read(const std::string& columns) {
-    std::vector<std::string_view> fields = read_first(columns);
+    LineFields fields = read_first(columns);
     if (!has_names_) take(fields);
     while (const std::optional<std::string_view> line = lines_.next()) {
       if (trimmed(*line).empty()) {
@@ -174,7 +153,7 @@ class TableReader {
 
   /// Some of the lines only.
   void read(const std::string& columns, const TableLines& all, const ChooseRange& choose) {
-    std::vector<std::string_view> fields = read_first(columns);
+    LineFields fields = read_first(columns);
     const std::int64_t names = has_names_ ? 1 : 0;
     if (all.count <= names) fail_without_numbers();
     const SampleRange range = choose(all.count - names);
@@ -197,31 +176,31 @@ class TableReader {
   std::vector<T> values;
 
  private:
-  std::vector<std::string_view> read_first(const std::string& columns) {
+  LineFields read_first(const std::string& columns) {
     FirstLine first = read_first_line(stream_, lines_);
     separator_ = first.separator;
-    count_ = first.fields.size();
+    count_ = first.fields.texts.size();
     has_names_ = first.has_names;
     chosen_ = ColumnChoice(stream_, first.names(), count_).parse(columns);
     return std::move(first.fields);
   }
 
-  void take_line(std::string_view line, std::vector<std::string_view>& fields) {
-    split(line, separator_, fields);
-    if (fields.size() != count_) {
+  void take_line(std::string_view line, LineFields& fields) {
+    split(stream_, line, lines_.number(), separator_, fields);
+    if (fields.texts.size() != count_) {
       stream_.fail(fmt::format("line {} has {} fields, expected {} as the first line",
-                               lines_.number(), fields.size(), count_));
+                               lines_.number(), fields.texts.size(), count_));
     }
     take(fields);
   }
 
-  void take(const std::vector<std::string_view>& fields) {
+  void take(const LineFields& fields) {
     for (const std::size_t column : chosen_) {
-      const std::optional<T> value = number_of<T>(fields[column]);
+      const std::optional<T> value = number_of<T>(fields.texts[column]);
       if (!value) {
         stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}",
-                                 fields[column].substr(0, kShownBytes), lines_.number(), column + 1,
-                                 expected_));
+                                 fields.texts[column].substr(0, kShownBytes), lines_.number(),
+                                 column + 1, expected_));
       }
       values.push_back(*value);
     }
@@ -279,7 +258,7 @@ Array read_table(const ByteStream& stream, const std::string& columns, bool are_
 TableColumns find_columns(const ByteStream& stream, const std::string& columns) {
   TextLines lines(stream);
   const FirstLine first = read_first_line(stream, lines);
-  const ColumnChoice choice(stream, first.names(), first.fields.size());
+  const ColumnChoice choice(stream, first.names(), first.fields.texts.size());
   return {first.names(), choice.parse(columns)};
 }
 

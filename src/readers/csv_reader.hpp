@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of numbers: a line a sample, fields separated by commas, semicolons or tabs, perhaps with
 // a line of names at the top. The first line is names where none of its fields is a number ("1st"
-// is none, "nan" is one), and a sample where all are.
+// is none, "nan" is one), and a sample where all are. Quotes are those of RFC 4180, inside of one
+// line.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace quern {
 
 /// `columns`: names or numbers from 1, separated by commas; "2-5" are four of them; "" means all.
 /// Floats [n, columns], or where `are_labels` integers [n] of one column. InputError with line and
-/// column where a line has more or fewer fields than the first, a field is empty or no number, the
-/// first line has both numbers and other fields, or there is no such column.
+/// column where a line has more or fewer fields than the first, a field is empty or no number, a
+/// quote has no end, the first line has both numbers and other fields, or there is no such column.
 Array read_csv(const ByteStream& stream, const std::string& columns, bool are_labels);
 
 /// Columns of a table, as a user has named some of them.

@@ -28,20 +28,51 @@ std::vector<std::filesystem::path> members_of(const std::filesystem::path& folde
   return members;
 }
 
-std::vector<std::filesystem::path> class_folders(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> folders = members_of(folder);
-  for (const std::filesystem::path& member : folders) {
-    if (std::filesystem::is_directory(member)) continue;
+void expect_picture(const std::filesystem::path& path) {
+  if (is_picture(path)) return;
+  throw InputError(fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
+}
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+// Class by class; or, where nothing in it is a folder, pictures without classes.
+void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
+  const std::vector<std::filesystem::path> members = members_of(folder);
+  const bool has_classes = std::any_of(members.begin(), members.end(), is_folder);
+  for (const std::filesystem::path& member : members) {
+    if (!has_classes) {
+      expect_picture(member);
+      result.files.push_back(member.string());
+      continue;
+    }
+    if (!is_folder(member)) {
+      throw InputError(
+          fmt::format("'{}' stands beside folders of classes, expected a folder of "
+                      "pictures for each class and nothing else",
+                      member.string()));
+    }
+    const auto label = static_cast<std::int32_t>(result.class_names.size());
+    result.class_names.push_back(member.filename().string());
+    const std::vector<std::filesystem::path> pictures = members_of(member);
+    if (pictures.empty() && result.empty_class.empty()) result.empty_class = member.string();
+    for (const std::filesystem::path& path : pictures) {
+      expect_picture(path);
+      result.files.push_back(path.string());
+      result.labels.push_back(label);
+    }
+  }
+  if (members.empty()) {
     throw InputError(
-        fmt::format("'{}' stands beside folders of classes, expected a folder of "
-                    "pictures for each class and nothing else",
-                    member.string()));
+        fmt::format("'{}' is empty, expected pictures, or a folder of them for each "
+                    "class",
+                    folder.string()));
   }
-  if (folders.empty()) {
-    throw InputError(fmt::format("'{}' is empty, expected a folder of pictures for each class",
-                                 folder.string()));
+  if (result.files.empty()) {
+    throw InputError(fmt::format("'{}' holds no pictures", folder.string()));
   }
-  return folders;
 }
 
 // One picture after the other; they have to be alike.
@@ -54,6 +85,7 @@ class Collector {
 
   void add(const std::filesystem::path& path) {
     Picture picture = path == first_ ? std::move(picture_) : read_picture(path);
+    losses_.add(picture.losses);
     if (shape_[0] == 3 && picture.channels == 1) picture = to_colour(picture);
     const std::vector<std::int64_t> shape = shape_of(picture);
     if (shape != shape_) {
@@ -63,6 +95,8 @@ class Collector {
     pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
     ++count_;
   }
+
+  const PictureLosses& losses() const { return losses_; }
 
   Array take(const std::string& name) {
     Array array;
@@ -86,35 +120,24 @@ class Collector {
   std::vector<std::int64_t> shape_;
   std::vector<std::uint8_t> pixels_;
   std::int64_t count_ = 0;
+  PictureLosses losses_;
 };
 
 }  // namespace
 
-ImageFolder read_image_folder(const std::filesystem::path& folder, const ChooseRange& choose) {
+ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRange& choose) {
   ImageFolder result;
-  std::vector<std::filesystem::path> pictures;
-  for (const std::filesystem::path& class_folder : class_folders(folder)) {
-    const auto label = static_cast<std::int32_t>(result.class_names.size());
-    result.class_names.push_back(class_folder.filename().string());
-    const std::vector<std::filesystem::path> members = members_of(class_folder);
-    if (members.empty()) {
-      throw InputError(fmt::format("'{}' holds no pictures", class_folder.string()));
-    }
-    for (const std::filesystem::path& path : members) {
-      if (!is_picture(path)) {
-        throw InputError(
-            fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
-      }
-      pictures.push_back(path);
-      result.labels.push_back(label);
-    }
-  }
-  result.count = static_cast<std::int64_t>(pictures.size());
+  if (is_folder(path))
+    list_folder(path, result);
+  else
+    result.files.push_back(path.string());
+  result.count = static_cast<std::int64_t>(result.files.size());
   result.range = choose ? choose(result.count) : SampleRange{0, result.count};
-  Collector collector(pictures.front());
+  Collector collector(result.files.front());
   for (std::int64_t i = 0; i < result.range.count; ++i)
-    collector.add(pictures[static_cast<std::size_t>(result.range.first + i)]);
-  result.images = collector.take(fmt::format("'{}'", folder.string()));
+    collector.add(result.files[static_cast<std::size_t>(result.range.first + i)]);
+  result.losses = collector.losses();
+  result.images = collector.take(fmt::format("'{}'", path.string()));
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with a folder of pictures for each class.
+// Pictures: a folder with a folder of them for each class, a folder of them, or one.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "readers/array.hpp"
+#include "readers/picture.hpp"
 
 namespace quern {
 
@@ -17,14 +18,19 @@ struct ImageFolder {
   /// uint8 [n, channels, height, width] of the range, class by class, each in the order of the
   /// names
   Array images;
-  std::vector<std::int32_t> labels;      ///< [count], numbers of class_names
+  std::vector<std::string> files;        ///< [count], their paths
+  std::vector<std::int32_t> labels;      ///< [count], numbers of class_names; empty without classes
   std::vector<std::string> class_names;  ///< sorted by their bytes
+  std::string empty_class;               ///< the first one without pictures, if any
+  PictureLosses losses;                  ///< of those that have been read
 };
 
-/// Reads FOLDER/CLASS/*.png, *.jpg, *.jpeg; names that begin with a dot are left out. All pictures
+/// Reads PATH/CLASS/*.png, *.jpg, *.jpeg, or without classes PATH/*.png and so on, or the picture
+/// PATH; names that begin with a dot are left out. All pictures
 /// have the size and the channels of the first one; where that has colours, grey ones get three
-/// equal channels. InputError when a folder holds anything else, a class is empty, or a picture
-/// cannot be read. `choose`: which pictures to read, beside the first; all if empty.
-ImageFolder read_image_folder(const std::filesystem::path& folder, const ChooseRange& choose = {});
+/// equal channels. InputError when a folder holds anything else, or no picture, or one
+/// cannot be read. A class may be empty, so that a held-out set can lack it. `choose`: which
+/// pictures to read, beside the first; all if empty.
+ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRange& choose = {});
 
 }  // namespace quern

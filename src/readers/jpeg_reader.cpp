@@ -84,6 +84,7 @@ Picture read_jpeg(const std::filesystem::path& path, const std::vector<std::uint
   Picture picture{channels,
                   static_cast<int>(jpeg.info.image_height),
                   static_cast<int>(jpeg.info.image_width),
+                  {},
                   {}};
   std::vector<std::uint8_t> pixels(std::size_t{jpeg.info.image_height} * jpeg.info.image_width *
                                    static_cast<std::size_t>(channels));

@@ -31,6 +31,10 @@ bool is_picture(const std::filesystem::path& path) {
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
+bool begins_as_picture(std::string_view bytes) {
+  return bytes.starts_with("\x89P") || bytes.starts_with("\xff\xd8\xff");
+}
+
 Picture read_picture(const std::filesystem::path& path) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
   ByteSource source(path);

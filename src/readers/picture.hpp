@@ -4,16 +4,32 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 namespace quern {
+
+/// What files of pictures have that pixels of 8 bits in one or three channels do not.
+struct PictureLosses {
+  bool depth = false;         ///< 16 bits for each channel
+  bool transparency = false;  ///< a pixel that is not opaque
+
+  void add(const PictureLosses& more) {
+    depth |= more.depth;
+    transparency |= more.transparency;
+  }
+};
 
 struct Picture {
   int channels = 0;  ///< 1: grey, 3: red, green, blue
   int height = 0;
   int width = 0;
   std::vector<std::uint8_t> pixels;  ///< [channels, height, width]
+  PictureLosses losses = {};
 };
+
+/// Does a file begin as one of the two formats?
+bool begins_as_picture(std::string_view bytes);
 
 /// Can this program read files of this name (.png, .jpg, .jpeg, in any case)? It depends on the
 /// libraries that it was built with.

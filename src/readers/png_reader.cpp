@@ -3,6 +3,7 @@
 #include <png.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <string>
 
@@ -29,6 +30,7 @@ Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) fail();
   const bool is_colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const bool has_alpha = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
+  const bool has_16_bits = (image.format & PNG_FORMAT_FLAG_LINEAR) != 0;
   const int channels = is_colour ? 3 : 1;
   const int stored = channels + (has_alpha ? 1 : 0);
   try {
@@ -42,10 +44,15 @@ Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8
                  (has_alpha ? static_cast<png_uint_32>(PNG_FORMAT_FLAG_ALPHA) : 0u);
   std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(image));
   if (png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr) == 0) fail();
-  Picture picture{channels, static_cast<int>(image.height), static_cast<int>(image.width), {}};
+  Picture picture{channels, static_cast<int>(image.height), static_cast<int>(image.width), {}, {}};
   std::vector<std::uint8_t> planes = to_planes(pixels, stored);
-  planes.resize(planes.size() / static_cast<std::size_t>(stored) *
-                static_cast<std::size_t>(channels));  // alpha is the last plane
+  const std::size_t kept =
+      planes.size() / static_cast<std::size_t>(stored) * static_cast<std::size_t>(channels);
+  picture.losses.depth = has_16_bits;
+  const auto alpha = planes.begin() + static_cast<std::ptrdiff_t>(kept);  // the last plane
+  picture.losses.transparency =
+      std::any_of(alpha, planes.end(), [](std::uint8_t value) { return value != 255; });
+  planes.resize(kept);
   picture.pixels = std::move(planes);
   return picture;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -51,9 +52,13 @@ Location locate(const std::string& text) {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
+// In any case.
 bool has_extension(const std::filesystem::path& path,
                    std::initializer_list<const char*> extensions) {
-  std::filesystem::path name = path;
+  std::string text = path.filename().string();
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::filesystem::path name = text;
   if (name.extension() == ".gz") name = name.stem();
   return std::any_of(extensions.begin(), extensions.end(),
                      [&](const char* extension) { return name.extension() == extension; });
@@ -79,13 +84,15 @@ FileFormat detect_format(const std::filesystem::path& path) {
   if (start.starts_with("\x93NUMPY")) return FileFormat::npy;
   if (start.starts_with("PK\x03\x04") && !source.is_gzip()) return FileFormat::npz;
   if (start == "\x89HDF\r\n\x1a\n" && !source.is_gzip()) return FileFormat::hdf5;
+  if (begins_as_picture(start) && !source.is_gzip()) return FileFormat::folder;
   if (const auto cifar = detect_cifar(path)) return *cifar;
   if (has_extension(path, {".csv", ".tsv", ".txt"})) return FileFormat::csv;
   if (count >= 4 && bytes[0] == 0 && bytes[1] == 0) return FileFormat::idx;
   std::vector<std::string> names;
   for (const auto& [name, format] : kFormats) names.emplace_back(name);
   throw InputError(fmt::format(
-      "'{}': of no format that is known here (its first bytes are {:02x}), expected one of {}",
+      "'{}': of no format that is known here (its first bytes are {:02x}), expected one of {} "
+      "(--from takes these names, --from csv for a table of any ending)",
       path.string(), fmt::join(std::span(bytes).first(count), ""), fmt::join(names, ", ")));
 }
 
@@ -202,15 +209,22 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
 SampleFile read_folder(const std::filesystem::path& path, const std::string& sha256,
                        const ChooseRange& choose) {
   if (!sha256.empty()) {
-    throw InputError(fmt::format("'{}' is a folder, which has no SHA-256", path.string()));
+    throw InputError(
+        fmt::format("'{}': --sha256 is of one file of samples, not of pictures", path.string()));
   }
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
   file.array = std::move(folder.images);
-  const auto first = folder.labels.begin() + folder.range.first;
-  file.labels.assign(first, first + folder.range.count);
+  if (!folder.labels.empty()) {
+    const auto first = folder.labels.begin() + folder.range.first;
+    file.labels.assign(first, first + folder.range.count);
+  }
+  const auto first_file = folder.files.begin() + folder.range.first;
+  file.pictures.assign(first_file, first_file + folder.range.count);
   file.classes = static_cast<int>(folder.class_names.size());
   file.class_names = std::move(folder.class_names);
+  file.empty_class = std::move(folder.empty_class);
+  file.losses = folder.losses;
   return file;
 }
 

@@ -11,6 +11,7 @@
 #include "readers/array.hpp"
 #include "readers/checked_source.hpp"
 #include "readers/csv_reader.hpp"
+#include "readers/picture.hpp"
 
 namespace quern {
 
@@ -45,6 +46,9 @@ struct SampleFile {
   std::vector<std::int32_t> labels = {};
   int classes = 0;                            ///< that there are, 0 without labels
   std::vector<std::string> class_names = {};  ///< of folders
+  std::vector<std::string> pictures = {};     ///< the file of each sample of the range, of pictures
+  std::string empty_class = {};               ///< a folder without pictures, if any
+  PictureLosses losses = {};
   Sha256Match sha256 = Sha256Match::not_asked;
 };
 

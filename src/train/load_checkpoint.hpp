@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint/reader.hpp"
 #include "comm/communicator.hpp"
@@ -14,6 +15,7 @@ namespace quern {
 /// A checkpoint for all ranks: rank 0 holds it, the others know what it was trained with.
 struct SharedCheckpoint {
   std::optional<LoadedCheckpoint> loaded;  ///< rank 0 only
+  std::vector<std::string> class_names;    ///< rank 0 only: of the training data, if known
   Recipe recipe;
   int global_batch = 0;
 

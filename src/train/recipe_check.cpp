@@ -35,6 +35,11 @@ void check_precision(const Recipe& recipe) {
         "train.bf16_sums = \"pairs\" is for CPUs, but this quern was built for GPUs, which have an "
         "order of their own (expected no such key)");
   }
+  if (recipe.train.convolution == Convolution::winograd && !kHostExecution) {
+    throw InputError(
+        "train.convolution = \"winograd\" is for CPUs, but this quern was built for GPUs (expected "
+        "\"direct\")");
+  }
   if (precision == Precision::fp32 || kTensorCores) return;
   if (precision == Precision::bf16 && kHostExecution) return;
   throw InputError(std::string("train.precision = ") +

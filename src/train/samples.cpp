@@ -10,7 +10,6 @@
 #include "comm/exchange.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
-#include "io/shard_set.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
@@ -19,13 +18,6 @@
 namespace quern {
 
 namespace {
-
-// Rank 0 opens every shard and tells the others what it found: a thousand ranks do not.
-ShardSet open_once(Communicator& comm, const std::string& folder, const std::string& split) {
-  std::string table;
-  run_on_root(comm, [&] { table = ShardSet::open(folder, split).table(); });
-  return ShardSet(folder, broadcast_string(comm, table));
-}
 
 template <class T>
 View<const T> to_memory_space(std::span<const T> values) {
@@ -75,6 +67,12 @@ SampleArrays divide(Divider& divider, const ShardContent& content, std::int64_t 
 
 }  // namespace
 
+ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split) {
+  std::string table;
+  run_on_root(comm, [&] { table = ShardSet::open(folder, split).table(); });
+  return ShardSet(folder, broadcast_string(comm, table));
+}
+
 Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
                           const ShardContent& content, const FillSamples& fill) {
   Divider needed;
@@ -116,14 +114,14 @@ Samples load_all(Communicator& comm, const std::string& folder, const ShardSet& 
 }  // namespace
 
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split) {
-  return load_all(comm, folder, open_once(comm, folder, split));
+  return load_all(comm, folder, open_shards_once(comm, folder, split));
 }
 
 Samples load_samples_in_order(const ProcessGrid& grid, const DataSpec& data,
                               const ChooseBatches& choose_batches, const std::string& folder,
                               const std::string& split) {
   Communicator& comm = grid.world();
-  const ShardSet shards = open_once(comm, folder, split);
+  const ShardSet shards = open_shards_once(comm, folder, split);
   if (!is_streamed(data, shards.count(), shards.content().memory_bytes()))
     return load_all(comm, folder, shards);
   return stream_shards_in_order(grid, data, choose_batches(shards.count()), shards);
@@ -177,7 +175,7 @@ Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape&
 Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, const Shape& output) {
   Communicator& comm = grid.world();
   if (recipe.data.source == DataSource::shards) {
-    const ShardSet shards = open_once(comm, recipe.data.train, "train");
+    const ShardSet shards = open_shards_once(comm, recipe.data.train, "train");
     return is_streamed(recipe.data, shards.count(), shards.content().memory_bytes())
                ? stream_training_shards(grid, recipe, shards)
                : load_all(comm, recipe.data.train, shards);

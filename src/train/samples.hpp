@@ -9,12 +9,17 @@
 #include "comm/communicator.hpp"
 #include "comm/process_grid.hpp"
 #include "io/shard_content.hpp"
+#include "io/shard_set.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
 
 namespace quern {
 
 struct BatchRule;
+
+/// Collective. A split ("train" or "test") of the shards in `folder`. Rank 0 opens every shard and
+/// tells the others what it found: a thousand ranks do not. AgreedError as ShardSet::open() throws.
+ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split);
 
 /// Overwrites this rank's share of the arrays, which have room for all samples; together the ranks
 /// of a node overwrite everything.

@@ -358,6 +358,7 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
                            comm_.size(),     to_toml(recipe_),
                            git_commit(),     version(),
                            train_.data_hash, utc_timestamp()};
+  snapshot.state.class_names = train_.class_names;
   const Stopwatch writing;
   const std::filesystem::path file = checkpoints_->write(snapshot.state);
   events_->wrote_checkpoint(progress_, file, writing.seconds());

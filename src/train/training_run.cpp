@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_run.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,10 @@
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/recipe_kernels.hpp"
+#include "train/class_names.hpp"
 #include "train/initial_weights.hpp"
 #include "train/normalization.hpp"
+#include "train/normalization_match.hpp"
 #include "train/recipe_check.hpp"
 #include "train/samples.hpp"
 #include "train/starting_point.hpp"
@@ -33,21 +36,6 @@ void check_sizes(const BatchRule& batches, int num_ranks) {
                      " training samples: expected at least one sample per rank");
   }
   check_batch_for_ranks(batches.full_batch, num_ranks);
-}
-
-std::string quoted_name(const std::vector<std::string>& names, std::size_t label) {
-  return label < names.size() ? "'" + names[label] + "'" : "none";
-}
-
-// Both splits have to mean the same by a label.
-void check_class_names(const Samples& train, const Samples& test) {
-  if (train.class_names.empty() || test.class_names.empty()) return;
-  if (train.class_names == test.class_names) return;
-  std::size_t label = 0;
-  while (quoted_name(train.class_names, label) == quoted_name(test.class_names, label)) ++label;
-  throw InputError("the classes of the two splits differ: class " + std::to_string(label) + " is " +
-                   quoted_name(train.class_names, label) + " in the training data and " +
-                   quoted_name(test.class_names, label) + " in the test data");
 }
 
 void check_source(const Recipe& recipe, const RunOptions& options) {
@@ -106,6 +94,7 @@ class TrainingRun::Parts {
   void warn_of_large_batch() const;
   void warn_of_idle_ranks() const;
   void warn_of_missing_tile_unit() const;
+  void warn_of_no_winograd() const;
 
   Recipe recipe_;
   Communicator& comm_;
@@ -150,6 +139,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   warn_of_large_batch();
   warn_of_idle_ranks();
   warn_of_missing_tile_unit();
+  warn_of_no_winograd();
 }
 
 void TrainingRun::Parts::resolve_normalization() {
@@ -167,6 +157,8 @@ void TrainingRun::Parts::take_initial_weights() {
   std::optional<InitialWeights> weights;
   run_on_root(comm_, [&] {
     weights.emplace(load_initial_weights(recipe_.network.init, model_.whole().table()));
+    for (const std::string& sentence : differing_normalizations(weights->file, recipe_))
+      log::warn(sentence);
   });
   trainer_->begin_with(weights ? &weights->tensors : nullptr);
 }
@@ -184,7 +176,7 @@ void TrainingRun::Parts::find_start() {
 void TrainingRun::Parts::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
-  if (test_) check_class_names(samples_, *test_);
+  if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
   check_sizes(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
 }
@@ -240,6 +232,19 @@ void TrainingRun::Parts::warn_of_missing_tile_unit() const {
           "there is none)");
     }
   }
+}
+
+// By the layers alone: how many channels come in is not looked at.
+void TrainingRun::Parts::warn_of_no_winograd() const {
+  if (recipe_.train.convolution != Convolution::winograd) return;
+  const auto suits = [](const LayerSpec& layer) {
+    return layer.type == LayerType::conv2d && layer.kernel == 3 && layer.stride == 1 &&
+           layer.channels >= 16;
+  };
+  if (std::ranges::any_of(recipe_.network.layers, suits)) return;
+  log::warn(
+      "train.convolution = \"winograd\" changes nothing: no layer is a conv2d with kernel = 3, "
+      "stride = 1 and at least 16 channels");
 }
 
 ExitCode TrainingRun::Parts::train() {

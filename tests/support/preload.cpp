@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a rank. With $QUERN_TEST_OPENS: notes every path it opens in that folder's
 // opens-<rank>. With $QUERN_TEST_SYNC_MS: syncing a file takes at least so long, as on a busy disk.
+// With $QUERN_TEST_FAIL_READ: a read of at least $QUERN_TEST_FAIL_BYTES of a file with that text in
+// its path fails as on a broken disk, once, when there is a file $QUERN_TEST_FAIL_ONCE; it removes
+// that.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -35,6 +39,27 @@ void note(const char* path) {
   const std::string line = std::string(path) + "\n";
   static_cast<void>(!write(descriptor, line.data(), line.size()));
   close(descriptor);
+}
+
+bool is_to_fail(int descriptor, std::size_t bytes) {
+  const char* text = std::getenv("QUERN_TEST_FAIL_READ");
+  const char* once = std::getenv("QUERN_TEST_FAIL_ONCE");
+  const char* least = std::getenv("QUERN_TEST_FAIL_BYTES");
+  if (!text || !once || (least && bytes < std::strtoul(least, nullptr, 10))) return false;
+  if (access(once, F_OK) != 0) return false;
+  char path[4096] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  if (readlink(link.c_str(), path, sizeof path - 1) < 0 || !std::strstr(path, text)) return false;
+  return unlink(once) == 0;
+}
+
+ssize_t read_or_fail(const char* name, int descriptor, void* bytes, std::size_t count,
+                     off_t offset) {
+  if (is_to_fail(descriptor, count)) {
+    errno = EIO;
+    return -1;
+  }
+  return next<ssize_t (*)(int, void*, std::size_t, off_t)>(name)(descriptor, bytes, count, offset);
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -74,6 +99,23 @@ std::FILE* fopen(const char* path, const char* mode) {
 std::FILE* fopen64(const char* path, const char* mode) {
   note(path);
   return next<StreamOpen>("fopen64")(path, mode);
+}
+
+ssize_t read(int descriptor, void* bytes, std::size_t count) {
+  static const auto real_read = next<ssize_t (*)(int, void*, std::size_t)>("read");
+  if (is_to_fail(descriptor, count)) {
+    errno = EIO;
+    return -1;
+  }
+  return real_read(descriptor, bytes, count);
+}
+
+ssize_t pread(int descriptor, void* bytes, std::size_t count, off_t offset) {
+  return read_or_fail("pread", descriptor, bytes, count, offset);
+}
+
+ssize_t pread64(int descriptor, void* bytes, std::size_t count, off_t offset) {
+  return read_or_fail("pread64", descriptor, bytes, count, offset);
 }
 
 int fsync(int descriptor) {

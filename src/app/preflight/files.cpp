@@ -12,11 +12,9 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "io/shard_set.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "optim/optimizer.hpp"
-#include "runtime/memory.hpp"
 #include "strategy/model.hpp"
-#include "strategy/sample_stream.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -63,17 +61,29 @@ class ProbeFile {
   int descriptor_;
 };
 
+// A run that goes on has most of its room already: each new checkpoint takes the place of an old
+// one, which is deleted only when the new one is whole.
+int checkpoints_to_come(const fs::path& folder, int keep) {
+  const auto there = static_cast<int>(list_checkpoints(folder / "checkpoints").size());
+  return std::max(1, keep + 1 - there);
+}
+
 }  // namespace
 
 FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep) {
   FileInfo info;
   info.checkpoint_bytes = checkpoint_bytes;
-  info.checkpoints = keep + 1;
   const fs::path place = nearest_existing(folder);
   info.folder = place.string();
   struct statvfs system {};
   if (statvfs(place.c_str(), &system) == 0) {
     info.free_bytes = static_cast<std::int64_t>(system.f_bavail * system.f_frsize);
+  }
+  try {
+    info.checkpoints = checkpoints_to_come(folder, keep);
+  } catch (const InputError& error) {
+    info.problem = error.what();
+    return info;
   }
   const ProbeFile probe(place);
   if (probe.descriptor() < 0) {
@@ -91,39 +101,6 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
     info.locking_problem = "files cannot be locked in '" + info.folder + "': " + reason();
   }
   return info;
-}
-
-namespace {
-
-/// Of the data that all ranks have once on each node, or together.
-std::int64_t data_bytes(const Recipe& recipe, int node_ranks, int ranks) {
-  const auto bytes_of = [](const ShardSet& set) {
-    return set.count() * set.content().memory_bytes();
-  };
-  const ShardSet train = ShardSet::open(recipe.data.train, "train");
-  std::int64_t bytes = is_streamed(recipe.data, train.count(), train.content().memory_bytes())
-                           ? recipe.data.memory / ranks * node_ranks
-                           : bytes_of(train);
-  if (!recipe.data.test.empty()) bytes += bytes_of(ShardSet::open(recipe.data.test, "test"));
-  return bytes;
-}
-
-}  // namespace
-
-DataProblems data_problems(const Recipe& recipe, int node_ranks, int ranks) {
-  if (recipe.data.source != DataSource::shards) return {};
-  std::int64_t bytes = 0;
-  try {
-    bytes = data_bytes(recipe, node_ranks, ranks);
-  } catch (const Error& error) {
-    return {error.what(), ""};
-  }
-  try {
-    check_memory(bytes, "the data set");
-  } catch (const Error& error) {
-    return {"", error.what()};
-  }
-  return {};
 }
 
 std::int64_t checkpoint_bytes(const Recipe& recipe) {

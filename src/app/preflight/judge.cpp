@@ -324,9 +324,10 @@ class Judge {
     const std::int64_t wanted = files.checkpoint_bytes * files.checkpoints;
     if (files.free_bytes < wanted) {
       error("files",
-            fmt::format("{} has {} bytes free, {} checkpoints of {} bytes need {}", files.folder,
-                        files.free_bytes, files.checkpoints, files.checkpoint_bytes, wanted),
-            "another --run-dir, or a smaller checkpoint.keep");
+            fmt::format("{} has {} bytes free, expected {} for {} {} bytes", files.folder,
+                        files.free_bytes, wanted, checkpoints_of(files), files.checkpoint_bytes),
+            files.checkpoints > 1 ? "another --run-dir, or a smaller checkpoint.keep"
+                                  : "make room there, or another --run-dir");
     }
     if (!files.locking_problem.empty()) {
       warn("files", files.locking_problem,

@@ -19,6 +19,9 @@ std::string preflight_text(const Preflight& info);
 /// All of it, as one JSON object.
 std::string preflight_json(const Preflight& info);
 
+/// "4 checkpoints of"
+std::string checkpoints_of(const FileInfo& files);
+
 /// Findings that forbid to go on.
 int num_errors(const Preflight& info);
 

@@ -98,6 +98,10 @@ int num_errors(const Preflight& info) {
                     [](const Finding& found) { return found.severity == Severity::error; }));
 }
 
+std::string checkpoints_of(const FileInfo& files) {
+  return fmt::format("{} checkpoint{} of", files.checkpoints, files.checkpoints == 1 ? "" : "s");
+}
+
 std::string preflight_text(const Preflight& info) {
   const NetworkInfo& network = info.network;
   std::string text = table(info.ranks);
@@ -119,8 +123,8 @@ std::string preflight_text(const Preflight& info) {
   }
   text += grid_text(info);
   if (!info.files.folder.empty()) {
-    text += fmt::format("\n{}: {} free, {} checkpoints of {}", info.files.folder,
-                        bytes_text(info.files.free_bytes), info.files.checkpoints,
+    text += fmt::format("\n{}: {} free, {} {} to come", info.files.folder,
+                        bytes_text(info.files.free_bytes), checkpoints_of(info.files),
                         bytes_text(info.files.checkpoint_bytes));
   }
   for (const Finding& found : info.findings) {

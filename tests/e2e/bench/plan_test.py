@@ -291,6 +291,10 @@ class PlanTest(training.TrainingTest):
             self.assertEqual(set(done.codes), {2}, (words, done))
             self.assertEqual(len(done.errors()), 1, done)
             self.assertIn(message, done.err)
+        done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", "fast")  # beside no jobs/
+        self.assertEqual((done.code, len(done.errors())), (2, 1), done)
+        self.assertIn(f"cannot read the sites' figures 'jobs/sites/figures.txt' in '{self.folder.resolve()}', expected a file as "
+                      "jobs/sites/figures.txt of Quern's repository (--figures FILE)", done.err)
         self.assertEqual(training.tree(self.folder), before)
 
 

@@ -18,10 +18,13 @@ class FormatsTest(shard_files.ShardTest):
         command = [shard_files.PROGRAM, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
 
-    def sharded(self, *options):
-        """The arrays of the shards."""
+    def sharded(self, *options, warnings=()):
+        """The arrays of the shards. `warnings`: what each of them says."""
         done = self.quern("shard", *options, "--out", self.out, "--force")
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (0, len(warnings)), done)
+        for line, words in zip(done.stderr.splitlines(), warnings):
+            self.assertTrue(line.startswith("quern: warning: "), line)
+            self.assertIn(words, line)
         self.said = done.stdout
         arrays = {}
         for name in self.written():
@@ -112,13 +115,18 @@ class FormatsTest(shard_files.ShardTest):
         self.refused("of no format that is known here", "--images", "pickle")
 
     def test_csv(self):
-        text = 'id,"width",height,kind\n1,0.5,-2,0\n2,1e3,+4,1\r\n3, .25 ,7,1\n\n'
+        text = 'id,"width, mm",height,kind\n1,0.5,-2,0\n2,1e3,+4,1\r\n3, .25 ,7,1\n\n'
         (self.folder / "t.csv").write_text(text)
-        found = self.sharded("--images", "t.csv:width,height", "--labels", "t.csv:kind")
+        found = self.sharded("--images", "t.csv:2,height", "--labels", "t.csv:kind")
         np.testing.assert_array_equal(found["values"], np.float32([[0.5, -2], [1000, 4], [0.25, 7]]))
         np.testing.assert_array_equal(found["labels"], [0, 1, 1])
         found = self.sharded("--images", "t.csv:2-3", "--targets", "t.csv:4")
         np.testing.assert_array_equal(found["targets"], [[0], [1], [1]])
+        (self.folder / "PLAIN.CSV").write_text("1,2\n3,4")
+        np.testing.assert_array_equal(self.sharded("--images", "PLAIN.CSV")["values"], [[1, 2], [3, 4]])
+        (self.folder / "plain.data").write_text("1,2\n3,4")
+        self.refused("--from csv for a table of any ending", "--images", "plain.data")
+        np.testing.assert_array_equal(self.sharded("--images", "plain.data", "--from", "csv")["values"], [[1, 2], [3, 4]])
         (self.folder / "plain.tsv").write_text("1\t2\n3\t4")
         np.testing.assert_array_equal(self.sharded("--images", "plain.tsv")["values"], [[1, 2], [3, 4]])
         for bad, message in (("1,2\n3\n", "line 2 has 1 fields, expected 2"), ("1,2\n3,x\n", "'x' in line 2, column 2"),
@@ -127,9 +135,9 @@ class FormatsTest(shard_files.ShardTest):
                              ("1,1e99\n", "'1e99' in line 1, column 2")):
             (self.folder / "bad.csv").write_text(bad)
             self.refused(message, "--images", "bad.csv")
-        self.refused("no column 'depth', expected numbers from 1 to 4 or names (id, width", "--images", "t.csv:depth")
+        self.refused("no column 'depth', expected numbers from 1 to 4 or names (id, width, mm", "--images", "t.csv:depth")
         self.refused("no column '3-9'", "--images", "t.csv:3-9")
-        self.refused("'0.5' in line 2", "--images", "t.csv:1", "--labels", "t.csv:width")
+        self.refused("'0.5' in line 2", "--images", "t.csv:1", "--labels", "t.csv:width, mm")
         self.refused("are no labels", "--images", "t.csv:2", "--labels", "t.csv:1,4")
 
     def test_first_line_of_a_table(self):
@@ -199,7 +207,9 @@ class FormatsTest(shard_files.ShardTest):
         Image.fromarray(smooth).save(folder / "x/4.jpg", quality=95)
         Image.fromarray(smooth[:, :, 0]).save(folder / "y/5.jpeg", quality=95)
         Image.fromarray(colour[0, :, :, 0].astype(np.uint16) * 257).save(folder / "y/6.png")
-        found = self.sharded("--images", folder)["images"].transpose(0, 2, 3, 1)
+        warnings = (f"'{folder}': pictures of 16 bits were cut to 8 bits (a .npy file of uint16 keeps them",
+                    f"'{folder}': the transparency of pictures was left out")
+        found = self.sharded("--images", folder, warnings=warnings)["images"].transpose(0, 2, 3, 1)
         palette = np.asarray(Image.open(folder / "x/3.png").convert("RGB"))
         for index, expected in enumerate((colour[0], colour[1], palette)):
             np.testing.assert_array_equal(found[index], expected)
@@ -230,14 +240,55 @@ class FormatsTest(shard_files.ShardTest):
         (folder / "a/notes.txt").write_text("x")
         self.refused("notes.txt' is no picture", "--images", folder)
         (folder / "a/notes.txt").unlink()
-        (folder / "c").mkdir()
-        self.refused("holds no pictures", "--images", folder)
-        (folder / "c").rmdir()
         (folder / "list.txt").write_text("x")
         self.refused("stands beside folders of classes", "--images", folder)
-        self.refused("is a folder, which has no SHA-256", "--images", folder, "--sha256", "0" * 64)
+        self.refused("--sha256 is of one file of samples, not of pictures", "--images", folder, "--sha256", "0" * 64)
         (self.folder / "empty").mkdir()
         self.refused("is empty", "--images", self.folder / "empty")
+        (self.folder / "empty/a").mkdir()
+        self.refused("holds no pictures", "--images", self.folder / "empty")
+
+    def test_opaque_pictures_lose_nothing(self):
+        pixels = RANDOM.integers(0, 256, (4, 6, 4)).astype(np.uint8)
+        pixels[..., 3] = 255
+        found = self.sharded("--images", self.pictures(a={"1.png": pixels}))
+        np.testing.assert_array_equal(found["images"][0], pixels[..., :3].transpose(2, 0, 1))
+
+    def test_pictures_without_classes(self):
+        grey = RANDOM.integers(0, 256, (3, 4, 6)).astype(np.uint8)
+        folder = self.pictures(flat={"b.png": grey[1], "a.png": grey[0]}) / "flat"
+        np.save(self.folder / "y.npy", np.array([3, 1]))
+        found = self.sharded("--images", folder)
+        self.assertEqual(set(found), {"images"})
+        np.testing.assert_array_equal(found["images"][:, 0], grey[:2])
+        found = self.sharded("--images", folder / "b.png", folder / "a.png", "--labels", "y.npy")
+        np.testing.assert_array_equal(found["images"][:, 0], grey[[1, 0]])
+        np.testing.assert_array_equal(found["labels"], [3, 1])
+        (folder / "notes.txt").write_text("x")
+        self.refused("notes.txt' is no picture", "--images", folder)
+
+    def test_channels_at_the_end(self):
+        words = "'x.npy': samples [{}] look like [height, width, channels], but are taken as [channels, height, width]"
+        for shape, warns in (((8, 7, 3), True), ((8, 7, 1), True), ((8, 7, 4), True), ((3, 8, 7), False),
+                             ((8, 7, 2), False), ((1, 8, 3), False), ((3, 3, 3), False)):
+            np.save(self.folder / "x.npy", RANDOM.integers(0, 256, (5, *shape)).astype(np.uint8))
+            self.sharded("--images", "x.npy", warnings=(words.format(", ".join(map(str, shape))),) if warns else ())
+        np.save(self.folder / "x.npy", RANDOM.integers(0, 256, (5, 30)).astype(np.uint8))
+        self.sharded("--images", "x.npy")
+
+    def test_a_class_without_pictures(self):
+        """So that a held-out set has the classes of the training set."""
+        grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
+        folder = self.pictures(cat={}, dog={"1.png": grey[0], "2.png": grey[1]})
+        empty = f"'{folder / 'cat'}' holds no pictures: no sample is of this class"
+        found = self.sharded("--images", folder, warnings=(empty,))
+        np.testing.assert_array_equal(found["labels"], [1, 1])
+        self.out = self.folder / "test"
+        self.sharded("--images", folder, "--split", "test")
+        self.assertEqual((self.attributes["class_names"], self.attributes["classes"]), ("cat\ndog", 2))
+        (folder / "cat").rmdir()
+        self.refused("--classes 2, but '" + str(folder) + "' has folders for 1 (of 'dog'), expected a folder for each "
+                     "class, which may be empty", "--images", folder, "--classes", 2)
 
     def test_shown(self):
         values = RANDOM.standard_normal((50, 2, 8, 8)).astype(np.float32) * [[[[3]], [[0.1]]]] + 1000

@@ -115,6 +115,14 @@ class ParallelTest(unittest.TestCase):
             for ranks in (1, 4):
                 self.assertIn(message, self.refused("--images", "fortran.npy", "--shards", 3, ranks=ranks))
 
+    def test_one_warning_about_a_picture_that_the_last_rank_reads(self):
+        pixels = RANDOM.integers(0, 65536, (8, 6)).astype(np.uint16)
+        Image.fromarray(pixels).save(self.folder / "pictures/dog/99.png")
+        for ranks in (1, 4):
+            done = quern("shard", "--images", "pictures", "--out", f"new{ranks}", "--shards", 4, ranks=ranks, cwd=self.folder)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertEqual(done.err.count("quern: warning: 'pictures': pictures of 16 bits were cut to 8 bits"), 1, done)
+
     def peak(self, *options, ranks):
         """Bytes of the rank that took the most."""
         done = Run("shard", *options, "--out", "new", "--shards", 4, "--force", "--name", "toy", ranks=ranks,

@@ -51,7 +51,7 @@ class BadFilesTest(RefusalTest):
             for path in (self.folder / split).iterdir():
                 with h5py.File(path, "r+") as file:
                     file.attrs["class_names"] = "\n".join(names)
-        self.refused(TRAIN, "the classes of the two splits differ: class 3 is 'd' in the training data and 'e' in the "
+        self.refused(TRAIN, "the classes of the two sets differ: class 3 is 'd' in the training data and 'e' in the "
                      "test data")
         with h5py.File(self.shard(), "r+") as file:
             file.attrs["class_names"] = "a\nb"

@@ -67,9 +67,12 @@ class EvaluateTest(training.TrainingTest):
         (self.folder / "images").write_bytes(idx.to_bytes(images))
         done = self.quern("predict", "run", "--images", "images")
         self.assertEqual(done.code, 0, done)
-        classes = self.logits(checkpoint_file(self.folder / "run", 39), images).argmax(axis=1)
-        expected = ["index,class"] + [f"{i},{c}" for i, c in enumerate(classes)]
-        self.assertEqual(done.out.splitlines(), expected)
+        logits = self.logits(checkpoint_file(self.folder / "run", 39), images)
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        head, *rows = [line.split(",") for line in done.out.splitlines()]
+        self.assertEqual(head, ["index", "class", "probability"])
+        self.assertEqual([row[:2] for row in rows], [[str(i), str(c)] for i, c in enumerate(logits.argmax(axis=1))])
+        np.testing.assert_allclose([float(row[2]) for row in rows], 1 / exponentials.sum(axis=1), rtol=1e-4)
         again = self.quern("predict", checkpoint_file(self.folder / "run", 39), "--images",
                            "images", "--out", "classes.csv")
         self.assertEqual(again.code, 0, again)

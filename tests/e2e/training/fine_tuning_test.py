@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that begins with the weights of a file (network.init), and layers that are not trained."""
+import re
+
 import h5py
 import training
 from training import RECIPE, checkpoint_file, checkpoint_steps, tree
@@ -87,6 +89,29 @@ class FineTuningTest(training.TrainingTest):
         self.train("head", "renamed", 'network.init={type="checkpoint", file="body", rename=["fc=head"]}',
                    "train.epochs=1", "optimizer.lr=1e-30")
         self.assertEqual(self.weights("renamed")["head.weight"], self.weights("body")["fc.weight"])
+
+    def test_another_normalization_than_that_of_the_weights_is_told(self):
+        self.train("body", "body", "train.epochs=1", 'data.normalize="dataset"')
+        resolved = (self.folder / "body/recipe.toml").read_text()
+        mean, std = re.search(r"\[data.normalize\]\ntype = .*\nmean = \[(\S+)\]\nstd = \[(\S+)\]\n", resolved).groups()
+        given = f'data.normalize={{type="given", mean=[{mean}], std=[{std}]}}'
+        done = self.quern("checkpoint", "export", "body", "--out", "body.safetensors")
+        self.assertEqual(done.code, 0, done)
+        words = "were trained with data.normalize = {type=\"given\", mean=["
+        for number, init in enumerate((INIT, INIT.replace('"body"', '"body.safetensors"'))):
+            done = self.train("head", f"other-{number}", init, "train.epochs=1", ranks=2)
+            self.assertEqual(done.err.count("warning: the weights of "), 1, done)
+            self.assertIn(words, done.err)
+            self.assertIn("and here it is \"none\" (--set '" + given + "' takes that of the weights)", done.err)
+            done = self.train("head", f"same-{number}", init, "train.epochs=1", given)
+            self.assertNotIn("warning: the weights", done.err)
+        done = self.train("head", "dataset", INIT, "train.epochs=1", 'data.normalize="dataset"')
+        self.assertNotIn("warning: the weights", done.err)
+        for source in ("body", "body.safetensors"):
+            done = self.quern("import", source, "--recipe", "body.toml", "--out", "start.h5", "--force")
+            self.assertEqual((done.code, done.err.count("warning: the weights of ")), (0, 1), done)
+            done = self.quern("import", source, "--recipe", "body.toml", "--out", "start.h5", "--force", "--set", given)
+            self.assertEqual((done.code, done.err.count("warning: the weights of ")), (0, 0), done)
 
     def test_the_plan_says_what_is_frozen(self):
         done = self.quern("train", "head.toml", "--dry-run")

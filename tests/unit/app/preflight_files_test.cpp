@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "support/temp_dir.hpp"
 
@@ -23,18 +25,26 @@ TEST(PreflightFiles, FolderThatIsYetToBeMade) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(PreflightFiles, CheckpointsThatAreThereNeedNoMoreRoom) {
+  const test::TempDir folder;
+  const std::filesystem::path checkpoints = folder.path() / "checkpoints";
+  std::filesystem::create_directory(checkpoints);
+  const auto wanted = [&](int keep) {
+    return inspect_run_folder(folder.path().string(), 1000, keep).checkpoints;
+  };
+  std::ofstream(checkpoints / "notes.txt") << "no checkpoint";
+  EXPECT_EQ(wanted(3), 4);
+  for (const char* step : {"0000000001", "0000000002", "0000000003"}) {
+    std::ofstream(checkpoints / (std::string("ckpt-") + step + ".h5")) << step;
+  }
+  EXPECT_EQ(wanted(10), 8);
+  EXPECT_EQ(wanted(3), 1);  // the one that is written before the oldest is deleted
+  EXPECT_EQ(wanted(1), 1);
+}
+
 TEST(PreflightFiles, FolderThatCannotBeWritten) {
   const FileInfo info = inspect_run_folder("/proc/quern/run", 1000, 3);
   EXPECT_THAT(info.problem, HasSubstr("cannot write to '/proc'"));
-}
-
-TEST(PreflightFiles, Data) {
-  Recipe recipe;
-  recipe.data.source = DataSource::random;
-  EXPECT_EQ(data_problems(recipe, 1, 1).reading, "");
-  recipe.data.source = DataSource::shards;
-  recipe.data.train = "no/such/folder";
-  EXPECT_THAT(data_problems(recipe, 1, 1).reading, HasSubstr("no/such/folder"));
 }
 
 }  // namespace

@@ -220,8 +220,12 @@ TEST(PreflightJudge, Clocks) {
 TEST(PreflightJudge, Files) {
   Preflight info = good_launch(1, 1);
   info.files = {"/scratch", 1000, 4, 3999, "", ""};
-  expect_error(info, "4 checkpoints of 1000 bytes need 4000", "checkpoint.keep");
-  info.files.free_bytes = 4000;
+  expect_error(info, "3999 bytes free, expected 4000 for 4 checkpoints of 1000 bytes",
+               "checkpoint.keep");
+  info.files.checkpoints = 1;
+  info.files.free_bytes = 999;
+  expect_error(info, "expected 1000 for 1 checkpoint of 1000 bytes", "make room");
+  info.files.free_bytes = 1000;
   EXPECT_TRUE(judge(info).empty());
   info.files.locking_problem = "files cannot be locked";
   expect_warning(info, "cannot be locked", "without locks");

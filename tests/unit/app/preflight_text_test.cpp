@@ -69,7 +69,9 @@ TEST(PreflightText, SizesHaveTheirUnits) {
   Preflight info = test::good_launch(1, 1);
   info.files = {"/scratch", 73100, 4, 600000, "", ""};
   const std::string text = preflight_text(info);
-  EXPECT_THAT(text, HasSubstr("/scratch: 585.9 KiB free, 4 checkpoints of 71.4 KiB"));
+  EXPECT_THAT(text, HasSubstr("/scratch: 585.9 KiB free, 4 checkpoints of 71.4 KiB to come"));
+  info.files.checkpoints = 1;
+  EXPECT_THAT(preflight_text(info), HasSubstr("1 checkpoint of 71.4 KiB to come"));
 }
 
 TEST(PreflightText, JsonHoldsEverything) {

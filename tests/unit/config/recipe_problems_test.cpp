@@ -211,6 +211,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[data]\n", "[data]\ntarget = \"input\"\n",
                  "r.toml:4: data.target: \"input\" contradicts loss.type = \"cross_entropy\", "
                  "expected \"label\""},
+        BadValue{"[data]\n", "[data]\nnormalize_targets = \"dataset\"\n",
+                 "r.toml:4: data.normalize_targets.type: applies only to data.target = "
+                 "\"values\"; here it is \"label\", expected no such key"},
         BadValue{"[data]\n", "[data]\nsource = \"random\"\nsamples = 5\n",
                  "r.toml:6: data.train: applies only to data.source = \"shards\"; here it is "
                  "\"random\" (known: source, samples, global_batch, batch_per_rank, shuffle, "

@@ -76,6 +76,22 @@ TEST(ShardFileName, OnlyWholeNamesCount) {
   }
 }
 
+TEST_F(ShardSetTest, AFileIsThatOfTheSetOrRefused) {
+  write(3);
+  const ShardSet set = ShardSet::open(folder_.path(), "train");
+  for (std::size_t index = 0; index < 3; ++index) set.check_file(index);
+  images_[0] ^= 1;
+  write(3, "train", Overwrite::yes);
+  expect_error([&] { set.check_file(0); }, ExitCode::bad_input,
+               {shard(0, 3).string(), "expected those from 0 on"});
+  set.check_file(1);
+  std::filesystem::copy_file(shard(0, 3), shard(1, 3),
+                             std::filesystem::copy_options::overwrite_existing);
+  expect_error([&] { set.check_file(1); }, ExitCode::bad_input, {"its name disagrees"});
+  std::filesystem::remove(shard(2, 3));
+  expect_error([&] { set.check_file(2); }, ExitCode::bad_input, {"no file", shard(2, 3).string()});
+}
+
 TEST_F(ShardSetTest, RoundTripForAnyNumberOfShards) {
   for (const int num_shards : {1, 2, 3, 11}) {
     write(num_shards, "train", Overwrite::yes);
@@ -236,7 +252,7 @@ TEST_F(ShardSetTest, TheSplitAskedForIsTaken) {
   write(2, "train");
   EXPECT_EQ(ShardSet::open(folder_.path(), "train").shards().size(), 2u);
   EXPECT_EQ(ShardSet::open(folder_.path(), "test").shards().size(), 1u);
-  expect_refused({"splits 'test', 'train'"}, "");
+  expect_refused({"splits 'test', 'train'", "--split train or --split test"}, "");
   expect_refused({"unknown split 'dev'"}, "dev");
 }
 

@@ -44,6 +44,34 @@ void expect_bad(const std::string& text, std::initializer_list<std::string> part
   test::expect_error([&] { values_of(text, columns); }, ExitCode::bad_input, parts);
 }
 
+TEST(CsvReader, QuotesHoldSeparators) {
+  EXPECT_THAT(values_of("\"width, mm\",b\n3,4\n", "b"), ElementsAre(4));
+  EXPECT_THAT(values_of("\"width, mm\",b\n3,4\n", "width, mm"), ElementsAre(3));
+  EXPECT_THAT(values_of("\"a;b\tc\",b\n3,4\n"), ElementsAre(3, 4));
+  EXPECT_THAT(values_of("a;\"b,c\"\n\"3\"; \"4\" \n", "b,c"), ElementsAre(4));
+  EXPECT_THAT(values_of("a\t\"b\tc\"\n1\t2\n", "2"), ElementsAre(2));
+  EXPECT_THAT(values_of("note,x\n\"one, two\",3\n\"\",4\n", "x"), ElementsAre(3, 4));
+  EXPECT_THAT(values_of("note,x\n,4\n", "x"), ElementsAre(4));
+  EXPECT_THAT(part_of("\"a,b\",c\n1,2\n\"3\",\"4\"\n", {1, 1}), ElementsAre(3, 4));
+}
+
+TEST(CsvReader, DoubledQuotesAreOne) {
+  EXPECT_THAT(values_of("\"5\"\" disk, new\",b\n3,4\n", "5\" disk, new"), ElementsAre(3));
+  EXPECT_THAT(values_of("\"\"\"x\"\"\",\"\"\"\"\n3,4\n", "\"x\""), ElementsAre(3));
+  EXPECT_THAT(values_of("\"\"\"x\"\"\",\"\"\"\"\n3,4\n", "\""), ElementsAre(4));
+  EXPECT_THAT(values_of("5\" disk,b\n3,4\n", "5\" disk"), ElementsAre(3));
+  expect_bad("a,b\n1,\"2\"\"\"\n", {"'2\"' in line 2, column 2, expected a number"});
+}
+
+TEST(CsvReader, QuotesThatDoNotFit) {
+  const std::string expected = "a quote without an end, expected it in the same line";
+  expect_bad("\"a,b\n3,4\n", {"'t.csv': line 1, column 1", expected});
+  expect_bad("a,b\n1,2\n3,\"4\n5,6\n", {"line 3, column 2", expected});
+  expect_bad("a,b\n3,\"4\"\"\n", {"line 2, column 2", expected});
+  expect_bad("a,b\n3,\"", {"line 2, column 2", expected});
+  expect_bad("a,b\n\"3\"1,4\n", {"line 2, column 1: text behind a quote, expected a separator"});
+}
+
 TEST(CsvReader, AFirstLineWithoutANumberIsNames) {
   EXPECT_THAT(values_of("a,b,y\n3,4,1\n", "y,a"), ElementsAre(1, 3));
   EXPECT_THAT(values_of("1st,x1,2nd half\n3,4,1\n", "x1,1st"), ElementsAre(4, 3));

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/prediction_table.hpp"
+
+#include <utility>
+
+#include "app/results_text.hpp"
+#include "train/predictor.hpp"
+
+namespace quern {
+
+namespace {
+
+// Of a name, which may hold anything: as RFC 4180 wants it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string head_of(const PredictionColumns& columns) {
+  std::string head = "index";
+  if (columns.is_classifier)
+    head += columns.has_labels ? ",class,label,probability,loss" : ",class,probability";
+  for (int i = 0; !columns.is_classifier && i < columns.outputs; ++i)
+    head += ",value" + std::to_string(i);
+  if (!columns.files.empty()) head += ",file";
+  if (columns.is_classifier && !columns.class_names.empty()) head += ",class_name";
+  return head;
+}
+
+}  // namespace
+
+PredictionTable::PredictionTable(PredictionColumns columns, const std::string& out)
+    : columns_(std::move(columns)), file_(out) {
+  file_.add_line(head_of(columns_));
+}
+
+void PredictionTable::add(std::span<const float> outputs, int label) {
+  std::string line = std::to_string(count_);
+  const Prediction prediction =
+      columns_.is_classifier ? prediction_of(outputs, label) : Prediction{};
+  const auto add_number = [&](double number) {
+    line += ',' + float_text(static_cast<float>(number));
+  };
+  if (columns_.is_classifier) {
+    line += ',' + std::to_string(prediction.best);
+    if (columns_.has_labels) line += ',' + std::to_string(label);
+    add_number(prediction.probability);
+    if (columns_.has_labels) add_number(prediction.loss);
+  } else {
+    for (const float value : outputs) add_number(value);
+  }
+  if (!columns_.files.empty()) line += ',' + csv_field(columns_.files[count_]);
+  if (columns_.is_classifier && !columns_.class_names.empty())
+    line += ',' + csv_field(columns_.class_names.at(static_cast<std::size_t>(prediction.best)));
+  file_.add_line(line);
+  ++count_;
+}
+
+}  // namespace quern

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/preflight/probes.hpp"
+#include "base/error.hpp"
+#include "base/system_failure.hpp"
+#include "comm/agree.hpp"
+#include "runtime/memory.hpp"
+#include "strategy/sample_stream.hpp"
+#include "train/samples.hpp"
+
+namespace quern {
+
+DataSets open_data_sets(Communicator& comm, const DataSpec& data) {
+  DataSets found;
+  if (data.source != DataSource::shards) return found;
+  try {
+    found.sets.push_back(open_shards_once(comm, data.train, "train"));
+    if (!data.test.empty()) found.sets.push_back(open_shards_once(comm, data.test, "test"));
+  } catch (const AgreedError& error) {
+    if (error.code() == ExitCode::failure)
+      throw;  // not the launch's fault: the next start may work
+    found.problem = error.what();
+  }
+  return found;
+}
+
+std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data, int node_ranks,
+                        int ranks) {
+  std::int64_t bytes = 0;
+  for (const ShardSet& set : sets) {
+    const std::int64_t sample_bytes = set.content().memory_bytes();
+    bytes += is_streamed(data, set.count(), sample_bytes) ? data.memory / ranks * node_ranks
+                                                          : set.count() * sample_bytes;
+  }
+  return bytes;
+}
+
+DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
+                           int ranks) {
+  if (!data_sets.problem.empty()) return {data_sets.problem, ""};
+  try {
+    for (const ShardSet& set : data_sets.sets) {
+      const std::size_t last = set.shards().size() - 1;
+      set.check_file(0);
+      if (last > 0) set.check_file(last);
+    }
+  } catch (const SystemFailure&) {
+    throw;
+  } catch (const Error& error) {
+    return {error.what(), ""};
+  }
+  try {
+    check_memory(held_bytes(data_sets.sets, data, node_ranks, ranks), "the data set");
+  } catch (const Error& error) {
+    return {"", error.what()};
+  }
+  return {};
+}
+
+}  // namespace quern

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the labels of the training data mean, where its classes have names. An attribute that a
+// checkpoint may lack: of a regression, of classes without names, of an earlier program.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "io/h5_file.hpp"
+
+namespace quern {
+
+/// Nothing where there are none. The seal covers them, train_sha256 does not: earlier programs
+/// read the file as well.
+void write_class_names(H5File& file, const std::vector<std::string>& names);
+
+/// Those in a checkpoint that read_checkpoint() has verified. None also where the file is gone
+/// since: a run that goes on deletes old ones.
+std::vector<std::string> read_class_names(const std::filesystem::path& path);
+
+}  // namespace quern

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A read that the system refuses (a disk, a file server) ends a run with status 1, which a job tries again: nothing
+was wrong with the file."""
+import sys
+from pathlib import Path
+
+import training
+from training import checkpoint_steps
+
+PRELOAD = Path(sys.argv.pop(3)).resolve()  # tests/support/preload.cpp
+SAID = "Input/output error"
+WIDE_LAYERS = training.MLP_LAYERS.replace("19", "1024")
+
+
+class BrokenDiskTest(training.TrainingTest):
+    def setUp(self):
+        super().setUp()
+        self.once = self.folder / "once"
+
+    def train_on_broken_disk(self, recipe, run, text, *sets, **options):
+        return self.run_on_broken_disk(text, *self.train_arguments(recipe, run, sets), **options)
+
+    def run_on_broken_disk(self, text, *arguments, least=0, ranks=1):
+        """One read of at least so many bytes fails, of a file with `text` in its path."""
+        self.once.touch()
+        env = {"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_FAIL_READ": text, "QUERN_TEST_FAIL_ONCE": str(self.once),
+               "QUERN_TEST_FAIL_BYTES": str(least)}
+        done = training.Run(*arguments, ranks=ranks, env=env, cwd=self.folder).wait()
+        self.assertFalse(self.once.exists(), done)
+        self.assertEqual(set(done.codes), {1}, done)
+        self.assertIn(SAID, done.err)
+        self.assertEqual(done.err.count("error:"), 1, done)
+        return done
+
+    def test_shards_that_are_loaded(self):
+        for split in ("train", "test"):
+            for least in (0, 1000):  # what a shard says of itself, its data
+                for ranks in (1, 2):
+                    with self.subTest(split=split, least=least, ranks=ranks):
+                        self.train_on_broken_disk("mlp", "run", f"-{split}-", least=least, ranks=ranks)
+        self.train("mlp", "run")
+
+    def test_preflight(self):
+        """Status 2 would end the job for good."""
+        for ranks in (1, 2):
+            for split in ("train", "test"):
+                self.run_on_broken_disk(f"-{split}-", "preflight", self.folder / "mlp.toml", ranks=ranks)
+
+    def test_shards_that_are_streamed(self):
+        memory = ("data.memory='30 KB'", "data.global_batch=16")
+        self.train_on_broken_disk("mlp", "run", "-train-", *memory, least=1000)
+        self.train("mlp", "run", *memory)
+        self.train("mlp", "whole", *memory)
+        self.assert_same_run("run", "whole")
+
+    def test_checkpoints(self):
+        """None is passed over: the run would go on from an older one, or for good without any."""
+        self.write_recipe("wide", training.RECIPE, WIDE_LAYERS)
+        self.train("wide", "run", "train.epochs=2")
+        folder = self.folder / "run"
+        newest = f"ckpt-{checkpoint_steps(folder)[-1]:010d}.h5"
+        for keep in (2, 1):
+            for file in sorted((folder / "checkpoints").iterdir())[:-keep]:
+                file.unlink()
+            for least in (0, 100000):  # its seal; a tensor
+                with self.subTest(keep=keep, least=least):
+                    done = self.train_on_broken_disk("wide", "run", "/ckpt-", "train.epochs=3", least=least)
+                    self.assertNotIn("passed over", done.err)
+                    self.assertIn(newest, done.err)
+        self.assertIn(newest, self.train("wide", "run", "train.epochs=3").err)
+
+
+if __name__ == "__main__":
+    training.main()

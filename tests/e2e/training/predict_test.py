@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What quern predict and quern evaluate refuse, and what predict prints of pictures."""
+import csv
+import shutil
+
+import h5py
+import idx
+import numpy as np
+import refusal
+import training
+from PIL import Image
+from training import checkpoint_file
+
+
+class PredictTest(refusal.RefusalTest):
+    def test_numbers_that_are_not_finite(self):
+        """As quern shard: no network has an answer to them."""
+        self.train("mlp", "run", "train.epochs=1")
+        values = np.random.default_rng(2).random((7, 12, 12)).astype(np.float32)
+        np.save(self.folder / "good.npy", values)
+        done = self.quern("predict", "run", "--images", "good.npy")
+        self.assertEqual((done.code, len(done.out.splitlines())), (0, 8), done)
+        for bad in ("nan", "inf"):
+            values[5, 3, 4] = float(bad)
+            np.save(self.folder / "bad.npy", values)
+            self.refused(["predict", "run", "--images", "bad.npy"],
+                         f"'bad.npy': the values of sample 5 hold {bad}, expected finite float32 numbers")
+
+    def name_classes(self, split, names):
+        for path in (self.folder / split).iterdir():
+            with h5py.File(path, "r+") as file:
+                file.attrs["class_names"] = "\n".join(names)
+
+    def test_classes_of_other_names(self):
+        self.own_data()
+        for split in ("train", "test"):
+            self.name_classes(split, "abcdefghij")
+        self.train("mlp", "run", "train.epochs=1")
+        checkpoint = checkpoint_file(self.folder / "run", 13)
+        with h5py.File(checkpoint, "r") as file:
+            self.assertEqual(file["train"].attrs["class_names"], "a\nb\nc\nd\ne\nf\ng\nh\ni\nj")
+        for command in ("evaluate", "predict"):
+            done = self.quern(command, "run", "--data", "test", ranks=2)
+            self.assertEqual(set(done.codes), {0}, done)
+        self.name_classes("test", "abcedfghij")
+        for command in ("evaluate", "predict"):
+            self.refused([command, "run", "--data", "test"], "the classes of the two sets differ: class 3 is 'd' in the "
+                         "training data and 'e' in 'test'")
+        shutil.rmtree(self.folder / "test")
+        shutil.copytree(training.data_folder() / "test", self.folder / "test")  # without names
+        self.assertEqual(self.quern("evaluate", "run", "--data", "test").code, 0)
+
+    def test_names_change_no_hash(self):
+        self.train("mlp", "run", "train.epochs=1")
+        with h5py.File(checkpoint_file(self.folder / "run", 13), "r") as file:
+            self.assertNotIn("class_names", file["train"].attrs)
+        self.own_data()
+        self.name_classes("train", "abcdefghij")
+        self.train("mlp", "named", "train.epochs=1")
+        self.assertEqual(self.hash("named"), self.hash("run"))
+        self.assertEqual(self.quern("checkpoint", "verify", "named").code, 0)
+        self.train("mlp", "named", "train.epochs=2")
+
+    def test_pictures_without_labels(self):
+        self.own_data()
+        names = ["a,b", 'c"', *"defghijk"]
+        self.name_classes("train", names)
+        self.train("mlp", "run", "train.epochs=1", "data.test=\"\"")
+        images, _ = idx.blobs(5, seed=11)
+        (self.folder / "images").write_bytes(idx.to_bytes(images))
+        (self.folder / "flat").mkdir()
+        for number, image in enumerate(images):
+            Image.fromarray(image.reshape(12, 12)).save(self.folder / f"flat/{number}.png")
+        for ranks in (0, 2):
+            done = self.quern("predict", "run", "--images", "images", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            plain = list(csv.reader(done.out.splitlines()))
+            self.assertEqual(plain[0], ["index", "class", "probability", "class_name"])
+            for index, row in enumerate(plain[1:]):
+                self.assertEqual((row[0], row[3]), (str(index), names[int(row[1])]))
+                self.assertTrue(0.1 <= float(row[2]) <= 1)
+            done = self.quern("predict", "run", "--images", "flat", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            table = list(csv.reader(done.out.splitlines()))
+            self.assertEqual(table[0], ["index", "class", "probability", "file", "class_name"])
+            self.assertEqual([row[:3] + row[4:] for row in table], plain)
+            self.assertEqual([row[3] for row in table[1:]], [f"flat/{number}.png" for number in range(5)])
+        done = self.quern("predict", "run", "--images", "flat/3.png")
+        self.assertEqual(list(csv.reader(done.out.splitlines()))[1], ["0", *table[4][1:]], done)
+        done = self.quern("predict", "run", "--images", "flat/3.png", "flat/1.png")
+        self.assertEqual([row[3] for row in csv.reader(done.out.splitlines())], ["file", "flat/3.png", "flat/1.png"], done)
+        done = self.quern("predict", "run", "--data", "test")
+        self.assertEqual(done.out.splitlines()[0], "index,class,label,probability,loss,class_name", done)
+
+
+if __name__ == "__main__":
+    training.main()
