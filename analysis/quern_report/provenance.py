@@ -40,7 +40,8 @@ def facts(run):
                       + (f", schedule {optimizer['schedule']}" if optimizer.get("schedule") else "")),
         ("determinism", train.get("determinism", "")),
         ("precision", train.get("precision", "")
-                      + (", by pairs" if train.get("bf16_sums") == "pairs" else "")),
+                      + (", by pairs" if train.get("bf16_sums") == "pairs" else "")
+                      + (", convolutions by winograd" if train.get("convolution") == "winograd" else "")),
         ("training data", run.recipe.get("data", {}).get("train", "")),
         ("test data", run.recipe.get("data", {}).get("test", "")),
         ("ranks", ", then ".join(map(str, run.ranks)) or forms.NONE),

@@ -8,12 +8,12 @@ namespace quern {
 const Conv2dKernels& conv2d_kernels(const KernelChoice& choice) {
   return choose_kernels<const Conv2dKernels&()>(
       {.host = host_set<host::conv2d_kernels>(),
-       .host_winograd = host_set<host::conv2d_winograd_kernels>(),
        .host_bf16 = host_set<host::conv2d_bf16_kernels>(),
        .host_bf16_pairs = host_set<host::conv2d_bf16_pairs_kernels>(),
        .device = device::conv2d_kernels,
        .device_tf32 = device::conv2d_tf32_kernels,
-       .device_bf16 = device::conv2d_bf16_kernels},
+       .device_bf16 = device::conv2d_bf16_kernels,
+       .host_winograd = host_set<host::conv2d_winograd_kernels>()},
       choice)();
 }
 

@@ -31,9 +31,9 @@ struct KernelChoice {
   /// May a vendor's library choose the order of additions? It may be another one for another number
   /// of rows.
   bool any_order = false;
+  bool on_device = runs_device_kernels();
   /// Do convolutions of a CPU that do not round their operands run by Winograd's algorithm?
   bool winograd = false;
-  bool on_device = runs_device_kernels();
 
   /// Do products have operands in tiles of bf16 (linalg/host/bf16_tiles.hpp)?
   bool multiplies_tiles() const { return !on_device && rounds_to_bf16(); }
@@ -49,13 +49,13 @@ struct KernelChoice {
 template <class F>
 struct KernelSets {
   F* host = nullptr;  ///< as host_set() gives it
-  F* host_winograd = nullptr;
   F* host_bf16 = nullptr;
   F* host_bf16_pairs = nullptr;
   F* device = nullptr;
   F* device_tf32 = nullptr;
   F* device_bf16 = nullptr;
   F* vendor = nullptr;
+  F* host_winograd = nullptr;
 };
 
 /// A set of host/. Null in builds for devices, which have none: the function is named there, and

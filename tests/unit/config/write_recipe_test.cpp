@@ -68,6 +68,7 @@ warmup_steps = 0
 epochs = 1
 determinism = "rank-invariant"
 precision = "fp32"
+convolution = "direct"
 micro_block = 0
 recompute = false
 log_every_steps = 50

@@ -22,6 +22,9 @@ const char* host_bf16() {
 const char* host_bf16_pairs() {
   return "host_bf16_pairs";
 }
+const char* host_winograd() {
+  return "host_winograd";
+}
 const char* device() {
   return "device";
 }
@@ -37,7 +40,7 @@ const char* vendor() {
 
 TEST(KernelChoice, TakesTheSetOfThePrecision) {
   const KernelSets<Name> all{host,        host_bf16,   host_bf16_pairs, device,
-                             device_tf32, device_bf16, nullptr};
+                             device_tf32, device_bf16, nullptr,         nullptr};
   for (const bool any_order : {false, true}) {
     EXPECT_STREQ(choose_kernels(all, {kFp32, any_order, false})(), "host");
     EXPECT_STREQ(choose_kernels(all, {kBf16, any_order, false})(), "host_bf16");
@@ -63,6 +66,16 @@ TEST(KernelChoice, TakesThoseOfFp32WhereNoneRound) {
   EXPECT_STREQ(choose_kernels(sets, {kPairs, false, false})(), "host");
   EXPECT_STREQ(choose_kernels(sets, {kBf16, false, true})(), "device");
   EXPECT_EQ(choose_kernels<Name>({.host = host}, {kFp32, false, true}), nullptr);
+}
+
+TEST(KernelChoice, TakesWinogradsOnACpuInFp32) {
+  const KernelSets<Name> sets{
+      .host = host, .host_bf16 = host_bf16, .device = device, .host_winograd = host_winograd};
+  EXPECT_STREQ(choose_kernels(sets, {kFp32, false, false, true})(), "host_winograd");
+  EXPECT_STREQ(choose_kernels(sets, {kFp32, false, false, false})(), "host");
+  EXPECT_STREQ(choose_kernels(sets, {kBf16, false, false, true})(), "host_bf16");
+  EXPECT_STREQ(choose_kernels(sets, {kFp32, false, true, true})(), "device");
+  EXPECT_STREQ(choose_kernels<Name>({.host = host}, {kFp32, false, false, true})(), "host");
 }
 
 TEST(KernelChoice, AsksWhichKernelsRun) {
