@@ -84,7 +84,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                                                   options.data, options.split);
   agree(comm, [&] { model.check_samples(samples); });
   run_on_root(comm, [&] {
-    check_class_names(checkpoint.class_names, samples.class_names, "'" + options.data + "'");
+    check_class_names(checkpoint.state()->class_names, samples.class_names,
+                      "'" + options.data + "'");
   });
 
   Evaluator evaluator(forward.grid(), model, samples,

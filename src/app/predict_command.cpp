@@ -122,14 +122,15 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     if (is_classifier && has_labels) model.check_samples(samples);
   });
   run_on_root(comm, [&] {
-    check_class_names(checkpoint.class_names, samples.class_names, "'" + options.data + "'");
+    check_class_names(checkpoint.state()->class_names, samples.class_names,
+                      "'" + options.data + "'");
   });
   forward.load(predictor_rows(model, options.batch), samples, checkpoint.state());
   const int num_outputs = model.whole().output_shape().units();
   std::optional<PredictionTable> table;  // rank 0 only
   run_on_root(comm, [&] {
     table.emplace(PredictionColumns{is_classifier, has_labels, num_outputs, std::move(files),
-                                    names_of_outputs(checkpoint.class_names, num_outputs)},
+                                    names_of_outputs(checkpoint.state()->class_names, num_outputs)},
                   options.out);
   });
   std::vector<double> seconds;

@@ -44,7 +44,7 @@ struct CheckpointState {
   std::vector<OptimizerTensors> optimizer;
   TrainingProgress progress;
   RunOrigin origin;
-  /// Of the classes of the training data, where they have names. read_class_names() reads them.
+  /// Of the classes of the training data, where they have names.
   std::vector<std::string> class_names = {};
 };
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/class_names.hpp"
 
-#include <sstream>
-
-#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
@@ -15,24 +13,12 @@ constexpr const char* kAttribute = "class_names";
 }  // namespace
 
 void write_class_names(H5File& file, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  std::string lines;
-  for (const std::string& name : names) lines += (lines.empty() ? "" : "\n") + name;
-  file.write_string(kGroup, kAttribute, lines);
+  if (!names.empty()) file.write_string(kGroup, kAttribute, join_lines(names));
 }
 
-std::vector<std::string> read_class_names(const std::filesystem::path& path) {
-  std::vector<std::string> names;
-  try {
-    const H5File file = H5File::open_read(path);
-    if (!file.has_attribute(kGroup, kAttribute)) return names;
-    std::istringstream lines(file.read_string(kGroup, kAttribute));
-    for (std::string name; std::getline(lines, name);) names.push_back(name);
-  } catch (const Error&) {
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) throw;
-  }
-  return names;
+std::vector<std::string> read_class_names(const H5File& file) {
+  if (!file.has_attribute(kGroup, kAttribute)) return {};
+  return split_lines(file.read_string(kGroup, kAttribute));
 }
 
 }  // namespace quern

@@ -3,7 +3,6 @@
 // checkpoint may lack: of a regression, of classes without names, of an earlier program.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,7 @@ namespace quern {
 /// read the file as well.
 void write_class_names(H5File& file, const std::vector<std::string>& names);
 
-/// Those in a checkpoint that read_checkpoint() has verified. None also where the file is gone
-/// since: a run that goes on deletes old ones.
-std::vector<std::string> read_class_names(const std::filesystem::path& path);
+/// None where the file has none.
+std::vector<std::string> read_class_names(const H5File& file);
 
 }  // namespace quern

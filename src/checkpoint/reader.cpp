@@ -14,6 +14,7 @@
 #include "base/system_failure.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/class_names.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/seal.hpp"
@@ -190,6 +191,7 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
     collect_damage(path, result, [&] {
       read_train(file, manifest, result.state);
       check_name(path, result.state.progress.step);
+      result.state.class_names = read_class_names(file);
     });
     auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
     for (const ManifestEntry& entry : manifest.datasets) {

@@ -14,6 +14,7 @@
 
 #include "base/float16.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "io/h5_stored_type.hpp"
 #include "io/shard_blocks.hpp"
 #include "io/shard_format.hpp"
@@ -109,7 +110,7 @@ void write_shard_file(const std::filesystem::path& path, const ShardSetName& set
   file.write_int64("/", "total", shard.total);
   if (content.has_labels()) file.write_int64("/", "classes", content.classes);
   if (!content.class_names.empty()) {
-    file.write_string("/", "class_names", fmt::format("{}", fmt::join(content.class_names, "\n")));
+    file.write_string("/", "class_names", join_lines(content.class_names));
   }
   const auto write_sha256 = [&](const char* array, const std::string& value) {
     file.write_string("/", fmt::format("sha256_{}", array), value);

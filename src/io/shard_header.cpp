@@ -7,10 +7,10 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "io/h5_stored_type.hpp"
 #include "io/shard_blocks.hpp"
 
@@ -131,8 +131,7 @@ void read_labels(const H5File& file, ShardHeader& header, const Dataset& labels,
   const int most = header.content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
   header.content.classes = static_cast<int>(read_number(file, "classes", 1, most));
   if (!file.has_attribute("/", "class_names")) return;
-  std::istringstream names(file.read_string("/", "class_names"));
-  for (std::string name; std::getline(names, name);) header.content.class_names.push_back(name);
+  header.content.class_names = split_lines(file.read_string("/", "class_names"));
   if (static_cast<int>(header.content.class_names.size()) == header.content.classes) return;
   fail(file,
        fmt::format("attribute 'class_names' has {} lines, expected one for each of {} classes",

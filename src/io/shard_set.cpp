@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "base/system_failure.hpp"
+#include "base/text.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_header.hpp"
 #include "io/shard_place.hpp"
@@ -203,7 +204,7 @@ std::string ShardSet::content_hash() const {
 
 // A name may hold anything, so its length comes first.
 std::string ShardSet::table() const {
-  const std::string names = fmt::format("{}", fmt::join(content_.class_names, "\n"));
+  const std::string names = join_lines(content_.class_names);
   std::string text = fmt::format("{} {} {} {}\n{} {}\n", split_, shards_.size(), name_.size(),
                                  name_, names.size(), names) +
                      content_text();
@@ -262,9 +263,9 @@ ShardSet::ShardSet(const std::filesystem::path& folder, const std::string& table
   };
   text >> file.split >> file.count;
   file.name = read_text();
-  std::istringstream names(read_text());
+  std::vector<std::string> class_names = split_lines(read_text());
   content_ = read_content(text);
-  for (std::string name; std::getline(names, name);) content_.class_names.push_back(name);
+  content_.class_names = std::move(class_names);
   for (; file.index < file.count && text; ++file.index) {
     Shard shard;
     shard.path = folder / to_string(file);

@@ -8,16 +8,11 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
 namespace {
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
   throw InputError(fmt::format("'{}': {}", path.string(), what));

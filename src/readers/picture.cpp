@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/shape.hpp"
+#include "base/text.hpp"
 #include "readers/byte_source.hpp"
 #include "readers/byte_stream.hpp"
 #include "readers/checked_source.hpp"
@@ -18,10 +18,7 @@ namespace quern {
 namespace {
 
 std::string lower_extension(const std::filesystem::path& path) {
-  std::string text = path.extension().string();
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+  return lower_case(path.extension().string());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "io/h5_numbers.hpp"
 #include "readers/cifar_reader.hpp"
 #include "readers/idx_reader.hpp"
@@ -55,10 +55,7 @@ Location locate(const std::string& text) {
 // In any case.
 bool has_extension(const std::filesystem::path& path,
                    std::initializer_list<const char*> extensions) {
-  std::string text = path.filename().string();
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  std::filesystem::path name = text;
+  std::filesystem::path name = lower_case(path.filename().string());
   if (name.extension() == ".gz") name = name.stem();
   return std::any_of(extensions.begin(), extensions.end(),
                      [&](const char* extension) { return name.extension() == extension; });

@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/class_names.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
@@ -32,7 +31,6 @@ SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path
   SharedCheckpoint checkpoint;
   run_on_root(comm, [&] {
     checkpoint.loaded.emplace(load_from(path));
-    checkpoint.class_names = read_class_names(checkpoint.loaded->path());
     const std::int64_t batch = checkpoint.state()->origin.global_batch;
     if (batch < 1 || batch > kMaxGlobalBatch) {
       throw UnusableError("'" + checkpoint.loaded->path().string() + "' has a global batch of " +

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "checkpoint/reader.hpp"
 #include "comm/communicator.hpp"
@@ -15,7 +14,6 @@ namespace quern {
 /// A checkpoint for all ranks: rank 0 holds it, the others know what it was trained with.
 struct SharedCheckpoint {
   std::optional<LoadedCheckpoint> loaded;  ///< rank 0 only
-  std::vector<std::string> class_names;    ///< rank 0 only: of the training data, if known
   Recipe recipe;
   int global_batch = 0;
 

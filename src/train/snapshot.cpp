@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "train/spread_array.hpp"
@@ -367,10 +368,8 @@ std::set<std::string> names_on_root(Communicator& comm, const std::vector<NamedT
   std::string text;
   if (tensors)
     for (const NamedTensor& tensor : *tensors) text += tensor.name + "\n";
-  std::istringstream lines(broadcast_string(comm, text));
-  std::set<std::string> names;
-  for (std::string name; std::getline(lines, name);) names.insert(name);
-  return names;
+  const std::vector<std::string> names = split_lines(broadcast_string(comm, text));
+  return {names.begin(), names.end()};
 }
 
 }  // namespace

@@ -2,41 +2,22 @@
 // Convolutions of a CPU with operands rounded to bfloat16.
 #include <gtest/gtest.h>
 
-#include <ostream>
-
-#include "layers/conv2d.hpp"
-#include "layers/conv2d_kernels.hpp"
 #include "layers/reference/conv2d.hpp"
 #include "linalg/reference/bf16_tiles.hpp"
-#include "support/layer_run.hpp"
-#include "support/random_values.hpp"
 #include "support/tiles.hpp"
+#include "unit/layers/conv_layer_case.hpp"
 
 namespace quern {
 namespace {
 
-using test::make_view;
-using test::random_values;
-using test::read;
 using test::relative_difference;
-
+using Case = test::ConvLayerCase;
+using Inputs = test::ConvInputs;
 using Values = std::vector<float>;
 
 Values rounded(Values values) {
   for (float& value : values) value = reference::from_bf16(reference::to_bf16(value));
   return values;
-}
-
-struct Case {
-  reference::Conv2dShape shape;
-  int block;
-};
-
-std::ostream& operator<<(std::ostream& out, const Case& c) {
-  const auto& d = c.shape;
-  for (const int number : {d.S, d.C, d.H, d.W, d.O, d.K, d.stride, d.padding, c.block})
-    out << number << ' ';
-  return out;
 }
 
 // S, C, H, W, O, K, stride, padding; samples per micro-block.
@@ -56,38 +37,8 @@ const Case kCases[] = {
     {{1, 1, 1, 1, 1, 1, 1, 1}, 1},     {{2, 40, 30, 70, 40, 3, 1, 1}, 2},
 };
 
-LayerSpec spec_of(const Case& c, bool bias = true) {
-  LayerSpec spec;
-  spec.type = LayerType::conv2d;
-  spec.name = "conv";
-  spec.channels = c.shape.O;
-  spec.kernel = c.shape.K;
-  spec.stride = c.shape.stride;
-  spec.padding = c.shape.padding;
-  spec.bias = bias;
-  return spec;
-}
-
 constexpr auto kTiles = OperandPrecision::bf16;
 constexpr auto kPairs = OperandPrecision::bf16_pairs;
-
-struct Inputs {
-  Values x, dy, weight, bias;
-
-  explicit Inputs(const reference::Conv2dShape& d)
-      : x(random_values(d.x_size(), 1)),
-        dy(random_values(d.y_size(), 2)),
-        weight(random_values(d.weight_size(), 3)),
-        bias(random_values(static_cast<std::size_t>(d.O), 4)) {}
-};
-
-test::LayerRun run_case(const Case& c, const Inputs& in, const LayerSetup& setup = {},
-                        bool bias = true, OperandPrecision precision = kTiles) {
-  Conv2d layer(spec_of(c, bias), Shape{c.shape.C, c.shape.H, c.shape.W}, {precision});
-  std::map<std::string, Values> parameters{{"conv.weight", in.weight}};
-  if (bias) parameters["conv.bias"] = in.bias;
-  return test::run_layer(layer, c.shape.S, c.block, in.x, in.dy, parameters, setup);
-}
 
 class Conv2dBf16 : public ::testing::TestWithParam<Case> {};
 
@@ -98,7 +49,7 @@ TEST_P(Conv2dBf16, IsTheProductOfRoundedOperands) {
   const Values weight = rounded(in.weight);
   const auto expected = reference::conv2d_backward(d, x, weight, rounded(in.dy));
   for (const OperandPrecision precision : {kTiles, kPairs}) {
-    const auto run = run_case(GetParam(), in, {}, true, precision);
+    const auto run = test::run_conv_layer(GetParam(), in, {precision});
     EXPECT_LT(relative_difference(reference::conv2d_forward(d, x, weight, in.bias), run.y), 3e-6);
     EXPECT_LT(relative_difference(expected.dx, run.dx), 3e-6);
     EXPECT_LT(relative_difference(expected.weight, run.gradients.at("conv.weight")), 3e-6);
@@ -114,9 +65,9 @@ void expect_same_bits(const Case& c, const host::TileUnit& unit, const host::Til
   LayerSetup setup;
   setup.with_relu = true;
   const test::WithTileUnit with_unit(unit);
-  const auto expected = run_case(c, in, setup, true, unit.precision);
+  const auto expected = test::run_conv_layer(c, in, {unit.precision}, setup);
   const test::WithTileUnit with_vectors(vectors);
-  const auto actual = run_case(c, in, setup, true, vectors.precision);
+  const auto actual = test::run_conv_layer(c, in, {vectors.precision}, setup);
   EXPECT_EQ(actual.y, expected.y);
   EXPECT_EQ(actual.dx, expected.dx);
   EXPECT_EQ(actual.gradients, expected.gradients);
@@ -133,68 +84,21 @@ TEST_P(Conv2dBf16, HasTheSameBitsWithoutAvx512Bf16) {
 }
 
 TEST_P(Conv2dBf16, AppliesReluAndItsDerivative) {
-  const Case& c = GetParam();
-  const Inputs in(c.shape);
-  const auto plain = run_case(c, in);
-  LayerSetup setup;
-  setup.with_relu = true;
-  setup.with_input_relu = c.shape.padding == 0;
-  const auto relu = run_case(c, in, setup);
-  for (std::size_t i = 0; i < relu.y.size(); ++i) ASSERT_EQ(relu.y[i], std::max(plain.y[i], 0.0f));
-  if (!setup.with_input_relu) return;
-  for (std::size_t i = 0; i < relu.dx.size(); ++i) {
-    ASSERT_EQ(relu.dx[i], in.x[i] > 0 ? plain.dx[i] : 0.0f);
-  }
+  test::expect_relu_and_its_derivative(GetParam(), {kTiles});
 }
 
 TEST_P(Conv2dBf16, WithoutBiasHasTheBitsOfABiasOfZeros) {
-  const Case& c = GetParam();
-  Inputs in(c.shape);
-  in.bias.assign(in.bias.size(), 0.0f);
-  auto expected = run_case(c, in);
-  const auto actual = run_case(c, in, {}, false);
-  EXPECT_EQ(actual.y, expected.y);
-  EXPECT_EQ(actual.dx, expected.dx);
-  expected.gradients.erase("conv.bias");
-  EXPECT_EQ(actual.gradients, expected.gradients);
+  test::expect_bits_of_a_bias_of_zeros(GetParam(), {kTiles});
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Conv2dBf16, ::testing::ValuesIn(kCases));
 
-/// The weight gradient of the blocks [first, last), one partial sum.
-Values weight_gradient(const ConvShape& shape, OperandPrecision precision, int first, int last,
-                       int blocks, int block_rows, const Values& x, const Values& dy) {
-  const Conv2dKernels& kernels = conv2d_kernels({precision});
-  const BlockSchedule schedule = make_block_schedule(first, last, blocks, block_rows);
-  EXPECT_EQ(schedule.num_partial_sums, 1);
-  const std::int64_t group = std::int64_t{first} * block_rows / kLanes;
-  const FloatView x_view = make_view(x);
-  const FloatView dy_view = make_view(dy);
-  const auto size = static_cast<std::size_t>(shape.taps()) * shape.out_channels;
-  const FloatView sums = make_view(Values(size, 7.0f));
-  const FloatView workspace(
-      "", static_cast<std::size_t>(kernels.workspace_floats(shape, schedule.rows())));
-  kernels.weight_gradient(ExecSpace(), shape, schedule, x_view.data() + group * shape.in_group(),
-                          dy_view.data() + group * shape.out_group(), {sums, 0}, 0, workspace);
-  return read(sums, 0, size);
-}
-
 TEST(Conv2dBf16Gradient, IsTheSameForOneRankAndTwo) {
   const ConvShape shape{3, 12, 11, 9, 10, 9, 3, 1};
-  for (const OperandPrecision precision : {kTiles, kPairs}) {
-    for (const int block_rows : {16, 32, 48}) {
-      const std::int64_t groups = 8 * block_rows / kLanes;
-      const Values x = random_values(static_cast<std::size_t>(groups * shape.in_group()), 1);
-      const Values dy = random_values(static_cast<std::size_t>(groups * shape.out_group()), 2);
-      const auto of_blocks = [&](int first, int last) {
-        return weight_gradient(shape, precision, first, last, 8, block_rows, x, dy);
-      };
-      Values sum = of_blocks(0, 4);
-      const Values right = of_blocks(4, 8);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
-      EXPECT_EQ(of_blocks(0, 8), sum);
-    }
-  }
+  for (const OperandPrecision precision : {kTiles, kPairs})
+    for (const int block_rows : {16, 32, 48})
+      test::expect_same_weight_gradient_for_one_rank_and_two(conv2d_kernels({precision}), shape,
+                                                             block_rows);
 }
 
 }  // namespace
