@@ -18,7 +18,7 @@ using Line = std::array<std::string, kColumns>;
 constexpr std::size_t kFirstNumber = 4;  // the columns from here on are numbers
 
 // "25 557 032"; nothing for 0.
-std::string count_text(std::int64_t count) {
+std::string grouped_text(std::int64_t count) {
   if (count == 0) return "";
   std::string text = fmt::format("{}", count);
   for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
@@ -82,12 +82,12 @@ std::string network_text(const NetworkSummary& network) {
   for (const LayerSummary& layer : network.layers) {
     const std::string type = layer.type + (layer.is_frozen ? ", frozen" : "");
     lines.push_back({layer.name, type, join_names(layer.inputs), to_string(layer.output),
-                     count_text(layer.parameters), large_text(layer.macs),
+                     grouped_text(layer.parameters), large_text(layer.macs),
                      memory_text(layer.bytes)});
   }
   if (network.segment_bytes > 0)
     lines.push_back({"computed again", "", "", "", "", "", memory_text(network.segment_bytes)});
-  lines.push_back({"total", "", "", "", count_text(network.parameters), large_text(network.macs),
+  lines.push_back({"total", "", "", "", grouped_text(network.parameters), large_text(network.macs),
                    memory_text(network.activation_bytes)});
   return "# Network (multiply-adds and memory: forward, of one sample)\n" + table_text(lines) +
          fmt::format("Training takes {} more for the gradients of these outputs.",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The files of src/<room> can be compiled joined (QUERN_UNITY_BUILD): no two of them define the same
-constant, type or function in an unnamed namespace, and none has a local constant with the name of one
-in another one's unnamed namespace or in a header of the room (-Wshadow).
+constant, type or function in an unnamed namespace, none has a local constant with the name of one
+in another one's unnamed namespace or in a header of the room (-Wshadow), and none has a function in
+its unnamed namespace that hides a header's function which another one calls from its own.
 
 Which files are joined depends on how many there are, so without this a new file breaks a build
-whose own files nobody touched. It does not see operators, macros, or a name that is in the unnamed
-namespace of one file and in the named one of another.
+whose own files nobody touched. It does not see operators and macros.
 """
 import re
 
@@ -24,6 +24,10 @@ TYPE = re.compile(r"(?:struct|class|enum|union|using|concept)\b.*?([A-Za-z_]\w*)
 MAY_STAND_TWICE = re.compile(r"namespace\b|static_assert\b|using (?:namespace\b|[\w:]+::)")
 GLOBAL = re.compile(r"^inline constexpr [\w:<>]+ (k[A-Z]\w*)\b", re.MULTILINE)
 LOCAL = re.compile(r"^ +constexpr [\w:<>]+ (k[A-Z]\w*)\b", re.MULTILINE)
+# A function of a header in the first column, and a call that names no namespace and no object.
+HEADER_FUNCTION = re.compile(r"^(?!#|using|return)[A-Za-z_][\w:<>,&* ]*?[ &*]([a-z]\w*)\(", re.MULTILINE)
+CALL = re.compile(r"(?<![\w.:>~])([a-z]\w*)\(")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])*\s*$")
 
 
@@ -40,11 +44,15 @@ def parameters(text):
                      for part in parts)
 
 
+def namespace_around(text, block):
+    return tuple(NAMED.findall(text, 0, block.start())[-1:])
+
+
 def definitions(text):
     """The namespace around it, and the name, or of a function the signature, of each thing in a
     file's unnamed namespaces."""
     for block in UNNAMED.finditer(text):
-        around = tuple(NAMED.findall(text, 0, block.start())[-1:])
+        around = namespace_around(text, block)
         body = TEMPLATE.sub("", COMMENT.sub("", block[1]))
         for found in DECLARATION.finditer(body):
             head = found[1].strip()
@@ -60,10 +68,34 @@ def definitions(text):
                 yield around, variable[1]
 
 
+def hidden_calls(root, paths):
+    """What a function in one file's unnamed namespace hides from another one's of the same room."""
+    functions = {}  # of each header
+    own, calls = {}, {}  # {(file, namespace around): names defined, or called, in its unnamed one}
+    for path in paths:
+        text = tree.text(root, path)
+        if path.suffix == ".hpp":
+            functions[path.as_posix()] = set(HEADER_FUNCTION.findall(COMMENT.sub("", text)))
+            continue
+        included = {name for header in INCLUDE.findall(text) for name in functions.get(f"src/{header}", ())}
+        for around, name in definitions(text):
+            if "(" in name:
+                own.setdefault((path, around), set()).add(name.split("(")[0])
+        for block in UNNAMED.finditer(text):
+            called = included & set(CALL.findall(COMMENT.sub("", block[1])))
+            calls.setdefault((path, namespace_around(text, block)), set()).update(called)
+    for (path, around), names in own.items():
+        for (other, other_around), called in calls.items():
+            if path != other and path.parts[1] == other.parts[1] and around == other_around:
+                for name in sorted(names & called - own.get((other, around), set())):
+                    yield f"{path}: {name} hides the header's function that {other} calls"
+
+
 def check(root):
     offences, seen, local = [], {}, []
     constants = {}  # {(room, name): [files that have it for all that is joined with them]}
-    for path in tree.cpp_files(root, "src"):
+    paths = sorted(tree.cpp_files(root, "src"), key=lambda path: path.suffix == ".cpp")
+    for path in paths:
         text = COMMENT.sub("", tree.text(root, path))
         if path.suffix == ".hpp":
             for name in GLOBAL.findall(text):
@@ -80,7 +112,7 @@ def check(root):
             if other != path:
                 offences.append(f"{path}: the local {name} has the name of one in {other}")
                 break
-    return offences
+    return offences + list(hidden_calls(root, paths))
 
 
 if __name__ == "__main__":

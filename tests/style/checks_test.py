@@ -112,6 +112,13 @@ struct Row final : Base {
         self.second("int f() {\n  constexpr int kRows = 8;\n  return kRows;\n}")
         self.assert_found(check_joined.check, "the local kRows", "src/layers/own.hpp")
 
+    def test_function_that_hides_a_header_s(self):
+        self.write("src/base/text.hpp", "inline int twice(int value, int times) {\n}\n")
+        self.second("int f() {\n  return twice(1, 2);\n}")
+        self.assert_clean(check_joined.check)
+        self.write("src/layers/b.cpp", '#include "base/text.hpp"\n' + (self.root / "src/layers/b.cpp").read_text())
+        self.assert_found(check_joined.check, "src/layers/a.cpp: twice hides", "src/layers/b.cpp")
+
     def test_what_may_stand_twice(self):
         self.second("using std::size_t;\n\nint twice(int value) {\n  int kFloat = 1;\n}\n\n"
                     "constexpr int kOutside = 1;  // kFloat\n\nstruct Other {\n  int kInside;\n};")

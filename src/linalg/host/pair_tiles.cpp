@@ -105,7 +105,7 @@ void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
 }
 
 template <class Way>
-void multiply(const TileWalk& w, const TileBlock& block, float* c) {
+void multiply_pairs(const TileWalk& w, const TileBlock& block, float* c) {
   const FlushDenormals flush;  // VDPBF16PS does it by itself
   if (block.columns > 1)
     multiply_columns<Way, 2>(w, block, c);
@@ -116,13 +116,15 @@ void multiply(const TileWalk& w, const TileBlock& block, float* c) {
 }  // namespace
 
 const TileUnit& vector_pair_unit() {
-  static const TileUnit unit{"vector registers", OperandPrecision::bf16_pairs, multiply<ByVectors>};
+  static const TileUnit unit{"vector registers", OperandPrecision::bf16_pairs,
+                             multiply_pairs<ByVectors>};
   return unit;
 }
 
 const TileUnit* avx512_bf16_unit() {
 #if defined(__AVX512F__)
-  static const TileUnit unit{"AVX512_BF16", OperandPrecision::bf16_pairs, multiply<ByInstruction>};
+  static const TileUnit unit{"AVX512_BF16", OperandPrecision::bf16_pairs,
+                             multiply_pairs<ByInstruction>};
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512bf16")) return &unit;
 #endif
