@@ -169,7 +169,7 @@ class ParallelTest(unittest.TestCase):
                 "values": ("--images", "x.npy", "--targets", "y.npy"),
                 "unlabelled": ("--images", "x.npy"),
                 "pictures": ("--images", "pictures")}
-        self.check_same_bytes(sets, shards_of_sets=(1, 3, 8), ranks_of_sets=(1, 2, 3, 4))
+        self.check_same_bytes(sets, {1: (3,), 3: (1, 2, 3, 4), 8: (3,)})
         self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))  # seconds later
 
     def test_same_bytes_of_every_format(self):
@@ -194,17 +194,17 @@ class ParallelTest(unittest.TestCase):
                 "folders": ("--images", "pictures", "pictures"),
                 "batches": ("--images", "batch.bin", "batch.bin.gz", "--from", "cifar10"),
                 "summed": ("--images", "x.npy", "--sha256", sha256(self.folder / "x.npy"))}
-        self.check_same_bytes(sets, shards_of_sets=(3,), ranks_of_sets=(2, 4))
+        self.check_same_bytes(sets, {3: (2, 4)})
 
-    def check_same_bytes(self, sets, shards_of_sets, ranks_of_sets):
+    def check_same_bytes(self, sets, ranks_of_shards):
         for name, options in sets.items():
-            for shards in shards_of_sets:
+            for shards, all_ranks in ranks_of_shards.items():
                 options_of_set = (*options, "--shards", shards, "--name", "toy")
                 alone = self.shard(f"{name}{shards}/alone", *options_of_set, ranks=0)
                 self.assertEqual(alone.code, 0, alone)
                 files = self.files(f"{name}{shards}/alone")
                 self.assertEqual(len(files), shards)
-                for ranks in ranks_of_sets:
+                for ranks in all_ranks:
                     with self.subTest(name, shards=shards, ranks=ranks):
                         out = f"{name}{shards}/{ranks}"
                         done = self.shard(out, *options_of_set, ranks=ranks)
