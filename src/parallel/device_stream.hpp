@@ -2,7 +2,7 @@
 // Handing a queue of the device to a transport, and waiting for both.
 #pragma once
 
-#include "comm/device_transport.hpp"
+#include "comm/device_wait.hpp"
 #include "device/queue.hpp"
 
 namespace quern {
@@ -11,12 +11,14 @@ namespace quern {
 /// their memory at once: then everything on `exec` is done on return.
 DeviceStream stream_of(const ExecSpace& exec);
 
-/// Waits until everything on `exec` is done, with an eye on the exchanges: Error when one has
-/// failed, OtherRankError when the transports' deadline has passed.
-void wait_for(const ExecSpace& exec, const GridTransports& transports);
+/// wait_until() everything on `exec` is done. For ranks that are together already: the deadline
+/// goes on while another one is busy elsewhere.
+void wait_for(const ExecSpace& exec, const GridTransports& transports,
+              const DeviceProgress& progress = {});
 
-/// Collective over the world of a grid: that, or AgreedError on all ranks. Ranks of other groups
-/// have to hear of a failed exchange, too.
-void wait_on_all(Communicator& world, const ExecSpace& exec, const GridTransports& transports);
+/// Collective over the world of a grid: waits until all ranks are here, and then until everything
+/// on `exec` is done; AgreedError on all ranks when an exchange has failed or is stuck.
+void wait_on_all(Communicator& world, const ExecSpace& exec, const GridTransports& transports,
+                 const DeviceProgress& progress = {});
 
 }  // namespace quern

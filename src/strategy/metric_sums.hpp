@@ -2,6 +2,7 @@
 // What a run counts, kept where the kernels run: the host looks at it now and then.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "tensor/step_scalars.hpp"
@@ -37,11 +38,19 @@ T read_scalar(const ScalarView<T>& scalar) {
   }
 }
 
-/// What kernels read from the host while it runs ahead of them: pinned memory.
+/// What kernels read from the host, and tell it, while it runs ahead of them: pinned memory.
 struct HostFlags {
   float vote = 0;  ///< 1: this rank asks for a stop
+  /// Written by the kernels: batches that they have ended, ever. That a device gets on is seen by
+  /// it, and nothing else: it may lag behind what else is in memory.
+  std::int64_t batches_ended = 0;
 };
 
 using HostFlagsView = Kokkos::View<HostFlags, Kokkos::SharedHostPinnedSpace>;
+
+/// As far as the host sees it now; does not wait.
+inline std::int64_t batches_ended(const HostFlagsView& flags) {
+  return std::atomic_ref(flags().batches_ended).load(std::memory_order_relaxed);
+}
 
 }  // namespace quern

@@ -54,9 +54,10 @@ void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView&
 
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
                const ConstFloatView& sums, const ConstFloatView& votes,
-               const MetricSumsView& metric_sums) {
+               const MetricSumsView& metric_sums, const HostFlagsView& host) {
   run_single_item(
       exec, "quern::strategy::end_batch", KOKKOS_LAMBDA() {
+        host().batches_ended += 1;
         MetricSums& count = metric_sums();
         if (Kokkos::isfinite(count.batch_loss)) count.batch_loss = sums(Loss::kLoss);
         count.batch_correct = sums(Loss::kCorrect);

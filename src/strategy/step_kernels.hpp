@@ -31,10 +31,11 @@ void end_rank_loss(const ExecSpace& exec, int num_samples, const MetricSumsView&
 
 /// Counts a batch of `samples` with these sums, and the votes if there are any; moves step and
 /// cursor on past it. A loss that was not finite (scalars().apply_updates) is noted in
-/// metric_sums().batch_loss, but not counted, and the position stays.
+/// metric_sums().batch_loss, but not counted, and the position stays. Tells the host that the batch
+/// has ended.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples,
                const ConstFloatView& sums, const ConstFloatView& votes,
-               const MetricSumsView& metric_sums);
+               const MetricSumsView& metric_sums, const HostFlagsView& host);
 
 /// Adds sums(Loss::kLoss) to metric_sums().loss_sum, and counts nothing else.
 void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,

@@ -36,14 +36,18 @@ void TrainingStep::enqueue_batch(const ExecSpace& exec) {
   }
   const ReducedGradient own = reduce(exec);
   const bool has_period_ended = is_measured && loads_->has_period_ended();
-  if (is_split()) wait_for(exec, transports_);  // with an eye on others, as stage_sums_ does not
+  if (is_split()) {  // with an eye on others, as stage_sums_ does not
+    await_ranks(grid_.world(), transports_);
+    wait_for(exec, transports_);
+  }
   const ReducedGradient gradient = stage_sums_.add(exec, own);
 
   timer_.enter(StepPhase::update);
   update(exec, gradient);
   update_->update_buffers(exec, scalars_, model_.parameters(), gradient.total);
   reducer_->publish_update(exec, model_.parameter_block());
-  end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_);
+  end_batch(exec, scalars_, plan.samples(), gradient.sums, gradient.votes, metric_sums_,
+            host_flags_);
   timer_.stop();
   if (is_measured) loads_->end_step();
   if (has_period_ended && balance_->update(loads_->loads())) take_shares(balance_->shares());
@@ -141,10 +145,8 @@ void TrainingStep::await_samples(const ExecSpace& exec) {
 }
 
 void TrainingStep::wait(const ExecSpace& exec) {
-  if (is_split())
-    wait_on_all(grid_.world(), exec, transports_);
-  else
-    reducer_->wait(exec);
+  if (!is_split() && transports_.are_none()) return reducer_->wait(exec);
+  wait_on_all(grid_.world(), exec, transports_, [this] { return batches_ended(host_flags_); });
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {

@@ -23,6 +23,7 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       scalars_("quern::train::evaluation_scalars"),
       metric_sums_("quern::train::evaluation_metric_sums"),
       restored_sums_("quern::train::evaluation_restored_sums"),
+      host_flags_("quern::train::evaluation_host_flags"),
       target_variance_(model.compares_targets() ? variance_of_targets(grid.world(), samples) : 0) {
   expect(batches.num_samples == samples.count, "batches of these samples");
   const int rank = grid.data().rank();
@@ -40,6 +41,11 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
   reducer_->allocate();
 }
 
+// The queue holds all that has not been computed yet: of a large set more than a deadline's time.
+void Evaluator::wait(const ExecSpace& exec) {
+  wait_on_all(grid_.world(), exec, transports_, [this] { return batches_ended(host_flags_); });
+}
+
 Evaluation Evaluator::run(const ExecSpace& exec,
                           const std::function<void(const BatchPlan&)>& after_piece) {
   // A stream goes from one evaluation on to the next.
@@ -54,7 +60,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
     const BatchPlan& plan = is_last ? last_ : full_;
     const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
     if (samples_.stream) {
-      if (samples_.stream->hands_back(epoch, done)) wait_on_all(grid_.world(), exec, transports_);
+      if (samples_.stream->hands_back(epoch, done)) wait(exec);
       agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
     }
     for (const BatchPiece& piece : pieces) {
@@ -76,10 +82,10 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       add_batch_loss(exec, Kokkos::subview(sums.total, std::pair(Loss::kColumns, num_sums_)),
                      restored_sums_);
     }
-    end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_);
+    end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_, host_flags_);
     done += plan.samples();
   }
-  wait_on_all(grid_.world(), exec, transports_);
+  wait(exec);
   const int last_stage = grid_.shape().pipeline - 1;
   const MetricSums sums = broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
   const MetricSums restored =

@@ -37,6 +37,8 @@ class Evaluator {
                  const std::function<void(const BatchPlan&)>& after_piece = {});
 
  private:
+  void wait(const ExecSpace& exec);
+
   ProcessGrid grid_;
   GridTransports transports_;
   Model& model_;
@@ -53,6 +55,7 @@ class Evaluator {
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
   MetricSumsView restored_sums_;  // of the losses in the units of the targets
+  HostFlagsView host_flags_;
   std::int64_t evaluations_ = 0;  // of a streamed set
   double target_variance_;
 };

@@ -32,37 +32,64 @@ HostFloats joined(const std::vector<FloatView>& pieces, std::int64_t size) {
   return floats;
 }
 
-void put(std::span<const float> floats, const std::vector<BlockRange>& ranges,
+// A rank's floats from `begin` on, of its ranges one after the other, into their places.
+void put(std::span<const float> floats, const std::vector<BlockRange>& ranges, std::int64_t begin,
          const HostFloats& whole) {
   for (const BlockRange& range : ranges) {
-    const auto from = floats.first(static_cast<std::size_t>(range.size()));
-    std::copy(from.begin(), from.end(), whole.data() + range.begin);
+    if (floats.empty()) return;
+    if (begin >= range.size()) {
+      begin -= range.size();
+      continue;
+    }
+    const auto count = std::min(range.size() - begin, std::ssize(floats));
+    const auto from = floats.first(static_cast<std::size_t>(count));
+    std::copy(from.begin(), from.end(), whole.data() + range.begin + begin);
     floats = floats.subspan(from.size());
+    begin = 0;
   }
 }
 
 }  // namespace
 
 HostFloats collect_array(Communicator& comm, const std::vector<std::vector<BlockRange>>& owners,
-                         const std::vector<FloatView>& pieces, std::int64_t size) {
+                         const std::vector<FloatView>& pieces, std::int64_t size,
+                         std::int64_t floats_at_once) {
+  expect(floats_at_once > 0, "some floats at a time");
   const bool is_root = comm.rank() == 0;
-  const std::int64_t own_size = total(owners.at(static_cast<std::size_t>(comm.rank())));
+  std::vector<std::int64_t> sizes;
+  for (const std::vector<BlockRange>& ranges : owners) sizes.push_back(total(ranges));
+  const std::int64_t own_size = sizes.at(static_cast<std::size_t>(comm.rank()));
   const HostFloats own = joined(pieces, own_size);
+  const HostFloats whole("quern::train::whole_state", static_cast<std::size_t>(is_root ? size : 0));
+  if (is_root) put(part(own, 0, own_size), owners[0], 0, whole);
+
+  // Of each rank so much at a time that rank 0 receives at most floats_at_once, or one of each.
+  const std::int64_t step = std::max<std::int64_t>(1, floats_at_once / std::ssize(owners));
+  const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<Segment> send(owners.size());
   std::vector<Segment> receive(owners.size());
-  if (!is_root) send[0] = {0, own_size};
-  std::int64_t received = 0;
-  for (std::size_t rank = 1; is_root && rank < owners.size(); ++rank) {
-    receive[rank] = {received, total(owners[rank])};
-    received += receive[rank].count;
+  std::vector<float> from_others;
+  for (std::int64_t begin = 0; begin < longest; begin += step) {
+    const auto count = [&](std::int64_t of) {
+      return std::clamp<std::int64_t>(of - begin, 0, step);
+    };
+    const std::int64_t mine = is_root ? 0 : count(own_size);
+    send[0] = {0, mine};
+    std::int64_t received = 0;
+    for (std::size_t rank = 1; is_root && rank < owners.size(); ++rank) {
+      receive[rank] = {received, count(sizes[rank])};
+      received += receive[rank].count;
+    }
+    from_others.resize(static_cast<std::size_t>(received));
+    comm.all_to_all_v(part(own, mine > 0 ? begin : 0, mine), send, from_others, receive);
+    for (std::size_t rank = 1; is_root && rank < owners.size(); ++rank) {
+      const Segment& segment = receive[rank];
+      put(std::span(from_others)
+              .subspan(static_cast<std::size_t>(segment.offset),
+                       static_cast<std::size_t>(segment.count)),
+          owners[rank], begin, whole);
+    }
   }
-  const HostFloats from_others("quern::train::state_of_others", static_cast<std::size_t>(received));
-  comm.all_to_all_v(part(own, 0, own_size), send, part(from_others, 0, received), receive);
-  if (!is_root) return {};
-  const HostFloats whole("quern::train::whole_state", static_cast<std::size_t>(size));
-  put(part(own, 0, own_size), owners[0], whole);
-  for (std::size_t rank = 1; rank < owners.size(); ++rank)
-    put(part(from_others, receive[rank].offset, receive[rank].count), owners[rank], whole);
   return whole;
 }
 

@@ -48,7 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       options_(options),
       step_(recipe, grid, model, train, options.transports),
       all_checkpoint_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
-                      step_.state().place == StatePlace::owners),
+                      step_.state().place == StatePlace::owners || !options.transports.are_none()),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label) {
   run_on_root(comm_, [&] { check_checkpoint_memory(); });
@@ -303,9 +303,10 @@ bool Trainer::is_checkpoint_due() const {
   return steps_due || (all_checkpoint_ ? broadcast_value(comm_, time_due) : time_due);
 }
 
-// In the middle of a run the other ranks hand over their state, where it is spread, and take no
-// other part. If rank 0 finds something wrong with the weights, it votes to stop, and they
-// learn of it with the next step.
+// In the middle of a run the other ranks hand over their state, where it is spread, and go on:
+// they wait for rank 0 in the next exchange. One between devices has a deadline, and to write a
+// large checkpoint may take longer: before those they wait here. If rank 0 finds something wrong
+// with the weights, it votes to stop, and they learn of it with the next step.
 void Trainer::try_checkpoint() {
   since_checkpoint_.restart();
   const std::unique_ptr<Snapshot> snapshot = take_snapshot();
@@ -315,6 +316,7 @@ void Trainer::try_checkpoint() {
   } catch (const UnusableError& error) {
     bad_weights_ = error.what();
   }
+  await_ranks(comm_, options_.transports);
 }
 
 // Collective: nobody leaves before the checkpoint of the last step is on disk.

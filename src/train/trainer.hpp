@@ -92,7 +92,8 @@ class Trainer {
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
-  bool all_checkpoint_;  // the state is spread over the ranks: all of them take part in checkpoints
+  /// All ranks take part in checkpoints: to hand over their state, or to wait for rank 0.
+  bool all_checkpoint_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
   bool has_accuracy_;

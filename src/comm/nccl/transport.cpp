@@ -28,8 +28,9 @@ constexpr milliseconds kPollInterval{1};
 
 class NcclTransport final : public DeviceTransport {
  public:
-  NcclTransport(const Communicator& comm, milliseconds deadline)
-      : caller_{comm.rank(), comm.host(comm.rank())},
+  NcclTransport(Communicator& comm, milliseconds deadline)
+      : comm_of_hosts_(comm),
+        caller_{comm.rank(), comm.host(comm.rank())},
         size_(comm.size()),
         deadline_(deadline),
         name_(nccl_library_version()) {}
@@ -53,6 +54,7 @@ class NcclTransport final : public DeviceTransport {
   bool is_capturable() const override { return true; }
 
   void all_reduce_sum(std::span<float> values, DeviceStream stream) override {
+    await_first(reduces_);
     finish(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum, comm_,
                          native(stream)),
            "ncclAllReduce");
@@ -61,6 +63,7 @@ class NcclTransport final : public DeviceTransport {
   void all_gather(std::span<float> all, DeviceStream stream) override {
     const std::size_t each = all.size() / static_cast<std::size_t>(size_);
     expect(each * static_cast<std::size_t>(size_) == all.size(), "as many floats for each rank");
+    await_first(gathers_);
     const float* mine = all.data() + static_cast<std::size_t>(caller_.rank) * each;
     finish(ncclAllGather(mine, all.data(), each, ncclFloat, comm_, native(stream)),
            "ncclAllGather");
@@ -133,6 +136,7 @@ class NcclTransport final : public DeviceTransport {
   /// With every other rank, at once; `to` and `from` give the floats for it.
   template <class To, class From>
   void exchange(const To& to, const From& from, DeviceStream stream) {
+    await_first(sends_);
     caller_.check(ncclGroupStart(), "ncclGroupStart");
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == caller_.rank) continue;
@@ -150,6 +154,12 @@ class NcclTransport final : public DeviceTransport {
       }
     }
     finish(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  // NCCL connects the ranks in the first call of a kind, which ends when all of them have come: in
+  // the first step, in which one may need long to load its kernels. For that there is no deadline.
+  void await_first(bool& has_begun) {
+    if (!std::exchange(has_begun, true)) comm_of_hosts_.barrier();
   }
 
   static NcclStream native(DeviceStream stream) { return static_cast<NcclStream>(stream.handle); }
@@ -186,11 +196,15 @@ class NcclTransport final : public DeviceTransport {
   }
 
   int exceptions_at_start_ = std::uncaught_exceptions();
+  Communicator& comm_of_hosts_;
   NcclCaller caller_;
   int size_;
   milliseconds deadline_;
   std::string name_;
   ncclComm_t comm_ = nullptr;
+  bool reduces_ = false;  // so far
+  bool gathers_ = false;
+  bool sends_ = false;
   std::vector<Segment> parts_;  // of the call under way
   std::thread aborting_;
 };

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
@@ -110,6 +113,26 @@ TEST_F(Nccl, ExchangesMoveWhatTheyPromise) {
   }
   if (size > 1) {
     EXPECT_THROW(transport->all_gather(std::span(all).first(all.size() - 1), {}), Error);
+  }
+}
+
+// It may need long to load its kernels, when all others are at their first exchange already.
+TEST_F(Nccl, RankThatComesLateToAFirstExchangeIsWaitedFor) {
+  const auto transport = start_nccl(world(), milliseconds{200});
+  const auto size = static_cast<std::size_t>(world().size());
+  std::vector<float> floats(size, 1.0f);
+  std::vector<float> received(size);
+  std::vector<Segment> each;
+  for (std::size_t rank = 0; rank < size; ++rank) each.push_back({static_cast<int>(rank), 1});
+  each[static_cast<std::size_t>(world().rank())].count = 0;
+  const std::function<void()> kinds[] = {
+      [&] { transport->all_reduce_sum(floats, {}); },
+      [&] { transport->all_gather(floats, {}); },
+      [&] { transport->all_to_all_v(floats, each, received, each, {}); },
+  };
+  for (const auto& exchange : kinds) {
+    if (world().rank() == 0) std::this_thread::sleep_for(milliseconds{600});
+    EXPECT_NO_THROW(exchange());
   }
 }
 

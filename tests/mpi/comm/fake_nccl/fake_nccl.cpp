@@ -5,17 +5,23 @@
 
 #include <chrono>
 #include <cstring>
+#include <set>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using quern::testing::fake_nccl;
 
-// Every call of this communicator answers "in progress" and is done some polls later.
+// Every call of this communicator answers "in progress" and is done some polls later: joining, and
+// as NCCL connects the ranks then, the first exchange of a kind when all ranks have come.
 struct FakeNcclComm {
   int rank = 0;
   int polls_left = 0;
   bool finalised = false;
-  MPI_Request joining = MPI_REQUEST_NULL;
+  bool joins = false;
+  std::vector<MPI_Request> under_way;
+  std::set<std::string> connected;  // kinds of exchange
   int id_sums[2] = {};  // of this rank's id, and its negative: their maxima tell whether all agree
   int id_maxima[2] = {};
 };
@@ -42,7 +48,26 @@ ncclResult_t in_progress(ncclComm_t comm) {
 
 // NCCL forbids a call while the one before is in progress.
 bool may_call(ncclComm_t comm) {
-  return comm && comm->polls_left == 0 && comm->joining == MPI_REQUEST_NULL && !comm->finalised;
+  return comm && comm->polls_left == 0 && comm->under_way.empty() && !comm->finalised;
+}
+
+bool are_done(ncclComm_t comm) {
+  int done = 0;
+  MPI_Testall(static_cast<int>(comm->under_way.size()), comm->under_way.data(), &done,
+              MPI_STATUSES_IGNORE);
+  if (done) comm->under_way.clear();
+  return done != 0;
+}
+
+// Polling finds out when these requests are done, if they are the first of their kind. Those that
+// come later are done on return, as if they were behind the device's queue.
+ncclResult_t start(ncclComm_t comm, const char* kind, std::vector<MPI_Request> requests) {
+  if (!comm->connected.insert(kind).second) {
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    requests.clear();
+  }
+  comm->under_way = std::move(requests);
+  return in_progress(comm);
 }
 
 void run(const Message& message, MPI_Request* request) {
@@ -96,9 +121,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   (*comm)->rank = rank;
   for (const char byte : id.internal) (*comm)->id_sums[0] += byte;
   (*comm)->id_sums[1] = -(*comm)->id_sums[0];
+  (*comm)->joins = true;
   if (!fake_nccl().init_hangs) {
     MPI_Iallreduce((*comm)->id_sums, (*comm)->id_maxima, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD,
-                   &(*comm)->joining);
+                   &(*comm)->under_way.emplace_back());
   }
   return in_progress(*comm);
 }
@@ -111,11 +137,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
     *state = ncclInProgress;
     return ncclSuccess;
   }
-  if (comm->joining != MPI_REQUEST_NULL) {
-    int done = 0;
-    MPI_Test(&comm->joining, &done, MPI_STATUS_IGNORE);
-    if (done) fake_nccl().ids_differ |= comm->id_maxima[0] != -comm->id_maxima[1];
-    if (!done) *state = ncclInProgress;
+  if (!comm->under_way.empty() && !are_done(comm)) *state = ncclInProgress;
+  if (comm->joins && comm->under_way.empty()) {
+    fake_nccl().ids_differ |= comm->id_maxima[0] != -comm->id_maxima[1];
+    comm->joins = false;
   }
   if (comm->polls_left > 0) {
     --comm->polls_left;
@@ -167,26 +192,27 @@ ncclResult_t ncclGroupEnd() {
   g_in_group = false;
   std::vector<MPI_Request> requests(g_group.size());
   for (std::size_t i = 0; i < g_group.size(); ++i) run(g_group[i], &requests[i]);
-  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-  const bool any = !g_group.empty();
   g_group.clear();
-  return any ? in_progress(g_group_comm) : ncclSuccess;
+  return requests.empty() ? ncclSuccess : start(g_group_comm, "sends", std::move(requests));
 }
 
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t,
                            ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
   if (send != receive || !may_call(comm)) return ncclInvalidUsage;
-  MPI_Allreduce(MPI_IN_PLACE, receive, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  return in_progress(comm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, receive, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                 &request);
+  return start(comm, "all-reduce", {request});
 }
 
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, ncclDataType_t,
                            ncclComm_t comm, cudaStream_t) {
   const auto* place = static_cast<float*>(receive) + static_cast<std::size_t>(comm->rank) * count;
   if (send != place || !may_call(comm)) return ncclInvalidUsage;
-  MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, receive, static_cast<int>(count), MPI_FLOAT,
-                MPI_COMM_WORLD);
-  return in_progress(comm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, receive, static_cast<int>(count), MPI_FLOAT,
+                 MPI_COMM_WORLD, &request);
+  return start(comm, "all-gather", {request});
 }
 
 ncclResult_t ncclSend(const void* send, std::size_t count, ncclDataType_t, int peer,
