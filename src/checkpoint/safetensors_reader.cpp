@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/safetensors_header.hpp"
 
@@ -27,23 +28,33 @@ class File {
  public:
   explicit File(const fs::path& path) {
     std::error_code error;
-    if (!fs::exists(path, error)) throw Error("there is no such file");
+    const bool exists = fs::exists(path, error);
+    throw_system_failure(error.value(), kUnreadable);
+    if (!exists) throw Error("there is no such file");
     if (!fs::is_regular_file(path, error)) throw Error("it is no file");
     bytes_ = fs::file_size(path, error);
     errno = 0;
     file_.open(path, std::ios::binary);
-    if (error || !file_) throw Error(fmt::format("it cannot be read: {}", std::strerror(errno)));
+    if (error || !file_) {
+      throw_system_failure(error ? error.value() : errno, kUnreadable);
+      throw Error(fmt::format("{}: {}", kUnreadable, std::strerror(errno)));
+    }
   }
 
   std::uint64_t bytes() const { return bytes_; }
 
   void read(std::uint64_t begin, std::uint64_t count, void* to) {
     file_.seekg(static_cast<std::streamoff>(begin));
+    errno = 0;
     file_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
-    if (!file_) throw Error("it cannot be read to its end");
+    if (file_) return;
+    throw_system_failure(errno, kUnreadable);
+    throw Error("it cannot be read to its end");
   }
 
  private:
+  static constexpr auto kUnreadable = "it cannot be read";
+
   std::ifstream file_;
   std::uint64_t bytes_ = 0;
 };
@@ -124,6 +135,8 @@ float float_of_half(std::uint16_t bits) {
 LoadedCheckpoint read_safetensors(const fs::path& path) {
   try {
     return read(path);
+  } catch (const SystemFailure& failure) {
+    throw SystemFailure(fmt::format("'{}': {}", path.string(), failure.what()));
   } catch (const Error& problem) {
     throw InputError(fmt::format("'{}': {}", path.string(), problem.what()));
   }

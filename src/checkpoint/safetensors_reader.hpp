@@ -13,6 +13,7 @@ namespace quern {
 /// Values of F16 and BF16 become float32, exactly; tensors named "num_batches_tracked", which
 /// PyTorch counts batches with, are left out. Throws InputError, one sentence naming the file and
 /// what is wrong: whatever is in the file, reading it takes no more memory than twice its size.
+/// SystemFailure where a disk or a file server fails.
 LoadedCheckpoint read_safetensors(const std::filesystem::path& path);
 
 /// The value of an IEEE 754 half (binary16).

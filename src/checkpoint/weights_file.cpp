@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <fstream>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors_reader.hpp"
@@ -17,8 +19,10 @@ namespace {
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(8, '\0');
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file) throw_system_failure(errno, fmt::format("'{}': it cannot be read", path.string()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   return bytes;
 }

@@ -70,8 +70,8 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split(int colour) = 0;
 
   /// The ends of a message from one rank to another; not collective. The two ends agree on size and
-  /// `tag`, which tells messages of the same two ranks apart: 0 <= tag < 32768. At most 2^31 - 1
-  /// floats. They must end before this communicator.
+  /// `tag`, which tells messages of the same two ranks apart: 0 <= tag < 32767. They must end
+  /// before this communicator.
   virtual std::unique_ptr<Message> make_send(std::span<const float> values, int to, int tag) = 0;
   virtual std::unique_ptr<Message> make_receive(std::span<float> values, int from, int tag) = 0;
 

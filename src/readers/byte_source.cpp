@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -21,6 +22,15 @@ constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 bool begins_gzip(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+std::string cannot_read_text(const std::filesystem::path& path) {
+  return fmt::format("cannot read '{}'", path.string());
+}
+
+[[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
+  throw_system_failure(error, cannot_read_text(path));
+  throw InputError(fmt::format("{}: {}", cannot_read_text(path), std::strerror(error)));
 }
 
 }  // namespace
@@ -40,16 +50,16 @@ struct ByteSource::Inflater {
 ByteSource::ByteSource(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code error;
   const auto status = std::filesystem::status(path_, error);
+  throw_system_failure(error.value(), cannot_read_text(path_));
   if (!std::filesystem::exists(status))
     throw InputError(fmt::format("no file '{}'", path_.string()));
   if (!std::filesystem::is_regular_file(status)) {
     throw InputError(fmt::format("'{}' is not a file", path_.string()));
   }
   file_bytes_ = std::filesystem::file_size(path_, error);
+  errno = 0;
   file_.open(path_, std::ios::binary);
-  if (error || !file_) {
-    throw InputError(fmt::format("cannot read '{}': {}", path_.string(), std::strerror(errno)));
-  }
+  if (error || !file_) cannot_read(path_, error ? error.value() : errno);
   buffer_.resize(kBufferBytes);
   refill();
   if (begins_gzip(unread_)) inflater_ = std::make_unique<Inflater>();
@@ -93,12 +103,11 @@ std::string ByteSource::content_sha256() {
 bool ByteSource::refill() {
   std::copy(unread_.begin(), unread_.end(), buffer_.begin());
   const std::size_t kept = unread_.size();
+  errno = 0;
   file_.read(reinterpret_cast<char*>(buffer_.data() + kept),
              static_cast<std::streamsize>(buffer_.size() - kept));
   const auto fresh = static_cast<std::size_t>(file_.gcount());
-  if (file_.bad()) {
-    throw InputError(fmt::format("cannot read '{}': {}", path_.string(), std::strerror(errno)));
-  }
+  if (file_.bad()) cannot_read(path_, errno);
   file_hash_.update(std::as_bytes(std::span(buffer_).subspan(kept, fresh)));
   unread_ = std::span(buffer_).first(kept + fresh);
   return fresh > 0;

@@ -14,7 +14,8 @@
 namespace quern {
 
 /// The bytes of a file from first to last; a gzip file (known by its first two bytes) is unpacked
-/// on the way, and its checksums are checked. All errors are InputError naming the file.
+/// on the way, and its checksums are checked. All errors name the file: SystemFailure where a disk
+/// or a file server fails, else InputError.
 class ByteSource {
  public:
   explicit ByteSource(std::filesystem::path path);

@@ -62,8 +62,11 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
 // Rank 0's: it copies model and optimizer state before it writes them. All else is allocated.
 void Trainer::check_checkpoint_memory() const {
   if (options_.has_read_checkpoint) return;
-  check_memory(snapshot_bytes(model_.whole().table(), num_state_arrays(recipe_.optimizer)),
-               "the copy of model and optimizer state that checkpoints are written from");
+  std::int64_t bytes = snapshot_bytes(model_.whole().table(), num_state_arrays(recipe_.optimizer));
+  // An array that is spread is collected before it is copied.
+  if (step_.state().place == StatePlace::owners)
+    bytes += model_.network().table().trained_size() * std::int64_t{sizeof(float)};
+  check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
 }
 
 ExitCode Trainer::run() {

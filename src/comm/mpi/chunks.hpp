@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 
 namespace quern {
 
-/// MPI counts are int: longer buffers go in pieces of this many elements.
+/// MPI counts are int.
+inline constexpr std::int64_t kMaxCount = std::numeric_limits<int>::max();
+
+/// Longer buffers go in pieces of this many elements.
 inline constexpr std::size_t kMaxChunk = std::size_t{1} << 30;
 
 /// Calls `call(piece)` for consecutive pieces of at most `limit` elements.

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
-#include <limits>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -17,30 +17,8 @@
 
 namespace quern {
 
-namespace {
-
-constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
-constexpr int kMaxTags = 32768;  // what every MPI has
-
-}  // namespace
-
-void MpiCommunicator::Table::resize(int size) {
-  counts.resize(static_cast<std::size_t>(size));
-  offsets.resize(static_cast<std::size_t>(size));
-}
-
-void MpiCommunicator::Table::fill(std::span<const Segment> segments) {
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (segments[i].offset > kMaxInt || segments[i].count > kMaxInt) {
-      throw Error("an exchange of more than 2^31 floats from one buffer is beyond MPI's counts");
-    }
-    counts[i] = static_cast<int>(segments[i].count);
-    offsets[i] = static_cast<int>(segments[i].offset);
-  }
-}
-
-MpiCommunicator::MpiCommunicator(MPI_Comm parent)
-    : exceptions_at_start_(std::uncaught_exceptions()) {
+MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::int64_t most_at_once)
+    : most_at_once_(most_at_once), exceptions_at_start_(std::uncaught_exceptions()) {
   caller_.host = "start";
   caller_.check(MPI_Comm_dup(parent, &world_), "MPI_Comm_dup");
   caller_.check(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -53,8 +31,8 @@ MpiCommunicator::MpiCommunicator(MPI_Comm parent)
   caller_.check(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   caller_.check(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
   caller_.check(MPI_Comm_size(node_, &node_size_), "MPI_Comm_size");
-  send_.resize(size_);
-  receive_.resize(size_);
+  gathered_ = CountTable(size_);
+  segments_.emplace(world_, size_, most_at_once_);
 }
 
 void MpiCommunicator::gather_hosts() {
@@ -90,10 +68,16 @@ void MpiCommunicator::barrier() {
   caller_.check(MPI_Barrier(world_), "MPI_Barrier");
 }
 
+template <class T, class Call>
+void MpiCommunicator::in_chunks(std::span<T> values, Call&& call) const {
+  for_each_chunk(values, std::forward<Call>(call),
+                 std::min(kMaxChunk, static_cast<std::size_t>(most_at_once_)));
+}
+
 void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   expect(root >= 0 && root < size_, "a root of this communicator");
   const WaitClock::Scope waiting;
-  for_each_chunk(bytes, [&](std::span<std::byte> chunk) {
+  in_chunks(bytes, [&](std::span<std::byte> chunk) {
     caller_.check(MPI_Bcast(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, root, world_),
                   "MPI_Bcast");
   });
@@ -102,7 +86,7 @@ void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
 template <class T>
 void MpiCommunicator::all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op) {
   const WaitClock::Scope waiting;
-  for_each_chunk(values, [&](std::span<T> chunk) {
+  in_chunks(values, [&](std::span<T> chunk) {
     caller_.check(
         MPI_Allreduce(MPI_IN_PLACE, chunk.data(), static_cast<int>(chunk.size()), type, op, world_),
         "MPI_Allreduce");
@@ -145,19 +129,19 @@ void MpiCommunicator::gather(std::span<const T> mine, std::span<T> all,
                              std::span<const std::int64_t> counts, MPI_Datatype type) {
   const std::int64_t total = check_gather(mine.size(), all.size(), counts, rank(), size_);
   // The same decision everywhere, as all ranks have the same counts.
-  if (total > kMaxInt) return gather_long(mine, all, counts);
+  if (total > most_at_once_) return gather_long(mine, all, counts);
   const WaitClock::Scope waiting;
   int offset = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    receive_.counts[i] = static_cast<int>(counts[i]);
-    receive_.offsets[i] = offset;
-    offset += receive_.counts[i];
+    gathered_.counts[i] = static_cast<int>(counts[i]);
+    gathered_.offsets[i] = offset;
+    offset += gathered_.counts[i];
   }
   const bool in_place =
-      mine.data() == all.data() + receive_.offsets[static_cast<std::size_t>(rank())];
+      mine.data() == all.data() + gathered_.offsets[static_cast<std::size_t>(rank())];
   caller_.check(
       MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), static_cast<int>(mine.size()), type,
-                     all.data(), receive_.counts.data(), receive_.offsets.data(), type, world_),
+                     all.data(), gathered_.counts.data(), gathered_.offsets.data(), type, world_),
       "MPI_Allgatherv");
 }
 
@@ -176,49 +160,47 @@ void MpiCommunicator::all_to_all_v(std::span<const float> send, std::span<const 
                                    std::span<const Segment> receive_from) {
   check_segments(send_to, send.size(), size_);
   check_segments(receive_from, receive.size(), size_);
-  send_.fill(send_to);
-  receive_.fill(receive_from);
   const WaitClock::Scope waiting;
-  caller_.check(MPI_Alltoallv(send.data(), send_.counts.data(), send_.offsets.data(), MPI_FLOAT,
-                              receive.data(), receive_.counts.data(), receive_.offsets.data(),
-                              MPI_FLOAT, world_),
-                "MPI_Alltoallv");
+  segments_->run(caller_, send, send_to, receive, receive_from);
 }
 
 std::unique_ptr<Communicator> MpiCommunicator::split(int colour) {
   expect(colour >= 0, "a colour that is not negative");
   MPI_Comm part = MPI_COMM_NULL;
   caller_.check(MPI_Comm_split(world_, colour, rank_, &part), "MPI_Comm_split");
-  auto group = std::make_unique<MpiCommunicator>(part);
+  auto group = std::make_unique<MpiCommunicator>(part, most_at_once_);
   caller_.check(MPI_Comm_free(&part), "MPI_Comm_free");
   return group;
 }
 
-void MpiCommunicator::check_message(std::size_t size, int other, int tag) const {
+void MpiCommunicator::check_message(int other, int tag) const {
   expect(other >= 0 && other < size_ && other != rank_, "another rank of this communicator");
-  expect(tag >= 0 && tag < kMaxTags, "a tag below 32768");
-  if (size > static_cast<std::size_t>(kMaxInt)) {
-    throw Error("a message of more than 2^31 floats is beyond MPI's counts");
-  }
+  expect(tag >= 0 && tag < kSegmentTag, "a tag below 32767");
 }
 
 std::unique_ptr<Message> MpiCommunicator::make_send(std::span<const float> values, int to,
                                                     int tag) {
-  check_message(values.size(), to, tag);
-  MPI_Request request = MPI_REQUEST_NULL;
-  caller_.check(MPI_Send_init(values.data(), static_cast<int>(values.size()), MPI_FLOAT, to, tag,
-                              world_, &request),
-                "MPI_Send_init");
-  return std::make_unique<MpiMessage>(request, values.size(), caller_, MpiMessage::End::send);
+  check_message(to, tag);
+  std::vector<MpiMessage::Part> parts;
+  in_chunks(values, [&](std::span<const float> chunk) {
+    MpiMessage::Part& part = parts.emplace_back(static_cast<int>(chunk.size()));
+    caller_.check(
+        MPI_Send_init(chunk.data(), part.count, MPI_FLOAT, to, tag, world_, &part.request),
+        "MPI_Send_init");
+  });
+  return std::make_unique<MpiMessage>(std::move(parts), caller_, MpiMessage::End::send);
 }
 
 std::unique_ptr<Message> MpiCommunicator::make_receive(std::span<float> values, int from, int tag) {
-  check_message(values.size(), from, tag);
-  MPI_Request request = MPI_REQUEST_NULL;
-  caller_.check(MPI_Recv_init(values.data(), static_cast<int>(values.size()), MPI_FLOAT, from, tag,
-                              world_, &request),
-                "MPI_Recv_init");
-  return std::make_unique<MpiMessage>(request, values.size(), caller_, MpiMessage::End::receive);
+  check_message(from, tag);
+  std::vector<MpiMessage::Part> parts;
+  in_chunks(values, [&](std::span<float> chunk) {
+    MpiMessage::Part& part = parts.emplace_back(static_cast<int>(chunk.size()));
+    caller_.check(
+        MPI_Recv_init(chunk.data(), part.count, MPI_FLOAT, from, tag, world_, &part.request),
+        "MPI_Recv_init");
+  });
+  return std::make_unique<MpiMessage>(std::move(parts), caller_, MpiMessage::End::receive);
 }
 
 std::unique_ptr<NodeShared> MpiCommunicator::allocate_node_shared(std::size_t bytes) {

@@ -3,19 +3,24 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/mpi/chunks.hpp"
 #include "comm/mpi/error.hpp"
+#include "comm/mpi/segment_exchange.hpp"
 
 namespace quern {
 
 /// The ranks of an MPI communicator, on a duplicate of it.
 class MpiCommunicator final : public Communicator {
  public:
-  /// Collective.
-  explicit MpiCommunicator(MPI_Comm parent);
+  /// Collective. `most_at_once`: elements that one call of MPI moves, at least one of each rank and
+  /// at most what an int counts. What is more goes in several.
+  explicit MpiCommunicator(MPI_Comm parent, std::int64_t most_at_once = kMaxCount);
   /// Collective, unless an exception unwinds: then other ranks may never come here.
   ~MpiCommunicator() override;
 
@@ -49,16 +54,11 @@ class MpiCommunicator final : public Communicator {
   [[noreturn]] void abort(ExitCode code) override;
 
  private:
-  /// MPI's counts and displacements, kept so that no exchange allocates.
-  struct Table {
-    std::vector<int> counts;
-    std::vector<int> offsets;
-    void resize(int size);
-    void fill(std::span<const Segment> segments);
-  };
-
   void gather_hosts();
-  void check_message(std::size_t size, int other, int tag) const;
+  void check_message(int other, int tag) const;
+  /// for_each_chunk() with this communicator's limit.
+  template <class T, class Call>
+  void in_chunks(std::span<T> values, Call&& call) const;
   template <class T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op);
   template <class T>
@@ -75,8 +75,9 @@ class MpiCommunicator final : public Communicator {
   int node_rank_ = 0;
   int node_size_ = 1;
   std::vector<std::string> hosts_;
-  Table send_;
-  Table receive_;
+  std::int64_t most_at_once_;
+  CountTable gathered_;
+  std::optional<SegmentExchange> segments_;
   int exceptions_at_start_;
 };
 

@@ -2,6 +2,7 @@
 #include "comm/mpi/message.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -28,38 +29,46 @@ void forget_send(const MPI_Request* request) {
 
 }  // namespace
 
-MpiMessage::MpiMessage(MPI_Request request, std::size_t size, const MpiCaller& caller, End end)
-    : request_(request), size_(size), caller_(caller), end_(end) {}
+MpiMessage::MpiMessage(std::vector<Part> parts, const MpiCaller& caller, End end)
+    : parts_(std::move(parts)), caller_(caller), end_(end) {}
 
 // Local to this rank. A transfer under way, which only an error leaves, must not write into a
 // buffer that ends with it.
 MpiMessage::~MpiMessage() {
-  forget_send(&request_);
-  if (under_way_ && end_ == End::receive) {
-    caller_.check_quietly(MPI_Cancel(&request_), "MPI_Cancel");
-    caller_.check_quietly(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+  for (Part& part : parts_) {
+    forget_send(&part.request);
+    if (part.under_way && end_ == End::receive) {
+      caller_.check_quietly(MPI_Cancel(&part.request), "MPI_Cancel");
+      caller_.check_quietly(MPI_Wait(&part.request, MPI_STATUS_IGNORE), "MPI_Wait");
+    }
+    caller_.check_quietly(MPI_Request_free(&part.request), "MPI_Request_free");
   }
-  caller_.check_quietly(MPI_Request_free(&request_), "MPI_Request_free");
 }
 
 void MpiMessage::start() {
-  caller_.check(MPI_Start(&request_), "MPI_Start");
-  under_way_ = true;
-  if (end_ == End::send) sends_under_way().push_back({&request_, &caller_});
+  for (Part& part : parts_) {
+    caller_.check(MPI_Start(&part.request), "MPI_Start");
+    part.under_way = true;
+    if (end_ == End::send) sends_under_way().push_back({&part.request, &caller_});
+  }
 }
 
 void MpiMessage::wait() {
   const WaitClock::Scope waiting;
+  for (Part& part : parts_) wait_for(part);
+}
+
+void MpiMessage::wait_for(Part& part) {
   MPI_Status status;
-  caller_.check(MPI_Wait(&request_, &status), "MPI_Wait");
-  under_way_ = false;
-  if (end_ == End::send) return forget_send(&request_);
+  caller_.check(MPI_Wait(&part.request, &status), "MPI_Wait");
+  part.under_way = false;
+  if (end_ == End::send) return forget_send(&part.request);
   int count = 0;
   caller_.check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
   // MPI reports a message that is too long by itself.
-  if (static_cast<std::size_t>(count) != size_) {
+  if (count != part.count) {
     throw Error("rank " + std::to_string(caller_.rank) + " (" + caller_.host + ") received " +
-                std::to_string(count) + " floats where " + std::to_string(size_) +
+                std::to_string(count) + " floats where " + std::to_string(part.count) +
                 " were expected");
   }
 }

@@ -3,20 +3,29 @@
 
 #include <mpi.h>
 
-#include <cstddef>
+#include <vector>
 
 #include "comm/message.hpp"
 #include "comm/mpi/error.hpp"
 
 namespace quern {
 
-/// One end of a message as a persistent request of MPI.
+/// One end of a message as persistent requests of MPI: one, unless it is longer than MPI counts.
 class MpiMessage final : public Message {
  public:
   enum class End { send, receive };
 
-  /// Takes the request over; `size` floats. `caller` outlives this.
-  MpiMessage(MPI_Request request, std::size_t size, const MpiCaller& caller, End end);
+  /// A request for `count` of its floats.
+  struct Part {
+    explicit Part(int floats) : count(floats) {}
+
+    int count;
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool under_way = false;  ///< started, and not waited for
+  };
+
+  /// Takes the requests over, which are in the order of the floats. `caller` outlives this.
+  MpiMessage(std::vector<Part> parts, const MpiCaller& caller, End end);
   ~MpiMessage() override;
 
   void start() override;
@@ -27,11 +36,11 @@ class MpiMessage final : public Message {
   static bool advance_sends();
 
  private:
-  MPI_Request request_;
-  std::size_t size_;
+  void wait_for(Part& part);
+
+  std::vector<Part> parts_;
   const MpiCaller& caller_;
   End end_;
-  bool under_way_ = false;  ///< started, and not waited for
 };
 
 }  // namespace quern

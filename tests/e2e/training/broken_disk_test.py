@@ -69,6 +69,19 @@ class BrokenDiskTest(training.TrainingTest):
                     self.assertIn(newest, done.err)
         self.assertIn(newest, self.train("wide", "run", "train.epochs=3").err)
 
+    def test_files_from_elsewhere(self):
+        images = training.data_folder() / "train-images"
+        for out in ("--out", "set"), ("--out", "set", "--shards", 2):
+            self.run_on_broken_disk(images.name, "shard", "--images", images, *out)
+        self.assertFalse((self.folder / "set").exists())
+        self.train("mlp", "run")
+        weights = self.folder / "weights.safetensors"
+        self.assertEqual(self.quern("checkpoint", "export", "run", "--out", weights).code, 0)
+        for least in (0, 100):  # the length of the header, the header
+            self.run_on_broken_disk(weights.name, "import", weights, "--recipe", self.folder / "mlp.toml",
+                                    "--out", "start.h5", least=least)
+        self.assertFalse((self.folder / "start.h5").exists())
+
 
 if __name__ == "__main__":
     training.main()
