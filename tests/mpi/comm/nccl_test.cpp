@@ -118,7 +118,7 @@ TEST_F(Nccl, ExchangesMoveWhatTheyPromise) {
 
 // It may need long to load its kernels, when all others are at their first exchange already.
 TEST_F(Nccl, RankThatComesLateToAFirstExchangeIsWaitedFor) {
-  const auto transport = start_nccl(world(), milliseconds{200});
+  const auto transport = start_nccl(world(), milliseconds{1000});
   const auto size = static_cast<std::size_t>(world().size());
   std::vector<float> floats(size, 1.0f);
   std::vector<float> received(size);
@@ -131,7 +131,7 @@ TEST_F(Nccl, RankThatComesLateToAFirstExchangeIsWaitedFor) {
       [&] { transport->all_to_all_v(floats, each, received, each, {}); },
   };
   for (const auto& exchange : kinds) {
-    if (world().rank() == 0) std::this_thread::sleep_for(milliseconds{600});
+    if (world().rank() == 0) std::this_thread::sleep_for(milliseconds{1500});
     EXPECT_NO_THROW(exchange());
   }
 }
