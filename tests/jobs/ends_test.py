@@ -13,7 +13,7 @@ JOB = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "lib" / "job"
 PRELUDE = """
 set -u
 for part in environment requeue run; do source "$1/$part.sh"; done
-run_dir="$2" max_restarts=20 retries=0 may_requeue=no ended_because="" stop_asked=no
+run_dir="$2" max_restarts=20 retries="$3" may_requeue=no ended_because="" stop_asked=no
 SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2
 start_checkpoints="$(checkpoints_of "$run_dir")"
 wrote() { # a checkpoint appears at once, whole
@@ -34,13 +34,14 @@ class EndsTest(unittest.TestCase):
         self.checkpoint(10)
         (self.run_dir / "job").mkdir()
         self.idle = self.run_dir / "job" / "idle-starts-7"
+        self.retries = 0
 
     def checkpoint(self, step):
         (self.checkpoints / name(step)).write_text("old")
 
     def run_script(self, command):
-        done = subprocess.run(["bash", "-c", PRELUDE + command, "bash", JOB, self.run_dir], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(["bash", "-c", PRELUDE + command, "bash", JOB, self.run_dir, str(self.retries)],
+                              capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout
 
@@ -83,6 +84,50 @@ class EndsTest(unittest.TestCase):
                 self.assertNotIn("no progress", self.end(137, wrote=step, because="hung")[1])
                 self.assertIn("RETRIES is 0", self.end(143, wrote=step)[1])
                 self.assertIn("before the training had begun", self.end(143)[1])
+
+    def assert_failures(self, count, **end):
+        """One more failure, after which that many are counted."""
+        said = self.end(137, **end)[1]
+        text = (self.run_dir / "job" / "retries-7").read_text()
+        self.assertEqual(text.split("\n", 1)[0], str(count), text)
+        self.assertIn("not requeued here" if count <= self.retries
+                      else f"tried again {self.retries} times without a new checkpoint (RETRIES)", said)
+
+    def test_failures_without_progress_between_them_are_counted(self):
+        self.retries = 2
+        self.assert_failures(1)
+        self.assertIn("not requeued here", self.end(137, because="hung")[1])  # no failure, and no progress
+        (self.checkpoints / (name(30) + ".tmp.node1.7")).touch()  # was being written
+        self.assert_failures(2)
+        (self.checkpoints / name(10)).unlink()
+        self.assert_failures(3)
+
+    def test_failures_are_counted_anew_after_progress(self):
+        self.retries = 2
+        for step in range(20, 100, 10):
+            self.assert_failures(1, wrote=step)
+        for progress in (lambda: self.end(85, wrote=100),  # in a start that ended well
+                         lambda: self.checkpoint(110),  # or whose node died: it counted nothing
+                         lambda: self.checkpoint(60)):  # below the newest one, which is damaged
+            self.assert_failures(2)
+            progress()
+            self.assert_failures(1)
+        self.assert_failures(2)
+        self.assert_failures(3)
+
+    def test_failures_before_the_first_checkpoint(self):
+        (self.checkpoints / name(10)).unlink()
+        self.retries = 1
+        self.assert_failures(1)
+        self.assert_failures(1, wrote=10)
+        self.assert_failures(2)
+
+    def test_progress_beside_thousands_of_checkpoints(self):
+        """Their list is longer than an argument of a command may be."""
+        for step in range(4000):
+            self.checkpoint(step)
+        self.assertIn("no progress", self.end(85)[1])
+        self.assertNotIn("no progress", self.end(85, wrote=4000)[1])
 
     def test_only_a_step_that_wrote_nothing_is_tried_once_more(self):
         self.checkpoint(100)

@@ -204,7 +204,8 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(self.cluster.wait(final, timeout_s=180)[0], "FAILED", self.log("final"))
         self.assertIn("not requeued: RETRIES is 0", self.log("final"))
         self.complete(again, "killed", timeout_s=180)
-        self.assertEqual((self.folder / "killed" / "job" / f"retries-{again}").read_text(), "1\n")
+        kept = (self.folder / "killed" / "job" / f"retries-{again}").read_text().splitlines()
+        self.assertEqual(kept[0], "1")
         self.assert_as_if_never_stopped("killed")
 
     def fake(self, name, text):
@@ -223,6 +224,17 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(self.cluster.facts(fails)["Restarts"], "1")
         self.assertEqual(self.cluster.wait(refuses), ("FAILED", 2))
         self.assertEqual(self.cluster.facts(refuses)["Restarts"], "0")
+
+    def test_a_new_checkpoint_begins_the_count_of_failures_anew(self):
+        """Three starts that get on before they fail, then those that do not."""
+        failing = self.fake("gets-on", "case $* in *--check-recipe*) ;; train*)\n"
+                            "  start=${SLURM_RESTART_COUNT:-0}\n"
+                            "  ((start > 2)) || { mkdir -p weekly/checkpoints; echo >weekly/checkpoints/ckpt-$start.h5; }\n"
+                            "  exit 1\nesac\n")
+        job = self.start("weekly", failing, "RETRIES=1")
+        self.assertEqual(self.cluster.wait(job, timeout_s=180), ("FAILED", 1))
+        self.assertIn("tried again 1 times without a new checkpoint", self.log("weekly"))
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "3")
 
     def test_signals_before_the_training_listens(self):
         """While SETUP runs, in the preflight, and before the training takes signals: to the ranks, as preemption sends

@@ -80,6 +80,19 @@ count_up() {
   printf '%d\n' "$count" >"$file.part" && mv "$file.part" "$file" && printf '%d\n' "$count"
 }
 
+# count_failure: how many failures of this job had no new checkpoint between them; fails where it cannot be kept.
+# Below the count, the file lists the checkpoints at the last failure: a start whose node died has counted nothing.
+count_failure() {
+  local file="$run_dir/job/retries-$SLURM_JOB_ID" count=0 known=""
+  if [[ -e $file ]]; then
+    { read -r count && known="$(cat)"; } <"$file"
+    ! has_new_checkpoint "$run_dir" "$known" || count=0
+  fi
+  count=$((count + 1))
+  printf '%d\n%s\n' "$count" "$(checkpoints_of "$run_dir")" >"$file.part" && mv "$file.part" "$file" &&
+    printf '%d\n' "$count"
+}
+
 # end_run STATUS of a step: what becomes of the job.
 end_run() {
   local status="$1" reason
@@ -142,10 +155,10 @@ reason_not_to_retry() {
     echo "$reason"
   elif ((retries == 0)); then
     echo "RETRIES is 0"
-  elif ! count="$(count_up retries)"; then
+  elif ! count="$(count_failure)"; then
     echo "cannot write in $run_dir/job"
   elif ((count > retries)); then
-    echo "this job was tried again $retries times (RETRIES)"
+    echo "this job was tried again $retries times without a new checkpoint (RETRIES)"
   fi
 }
 
