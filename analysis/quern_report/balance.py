@@ -3,15 +3,15 @@
 
 import statistics
 
-from . import forms, panels
+from . import forms, many_ranks, panels
 from .blocks import Cell, Figure, Section, Table, Text
+from .phases import MOST_BARS, PHASES, SLOW, WORK
 
-# phase: class of its bar
-PHASES = {"data": "c4", "forward": "c6", "backward": "c1", "reduction": "c3", "update": "c5",
-          "waiting": "wait", "other": "idle"}
-WORK = ("data", "forward", "backward", "reduction", "update")
-MOST_BARS = 16
-SLOW = 1.05  # of the median work: a straggler
+
+def is_summarized(run):
+    """Had the last epoch that tells more ranks than metrics.jsonl lists?"""
+    times, summaries = run.rank_times(), run.rank_summaries()
+    return bool(summaries) and (not times or summaries[-1][0] > times[-1][0])
 
 
 def totals(times):
@@ -27,8 +27,11 @@ def work_of(phases, rank):
     return sum(phases[name][rank] for name in WORK if name in phases)
 
 
-def waiting_share(times):
+def waiting_share(run):
     """Of all ranks' time; None when nothing tells."""
+    if is_summarized(run):
+        return many_ranks.waiting_share(run.rank_summaries())
+    times = run.rank_times()
     if not times:
         return None
     phases = totals(times)
@@ -107,6 +110,8 @@ def verdict(phases, hosts):
 
 
 def section_of(run):
+    if is_summarized(run):
+        return many_ranks.section_of(run)
     times = run.rank_times()
     if not times:
         return Section("Where the time went", [Text(

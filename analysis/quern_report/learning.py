@@ -124,7 +124,7 @@ def cards(run, rows, best, key):
         items.append(("training time", forms.seconds(sum(told)),
                       f"{forms.seconds(statistics.median(told))} an epoch"))
     items.append(("steps", forms.count(run.last_step), ""))
-    share = waiting_share(run.rank_times())
+    share = waiting_share(run)
     if share is not None and run.ranks and run.ranks[-1] > 1:
         items.append(("waiting for ranks", forms.percent(share, 1), "of the ranks' time"))
     return Cards(items)

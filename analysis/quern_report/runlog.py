@@ -18,6 +18,9 @@ except ImportError:  # Python before 3.11
     import tomli as tomllib
 
 
+SUMMARY = ("min", "median", "mean", "max")
+
+
 class RunError(Exception):
     """The folder is not a run, or a file in it cannot be read."""
 
@@ -72,6 +75,16 @@ class Run:
                     found.append((record["epoch"], times))
         return found
 
+    def rank_summaries(self):
+        """[(epoch, {phase: {"min", "median", "mean", "max", "rank_of_min", "rank_of_max"}})] of the epochs of more
+        ranks than metrics.jsonl lists; "work" is among the phases."""
+        found = []
+        for record in self.epochs:
+            phases = record.get("rank_summary_s")
+            if isinstance(phases, dict) and phases and all(is_summary(of) for of in phases.values()):
+                found.append((record["epoch"], phases))
+        return found
+
     def rows(self):
         """One dictionary per epoch: training and test figures; None where there is none."""
         tests = {r["epoch"]: r for r in self.evals}
@@ -116,6 +129,11 @@ def number(record, key):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value
+
+
+def is_summary(of):
+    return isinstance(of, dict) and all(number(of, key) is not None for key in SUMMARY) and all(
+        isinstance(of.get(key), int) and of[key] >= 0 for key in ("rank_of_min", "rank_of_max"))
 
 
 def read_recipe(path):

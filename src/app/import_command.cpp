@@ -19,6 +19,7 @@
 #include "optim/optimizer.hpp"
 #include "train/match_weights.hpp"
 #include "train/normalization_match.hpp"
+#include "train/weight_classes.hpp"
 
 namespace quern {
 
@@ -86,6 +87,7 @@ ExitCode import_weights(const ImportOptions& options) {
       recipe.seed, recipe.global_batch(kRanks), kRanks,         to_toml(recipe), git_commit(),
       version(),   /*data_sha256=*/"",          utc_timestamp()};
   for (const std::string& sentence : differing_normalizations(file, recipe)) log::warn(sentence);
+  state.class_names = class_names_of_weights(file, recipe, network.output_shape().units());
   write_checkpoint_file(options.out, state);
   log::info("wrote " + std::to_string(state.model.size()) + " tensors to '" + options.out +
             "', SHA-256 of the model " + model_hash(state.model));

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/train_attributes.hpp"
 #include "io/pending_file.hpp"
@@ -24,6 +25,7 @@ std::string header_json(const CheckpointState& state) {
   for (const TrainAttribute& attribute : train_attributes(state)) {
     metadata[attribute.name] = value_text(attribute.value);
   }
+  if (!state.class_names.empty()) metadata["class_names"] = join_lines(state.class_names);
   std::size_t offset = 0;
   for (const NamedTensor& tensor : state.model) {
     const std::size_t end = offset + tensor.values.size_bytes();
@@ -31,7 +33,8 @@ std::string header_json(const CheckpointState& state) {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string json = header.dump();
+  // Names of classes may be those of folders, in any encoding.
+  std::string json = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   json.resize((json.size() + 7) / 8 * 8, ' ');  // the data begin on a multiple of 8
   return json;
 }

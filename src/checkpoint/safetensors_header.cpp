@@ -85,7 +85,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(std::string& text) override {
     if (depth_ == 2 && is_metadata_) {
-      if (key_ == "recipe") recipe_ = std::move(text);
+      if (key_ == "recipe")
+        texts_.recipe = std::move(text);
+      else if (key_ == "class_names")
+        texts_.class_names = std::move(text);
       return true;
     }
     if (depth_ != 2 || in_list_ || key_ != "dtype") fail("a text");
@@ -110,7 +113,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool is_complete() const { return depth_ == 0; }
-  std::string& recipe() { return recipe_; }
+  SafetensorsTexts& texts() { return texts_; }
 
  private:
   static constexpr const char* kOffsets = "data_offsets";
@@ -157,7 +160,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   bool in_list_ = false;
   bool is_metadata_ = false;
-  std::string recipe_;
+  SafetensorsTexts texts_;
   std::string key_;
   std::set<std::string> names_;
   std::set<std::string> keys_;
@@ -229,12 +232,12 @@ std::uint64_t safetensors_value_bytes(const std::string& dtype) {
 
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
                                                        std::uint64_t data_bytes,
-                                                       std::string* recipe) {
+                                                       SafetensorsTexts* texts) {
   if (header.empty() || header[0] != '{') throw Error("the header does not begin with '{'");
   HeaderReader reader;
   nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
   check_places(reader.entries, data_bytes);
-  if (recipe) *recipe = std::move(reader.recipe());
+  if (texts) *texts = std::move(reader.texts());
   return std::move(reader.entries);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/safetensors_header.hpp"
 
@@ -108,13 +109,17 @@ LoadedCheckpoint read(const fs::path& path) {
 
   CheckpointState state;
   std::vector<std::vector<float>> storage;
+  SafetensorsTexts texts;
   for (SafetensorsEntry& entry :
-       parse_safetensors_header(header, file.bytes() - data_begin, &state.origin.recipe)) {
+       parse_safetensors_header(header, file.bytes() - data_begin, &texts)) {
     if (is_batch_count(entry.name)) continue;
     storage.push_back(read_values(file, data_begin, entry));
     check_finite(entry.name, storage.back());
     state.model.push_back({std::move(entry.name), std::move(entry.shape), storage.back()});
   }
+  // Without a recipe it is no file of Quern, and the names may be in any form.
+  if (!texts.recipe.empty()) state.class_names = split_lines(texts.class_names);
+  state.origin.recipe = std::move(texts.recipe);
   return {path, std::move(state), std::move(storage)};
 }
 

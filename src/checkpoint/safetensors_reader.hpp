@@ -9,7 +9,7 @@
 namespace quern {
 
 /// The tensors of a safetensors file from elsewhere as a state that holds a model and nothing else;
-/// of one that Quern has exported, also the recipe.
+/// of one that Quern has exported, also the recipe and the names of the classes.
 /// Values of F16 and BF16 become float32, exactly; tensors named "num_batches_tracked", which
 /// PyTorch counts batches with, are left out. Throws InputError, one sentence naming the file and
 /// what is wrong: whatever is in the file, reading it takes no more memory than twice its size.

@@ -15,14 +15,20 @@ std::string quoted_name(const std::vector<std::string>& names, std::size_t label
 
 }  // namespace
 
+std::string class_difference(const std::vector<std::string>& names, const std::string& one,
+                             const std::vector<std::string>& others, const std::string& other) {
+  if (names.empty() || others.empty() || names == others) return "";
+  std::size_t label = 0;
+  while (quoted_name(names, label) == quoted_name(others, label)) ++label;
+  return "class " + std::to_string(label) + " is " + quoted_name(names, label) + " in " + one +
+         " and " + quoted_name(others, label) + " in " + other;
+}
+
 void check_class_names(const std::vector<std::string>& trained,
                        const std::vector<std::string>& found, const std::string& where) {
-  if (trained.empty() || found.empty() || trained == found) return;
-  std::size_t label = 0;
-  while (quoted_name(trained, label) == quoted_name(found, label)) ++label;
-  throw InputError("the classes of the two sets differ: class " + std::to_string(label) + " is " +
-                   quoted_name(trained, label) + " in the training data and " +
-                   quoted_name(found, label) + " in " + where +
+  const std::string difference = class_difference(trained, "the training data", found, where);
+  if (difference.empty()) return;
+  throw InputError("the classes of the two sets differ: " + difference +
                    " (expected the same names in both; of pictures, the folder of a class may be "
                    "empty)");
 }

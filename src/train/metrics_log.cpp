@@ -17,9 +17,25 @@ nlohmann::ordered_json number(double value) {
   return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
 }
 
-// Of a second: more digits would make long lines of many ranks longer, and say nothing.
+// More digits would make long lines longer, and say nothing.
 double microseconds(double seconds) {
   return std::round(seconds * 1e6) / 1e6;
+}
+
+void add_rank_times(const RankTimes& times, nlohmann::ordered_json& line) {
+  for (const auto& [phase, seconds] : times) {
+    auto& all = line["rank_times_s"][phase] = nlohmann::ordered_json::array();
+    for (const double value : seconds) all.push_back(microseconds(value));
+  }
+}
+
+void add_rank_summaries(const RankSummaries& summaries, nlohmann::ordered_json& line) {
+  for (const auto& [phase, of] : summaries) {
+    line["rank_summary_s"][phase] = {
+        {"min", microseconds(of.min)},   {"median", microseconds(of.median)},
+        {"mean", microseconds(of.mean)}, {"max", microseconds(of.max)},
+        {"rank_of_min", of.rank_of_min}, {"rank_of_max", of.rank_of_max}};
+  }
 }
 
 std::int64_t integer(const nlohmann::ordered_json& line, const char* key) {
@@ -81,9 +97,11 @@ void MetricsLog::write(const MetricsRecord& record) {
   line["samples"] = record.samples;
   line["ranks"] = record.ranks;
   line["time_s"] = number(record.time_s);
-  for (const auto& [name, seconds] : record.rank_times) {
-    auto& all = line["rank_times_s"][name] = nlohmann::ordered_json::array();
-    for (const double value : seconds) all.push_back(microseconds(value));
+  const RankTimes& times = record.rank_times;
+  if (!times.empty() && times.front().second.size() > kMostListedRanks) {
+    add_rank_summaries(summarize_rank_times(times), line);
+  } else {
+    add_rank_times(times, line);
   }
   stream_ << line.dump() << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "train/rank_summary.hpp"
 
 namespace quern {
 
@@ -25,8 +25,9 @@ struct MetricsRecord {
   std::int64_t samples = 0;  ///< that loss and accuracy are over
   int ranks = 1;
   double time_s = 0;  ///< since the start of this process's training
-  /// epoch: seconds of rank 0, 1, ... by what they went to; left out when empty
-  std::vector<std::pair<std::string, std::vector<double>>> rank_times;
+  /// epoch: what the seconds of the ranks went to; left out when empty, and summarized where there
+  /// are more than kMostListedRanks
+  RankTimes rank_times;
 };
 
 class MetricsLog {

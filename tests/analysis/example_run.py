@@ -3,6 +3,7 @@
 
 import json
 import math
+import statistics
 import sys
 from pathlib import Path
 
@@ -32,6 +33,15 @@ def make_times(ranks, slow=None):
     return {phase: [{"forward": 3.0 if rank == slow else 2.0, "backward": 4.0,
                      "waiting": 2.0 if rank == slow else 3.0}.get(phase, 0.25) for rank in range(ranks)]
             for phase in PHASES}
+
+
+def make_summary(times):
+    """What metrics.jsonl has in place of the times of very many ranks."""
+    ranks = range(len(times["data"]))
+    work = [sum(seconds[rank] for phase, seconds in times.items() if phase not in ("waiting", "other")) for rank in ranks]
+    return {phase: {"min": min(all_), "median": statistics.median(all_), "mean": statistics.mean(all_), "max": max(all_),
+                    "rank_of_min": all_.index(min(all_)), "rank_of_max": all_.index(max(all_))}
+            for phase, all_ in {**times, "work": work}.items()}
 
 
 EVENTS = [

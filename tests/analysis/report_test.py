@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from example_run import ANALYSIS, EVENTS, make_records, make_times, write_run
+from example_run import ANALYSIS, EVENTS, make_records, make_summary, make_times, write_run
 
 from quern_report import panels, svg
 
@@ -139,6 +139,30 @@ class ReportTest(ReportCase):
         self.assertIn("rank 123", self.page(page))
         self.assertEqual(page.read_text().count('class="pager"'), 2)  # epochs and ranks
         self.assertEqual((page.parent / "time-by-rank.svg").read_text().count("<title>rank "), 16 * 7)
+
+    def test_ranks_that_are_summarized(self):
+        hosts = {**EVENTS[0], "hosts": {f"node{node}": 100 for node in range(5)}}
+        for name, slow, said in (("even", (None,) * 3, "No rank works 5 % longer than the median rank."),
+                                 ("slow", (321, 321, 17), "1.15 times the median rank's work. In 2 of 3 it is rank 321 on "
+                                                          "node3: a straggler."),
+                                 ("varied", (321, 17, 4), "1.15 times the median rank's work. It is not often the same one.")):
+            records = make_records(ranks=500)
+            for record, rank in zip((record for record in records if record["kind"] == "epoch"), slow):
+                record["rank_summary_s"] = make_summary(make_times(500, slow=rank))
+            run = write_run(self.folder / name, records, events=[hosts])
+            shown = self.page(Path(self.report(run)[0].strip()))
+            self.assertIn("The ranks wait 30.0 % of their time for each other. ", shown)
+            self.assertIn(said, shown)
+            self.assertIn("30.0 %", shown[shown.index("waiting for ranks"):][:40])
+
+    def test_more_ranks_than_before(self):
+        records = [record for record in make_records() if record["kind"] == "epoch"]
+        few, many = {"rank_times_s": make_times(2)}, {"rank_summary_s": make_summary(make_times(300))}
+        other = {"rank_summary_s": {"waiting": {"min": 1}}}  # of a later format
+        for name, times, is_summary in ("up", (few, many, other), True), ("down", (few, many, few), False):
+            run = write_run(self.folder / name, [{**record, **time} for record, time in zip(records, times)])
+            shown = self.page(Path(self.report(run)[0].strip()))
+            self.assertEqual("summary of each epoch" in shown, is_summary, name)
 
     def test_several_runs_on_one_page(self):
         runs = [write_run(self.folder / f"seed-{seed}", seed=seed) for seed in range(2)]

@@ -128,6 +128,8 @@ class EndsTest(unittest.TestCase):
             self.checkpoint(step)
         self.assertIn("no progress", self.end(85)[1])
         self.assertNotIn("no progress", self.end(85, wrote=4000)[1])
+        # The SETUP of a site may have set pipefail: the first new one ends the search, not the answer.
+        self.assertNotIn("no progress", self.run_script("set -o pipefail; start_checkpoints=; end_run 85")[1])
 
     def test_only_a_step_that_wrote_nothing_is_tried_once_more(self):
         self.checkpoint(100)

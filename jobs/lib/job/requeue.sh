@@ -23,8 +23,8 @@ newest_text() {
 checkpoints_of() { find "$1/checkpoints" -name 'ckpt-*.h5' -printf '%f %T@ %s\n' 2>/dev/null; }
 
 # Has the run in folder $1 a checkpoint that is not in the list $2? No clocks are compared: nodes and file servers have
-# their own. The list may be too long for an argument of grep.
-has_new_checkpoint() { checkpoints_of "$1" | grep -qvxF -f <(printf '%s\n' "$2"); }
+# their own. The list may be too long for an argument of grep. No pipe, whose status would be that of find under pipefail.
+has_new_checkpoint() { grep -qvxF -f <(printf '%s\n' "$2") <(checkpoints_of "$1"); }
 
 # Why the run in folder $1 must not be started (again); nothing when it may.
 reason_not_to_start() {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstring>
-#include <numeric>
 
 namespace quern {
 
@@ -87,10 +86,8 @@ std::vector<std::pair<std::string, float>> scalars_of(const MetricsLine& line) {
     add("learning_rate", line.learning_rate);
     add("samples_per_s", line.samples_per_s);
   }
-  for (const auto& [phase, seconds] : line.rank_times) {
-    const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-    add("seconds_of_an_epoch/" + phase, sum / static_cast<double>(seconds.size()));
-  }
+  for (const auto& [phase, seconds] : line.rank_summaries)
+    if (phase != kWork) add("seconds_of_an_epoch/" + phase, seconds.mean);
   return scalars;
 }
 

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
 namespace quern {
 
 namespace {
@@ -18,8 +15,8 @@ std::string cell(const std::optional<T>& value) {
   return value ? fmt::format(",{}", *value) : ",";
 }
 
-const std::vector<double>* times_of(const MetricsLine& line, const std::string& phase) {
-  for (const auto& [name, seconds] : line.rank_times)
+const RankSummary* times_of(const MetricsLine& line, const std::string& phase) {
+  for (const auto& [name, seconds] : line.rank_summaries)
     if (name == phase) return &seconds;
   return nullptr;
 }
@@ -36,13 +33,11 @@ std::string metrics_csv(const RunLog& run) {
             cell(line.learning_rate) + cell(line.samples_per_s) + cell(line.samples) +
             cell(line.ranks) + cell(line.time_s);
     for (const char* phase : kPhases) {
-      const auto* seconds = times_of(line, phase);
-      text += seconds ? fmt::format(",{}", std::accumulate(seconds->begin(), seconds->end(), 0.0) /
-                                               static_cast<double>(seconds->size()))
-                      : ",";
+      const RankSummary* seconds = times_of(line, phase);
+      text += seconds ? fmt::format(",{}", seconds->mean) : ",";
     }
-    const auto* waiting = times_of(line, "waiting");
-    text += waiting ? fmt::format(",{}", *std::max_element(waiting->begin(), waiting->end())) : ",";
+    const RankSummary* waiting = times_of(line, "waiting");
+    text += waiting ? fmt::format(",{}", waiting->max) : ",";
   }
   return text;
 }

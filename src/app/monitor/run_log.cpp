@@ -59,6 +59,34 @@ std::optional<double> real(const JsonLine& json, const char* key) {
   return std::nullopt;
 }
 
+RankTimes rank_times(const JsonLine& json) {
+  RankTimes times;
+  const auto found = json.find("rank_times_s");
+  if (found == json.end() || !found->is_object()) return times;
+  for (const auto& [phase, seconds] : found->items()) {
+    std::vector<double> values;
+    for (const JsonLine& value : seconds)
+      if (value.is_number()) values.push_back(value.get<double>());
+    if (!values.empty()) times.emplace_back(phase, std::move(values));
+  }
+  return times;
+}
+
+RankSummaries rank_summaries(const JsonLine& json) {
+  RankSummaries summaries;
+  const auto found = json.find("rank_summary_s");
+  if (found == json.end() || !found->is_object()) return summaries;
+  for (const auto& [phase, of] : found->items()) {
+    if (!of.is_object()) continue;
+    summaries.emplace_back(phase,
+                           RankSummary{real(of, "min").value_or(0), real(of, "median").value_or(0),
+                                       real(of, "mean").value_or(0), real(of, "max").value_or(0),
+                                       integer(of, "rank_of_min").value_or(0),
+                                       integer(of, "rank_of_max").value_or(0)});
+  }
+  return summaries;
+}
+
 MetricsLine metrics_line(const JsonLine& json) {
   MetricsLine line;
   line.kind = text_of(json, "kind");
@@ -73,14 +101,10 @@ MetricsLine metrics_line(const JsonLine& json) {
   line.samples = integer(json, "samples");
   line.ranks = integer(json, "ranks");
   line.time_s = real(json, "time_s");
-  const auto times = json.find("rank_times_s");
-  if (times == json.end() || !times->is_object()) return line;
-  for (const auto& [phase, seconds] : times->items()) {
-    std::vector<double> values;
-    for (const JsonLine& value : seconds)
-      if (value.is_number()) values.push_back(value.get<double>());
-    if (!values.empty()) line.rank_times.emplace_back(phase, std::move(values));
-  }
+  line.rank_times = rank_times(json);
+  line.rank_summaries = rank_summaries(json);
+  for (const auto& [phase, seconds] : line.rank_times)
+    line.rank_summaries.emplace_back(phase, summarize_ranks(seconds));
   return line;
 }
 

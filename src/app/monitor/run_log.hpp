@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "train/rank_summary.hpp"
 
 namespace quern {
 
@@ -25,8 +26,8 @@ struct MetricsLine {
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> ranks;
   std::optional<double> time_s;
-  /// Phase, seconds of every rank.
-  std::vector<std::pair<std::string, std::vector<double>>> rank_times;
+  RankTimes rank_times;          ///< where the file has those of each rank
+  RankSummaries rank_summaries;  ///< of these, or as the file has them; those also of kWork
 };
 
 /// A line of events.jsonl.

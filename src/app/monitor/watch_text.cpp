@@ -130,10 +130,38 @@ std::string speed_text(const RunLog& run) {
   return "";
 }
 
+/// "  rank 17    ████ 1.2 %" of the seconds of an epoch.
+std::string share_text(const std::string& who, double seconds, double whole) {
+  const double share = whole > 0 ? seconds / whole : 0;
+  return fmt::format("\n  {:<10} {} {:.1f} %", who, text_bar(share, 24), 100 * share);
+}
+
+/// Of an epoch of more ranks than are listed. The seconds of a rank by phase add up to those of the
+/// epoch, which are nearly the same for all.
+std::string many_waiting_text(const MetricsLine& epoch) {
+  double whole = 0;
+  RankSummary waiting;
+  RankSummary work;
+  for (const auto& [phase, seconds] : epoch.rank_summaries) {
+    if (phase != kWork) whole += seconds.mean;
+    if (phase == kWork) work = seconds;
+    if (phase == "waiting") waiting = seconds;
+  }
+  const std::string text =
+      fmt::format("waiting   share of epoch {}", epoch.epoch) +
+      share_text(fmt::format("rank {}", waiting.rank_of_min), waiting.min, whole) +
+      share_text("median", waiting.median, whole) +
+      share_text(fmt::format("rank {}", waiting.rank_of_max), waiting.max, whole);
+  if (work.median <= 0) return text;
+  return text + fmt::format("\n  rank {} has {:.2f} times the median rank's work", work.rank_of_max,
+                            work.max / work.median);
+}
+
 /// Of the last epoch: who waits how much; the ranks that wait least are those the others wait for.
 std::string waiting_text(const RunLog& run) {
   const MetricsLine* epoch = last_of(run, "epoch");
   if (!epoch) return "";
+  if (epoch->rank_times.empty() && !epoch->rank_summaries.empty()) return many_waiting_text(*epoch);
   std::vector<double> whole;
   std::vector<double> waiting;
   for (const auto& [phase, seconds] : epoch->rank_times) {

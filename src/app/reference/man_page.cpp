@@ -45,7 +45,7 @@ Stopped early with a good checkpoint: please requeue.
 Stopped, do not requeue: training diverged, or data or checkpoint cannot be used.
 .TP
 .B 1
-Anything else.
+Anything else, such as a disk or a file server that fails.
 .SH ENVIRONMENT
 .TP
 .B OMP_NUM_THREADS

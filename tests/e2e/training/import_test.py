@@ -2,10 +2,12 @@
 """`quern import`: weights from elsewhere become a checkpoint, or are refused and nothing is written."""
 import json
 import random
+import shutil
 import struct
 
 import numpy as np
 import training
+from class_names import name_classes, names_of
 from training import tree
 
 SHAPES = {"conv1.weight": (5, 1, 3, 3), "conv1.bias": (5,), "fc1.weight": (10, 125), "fc1.bias": (10,)}
@@ -87,6 +89,76 @@ class ImportTest(training.TrainingTest):
             self.assertEqual(done.code, 0, done)
             self.assert_same_run(name + "-resumed", "init")
             self.assertNotEqual(self.hash(name), self.hash("init"))
+
+    def test_classes_have_the_names_of_the_training_data(self):
+        self.own_data()
+        self.write(weights())
+        plain = self.bring_in("w.safetensors", out="plain.h5")
+        self.assertIsNone(names_of(self.folder / "plain.h5"))
+        for split, names in ("train", "abcdefghij"), ("test", "abcedfghij"):
+            name_classes(self.folder / split, names)
+        named = self.bring_in("w.safetensors")
+        self.assertIn("10 classes of 'train'", named.err)
+        self.assertEqual(names_of(self.folder / "start.h5"), list("abcdefghij"))
+        self.assertEqual(self.quern("checkpoint", "verify", "start.h5").code, 0)
+        hashes = [self.quern("checkpoint", "hash", file).out for file in ("plain.h5", "start.h5")]
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertIn(hashes[0].strip(), plain.err)
+        self.assertEqual(self.quern("evaluate", "plain.h5", "--data", "test").code, 0)
+        refused = self.quern("evaluate", "start.h5", "--data", "test")
+        self.assertEqual(refused.code, 2, refused)
+        self.assertIn("class 3 is 'd' in the training data and 'e' in 'test'", refused.err)
+        done = self.quern("predict", "start.h5", "--images", training.data_folder() / "test-images")
+        self.assertEqual(done.out.splitlines()[0], "index,class,probability,class_name", done)
+
+    def assert_without_names(self, name, *options, warning="", out="start.h5"):
+        done = self.bring_in(name, "--force", *options, out=out)
+        self.assertEqual(done.err.count("warning"), int(bool(warning)), done)
+        self.assertIn(warning, done.err)
+        self.assertIsNone(names_of(self.folder / out))
+
+    def test_the_training_data_may_be_absent_or_unusable(self):
+        self.own_data()
+        name_classes(self.folder / "train", "abcdefghij")
+        file = self.write(weights())
+        self.assert_without_names(file, "--set", 'data.train="elsewhere"')
+        self.assert_without_names(file, "--set", 'data.train="test"', warning="'test' holds no shards of split 'train'")
+        shard = next((self.folder / "train").iterdir())
+        shard.write_bytes(shard.read_bytes()[:1000])
+        self.assert_without_names(file, warning=shard.name)
+        self.assertIn("no names", self.bring_in(file, "--force").err)
+
+    def test_names_are_of_classifiers_and_fit_their_outputs(self):
+        self.own_data()
+        name_classes(self.folder / "train", "abcdefghij")
+        for outputs, loss, warning in (144, "mse", ""), (9, "cross_entropy", "puts out 9 numbers, but 'train' has 10"):
+            target = 'target = "input"\n[network]' if loss == "mse" else "[network]"
+            self.write_recipe("conv", training.RECIPE.replace("cross_entropy", loss).replace("[network]", target),
+                              training.CONV_LAYERS.replace("features = 10", f"features = {outputs}"))
+            shapes = {"fc1.weight": (outputs, 125), "fc1.bias": (outputs,)}
+            file = self.write({**weights(), **{name: np.zeros(shape, "f4") for name, shape in shapes.items()}})
+            self.assert_without_names(file, warning=warning)
+
+    def test_weights_of_quern_keep_the_names_that_they_were_trained_with(self):
+        self.own_data()
+        name_classes(self.folder / "train", "abcdefghij")
+        self.train("conv", "run", "train.epochs=1", 'data.test=""')
+        done = self.quern("checkpoint", "export", "run", "--out", "run.safetensors")
+        self.assertEqual(done.code, 0, done)
+        for file in "run", "run.safetensors":
+            done = self.bring_in(file, "--force")
+            self.assertNotIn("warning", done.err)
+            self.assertEqual(names_of(self.folder / "start.h5"), list("abcdefghij"))
+        name_classes(self.folder / "train", "abcedfghij")
+        for file in "run", "run.safetensors":
+            done = self.bring_in(file, "--force")
+            self.assertIn("class 3 is 'd'", done.err)
+            self.assertIn("'e' in 'train'", done.err)
+            self.assertEqual(names_of(self.folder / "start.h5"), list("abcdefghij"))
+        shutil.rmtree(self.folder / "train")
+        for file in "run", "run.safetensors":
+            self.bring_in(file, "--force")
+            self.assertEqual(names_of(self.folder / "start.h5"), list("abcdefghij"))
 
     def assert_refused(self, name, *options, words=()):
         before = tree(self.folder)

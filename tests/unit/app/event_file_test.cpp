@@ -62,9 +62,9 @@ TEST(EventFile, RecordsAndScalars) {
 
 TEST(EventFile, SaysWhatMetricsSay) {
   const TempDir dir;
-  write_run(dir / "run");
+  write_run(dir / "run", std::string(kMetrics) + kManyRanks);
   const auto records = records_of(event_file(read_run_log(dir / "run")));
-  ASSERT_EQ(records.size(), 5u);
+  ASSERT_EQ(records.size(), 6u);
   EXPECT_NE(records[0].find("brain.Event:2"), std::string::npos);
   EXPECT_EQ(number_at<double>(std::string_view(records[1]).substr(1)), 1001.0);
   for (const char* tag : {"loss/batch", "accuracy/batch", "learning_rate", "samples_per_s"})
@@ -72,6 +72,8 @@ TEST(EventFile, SaysWhatMetricsSay) {
   EXPECT_NE(records[3].find("seconds_of_an_epoch/waiting"), std::string::npos);
   EXPECT_NE(records[4].find("loss/test"), std::string::npos);
   EXPECT_EQ(records[4].find("learning_rate"), std::string::npos);
+  EXPECT_NE(records[5].find("seconds_of_an_epoch/waiting"), std::string::npos);
+  EXPECT_EQ(records[5].find("seconds_of_an_epoch/work"), std::string::npos);
 }
 
 }  // namespace quern::test

@@ -45,6 +45,14 @@ constexpr const char* kMetrics =
     R"({"kind":"eval","epoch":1,"step":10,"loss":1.25,"accuracy":0.625,"rmse":7.5,"r2":0.875,"samples":50,"ranks":2,"time_s":2.5})"
     "\n";
 
+/// An epoch of more ranks than metrics.jsonl lists.
+constexpr const char* kManyRanks =
+    R"({"kind":"epoch","epoch":2,"step":20,"loss":1.5,"ranks":4000,"time_s":2.0,"rank_summary_s":{)"
+    R"("forward":{"min":6.0,"median":8.0,"mean":7.5,"max":9.5,"rank_of_min":7,"rank_of_max":3999},)"
+    R"("waiting":{"min":0.5,"median":2.0,"mean":2.5,"max":4.0,"rank_of_min":3999,"rank_of_max":7},)"
+    R"("work":{"min":6.0,"median":8.0,"mean":7.5,"max":9.5,"rank_of_min":7,"rank_of_max":3999}}})"
+    "\n";
+
 /// Without a file whose text is "".
 inline void write_run(const std::filesystem::path& folder, const std::string& metrics = kMetrics,
                       const std::string& events = kStart) {

@@ -25,11 +25,28 @@ TEST(RunLog, ReadsWhatARunWrote) {
   EXPECT_TRUE(std::isnan(run.metrics[1].loss.value()));
   EXPECT_FALSE(run.metrics[1].accuracy);
   EXPECT_EQ(run.metrics[2].rank_times.at(1).second, (std::vector<double>{0.75, 0.25}));
+  EXPECT_EQ(run.metrics[2].rank_summaries.at(1).second.mean, 0.5);
   ASSERT_EQ(run.events.size(), 1u);
   EXPECT_EQ(run.events[0].time, 1000);
   EXPECT_EQ(run.events[0].total_steps, 40);
   EXPECT_FALSE(run.is_done);
   EXPECT_EQ(run.unreadable_lines, 0);
+}
+
+TEST(RunLog, ASummaryOfManyRanks) {
+  const TempDir dir;
+  write_run(dir / "run", std::string(kMetrics) + kManyRanks);
+  const MetricsLine line = read_run_log(dir / "run").metrics.at(4);
+  EXPECT_TRUE(line.rank_times.empty());
+  ASSERT_EQ(line.rank_summaries.size(), 3u);
+  const auto& [phase, waiting] = line.rank_summaries[1];
+  EXPECT_EQ(phase, "waiting");
+  EXPECT_EQ(waiting.min, 0.5);
+  EXPECT_EQ(waiting.median, 2);
+  EXPECT_EQ(waiting.mean, 2.5);
+  EXPECT_EQ(waiting.max, 4);
+  EXPECT_EQ(waiting.rank_of_min, 3999);
+  EXPECT_EQ(waiting.rank_of_max, 7);
 }
 
 TEST(RunLog, TornAndForeignLinesAreLeftOut) {
@@ -78,7 +95,7 @@ TEST(RunLog, WallTimeIsThatOfTheLastStartBefore) {
 
 TEST(MetricsCsv, OneLineARecord) {
   const TempDir dir;
-  write_run(dir / "run");
+  write_run(dir / "run", std::string(kMetrics) + kManyRanks);
   EXPECT_EQ(metrics_csv(read_run_log(dir / "run")),
             "kind,epoch,step,loss,accuracy,rmse,r2,lr,samples_per_s,samples,ranks,time_s,data_s,"
             "forward_s,"
@@ -86,7 +103,8 @@ TEST(MetricsCsv, OneLineARecord) {
             "step,1,5,2,0.25,,,0.1,100.5,10,2,1,,,,,,,,\n"
             "step,1,10,nan,,,,0.1,100,10,2,2,,,,,,,,\n"
             "epoch,1,10,1.5,0.5,,,0.1,12345.6,100,2,2,0.5,,,,,0.5,,0.75\n"
-            "eval,1,10,1.25,0.625,7.5,0.875,,,50,2,2.5,,,,,,,,");
+            "eval,1,10,1.25,0.625,7.5,0.875,,,50,2,2.5,,,,,,,,\n"
+            "epoch,2,20,1.5,,,,,,,4000,2,,7.5,,,,2.5,,4");
 }
 
 }  // namespace quern::test

@@ -116,6 +116,20 @@ TEST(WatchText, ManyRanksAreCutToThoseThatMatter) {
   EXPECT_LT(lines_of(text), 30u);
 }
 
+TEST(WatchText, ASummaryOfManyRanks) {
+  RunLog run = run_of(10);
+  MetricsLine& epoch = run.metrics[10];
+  epoch.rank_times.clear();
+  epoch.rank_summaries = {{"forward", {6, 8, 7.5, 9.5, 7, 3999}},
+                          {"waiting", {0.5, 2, 2.5, 4, 3999, 7}},
+                          {kWork, {6, 8, 7.5, 9.5, 7, 3999}}};
+  const std::string text = watch_text(run, 1011, {});
+  for (const char* part :
+       {"waiting   share of epoch 1\n  rank 3999 ", " 5.0 %\n  median ", " 20.0 %\n  rank 7 ",
+        " 40.0 %\n", "rank 3999 has 1.19 times the median rank's work"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(TextPlot, FromTopLeftToBottomRight) {
   const TextPlot size{20, 2};
   EXPECT_EQ(text_plot({{0, 1}, {10, 0}}, size, "x"),

@@ -64,6 +64,27 @@ TEST_F(ReaderTest, ReadsWhatIsExported) {
     test::expect_same_tensor(file.state().model[i], run.state().model[i]);
 }
 
+TEST_F(ReaderTest, ReadsTheNamesOfClassesThatWereExported) {
+  SampleRun run(5, 1);
+  write_safetensors(path_, run.state());
+  EXPECT_THAT(read_safetensors(path_).state().class_names, ::testing::IsEmpty());
+  run.state().class_names = {"grüße", "a, b", "\"", "caf\xe9"};  // the last in Latin-1
+  write_safetensors(path_, run.state());
+  const LoadedCheckpoint file = read_safetensors(path_);
+  EXPECT_THAT(file.state().class_names,
+              ::testing::ElementsAre("grüße", "a, b", "\"", "caf\xef\xbf\xbd"));
+  EXPECT_EQ(file.state().origin.recipe, run.state().origin.recipe);
+}
+
+TEST_F(ReaderTest, TakesNoNamesOfClassesFromOthers) {
+  const auto names = [&](const std::string& metadata) {
+    return read(file_of("{\"__metadata__\":{" + metadata + "}}", "")).state().class_names;
+  };
+  EXPECT_THAT(names(R"("class_names":"['cat', 'dog']")"), ::testing::IsEmpty());
+  EXPECT_THAT(names(R"("class_names":"cat\ndog","recipe":"of Quern")"),
+              ::testing::ElementsAre("cat", "dog"));
+}
+
 TEST_F(ReaderTest, KnowsCheckpointsAndSafetensorsByTheirFirstBytes) {
   SampleRun run(5, 1);
   const auto checkpoint = write_checkpoint(folder_ / "run", run.state());

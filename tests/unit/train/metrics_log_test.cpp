@@ -71,6 +71,27 @@ TEST(MetricsLog, TimesOfTheRanksByPhase) {
             nlohmann::json::parse(R"({"data": [0.25, 0.333333], "other": [0.0, 2.0]})"));
 }
 
+TEST(MetricsLog, OfManyRanksASummary) {
+  const TempDir dir;
+  MetricsRecord line = record();
+  std::vector<double> seconds(kMostListedRanks, 0.25);
+  seconds[17] = 1.0 / 3;
+  line.rank_times = {{"forward", seconds}, {"waiting", seconds}};
+  MetricsLog log(dir / "metrics.jsonl", 0, 0);
+  log.write(line);
+  for (auto& [phase, all] : line.rank_times) all.push_back(0);
+  log.write(line);
+  const auto lines = read_lines(dir / "metrics.jsonl");
+  EXPECT_EQ(lines.at(0)["rank_times_s"]["waiting"].size(), kMostListedRanks);
+  EXPECT_FALSE(lines[0].contains("rank_summary_s"));
+  EXPECT_FALSE(lines.at(1).contains("rank_times_s"));
+  const auto expected = nlohmann::json::parse(R"({"min": 0.0, "median": 0.25, "mean": 0.249351,
+      "max": 0.333333, "rank_of_min": 256, "rank_of_max": 17})");
+  for (const char* phase : {"forward", "waiting", "work"})
+    EXPECT_EQ(lines[1]["rank_summary_s"][phase], expected) << phase;
+  EXPECT_EQ(lines[1]["rank_summary_s"].size(), 3u);
+}
+
 TEST(MetricsLog, NumbersThatJsonDoesNotKnowBecomeWords) {
   const TempDir dir;
   const double infinity = std::numeric_limits<double>::infinity();
