@@ -13,7 +13,7 @@ namespace quern {
 
 using HostFloats = Kokkos::View<float*, Kokkos::HostSpace>;
 
-/// 64 MiB: MPI's counts end at 2^31 floats, and rank 0 shall not hold an array twice.
+/// 64 MiB: rank 0 shall not hold an array twice.
 inline constexpr std::int64_t kCollectedAtOnce = std::int64_t{1} << 24;
 
 /// Collective. The whole array of `size` floats on rank 0, nothing on the others. `owners`: the

@@ -102,9 +102,8 @@ MetricsLine metrics_line(const JsonLine& json) {
   line.ranks = integer(json, "ranks");
   line.time_s = real(json, "time_s");
   line.rank_times = rank_times(json);
-  line.rank_summaries = rank_summaries(json);
-  for (const auto& [phase, seconds] : line.rank_times)
-    line.rank_summaries.emplace_back(phase, summarize_ranks(seconds));
+  line.rank_summaries =
+      line.rank_times.empty() ? rank_summaries(json) : summarize_rank_times(line.rank_times);
   return line;
 }
 

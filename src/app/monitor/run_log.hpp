@@ -27,7 +27,7 @@ struct MetricsLine {
   std::optional<std::int64_t> ranks;
   std::optional<double> time_s;
   RankTimes rank_times;          ///< where the file has those of each rank
-  RankSummaries rank_summaries;  ///< of these, or as the file has them; those also of kWork
+  RankSummaries rank_summaries;  ///< of these, or as the file has them; of kWork, too
 };
 
 /// A line of events.jsonl.

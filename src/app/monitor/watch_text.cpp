@@ -182,8 +182,7 @@ std::string waiting_text(const RunLog& run) {
                                  all ? "least first" : "the ranks that wait least");
   if (!all) ranks.resize(kMostRanks);
   for (const std::size_t rank : ranks)
-    text += fmt::format("\n  rank {:<5} {} {:.1f} %", rank, text_bar(share(rank), 24),
-                        100 * share(rank));
+    text += share_text(fmt::format("rank {}", rank), waiting[rank], whole[rank]);
   return text;
 }
 
