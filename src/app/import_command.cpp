@@ -100,7 +100,8 @@ Command add_import_command(CommandLine app) {
   const auto options = std::make_shared<ImportOptions>();
   CommandLine command = app.add_command(
       "import", "Make a checkpoint out of weights from elsewhere, for a recipe's network");
-  command.add_option("file", options->file, "safetensors file with PyTorch's names")
+  command
+      .add_option("file", options->file, "safetensors file with PyTorch's names, or a checkpoint")
       .required()
       .type_name("FILE");
   command.add_option("--recipe", options->recipe, "Recipe file (TOML) with the network")

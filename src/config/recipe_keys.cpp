@@ -322,10 +322,11 @@ void add_parallel(Keys& list) {
   keys.integer("tensor", &P::tensor, at_least(1),
                "Ranks that share the units of each linear and conv2d layer")
       .free_to_change();
-  keys.integer("tensor_slices", &P::tensor_slices, at_least(0),
-               "Slices of those units, the same number on each of these ranks: the bits depend on "
-               "it, and not on `tensor`; 0: 8 where `tensor` is 2, 4 or 8, and with `strategy = "
-               "\"tensor\"`, none where `tensor` is 1 (parallelism.md)");
+  keys.integer(
+      "tensor_slices", &P::tensor_slices, at_least(0),
+      "Slices of those units, the same number on each of these ranks: the bits depend on "
+      "it, and not on `tensor`; 0: `tensor`, doubled until it is 8 or more, but none where "
+      "`tensor` is 1 and `strategy` is not `\"tensor\"` (parallelism.md)");
   keys.integer("pipeline", &P::pipeline, at_least(1),
                "Stages that the network is cut into, each on ranks of its own")
       .free_to_change();
