@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "layers/avg_pool2d.hpp"
 #include "layers/batch_norm.hpp"
 #include "layers/conv2d.hpp"
 #include "layers/dropout.hpp"
@@ -12,7 +11,7 @@
 #include "layers/global_avg_pool.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/linear.hpp"
-#include "layers/max_pool2d.hpp"
+#include "layers/pool2d.hpp"
 #include "network/custom_layer.hpp"
 
 namespace quern {
@@ -75,11 +74,9 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
                  {input.channels, input.height + 2 * spec.padding, input.width + 2 * spec.padding});
       return std::make_unique<Conv2d>(spec, input, choice);
     case LayerType::max_pool2d:
-      check_pool(spec, input);
-      return std::make_unique<MaxPool2d>(spec, input);
     case LayerType::avg_pool2d:
       check_pool(spec, input);
-      return std::make_unique<AvgPool2d>(spec, input);
+      return std::make_unique<Pool2d>(spec, input);
     case LayerType::global_avg_pool:
       return std::make_unique<GlobalAvgPool>(spec, input);
     case LayerType::relu:

@@ -174,11 +174,15 @@ def check_submit(command):
         yield f"{template} needs {', '.join(sorted(required - given))}"
 
 
-def script_options(path):
+def script_options(path, word):
+    """The options of a script, or of its subcommand where `word` is one."""
     is_python = path.suffix == ".py" or "python" in path.read_text(encoding="utf-8").partition("\n")[0]
     runner = [sys.executable, "-B"] if is_python else ["bash"]
     try:
-        return options_in(output(*runner, path, "--help"))
+        text = output(*runner, path, "--help")
+        if re.fullmatch("[a-z]+", word) and re.search(rf"(?m)^  {path.name} {word} |[{{,]{word}[,}}]", text):
+            text = output(*runner, path, word, "--help")
+        return options_in(text)
     except ValueError as error:
         if "ModuleNotFoundError" not in str(error):
             raise
@@ -194,7 +198,7 @@ def check_script(command):
         return
     options = list(own_options(command.words[1:]))
     if options:
-        known = script_options(path)
+        known = script_options(path, command.words[1])
         yield from (f"{command.program} has no option '{option}'" for option in options if option not in known)
     for word in command.words[1:]:
         yield from check_recipe(word)
@@ -288,6 +292,8 @@ class CommandsTest(unittest.TestCase):
                            ("jobs/submit SITE train RECIPE=a", "needs RUN_DIR"),
                            ("jobs/submit SITE train RECIPE=a RUN_DIR=b NODE=1", "no key 'NODE'"),
                            ("scripts/setup --nothing", "no option '--nothing'"),
+                           ("analysis/report sweep runs --nothing", "no option '--nothing'"),
+                           ("benchmarks/readme_tables.py history --seeds 2", "no option '--seeds'"),
                            ("python3 benchmarks/none.py", "no benchmarks/none.py"),
                            ("cmake --preset none", "no preset 'none'"),
                            ("cmake --preset release -DQUERN_ENABLE_NONE=ON", "QUERN_ENABLE_NONE"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference implementations of layers/avg_pool2d.hpp, max_pool2d.hpp and global_avg_pool.hpp, for
-// one sample [C, H, W].
+// Reference implementations of layers/pool2d.hpp and global_avg_pool.hpp, for one sample
+// [C, H, W].
 #pragma once
 
 #include <cmath>

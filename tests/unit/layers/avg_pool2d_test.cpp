@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/avg_pool2d.hpp"
+#include "layers/pool2d.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<float> random_for(const Shape& shape, std::uint64_t seed) {
 TEST(AvgPool2d, MatchesTheReference) {
   for (const test::PoolCase& pool : test::kPoolCases) {
     SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
-    AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+    Pool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
     const Shape out = layer.output_shape();
     const std::vector<float> inputs = random_for(pool.input, 1);
     const std::vector<float> gradients = random_for(out, 2);
@@ -51,7 +51,7 @@ TEST(AvgPool2d, MatchesTheReference) {
 
 TEST(AvgPool2d, DerivativesMatchDifferences) {
   for (const test::PoolCase& pool : test::kPoolCases) {
-    AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+    Pool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
     test::check_layer_gradients(layer);
   }
 }
@@ -59,7 +59,7 @@ TEST(AvgPool2d, DerivativesMatchDifferences) {
 // Python: torch.nn.AvgPool2d(2, 1, padding=1) of [[1, 2], [3, 4]].
 TEST(AvgPool2d, PaddingCountsAsInPyTorch) {
   const test::PoolCase pool{{1, 2, 2}, 2, 1, 1};
-  AvgPool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
+  Pool2d layer(test::pool_spec(LayerType::avg_pool2d, pool), pool.input);
   ASSERT_EQ(layer.output_shape(), (Shape{1, 3, 3}));
   std::vector<float> inputs(16 * 4, 0.0f);
   std::copy_n(std::vector<float>{1, 2, 3, 4}.begin(), 4, inputs.begin());
@@ -77,7 +77,7 @@ TEST(AvgPool2d, TheWindowHasToFit) {
   const LayerSpec spec = test::pool_spec(LayerType::avg_pool2d, {{20, 2, 8}, 3, 3});
   test::expect_error(
       [&] {
-        AvgPool2d layer(spec, {20, 2, 8});
+        Pool2d layer(spec, {20, 2, 8});
       },
       ExitCode::failure, {"a pool's window inside its input"});
 }

@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "layers/avg_pool2d.hpp"
 #include "layers/conv2d.hpp"
-#include "layers/max_pool2d.hpp"
+#include "layers/pool2d.hpp"
 #include "support/layer_specs.hpp"
 #include "support/random_values.hpp"
 #include "support/test_step.hpp"
@@ -42,8 +41,7 @@ const Case kCases[] = {
 std::unique_ptr<Layer> make_pool(LayerType type, const Shape& input, int window) {
   LayerSpec spec = pool(type, window);
   spec.name = "pool";
-  if (type == LayerType::max_pool2d) return std::make_unique<MaxPool2d>(spec, input);
-  return std::make_unique<AvgPool2d>(spec, input);
+  return std::make_unique<Pool2d>(spec, input);
 }
 
 // The parts of a step's numbers that do not depend on what is fused.
@@ -200,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(FusedPool, OnlyWhereThereAreKernels) {
   const auto takes_over = [](const Shape& input, const LayerSpec& spec, const LayerSpec& window) {
     Conv2d convolution(spec, input);
-    return convolution.can_compute(*AvgPool2d(window, convolution.output_shape()).traits().pool);
+    return convolution.can_compute(*Pool2d(window, convolution.output_shape()).traits().pool);
   };
   const LayerSpec two = pool(LayerType::avg_pool2d, 2);
   EXPECT_EQ(takes_over({1, 10, 10}, conv2d(3, 3), two), !runs_device_kernels());

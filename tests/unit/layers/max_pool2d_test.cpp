@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/max_pool2d.hpp"
+#include "layers/pool2d.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct Result {
   std::vector<float> dx;
 };
 
-Result run(MaxPool2d& layer, int rows, const std::vector<float>& inputs,
+Result run(Pool2d& layer, int rows, const std::vector<float>& inputs,
            const std::vector<float>& gradients) {
   const Shape in = layer.input_shape();
   const Shape out = layer.output_shape();
@@ -47,7 +47,7 @@ Result run(MaxPool2d& layer, int rows, const std::vector<float>& inputs,
 TEST(MaxPool2d, MatchesTheReferenceTiesIncluded) {
   for (const test::PoolCase& pool : test::kPoolCases) {
     SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
-    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    Pool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
     const int units = pool.input.units();
     const int out_units = layer.output_shape().units();
     const std::vector<float> inputs = inputs_with_ties(pool.input);
@@ -69,7 +69,7 @@ TEST(MaxPool2d, MatchesTheReferenceTiesIncluded) {
 TEST(MaxPool2d, HandsNothingOnToWhatAReluHasCut) {
   for (const test::PoolCase& pool : test::kPoolCases) {
     SCOPED_TRACE(to_string(pool.input) + " size " + std::to_string(pool.size));
-    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    Pool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
     LayerSetup after_relu;
     after_relu.with_input_relu = true;
     layer.set_up(after_relu);
@@ -94,7 +94,7 @@ TEST(MaxPool2d, HandsNothingOnToWhatAReluHasCut) {
 
 TEST(MaxPool2d, DerivativesMatchDifferences) {
   for (const test::PoolCase& pool : test::kPoolCases) {
-    MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+    Pool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
     test::check_layer_gradients(layer);
   }
 }
@@ -102,7 +102,7 @@ TEST(MaxPool2d, DerivativesMatchDifferences) {
 // Python: torch.nn.MaxPool2d(3, 2, padding=1) of [[-4, -3], [-2, -1]], backward of the sum.
 TEST(MaxPool2d, PaddingIsNeverTheMaximum) {
   const test::PoolCase pool{{1, 2, 2}, 3, 2, 1};
-  MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+  Pool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
   std::vector<float> inputs(16 * 4, 0.0f);
   std::copy_n(std::vector<float>{-4, -3, -2, -1}.begin(), 4, inputs.begin());
   const Result result = run(layer, 16, inputs, std::vector<float>(16, 1.0f));
@@ -113,7 +113,7 @@ TEST(MaxPool2d, PaddingIsNeverTheMaximum) {
 // Python: the same inputs through torch.nn.MaxPool2d(2), backward of the sum.
 TEST(MaxPool2d, FirstMaximumAndLastNanWinAsInPyTorch) {
   const test::PoolCase pool{{1, 2, 2}, 2, 2};
-  MaxPool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
+  Pool2d layer(test::pool_spec(LayerType::max_pool2d, pool), pool.input);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> inputs(16 * 4, 0.0f);
