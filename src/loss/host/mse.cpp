@@ -32,7 +32,7 @@ struct MseArrays {
     if (after_relu) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l)
-        dx[l] = (factor[l] == 0) | (x[l] <= 0) ? 0 : factor[l] * (x[l] - t[l]);
+        dx[l] = ((factor[l] == 0) | (x[l] <= 0)) ? 0 : factor[l] * (x[l] - t[l]);
     } else {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) dx[l] = factor[l] == 0 ? 0 : factor[l] * (x[l] - t[l]);
