@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy (.clang-tidy) finds nothing in the files of src/ that do not include Kokkos, and in
-their headers; with --kernels in those that do.
+"""clang-tidy (.clang-tidy), with clang's own warnings, finds nothing in the files of src/ that do not
+include Kokkos, and in their headers; with --kernels in those that do.
 
 Files with Kokkos take clang-tidy five times as long each: scripts/test --full looks at them, and with
 --changed-since COMMIT only those that differ from it (their headers are looked at through them).
@@ -25,7 +25,7 @@ import tree
 VERSION = "14"
 FINDING = re.compile(r": (?:error|warning): .*\[[\w.,-]+\]$")
 # Clang cannot compile all that GCC's standard library offers; whether code compiles, GCC says.
-CLANG_ITSELF = "[clang-diagnostic-"
+CLANG_ITSELF = "[clang-diagnostic-error]"
 COLLISION = re.compile(r"error: .*(?:redefinition|ambiguous|conflict).*\[clang-diagnostic-error\]")
 BATCH = 8
 
