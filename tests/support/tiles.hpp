@@ -37,15 +37,6 @@ inline std::vector<const host::TileUnit*> tile_units() {
   return units;
 }
 
-/// Without fused multiply-adds products have bits of their own.
-inline bool has_fused_products() {
-#if defined(__FMA__) || defined(__aarch64__)
-  return true;
-#else
-  return false;
-#endif
-}
-
 inline float rounded(float value) {
   return reference::from_bf16(reference::to_bf16(value));
 }

@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/nccl/transport.hpp"
 #include "mpi/comm/fake_nccl/fake_nccl.hpp"
+#include "support/fused_products.hpp"
 #include "support/tensor_networks.hpp"
 #include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
@@ -21,9 +22,7 @@ using quern::testing::fake_nccl;
 using quern::testing::world;
 
 TEST(NcclTensor, HasTheBitsOfOneRank) {
-#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-  GTEST_SKIP() << "a CPU without fused multiply-add";
-#endif
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const Samples samples = image_samples(18, kImage, 5);
   for (const Sets& network : {Sets{kSlicedLeNet, kAdam}, Sets{kSlicedResNet, kSgd}}) {
     SCOPED_TRACE(network.front());

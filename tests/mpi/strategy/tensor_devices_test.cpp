@@ -4,6 +4,7 @@
 
 #include "device/tensor_cores.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "support/fused_products.hpp"
 #include "support/tensor_networks.hpp"
 #include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
@@ -27,9 +28,7 @@ void expect_same_through_transports(const Recipe& recipe, const Samples& samples
 }
 
 TEST(TensorDevices, HaveTheBitsOfOneRank) {
-#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-  if (kHostExecution) GTEST_SKIP() << "a CPU without fused multiply-add";
-#endif
+  if (kHostExecution) QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const Samples samples = image_samples(18, kImage, 5);
   for (const Sets& network :
        {Sets{kSlicedLeNet, kAdam}, Sets{kSlicedMlp, kAdam}, Sets{kSlicedResNet, kSgd}}) {

@@ -9,6 +9,7 @@
 #include "base/stopwatch.hpp"
 #include "bench/host/fma_chains.hpp"
 #include "linalg/gemm.hpp"
+#include "support/fused_products.hpp"
 
 namespace quern {
 namespace {
@@ -28,19 +29,14 @@ float chains_of_floats(std::int64_t rounds, float seed, bool fused) {
   return sum;
 }
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-constexpr bool kFused = true;
-#else
-constexpr bool kFused = false;  // compiled for processors without
-#endif
-
 TEST(FmaChains, AreFused) {
   int apart = 0;
   for (const std::int64_t rounds : {1, 7, 1000}) {
     for (const float seed : {0.0f, 1.0f, 3.7f}) {
       const float sum = host::run_fma_chains(rounds, seed);
-      EXPECT_EQ(sum, chains_of_floats(rounds, seed, kFused)) << rounds << " rounds from " << seed;
-      apart += sum != chains_of_floats(rounds, seed, !kFused);
+      EXPECT_EQ(sum, chains_of_floats(rounds, seed, test::kFusedProducts))
+          << rounds << " rounds from " << seed;
+      apart += sum != chains_of_floats(rounds, seed, !test::kFusedProducts);
     }
   }
   EXPECT_GT(apart, 0) << "these numbers do not tell fused from not fused";

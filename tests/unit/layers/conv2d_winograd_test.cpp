@@ -4,6 +4,7 @@
 
 #include "layers/host/conv2d_winograd.hpp"
 #include "layers/reference/conv2d_winograd.hpp"
+#include "support/fused_products.hpp"
 #include "unit/layers/conv_layer_case.hpp"
 
 namespace quern {
@@ -31,6 +32,7 @@ KernelChoice winograd() {
 class Conv2dWinograd : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conv2dWinograd, HasTheBitsOfItsReference) {
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const reference::Conv2dShape& d = GetParam().shape;
   const Inputs in(d);
   const auto run = test::run_conv_layer(GetParam(), in, winograd());

@@ -8,6 +8,7 @@
 #include "layers/conv2d_kernels.hpp"
 #include "layers/device/conv2d_weight_gradient.hpp"
 #include "support/activation_io.hpp"
+#include "support/fused_products.hpp"
 #include "support/random_values.hpp"
 
 namespace quern {
@@ -39,9 +40,7 @@ struct Case {
 class DeviceConv2d : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-    GTEST_SKIP() << "a CPU without fused multiply-add";
-#endif
+    QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
     const auto& [s, blocks, block_rows] = GetParam();
     const auto groups = static_cast<std::size_t>(blocks * block_rows / kLanes);
     batch_rows = blocks * block_rows;

@@ -9,6 +9,7 @@
 #include "base/block_tree.hpp"
 #include "layers/host/tile_rounding.hpp"
 #include "layers/reference/linear.hpp"
+#include "support/fused_products.hpp"
 #include "support/layer_run.hpp"
 #include "support/random_values.hpp"
 #include "support/tiles.hpp"
@@ -301,7 +302,7 @@ void expect_same_bits(const std::vector<float>& expected, const std::vector<floa
 }
 
 TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
-  if (!has_fused_products()) GTEST_SKIP() << "compiled without fused multiply-add";
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   for (const Case& c : cases()) {
     SCOPED_TRACE(text_of(c));
     const Operands operands(c);

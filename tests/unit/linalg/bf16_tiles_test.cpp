@@ -10,6 +10,7 @@
 #include "linalg/host/flush_denormals.hpp"
 #include "linalg/host/simd_bf16.hpp"
 #include "linalg/reference/bf16_tiles.hpp"
+#include "support/fused_products.hpp"
 #include "support/tiles.hpp"
 
 namespace quern::host {
@@ -67,17 +68,8 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
   return bits;
 }
 
-// Unfused processors give other bits everywhere.
-bool fuses() {
-  volatile float a = 1.0f + 0x1p-12f;
-  float lanes[simd::kWidth];
-  simd::store(lanes, simd::multiply_add(simd::broadcast(a), simd::broadcast(a),
-                                        simd::broadcast(-1.0f - 0x1p-11f)));
-  return lanes[0] == 0x1p-24f;
-}
-
 TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
-  if (!fuses()) GTEST_SKIP() << "this processor has no fused multiply-add";
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   std::mt19937 random(1);
   for (const TileUnit* unit : units()) {
     for (const int smallest_exponent : {-20, -75, -150}) {
@@ -106,7 +98,7 @@ TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
 
 // Products of zeros and rows that nobody reads may be left out; the sign of a zero may tell.
 TEST(Bf16Tiles, HasTheRowsThatAreReadWhatEverIsLeftOut) {
-  if (!fuses()) GTEST_SKIP() << "this processor has no fused multiply-add";
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   std::mt19937 random(3);
   for (const TileUnit* unit : units()) {
     for (const int used_rows : {1, 4, 5, 8, 13, 16, 17, 20, 29, 32}) {

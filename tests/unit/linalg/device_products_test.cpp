@@ -11,6 +11,7 @@
 #include "linalg/gemm.hpp"
 #include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
+#include "support/fused_products.hpp"
 #include "support/random_values.hpp"
 
 namespace quern {
@@ -20,12 +21,6 @@ using test::make_view;
 using test::random_values;
 using test::read;
 
-#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-#define QUERN_SKIP_WITHOUT_FMA() GTEST_SKIP() << "a CPU without fused multiply-add"
-#else
-#define QUERN_SKIP_WITHOUT_FMA()
-#endif
-
 struct Size {
   int m, n, k;
 };
@@ -33,7 +28,7 @@ struct Size {
 class DeviceProducts : public ::testing::TestWithParam<Size> {};
 
 TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
-  QUERN_SKIP_WITHOUT_FMA();
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const int row = n + 5;
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
@@ -75,7 +70,7 @@ std::vector<float> tiled(int m, int n, int k, const FloatView& a, const FloatVie
 }
 
 TEST_P(DeviceProducts, BitsDoNotDependOnTilesAndTeams) {
-  QUERN_SKIP_WITHOUT_FMA();
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const auto [m, n, k] = GetParam();
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
   const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
@@ -93,7 +88,7 @@ TEST_P(DeviceProducts, BitsDoNotDependOnTilesAndTeams) {
 }
 
 TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
-  QUERN_SKIP_WITHOUT_FMA();
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   for (const int block_rows : {3, 16, 20}) {
     const int blocks = (k + block_rows - 1) / block_rows;
@@ -116,7 +111,7 @@ TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
 }
 
 TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
-  QUERN_SKIP_WITHOUT_FMA();
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const auto [m, n, k] = GetParam();
   const int block_rows = 4;
   const int blocks = (k + block_rows - 1) / block_rows;

@@ -3,6 +3,7 @@
 // own: the same bits.
 #include <gtest/gtest.h>
 
+#include "support/fused_products.hpp"
 #include "support/tensor_networks.hpp"
 #include "support/train_grid.hpp"
 #include "support/train_samples.hpp"
@@ -19,9 +20,7 @@ Trained train(const Recipe& recipe, const Samples& samples, bool device_kernels)
 class DeviceKernels : public ::testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(DeviceKernels, TrainToTheSameBits) {
-#if !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-  GTEST_SKIP() << "a CPU without fused multiply-add";
-#endif
+  QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const Samples samples = image_samples(70, kImage, 5);
   const Recipe recipe = image_recipe(33, GetParam());
   const Trained host = train(recipe, samples, false);
