@@ -23,7 +23,9 @@ ARM_STORE = re.compile(r"^st(?:[urn]*[rp])$|^st1$")
 ARM_VECTOR = re.compile(r"^(?:q\d|\{\s*v\d)")
 ARM_PLACE = re.compile(r"\[[^]]*\]")
 
-SHIFT_TO_BIT = re.compile(r"^\$0x([8-9a-f]),%(?:r|e)")
+SHIFT = re.compile(r"^s[ha]l[lq]?$")
+# GNU's objdump writes $0xf,%eax, LLVM's $15, %eax.
+SHIFT_TO_BIT = re.compile(r"^\$(0x[8-9a-f]|[89]|1[0-5]), *%(?:r|e)")
 
 Instruction = collections.namedtuple("Instruction", "address name operands target")
 # read_back: the stores of what the step before had stored there.
@@ -117,7 +119,7 @@ def masks_bit_by_bit(objdump, path):
     instructions in place of one."""
     for name, body in functions(objdump, path):
         for first, last in blocks_of(body)[0]:
-            shifts = [SHIFT_TO_BIT.match(i.operands) for i in body[first : last + 1] if i.name in ("shl", "sal")]
+            shifts = [SHIFT_TO_BIT.match(i.operands) for i in body[first : last + 1] if SHIFT.match(i.name)]
             if len({shift.group(1) for shift in shifts if shift}) >= 6:
                 yield name, body[first].address
 
