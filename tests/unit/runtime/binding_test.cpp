@@ -45,5 +45,9 @@ TEST(CpuMask, RestrictingIsSeen) {
   EXPECT_FALSE(restrict_to_cpus({}));
 }
 
+TEST(CpuMask, ProcessorsThatAreNotThereAreRefused) {
+  EXPECT_FALSE(restrict_to_cpus({1 << 14})) << "beyond a cpu_set_t, and beyond any Linux";
+}
+
 }  // namespace
 }  // namespace quern
