@@ -201,13 +201,6 @@ part_kokkos() {
   done
 }
 
-part_tidy() {
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON -- quern &&
-    step "clang-tidy on every file (${SECONDS} s)" &&
-    must "clang-tidy on every file" "$(quern_python)" -B "$kRoot/tests/style/check_tidy.py" --kernels \
-      --build "$kRoot/build/release" "$kRoot"
-}
-
 part_safetensors() {
   local python folder="$kRoot/build/python" support="$kRoot/tests/e2e/support"
   python="$(quern_python)"

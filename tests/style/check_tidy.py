@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy (.clang-tidy), with clang's own warnings, finds nothing in the files of src/ that do not
-include Kokkos, and in their headers; with --kernels in those that do.
+"""clang-tidy (.clang-tidy), with clang's own warnings, finds nothing in the files of src/ and their
+headers. Files that include Kokkos are left out without --kernels: clang cannot read the commands of nvcc
+and hipcc.
 
-Files with Kokkos take clang-tidy five times as long each: scripts/test --full looks at them, and with
---changed-since COMMIT only those that differ from it (their headers are looked at through them).
+With --changed-since COMMIT only files that differ from it (their headers are looked at through them).
 Versions differ in their checks: with another version than ours the check is skipped (status 77).
 """
 import argparse
@@ -48,14 +48,14 @@ def changed_files(root, commit):
 
 
 def sources(root, build, kernels=False, changed=None):
-    """The compiled files of src/ that Kokkos does not reach, or does; of those the changed ones."""
+    """The compiled files of src/, with `kernels` those that Kokkos reaches as well; of those the changed ones."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     compiled = {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in commands}
     includes, known = check_rooms.read_includes(root), {}
     for path in includes:
         reached = check_rooms.everything_included(path, includes, known)
         has_kernels = any(check_rooms.VENDOR_HEADERS["Kokkos"].match(name) for name in reached)
-        if path.suffix == ".cpp" and root / path in compiled and has_kernels == kernels and (
+        if path.suffix == ".cpp" and root / path in compiled and (kernels or not has_kernels) and (
                 changed is None or path in changed):
             yield path
 
@@ -131,7 +131,7 @@ def check(root, build, **which):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=tree.ROOT / "build/release")
-    parser.add_argument("--kernels", action="store_true", help="the files that include Kokkos")
+    parser.add_argument("--kernels", action="store_true", help="also the files that include Kokkos")
     parser.add_argument("--changed-since", metavar="COMMIT", help="only files that differ from it")
     options, rest = parser.parse_known_args()
     sys.argv[1:] = rest
