@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/flush_denormals.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/launch_checks.hpp"
@@ -49,6 +50,15 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
   }
 }
 
+// On all threads of kernels: those of OpenMP may run already, if the caller has used it.
+void flush_denormals_on_threads() {
+  const Kokkos::DefaultHostExecutionSpace host;
+  Kokkos::parallel_for(
+      "quern::runtime::flush_denormals",
+      Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(host, 0, host.concurrency()),
+      [](int) { FlushDenormals::on_this_thread(); });
+}
+
 ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   bind_this_rank(comm);
   Kokkos::InitializationSettings settings;
@@ -56,7 +66,9 @@ ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicat
   settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
   const int visible = agree(comm, [] { return visible_devices(); });
   if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
+  const FlushDenormals flush;
   Kokkos::ScopeGuard kokkos(settings);
+  flush_denormals_on_threads();
   return body(comm);
 }
 

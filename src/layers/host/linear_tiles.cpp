@@ -19,38 +19,51 @@ constexpr int pairs_of(int count) {
   return (count + kPair - 1) / kPair;
 }
 
-/// Rows of W^T from input `in` on, of 16 outputs; zero after W.
-struct WeightPanels {
-  const float* data;
-  LinearShape shape;
-
-  simd::Vector row(int in, int out) const {
-    if (in >= shape.in || out >= shape.out) return simd::Vector{};
-    return simd::load(data + shape.weight.offset + out / kLanes * shape.weight.panel +
-                      std::int64_t{in} * kLanes);
+/// 32 rows of W^T of 16 outputs: those in the parameters, or where some are after W a copy with
+/// zeros there.
+class WeightRows {
+ public:
+  WeightRows(const LinearShape& shape, const float* parameters, int in, int out) {
+    const int rows = out < shape.out ? std::min(kPair, shape.in - in) : 0;
+    if (rows > 0) {
+      rows_ = parameters + shape.weight.offset + out / kLanes * shape.weight.panel +
+              std::int64_t{in} * kLanes;
+    }
+    if (rows == kPair) return;
+    std::copy(rows_, rows_ + rows * kLanes, copy_);
+    std::fill(copy_ + rows * kLanes, copy_ + kPair * kLanes, 0.0f);
+    rows_ = copy_;
   }
+  WeightRows(const WeightRows&) = delete;
+  WeightRows& operator=(const WeightRows&) = delete;
+
+  simd::Vector operator[](int row) const { return simd::load(rows_ + row * kLanes); }
+
+ private:
+  const float* rows_ = nullptr;
+  alignas(64) float copy_[kPair * kLanes];
 };
 
 /// W of 32 inputs from `in` on and 32 outputs from `out` on.
-void pack_block(const WeightPanels& weights, int in, int out, Bf16* forward, Bf16* backward) {
-  const LinearShape& shape = weights.shape;
+void pack_block(const LinearShape& shape, const float* parameters, int in, int out, Bf16* forward,
+                Bf16* backward) {
+  const WeightRows panels[] = {{shape, parameters, in, out},
+                               {shape, parameters, in, out + kTileRows}};
   const std::int64_t in_steps = OperandTiles::round_up(shape.in) / kTileDepth;
   const std::int64_t out_steps = OperandTiles::round_up(shape.out) / kTileDepth;
-  for (int o = 0; o < kPair; o += kTileRows) {
+  for (int j = 0; j < 2; ++j) {
     alignas(64) float pairs[kTileFloats];
     for (int i = 0; i < kTileDepth; i += 2) {
-      simd::store(pairs + i / 2 * kLanes, simd::round_pairs(weights.row(in + i, out + o),
-                                                            weights.row(in + i + 1, out + o)));
+      simd::store(pairs + i / 2 * kLanes, simd::round_pairs(panels[j][i], panels[j][i + 1]));
     }
-    Bf16* tile = forward + ((out + o) / kTileRows * in_steps + in / kTileDepth) * kTileBf16;
+    Bf16* tile = forward + ((out / kTileRows + j) * in_steps + in / kTileDepth) * kTileBf16;
     simd::transpose_tile(pairs, kLanes, reinterpret_cast<float*>(tile), kLanes);
   }
   if (!backward) return;
   for (int i = 0; i < kPair; ++i) {
     Bf16* tile = backward + ((in + i) / kTileRows * out_steps + out / kTileDepth) * kTileBf16;
-    simd::store_pairs(
-        tile + i % kTileRows * kTileDepth,
-        simd::round_sequence(weights.row(in + i, out), weights.row(in + i, out + kTileRows)));
+    simd::store_pairs(tile + i % kTileRows * kTileDepth,
+                      simd::round_sequence(panels[0][i], panels[1][i]));
   }
 }
 
@@ -176,6 +189,14 @@ struct ParameterGradients {
     }
   }
 
+  /// Are the sums of this micro-block and the next one the tree's first two of a pair, and each of
+  /// one step by tiles? Then both steps in one chain have the bits of their sum: c + (even + odd).
+  bool is_pair(int block) const {
+    return unit->precision == OperandPrecision::bf16 && x.tiles_per_block == 1 &&
+           block + 1 < schedule.num_blocks && schedule.host_merges(block) == 0 &&
+           schedule.host_merges(block + 1) > 0;
+  }
+
   /// Returns how many partial sums are on the stack.
   int sum_blocks(const TileWalk& first, const TileBlock& block, float* stack) const {
     const int floats = block.rows * block.columns * kTileFloats;
@@ -184,9 +205,14 @@ struct ParameterGradients {
       TileWalk walk = first;
       walk.a += j * first.inner * first.a_inner;
       walk.b += j * first.inner * first.b_inner;
+      const bool is_two = is_pair(j);
+      if (is_two) {
+        walk.inner = 2;
+        ++j;
+      }
       unit->multiply(walk, block, top);
       top += kBlockFloats;
-      for (int merge = 0; merge < schedule.host_merges(j); ++merge) {
+      for (int merge = is_two ? 1 : 0; merge < schedule.host_merges(j); ++merge) {
         top -= kBlockFloats;
         float* left = top - kBlockFloats;
         for (int i = 0; i < floats; i += kLanes)
@@ -223,7 +249,7 @@ struct ParameterGradients {
       const std::int64_t begin = place(in, o);
       update.run(update.optimizer, begin, begin + floats(in, kPair), c + 2 * j * kTileFloats);
     }
-    if (!is_bias) pack_block({parameters, shape}, in, out, forward, backward);
+    if (!is_bias) pack_block(shape, parameters, in, out, forward, backward);
   }
 
   void store_weights(const float* c, int in, int out, float* weights) const {
@@ -257,12 +283,11 @@ alignas(64) const Bf16 ParameterGradients::kOne[kTileBf16] = {
 
 void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const float* parameters,
                          std::uint16_t* forward, std::uint16_t* backward) {
-  const WeightPanels weights{parameters, shape};
   const int pairs = pairs_of(shape.out);
   quern::parallel_for("quern::layers::pack_linear_weights",
                       RangePolicy(exec, 0, std::int64_t{pairs_of(shape.in)} * pairs),
                       [=](std::int64_t item) {
-                        pack_block(weights, static_cast<int>(item / pairs) * kPair,
+                        pack_block(shape, parameters, static_cast<int>(item / pairs) * kPair,
                                    static_cast<int>(item % pairs) * kPair, forward, backward);
                       });
 }

@@ -5,7 +5,6 @@
 
 #include "base/macros.hpp"
 #include "linalg/host/bf16_tiles.hpp"
-#include "linalg/host/flush_denormals.hpp"
 #include "linalg/host/simd_bf16.hpp"
 
 namespace quern::host {
@@ -106,7 +105,6 @@ void multiply_columns(const TileWalk& w, const TileBlock& block, float* c) {
 
 template <class Way>
 void multiply_pairs(const TileWalk& w, const TileBlock& block, float* c) {
-  const FlushDenormals flush;  // VDPBF16PS does it by itself
   if (block.columns > 1)
     multiply_columns<Way, 2>(w, block, c);
   else

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "linalg/host/bf16_tiles.hpp"
-#include "linalg/host/flush_denormals.hpp"
 #include "linalg/host/simd_bf16.hpp"
 
 namespace quern::host {
@@ -46,7 +45,6 @@ void multiply_tile(const Bf16* a, const Bf16* b, float* c) {
 }
 
 void multiply_on_vectors(const TileWalk& w, const TileBlock& block, float* c) {
-  const FlushDenormals flush;
   if (!block.add) std::memset(c, 0, sizeof(float) * block.rows * block.columns * kTileFloats);
   for (int i = 0; i < block.rows; ++i) {
     for (int j = 0; j < block.columns; ++j) {
