@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/flush_denormals.hpp"
 #include "base/log.hpp"
 #include "comm/session.hpp"
 #include "support/world.hpp"
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
       quern::built_with_mpi() ? quern::Transport::mpi : quern::Transport::serial);
   quern::testing::g_world = &session->communicator();
   quern::log::set_rank(quern::testing::world().rank());
+  const quern::FlushDenormals as_in_programs;  // runtime/ranks.hpp
   Kokkos::ScopeGuard kokkos(argc, argv);
   return quern::testing::run_all_tests();
 }
