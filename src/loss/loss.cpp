@@ -20,9 +20,12 @@ void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activat
   expect(prediction.rows == rows && step.sample_of_row.extent_int(0) >= rows,
          "a prediction and a sample for every row");
   expect(row_values_.extent_int(0) >= rows * kColumns, "allocate() for as many rows");
-  expect(d_prediction.empty() || (d_prediction.layout == prediction.layout &&
-                                  d_prediction.shape == shape_ && d_prediction.rows == rows),
+  expect(d_prediction.empty() || (d_prediction.shape == shape_ && d_prediction.rows == rows),
          "a gradient shaped like the prediction");
+  const bool in_tiles = writes_gradient_tiles() && d_prediction.layout == Layout::tiles &&
+                        prediction.layout != Layout::nchw16n;
+  expect(d_prediction.empty() || d_prediction.layout == prediction.layout || in_tiles,
+         "a gradient laid out like the prediction");
   if (rows == 0) return;
   evaluate_rows(exec, step, prediction, target, d_prediction, row_values_);
   block_tree_sum(exec, "quern::loss::block_tree_sum", step.schedule,

@@ -13,6 +13,7 @@ class Mse final : public Loss {
   using Loss::Loss;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
+  bool writes_gradient_tiles() const override { return true; }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,

@@ -57,6 +57,7 @@ struct Memory {
   Activation gradient(int value, int buffer) const {
     if (buffer < 0) return {};
     Activation activation = like(value);
+    activation.layout = gradient_layout(graph, fusion, value);
     activation.data = gradients[static_cast<std::size_t>(buffer)];
     return activation;
   }

@@ -13,6 +13,11 @@ std::int64_t allocated_floats(const Graph& graph, const Fusion& fusion, int valu
   return allocation_size(v.shape, v.layout, max_rows);
 }
 
+std::int64_t gradient_floats(const Graph& graph, const Fusion& fusion, int value, int max_rows) {
+  const Value& v = graph.value(standing_value(graph, fusion, value));
+  return allocation_size(v.shape, gradient_layout(graph, fusion, value), max_rows);
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const Fusion& fusion, const BatchLimit& most)
@@ -28,8 +33,8 @@ class Planner {
   }
 
  private:
-  std::int64_t floats_of(int value) const {
-    return allocated_floats(graph_, fusion_, value, most_.rows);
+  std::int64_t gradient_floats_of(int value) const {
+    return gradient_floats(graph_, fusion_, value, most_.rows);
   }
 
   void place_values() {
@@ -110,7 +115,7 @@ class Planner {
   void place_gradients() {
     gradient_of_value_.assign(graph_.values().size(), -1);
     plan_.backward.resize(graph_.nodes().size());
-    plan_.d_output = take_buffer(floats_of(graph_.output()));
+    plan_.d_output = take_buffer(gradient_floats_of(graph_.output()));
     gradient_of_value_[static_cast<std::size_t>(graph_.output())] = plan_.d_output;
     for (int n = static_cast<int>(graph_.nodes().size()); n-- > 0;) {
       if (graph_.value(graph_.node(n).output).wants_gradient) place_backward(n);
@@ -141,7 +146,7 @@ class Planner {
                          fusion_.node(n).backward_elsewhere;
     const LayerTraits traits = node.layer ? node.layer->traits() : LayerTraits{};
     const bool in_place = (traits.in_place || traits.overwrites_gradient) && users(dy) == 1;
-    if (!is_same && !in_place) return take_buffer(floats_of(input));
+    if (!is_same && !in_place) return take_buffer(gradient_floats_of(input));
     ++users(dy);
     return dy;
   }
@@ -162,7 +167,7 @@ class Planner {
       to = buffer;
       --users(a);
     } else {
-      to = take_buffer(floats_of(value));
+      to = take_buffer(gradient_floats_of(value));
       --users(a);
       --users(buffer);
     }
@@ -237,6 +242,12 @@ int standing_value(const Graph& graph, const Fusion& fusion, int value) {
   const int producer = graph.value(value).producer;
   const int standing = producer < 0 ? fusion.batch_stands_for : fusion.node(producer).stands_for;
   return standing < 0 ? value : standing;
+}
+
+Layout gradient_layout(const Graph& graph, const Fusion& fusion, int value) {
+  const int producer = graph.value(value).producer;
+  if (producer >= 0 && fusion.node(producer).loss_gradient_in_tiles) return Layout::tiles;
+  return graph.value(standing_value(graph, fusion, value)).layout;
 }
 
 std::int64_t BufferPlan::bytes(int in_flight) const {

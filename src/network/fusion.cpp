@@ -141,9 +141,27 @@ void fuse_tiles(const Graph& graph, int n, Fusion& fusion) {
   if (graph.value(value).producer < 0) fusion.batch_stands_for = operands;
 }
 
+/// Lets the loss write the gradient of the output as operands, if a layer that takes it so is the
+/// only one who reads it: between them there may be what computes nothing in the backward pass.
+void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
+  std::vector<int> between;
+  int value = graph.output();
+  for (;;) {
+    const Value& v = graph.value(value);
+    if (v.producer < 0 || v.consumers.size() != (between.empty() ? 0u : 1u)) return;
+    between.push_back(v.producer);
+    const Node& node = graph.node(v.producer);
+    if (traits_of(node).writes_tiles) break;
+    if (node.kind != NodeKind::reshape && !fusion.node(v.producer).backward_elsewhere) return;
+    value = node.inputs[0];
+  }
+  for (const int node : between)
+    fusion.nodes[static_cast<std::size_t>(node)].loss_gradient_in_tiles = true;
+}
+
 }  // namespace
 
-Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
+Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
   Fusion fusion;
   for (const Node& node : graph.nodes()) {
     NodeFusion& decision = fusion.nodes.emplace_back();
@@ -154,11 +172,12 @@ Fusion decide_fusion(const Graph& graph, bool loss_applies_relu) {
     if (graph.node(i).kind == NodeKind::add) fuse_sum(graph, i, fusion);
   for (int i = 0; i < count; ++i) {
     if (!traits_of(graph.node(i)).is_relu || fusion.node(i).overwritten < 0) continue;
-    fuse_relu(graph, i, loss_applies_relu, fusion);
+    fuse_relu(graph, i, loss.applies_relu, fusion);
   }
   for (int i = 0; i < count; ++i) fuse_pool(graph, i, fusion);
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
+  if (loss.writes_tiles) fuse_loss_gradient(graph, fusion);
   fusion.segments = {{0, count}};
   return fusion;
 }

@@ -18,7 +18,8 @@ struct NodeFusion {
   bool with_relu = false;           ///< computes the ReLU after it, too
   bool with_input_relu = false;     ///< applies the derivative of the ReLU in front of it
   int sum = -1;  ///< node of the add that reads it, which it computes, too, with its ReLU
-  std::optional<Pool> pool;  ///< computes this pool after that ReLU, too
+  std::optional<Pool> pool;             ///< computes this pool after that ReLU, too
+  bool loss_gradient_in_tiles = false;  ///< y's gradient is in Layout::tiles, though y is not
   /// The value that stands where y does: what the last of the nodes puts out that this one
   /// computes; -1: y itself.
   int stands_for = -1;
@@ -43,7 +44,13 @@ struct Fusion {
   const NodeFusion& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
 };
 
-/// In one segment. `loss_applies_relu`: the loss can.
-Fusion decide_fusion(const Graph& graph, bool loss_applies_relu);
+/// What the loss can do, as NetworkSetup has it.
+struct LossTraits {
+  bool applies_relu = false;
+  bool writes_tiles = false;
+};
+
+/// In one segment.
+Fusion decide_fusion(const Graph& graph, const LossTraits& loss);
 
 }  // namespace quern

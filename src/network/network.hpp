@@ -29,6 +29,9 @@ struct NetworkSetup {
   bool recompute = false;
   /// Can the loss apply the derivative of a ReLU at the end? See relu_left_to_loss().
   bool loss_applies_relu = false;
+  /// Can the loss write the gradient of the output in Layout::tiles? Then it does, where the layer
+  /// whose output it is takes it so.
+  bool loss_writes_tiles = false;
 };
 
 /// Owns the layers and the parameter table; the parameters themselves and their gradients live in

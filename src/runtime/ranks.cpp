@@ -14,6 +14,7 @@
 #include "runtime/binding.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/large_pages.hpp"
 
 namespace quern {
 
@@ -66,6 +67,7 @@ ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicat
   settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
   const int visible = agree(comm, [] { return visible_devices(); });
   if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
+  use_large_pages_for_arrays();
   const FlushDenormals flush;
   Kokkos::ScopeGuard kokkos(settings);
   flush_denormals_on_threads();

@@ -14,6 +14,7 @@ namespace {
 Network before_loss(NetworkSetup setup, const Loss& loss, Graph graph) {
   setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
   setup.loss_applies_relu = loss.applies_input_relu();
+  setup.loss_writes_tiles = loss.writes_gradient_tiles();
   return {std::move(graph), setup};
 }
 

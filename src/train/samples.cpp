@@ -10,6 +10,7 @@
 #include "comm/exchange.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
+#include "runtime/large_pages.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
@@ -83,8 +84,10 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   });
   Samples samples;
   samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(needed.bytes()));
+  const std::span<std::byte> memory = samples.storage->bytes();
+  prefer_large_pages(memory.data(), memory.size());
   Divider divider;
-  const SampleArrays arrays = divide(divider, content, count, samples.storage->bytes());
+  const SampleArrays arrays = divide(divider, content, count, memory);
   agree(comm, [&] { fill(arrays); });
   samples.storage->publish();
   samples.count = count;

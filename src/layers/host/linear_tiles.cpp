@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "layers/host/operand_tiles.hpp"
 #include "linalg/host/bf16_tiles.hpp"
+#include "linalg/host/operand_tiles.hpp"
 #include "tensor/parallel_for.hpp"
 
 namespace quern::host {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/host/operand_tiles.hpp"
 
+#include "linalg/host/operand_tiles.hpp"
 #include "layers/host/tile_rounding.hpp"
 
 namespace quern::host {
@@ -51,33 +51,14 @@ void round_values(const ExecSpace& exec, const Activation& from, const OperandTi
   });
 }
 
-// In cn16c two rows of a panel are the pairs that a gradient's tile wants.
 void round_gradients(const ExecSpace& exec, const Activation& from, const OperandTiles& to) {
   const Panels panels(from);
   for_each_part(exec, "quern::layers::round_gradients", to, [=](int tile, int unit) {
-    OperandTiles::Bf16* by_sample = to.gradient_tile(tile, unit);
-    for (int g = 0; g < 2; ++g, by_sample += kPanelTile) {
-      if (g == to.groups_of(tile)) {
-        for (int r = 0; r < kLanes / 2; ++r)
-          simd::store_pairs(by_sample + 2 * kLanes * r, simd::Vector{});
-        return;
-      }
-      const int group = to.first_group(tile) + g;
-      const float* panel = panels.at(group, unit);
-      if (!panel) panel = kZeros;
-      for (int r = 0; r < kLanes; r += 2) {
-        simd::store_pairs(by_sample + kLanes * r,
-                          simd::round_pairs(simd::load(panel + r * kLanes),
-                                            simd::load(panel + (r + 1) * kLanes)));
-      }
-      alignas(64) float units[kPanelTile];
-      simd::transpose_tile(panel, kLanes, units, kLanes);
-      for (int u = 0; u < kLanes; u += 2) {
-        simd::store_pairs(to.pairs(group, unit + u),
-                          simd::round_pairs(simd::load(units + u * kLanes),
-                                            simd::load(units + (u + 1) * kLanes)));
-      }
+    for (int g = 0; g < to.groups_of(tile); ++g) {
+      const float* panel = panels.at(to.first_group(tile) + g, unit);
+      store_gradient_rows(to, tile, g, unit, panel ? panel : kZeros);
     }
+    if (to.groups_of(tile) == 1) store_no_gradient_rows(to, tile, unit);
   });
 }
 

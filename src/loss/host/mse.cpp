@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "linalg/host/operand_tiles.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -71,22 +72,29 @@ struct MseFlat : MseArrays {
             sum[s]);
       }
     for (int s = 0; s < rows; ++s) {
-      if (whole < units) add_last(at.sixteen(first + s, whole), units - whole, factor[s], sum[s]);
-      for (int width = kLanes / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; ++l) sum[s][l] += sum[s][l + width];
-      set_value(first + s, sum[s][0]);
+      if (whole < units) {
+        const std::int64_t i = at.sixteen(first + s, whole);
+        add_last(i, d_prediction ? d_prediction + i : nullptr, factor[s], sum[s]);
+      }
+      set_sum(first + s, sum[s]);
     }
   }
 
-  /// The padding counts as 0 - 0.
-  void add_last(std::int64_t i, int count, float factor, float* sum) const {
+  void set_sum(std::int64_t row, float* sum) const {
+    for (int width = kLanes / 2; width > 0; width /= 2)
+      for (int l = 0; l < width; ++l) sum[l] += sum[l + width];
+    set_value(row, sum[0]);
+  }
+
+  /// The last units, from element i on. The padding counts as 0 - 0.
+  void add_last(std::int64_t i, float* dx, float factor, float* sum) const {
     float x[kLanes] = {};
     float t[kLanes] = {};
-    for (int l = 0; l < count; ++l) {
+    for (int l = 0; l < units % kLanes; ++l) {
       x[l] = prediction[i + l];
       t[l] = target[i + l];
     }
-    add(x, t, d_prediction ? d_prediction + i : nullptr, factor, sum);
+    add(x, t, dx, factor, sum);
   }
 
   void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
@@ -100,6 +108,49 @@ struct MseFlat : MseArrays {
     float factors[kLanes];
     std::fill_n(factors, kLanes, factor);
     set_derivatives(x, t, factors, dx);
+  }
+};
+
+/// The same with the gradient in tiles. A work item is some sample tiles.
+struct MseTiles : MseFlat {
+  OperandTiles to;
+  int item_tiles;  ///< of one work item, at most kMaxTiles
+
+  static constexpr int kMaxTiles = kMaxRows / OperandTiles::kDepth;
+
+  int num_items() const { return (to.num_tiles() + item_tiles - 1) / item_tiles; }
+
+  void operator()(std::int64_t item) const {
+    const int first = static_cast<int>(item) * item_tiles;
+    const int last = std::min(first + item_tiles, to.num_tiles());
+    float factor[kMaxRows];
+    float sum[kMaxRows][kLanes] = {};
+    const auto for_each_group = [&](const auto& f) {
+      for (int tile = first; tile < last; ++tile)
+        for (int g = 0; g < to.groups_of(tile); ++g)
+          f(tile, g, (to.first_group(tile) + g) * kLanes, (2 * (tile - first) + g) * kLanes);
+    };
+    for_each_group([&](int, int, int row, int s) {
+      for (int r = 0; r < kLanes; ++r) factor[s + r] = derivative_factor(row + r);
+    });
+    for (int u = 0; u < to.units; u += kLanes) {
+      for_each_group([&](int tile, int g, int row, int s) {
+        alignas(64) float dx[kLanes * kLanes] = {};
+        for (int r = 0; r < kLanes; ++r) {
+          const std::int64_t i = at.sixteen(row + r, u);
+          float* const to_row = dx + r * kLanes;
+          if (u + kLanes <= units)
+            add(prediction + i, target + i, to_row, factor[s + r], sum[s + r]);
+          else if (u < units)
+            add_last(i, to_row, factor[s + r], sum[s + r]);
+        }
+        store_gradient_rows(to, tile, g, u, dx);
+        if (to.groups_of(tile) == 1) store_no_gradient_rows(to, tile, u);
+      });
+    }
+    for_each_group([&](int, int, int row, int s) {
+      for (int r = 0; r < kLanes; ++r) set_sum(row + r, sum[s + r]);
+    });
   }
 };
 
@@ -133,8 +184,18 @@ void mse(const ExecSpace& exec, const LossContext& step, const Activation& predi
                          prediction.shape.units(), after_relu};
   if (prediction.layout != Layout::nchw16n) {
     const int threads = exec.concurrency();
+    const auto share = [&](int count, int most) {
+      return std::min(most, (count + threads - 1) / threads);
+    };
     const MseFlat kernel{arrays, ActivationIndex(prediction), prediction.rows,
-                         std::min(MseFlat::kMaxRows, (prediction.rows + threads - 1) / threads)};
+                         share(prediction.rows, MseFlat::kMaxRows)};
+    if (d_prediction.layout == Layout::tiles && !d_prediction.empty()) {
+      const OperandTiles tiles(d_prediction);
+      const MseTiles in_tiles{kernel, tiles, share(tiles.num_tiles(), MseTiles::kMaxTiles)};
+      quern::parallel_for("quern::loss::mse_tiles", RangePolicy(exec, 0, in_tiles.num_items()),
+                          in_tiles);
+      return;
+    }
     quern::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()), kernel);
   } else {
     quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),

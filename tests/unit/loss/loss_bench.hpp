@@ -21,7 +21,8 @@ struct LossResult {
 inline constexpr std::int64_t kSumStride = 5;
 inline constexpr std::int64_t kSumOffset = 2;
 
-enum class LossMode { train, evaluate };
+/// In tiles: the gradient only; d_prediction stays empty.
+enum class LossMode { train, train_in_tiles, evaluate };
 
 inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation& prediction,
                            const LossTarget& target, LossMode mode = LossMode::train) {
@@ -32,8 +33,11 @@ inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation&
                           kSumStride};
   Kokkos::deep_copy(sums.data, 777.0f);
   LossResult result;
-  if (mode == LossMode::train)
-    result.gradient = filled_activation(prediction.shape, prediction.layout, prediction.rows, 777);
+  if (mode != LossMode::evaluate) {
+    const Layout layout = mode == LossMode::train ? prediction.layout : Layout::tiles;
+    result.gradient = filled_activation(prediction.shape, layout, prediction.rows, 777);
+    result.gradient.block_rows = batch.block_rows;
+  }
   const ExecSpace exec;
   loss.compute(exec, {step.schedule, step.scalars, step.sample_of_row}, prediction, target,
                result.gradient, sums, kSumOffset);

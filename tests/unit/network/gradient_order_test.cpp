@@ -69,7 +69,7 @@ TEST(GradientOrder, ReadersThatShareAConversionCountAsOneInThePlaceOfTheFirst) {
   EXPECT_EQ(sum_of(1, -1e8f, 1e8f), 0);
 
   const Graph graph = build_graph(spec);
-  const BufferPlan plan = plan_buffers(graph, decide_fusion(graph, false), 16);
+  const BufferPlan plan = plan_buffers(graph, decide_fusion(graph, {}), 16);
   const int shared = graph.value(graph.node(0).output).consumers.at(0);
   ASSERT_EQ(graph.node(shared).kind, NodeKind::convert);
   ASSERT_EQ(graph.value(graph.node(shared).output).consumers.size(), 2u);

@@ -65,7 +65,7 @@ TEST(Graph, ValuesKnowTheirReaders) {
 TEST(Graph, GradientsShareBuffers) {
   const auto buffers = [](const NetworkSpec& spec) {
     const Graph graph = build_graph(spec);
-    return plan_buffers(graph, decide_fusion(graph, false), 16).gradient_floats.size();
+    return plan_buffers(graph, decide_fusion(graph, {}), 16).gradient_floats.size();
   };
   EXPECT_EQ(buffers(network_of({9}, {linear(8), gelu, linear(7), linear(6), linear(5)})), 2u);
   EXPECT_EQ(buffers(network_of({9}, {linear(8), linear(8), linear(8), add({"linear1", "linear3"}),

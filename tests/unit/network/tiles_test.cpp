@@ -192,6 +192,34 @@ TEST(NetworkTiles, OutputThatIsRoundedForAnotherLayerIsStillPutOut) {
   EXPECT_EQ(network.row_multiple(), kLanes);
 }
 
+TEST(NetworkTiles, TheLossMayWriteTheGradientOfTheOutput) {
+  NetworkSetup setup;
+  setup.loss_applies_relu = true;
+  const auto layout_of = [&](const NetworkSpec& spec, OperandPrecision precision) {
+    const Network network(build_graph(spec, {precision}), setup);
+    Activations arrays = network.allocate(kBatch.rows());
+    EXPECT_EQ(arrays.output().layout, Layout::cn16c);
+    EXPECT_GE(arrays.d_output().data.extent_int(0),
+              allocation_size(arrays.d_output().shape, arrays.d_output().layout, kBatch.rows()));
+    return arrays.d_output().layout;
+  };
+  const NetworkSpec plain = network_of({33, 1, 1}, {linear(40), relu, linear(10)});
+  EXPECT_EQ(layout_of(plain, OperandPrecision::bf16), Layout::cn16c);
+  setup.loss_writes_tiles = true;
+  EXPECT_EQ(layout_of(plain, OperandPrecision::bf16), Layout::tiles);
+  EXPECT_EQ(layout_of(plain, OperandPrecision::fp32), Layout::cn16c);
+  const auto in_bf16 = [&](const NetworkSpec& spec) {
+    return layout_of(spec, OperandPrecision::bf16);
+  };
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(40), linear(10), relu})), Layout::tiles);
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(40), linear(10), gelu})), Layout::cn16c);
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(10), linear(10), add({"linear1", "linear2"})})),
+            Layout::cn16c);
+  setup.loss_applies_relu = false;
+  EXPECT_EQ(layout_of(network_of({33, 1, 1}, {linear(10), relu}), OperandPrecision::bf16),
+            Layout::cn16c);
+}
+
 TEST(NetworkTiles, FirstNonFiniteLayerIsFoundInTiles) {
   const NetworkSpec spec = network_of({33, 1, 1}, {linear(40), relu, linear(17), linear(10)});
   const Network network(build_graph(spec, {OperandPrecision::bf16}), {});

@@ -55,4 +55,29 @@ template <class F>
                        kLanes);
 }
 
+/// Writes the gradients of 16 units from `unit` on, of group `g` of a sample tile, out of rows
+/// [16 rows][16 units]: two rows are the pairs that a gradient's tile wants.
+[[gnu::always_inline]] inline void store_gradient_rows(const OperandTiles& to, int tile, int g,
+                                                       int unit, const float* rows) {
+  OperandTiles::Bf16* by_sample = to.gradient_tile(tile, unit) + g * kLanes * kLanes;
+  for (int r = 0; r < kLanes; r += 2) {
+    simd::store_pairs(
+        by_sample + kLanes * r,
+        simd::round_pairs(simd::load(rows + r * kLanes), simd::load(rows + (r + 1) * kLanes)));
+  }
+  alignas(64) float units[kLanes * kLanes];
+  simd::transpose_tile(rows, kLanes, units, kLanes);
+  for (int u = 0; u < kLanes; u += 2) {
+    simd::store_pairs(
+        to.pairs(to.first_group(tile) + g, unit + u),
+        simd::round_pairs(simd::load(units + u * kLanes), simd::load(units + (u + 1) * kLanes)));
+  }
+}
+
+/// Of a sample tile with one group: the zeros where the second one would be.
+inline void store_no_gradient_rows(const OperandTiles& to, int tile, int unit) {
+  OperandTiles::Bf16* by_sample = to.gradient_tile(tile, unit) + kLanes * kLanes;
+  for (int r = 0; r < kLanes; r += 2) simd::store_pairs(by_sample + kLanes * r, simd::Vector{});
+}
+
 }  // namespace quern::host

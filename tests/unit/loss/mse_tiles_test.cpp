@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of the mean squared error as operands of products: that in float, rounded.
+#include <gtest/gtest.h>
+
+#include "loss/mse.hpp"
+#include "support/random_values.hpp"
+#include "support/tiles.hpp"
+#include "unit/loss/loss_bench.hpp"
+
+namespace quern::test {
+namespace {
+
+void expect_rounded_gradient(const TestBatch& batch, int units, Layout layout, bool after_relu) {
+  SCOPED_TRACE(std::to_string(batch.block_rows) + " rows a block, " + std::to_string(units) +
+               " units");
+  const auto count = static_cast<std::size_t>(batch.rows() * units);
+  std::vector<float> predictions = random_values(count, 1);
+  for (std::size_t i = 0; i < count; i += 3) predictions[i] = 0;
+  const Activation x = make_activation({units}, layout, batch.rows(), predictions, 900);
+  LossTarget target;
+  target.values = make_activation({units}, layout, batch.rows(), random_values(count, 2), -900);
+  Mse loss({units});
+  ASSERT_TRUE(loss.writes_gradient_tiles());
+  if (after_relu) loss.apply_input_relu();
+  const LossResult expected = run_loss(loss, batch, x, target);
+  const LossResult actual = run_loss(loss, batch, x, target, LossMode::train_in_tiles);
+  EXPECT_EQ(actual.row_values, expected.row_values);
+  EXPECT_EQ(actual.sums, expected.sums);
+  const std::vector<float> gradient = padded_to_tiles(rounded(expected.d_prediction), units);
+  for (const TileOrder order : {TileOrder::by_unit, TileOrder::by_sample_of_gradients})
+    EXPECT_EQ(values_in_tiles(actual.gradient, order), gradient);
+  EXPECT_EQ(behind_last_rows(actual.gradient, TileOrder::by_sample_of_gradients), 0);
+}
+
+TEST(MseTiles, HoldTheRoundedGradientInBothOrders) {
+  for (const Layout layout : {Layout::cn16c, Layout::nc}) {
+    for (const bool after_relu : {false, true}) {
+      for (const int units : {1, 10, 16, 17, 31, 32, 33, 100}) {
+        expect_rounded_gradient({5, 2, 16}, units, layout, after_relu);
+        expect_rounded_gradient({70, 32, 32}, units, layout, after_relu);
+        expect_rounded_gradient({70, 40, 48}, units, layout, after_relu);
+        expect_rounded_gradient({330, 60, 64}, units, layout, after_relu);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::test
