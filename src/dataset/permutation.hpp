@@ -30,7 +30,7 @@ class Permutation {
 
   /// The samples at kWidth positions of the epoch, side by side so that a CPU can use its vector
   /// unit: sample[i] = (*this)(position[i]).
-  static constexpr int kWidth = 16;
+  static constexpr int kWidth = 32;
   QUERN_INLINE_FUNCTION void map(const std::int64_t* position, std::int64_t* sample) const {
     std::uint32_t left[kWidth];
     std::uint32_t right[kWidth];

@@ -103,11 +103,13 @@ struct RowAssignment {
   static constexpr int kRows = kHostExecution ? Permutation::kWidth : 1;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    bool is_empty[kRows];
     std::int64_t positions[kRows];
     std::int64_t samples[kRows];
     for (int i = 0; i < kRows; ++i) {
       const std::int64_t at = position(item * kRows + i);
-      positions[i] = at < 0 ? 0 : at;
+      is_empty[i] = at < 0;
+      positions[i] = is_empty[i] ? 0 : at;
       samples[i] = positions[i];
     }
     if (order.shuffle) {
@@ -120,7 +122,7 @@ struct RowAssignment {
     }
     for (int i = 0; i < kRows; ++i) {
       const std::int64_t row = item * kRows + i;
-      if (row < num_rows) sample_of_row(row) = position(row) < 0 ? -1 : samples[i];
+      if (row < num_rows) sample_of_row(row) = is_empty[i] ? -1 : samples[i];
     }
   }
 };

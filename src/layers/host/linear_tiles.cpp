@@ -106,11 +106,19 @@ struct FlatOutput {
   explicit FlatOutput(const Activation& a)
       : data(a.data.data()), panel(a.panel_stride()), units(a.shape.units()) {}
 
-  void store(int first_group, int groups, int unit, UnitRows rows) const {
+  template <class Rows>
+  void store(int first_group, int groups, int unit, const Rows& rows) const {
     if (unit >= units) return;
     float* to = data + unit / kLanes * panel + std::int64_t{first_group} * kTileFloats;
-    for (int g = 0; g < groups; ++g)
-      simd::transpose_tile(rows + g * kTileFloats, kLanes, to + g * kTileFloats, kLanes);
+    for (int g = 0; g < groups; ++g) {
+      alignas(64) float tile[kTileFloats];
+      for (int u = 0; u < kLanes; u += 2) {
+        const UnitPair pair = rows(g, u);
+        simd::store(tile + u * kLanes, pair.first);
+        simd::store(tile + (u + 1) * kLanes, pair.second);
+      }
+      simd::transpose_tile(tile, kLanes, to + g * kTileFloats, kLanes);
+    }
   }
 };
 
@@ -119,28 +127,45 @@ bool is_in_tiles(const Activation& a) {
   return a.layout == Layout::tiles;
 }
 
-void add_bias(float* c, int groups, const float* bias, int first, int out, bool with_relu) {
-  for (int r = 0; r < kPair; ++r) {
-    const float b = first + r < out ? bias[first + r] : 0.0f;
-    for (int g = 0; g < groups; ++g) {
-      float* row = c + (r / kTileRows * groups + g) * kTileFloats + r % kTileRows * kLanes;
-      const simd::Vector sum = simd::load(row) + simd::broadcast(b);
-      simd::store(row, with_relu ? simd::relu(sum) : sum);
-    }
-  }
-}
+/// Rows of 16 units of products, as they are.
+struct Products {
+  const float* c;  ///< [groups][16 units][16 rows]
 
-void apply_mask(float* c, int groups, const OperandTiles& x, int tile, int first) {
-  for (int r = 0; r < kPair; r += 2) {
-    for (int g = 0; g < groups; ++g) {
-      float* row = c + (r / kTileRows * groups + g) * kTileFloats + r % kTileRows * kLanes;
-      const simd::Vector pairs = simd::load_pairs(x.pairs(x.first_group(tile) + g, first + r));
-      simd::store(row, simd::relu_backward(simd::first_of_pairs(pairs), simd::load(row)));
-      simd::store(row + kLanes,
-                  simd::relu_backward(simd::second_of_pairs(pairs), simd::load(row + kLanes)));
-    }
+  UnitPair operator()(int g, int u) const {
+    const float* row = c + g * kTileFloats + u * kLanes;
+    return {simd::load(row), simd::load(row + kLanes)};
   }
-}
+};
+
+/// With the bias of each unit added, then max(, 0) if `with_relu`.
+struct BiasedProducts {
+  Products products;
+  const float* bias;
+  bool with_relu;
+
+  UnitPair operator()(int g, int u) const {
+    const UnitPair c = products(g, u);
+    const simd::Vector first = c.first + simd::broadcast(bias[u]);
+    const simd::Vector second = c.second + simd::broadcast(bias[u + 1]);
+    if (!with_relu) return {first, second};
+    return {simd::relu(first), simd::relu(second)};
+  }
+};
+
+/// Zero where the unit of x is not above 0.
+struct MaskedProducts {
+  Products products;
+  const OperandTiles* x;
+  int first_group;
+  int unit;
+
+  UnitPair operator()(int g, int u) const {
+    const UnitPair c = products(g, u);
+    const simd::Vector pairs = simd::load_pairs(x->pairs(first_group + g, unit + u));
+    return {simd::relu_backward(simd::first_of_pairs(pairs), c.first),
+            simd::relu_backward(simd::second_of_pairs(pairs), c.second)};
+  }
+};
 
 struct ParameterGradients {
   const TileUnit* unit;
@@ -303,17 +328,17 @@ void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const Line
   const float* bias = parameters + shape.bias;
   for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
     alignas(64) float c[kBlockFloats];
+    alignas(64) float own_bias[kPair] = {};
+    std::copy(bias + unit, bias + std::min(unit + kPair, shape.out), own_bias);
     const int groups = in.groups_of(tile);
     products(in, tile, unit, c);
-    add_bias(c, groups, bias, unit, shape.out, with_relu);
     for (int i = 0; i < 2; ++i) {
-      const float* first = c + i * groups * kTileFloats;
-      const int first_unit = unit + i * kTileRows;
-      if (writes_tiles) {
-        store_values(out, tile, first_unit, first, groups > 1 ? first + kTileFloats : nullptr);
-      } else {
-        flat.store(in.first_group(tile), groups, first_unit, first);
-      }
+      const int first = i * kTileRows;
+      const BiasedProducts rows{{c + i * groups * kTileFloats}, own_bias + first, with_relu};
+      if (writes_tiles)
+        store_values(out, tile, unit + first, rows);
+      else
+        flat.store(in.first_group(tile), groups, unit + first, rows);
     }
   });
 }
@@ -328,23 +353,26 @@ void linear_input_gradient(const ExecSpace& exec, const TileUnit& tile_unit,
   const UnitProducts products{&tile_unit, weights, dy.units / kTileDepth};
   const bool has_mask = x_mask != nullptr;
   const OperandTiles mask = has_mask ? *x_mask : OperandTiles();
-  for_each_product(exec, "quern::layers::linear_input_gradient", shape.in, dy,
-                   [=](int unit, int tile) {
-                     alignas(64) float c[kBlockFloats];
-                     const int groups = dy.groups_of(tile);
-                     products(dy, tile, unit, c);
-                     if (has_mask) apply_mask(c, groups, mask, tile, unit);
-                     for (int i = 0; i < 2; ++i) {
-                       const float* first = c + i * groups * kTileFloats;
-                       const int first_unit = unit + i * kTileRows;
-                       if (writes_tiles) {
-                         store_gradients(out, tile, first_unit, first,
-                                         groups > 1 ? first + kTileFloats : nullptr);
-                       } else {
-                         flat.store(dy.first_group(tile), groups, first_unit, first);
-                       }
-                     }
-                   });
+  for_each_product(
+      exec, "quern::layers::linear_input_gradient", shape.in, dy, [=](int unit, int tile) {
+        alignas(64) float c[kBlockFloats];
+        const int groups = dy.groups_of(tile);
+        products(dy, tile, unit, c);
+        const auto store = [&](int first_unit, const auto& rows) {
+          if (writes_tiles)
+            store_gradients(out, tile, first_unit, rows);
+          else
+            flat.store(dy.first_group(tile), groups, first_unit, rows);
+        };
+        for (int i = 0; i < 2; ++i) {
+          const int first_unit = unit + i * kTileRows;
+          const Products rows{c + i * groups * kTileFloats};
+          if (has_mask)
+            store(first_unit, MaskedProducts{rows, &mask, mask.first_group(tile), first_unit});
+          else
+            store(first_unit, rows);
+        }
+      });
 }
 
 void linear_parameter_gradients(const ExecSpace& exec, const TileUnit& tile_unit,

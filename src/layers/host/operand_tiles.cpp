@@ -47,7 +47,9 @@ void round_values(const ExecSpace& exec, const Activation& from, const OperandTi
       const float* panel = panels.at(to.first_group(tile) + g, unit);
       simd::transpose_tile(panel ? panel : kZeros, kLanes, rows[g], kLanes);
     }
-    store_values(to, tile, unit, rows[0], groups > 1 ? rows[1] : nullptr);
+    store_values(to, tile, unit, [&](int g, int u) {
+      return UnitPair{simd::load(rows[g] + u * kLanes), simd::load(rows[g] + (u + 1) * kLanes)};
+    });
   });
 }
 

@@ -8,49 +8,52 @@
 
 namespace quern::host {
 
-/// Floats of 16 units in one group or two, as products put them out: rows [16 units][16 rows].
-using UnitRows = const float*;
+/// Sixteen rows of two neighbouring units.
+struct UnitPair {
+  simd::Vector first;
+  simd::Vector second;
+};
 
-/// Writes 16 units from `unit` on, of one sample tile, by_unit: of its groups the rows `first` and,
-/// if it has two, `second`. by_sample(u, the rounded values of all rows) gets them unit by unit.
-template <class F>
+/// Writes 16 units from `unit` on, of one sample tile, by_unit: of its groups g, and even u from 0
+/// on, the rows rows(g, u) -> UnitPair. by_sample(u, the rounded values of all rows) gets them unit
+/// by unit.
+template <class Rows, class F>
 [[gnu::always_inline]] inline void store_by_unit(const OperandTiles& to, int tile, int unit,
-                                                 UnitRows first, UnitRows second,
-                                                 const F& by_sample) {
+                                                 const Rows& rows, const F& by_sample) {
   const int group = to.first_group(tile);
+  const bool has_two = to.groups_of(tile) > 1;
   for (int u = 0; u < kLanes; u += 2) {
-    const simd::Vector a0 = simd::load(first + u * kLanes);
-    const simd::Vector a1 = simd::load(first + (u + 1) * kLanes);
-    simd::Vector b0{};
-    simd::Vector b1{};
-    simd::store_pairs(to.pairs(group, unit + u), simd::round_pairs(a0, a1));
-    if (second) {
-      b0 = simd::load(second + u * kLanes);
-      b1 = simd::load(second + (u + 1) * kLanes);
-      simd::store_pairs(to.pairs(group + 1, unit + u), simd::round_pairs(b0, b1));
+    const UnitPair a = rows(0, u);
+    UnitPair b{};
+    simd::store_pairs(to.pairs(group, unit + u), simd::round_pairs(a.first, a.second));
+    if (has_two) {
+      b = rows(1, u);
+      simd::store_pairs(to.pairs(group + 1, unit + u), simd::round_pairs(b.first, b.second));
     }
-    by_sample(u, simd::round_sequence(a0, b0));
-    by_sample(u + 1, simd::round_sequence(a1, b1));
+    by_sample(u, simd::round_sequence(a.first, b.first));
+    by_sample(u + 1, simd::round_sequence(a.second, b.second));
   }
 }
 
 /// Writes values in both orders.
+template <class Rows>
 [[gnu::always_inline]] inline void store_values(const OperandTiles& to, int tile, int unit,
-                                                UnitRows first, UnitRows second) {
+                                                const Rows& rows) {
   const auto by_sample = [&](int u, simd::Vector rounded) __attribute__((always_inline)) {
     simd::store_pairs(to.value_rows(tile, unit + u), rounded);
   };
-  store_by_unit(to, tile, unit, first, second, by_sample);
+  store_by_unit(to, tile, unit, rows, by_sample);
 }
 
 /// The same for gradients.
+template <class Rows>
 [[gnu::always_inline]] inline void store_gradients(const OperandTiles& to, int tile, int unit,
-                                                   UnitRows first, UnitRows second) {
+                                                   const Rows& rows) {
   alignas(64) float sequences[kLanes * kLanes];
   const auto by_sample = [&](int u, simd::Vector rounded) __attribute__((always_inline)) {
     simd::store(sequences + u * kLanes, rounded);
   };
-  store_by_unit(to, tile, unit, first, second, by_sample);
+  store_by_unit(to, tile, unit, rows, by_sample);
   simd::transpose_tile(sequences, kLanes, reinterpret_cast<float*>(to.gradient_tile(tile, unit)),
                        kLanes);
 }
