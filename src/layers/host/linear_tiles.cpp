@@ -21,9 +21,9 @@ constexpr int pairs_of(int count) {
 
 /// 32 rows of W^T of 16 outputs: those in the parameters, or where some are after W a copy with
 /// zeros there.
-class WeightRows {
+class RowsOfPanel {
  public:
-  WeightRows(const LinearShape& shape, const float* parameters, int in, int out) {
+  RowsOfPanel(const LinearShape& shape, const float* parameters, int in, int out) {
     const int rows = out < shape.out ? std::min(kPair, shape.in - in) : 0;
     if (rows > 0) {
       rows_ = parameters + shape.weight.offset + out / kLanes * shape.weight.panel +
@@ -34,8 +34,8 @@ class WeightRows {
     std::fill(copy_ + rows * kLanes, copy_ + kPair * kLanes, 0.0f);
     rows_ = copy_;
   }
-  WeightRows(const WeightRows&) = delete;
-  WeightRows& operator=(const WeightRows&) = delete;
+  RowsOfPanel(const RowsOfPanel&) = delete;
+  RowsOfPanel& operator=(const RowsOfPanel&) = delete;
 
   simd::Vector operator[](int row) const { return simd::load(rows_ + row * kLanes); }
 
@@ -47,7 +47,7 @@ class WeightRows {
 /// W of 32 inputs from `in` on and 32 outputs from `out` on.
 void pack_block(const LinearShape& shape, const float* parameters, int in, int out, Bf16* forward,
                 Bf16* backward) {
-  const WeightRows panels[] = {{shape, parameters, in, out},
+  const RowsOfPanel panels[] = {{shape, parameters, in, out},
                                {shape, parameters, in, out + kTileRows}};
   const std::int64_t in_steps = OperandTiles::round_up(shape.in) / kTileDepth;
   const std::int64_t out_steps = OperandTiles::round_up(shape.out) / kTileDepth;
