@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/flush_denormals.hpp"
+#include "base/large_pages.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/launch_checks.hpp"
@@ -14,7 +15,6 @@
 #include "runtime/binding.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/devices.hpp"
-#include "runtime/large_pages.hpp"
 
 namespace quern {
 

@@ -5,12 +5,12 @@
 #include <limits>
 #include <span>
 
+#include "base/large_pages.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
-#include "runtime/large_pages.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"

@@ -48,7 +48,7 @@ class RowsOfPanel {
 void pack_block(const LinearShape& shape, const float* parameters, int in, int out, Bf16* forward,
                 Bf16* backward) {
   const RowsOfPanel panels[] = {{shape, parameters, in, out},
-                               {shape, parameters, in, out + kTileRows}};
+                                {shape, parameters, in, out + kTileRows}};
   const std::int64_t in_steps = OperandTiles::round_up(shape.in) / kTileDepth;
   const std::int64_t out_steps = OperandTiles::round_up(shape.out) / kTileDepth;
   for (int j = 0; j < 2; ++j) {

@@ -12,9 +12,9 @@ namespace quern {
 /// Asks for such pages for what is not touched yet of [begin, begin + bytes).
 void prefer_large_pages(void* begin, std::size_t bytes);
 
-/// Lets the arrays of networks (up to 16 MiB each, 64 MiB together) lie side by side in such pages,
-/// not each in a mapping of its own, which is too small for one. Once, before they are allocated.
-/// Where the allocator is not glibc's, nothing happens.
+/// Lets arrays of up to 16 MiB, 64 MiB together, lie side by side in such pages, not each in a
+/// mapping of its own, which is too small for one. Once, before they are allocated. Where the
+/// allocator is not glibc's, nothing happens.
 void use_large_pages_for_arrays();
 
 }  // namespace quern

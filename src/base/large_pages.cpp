@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/large_pages.hpp"
+#include "base/large_pages.hpp"
 
 #include <cstdint>
 #include <cstdlib>
