@@ -97,6 +97,7 @@ struct MseFlat : MseArrays {
     add(x, t, dx, factor, sum);
   }
 
+  /// Sixteen units of a row. What all lanes share is asked outside of the loops.
   void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
            float* KOKKOS_RESTRICT dx, float factor, float* KOKKOS_RESTRICT sum) const {
     QUERN_VECTORIZE
@@ -105,9 +106,15 @@ struct MseFlat : MseArrays {
       sum[l] += error * error;
     }
     if (!dx) return;
-    float factors[kLanes];
-    std::fill_n(factors, kLanes, factor);
-    set_derivatives(x, t, factors, dx);
+    if (factor == 0) {
+      std::fill_n(dx, kLanes, 0.0f);
+    } else if (after_relu) {
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) dx[l] = x[l] <= 0 ? 0 : factor * (x[l] - t[l]);
+    } else {
+      QUERN_VECTORIZE
+      for (int l = 0; l < kLanes; ++l) dx[l] = factor * (x[l] - t[l]);
+    }
   }
 };
 
@@ -135,7 +142,8 @@ struct MseTiles : MseFlat {
     });
     for (int u = 0; u < to.units; u += kLanes) {
       for_each_group([&](int tile, int g, int row, int s) {
-        alignas(64) float dx[kLanes * kLanes] = {};
+        alignas(64) float dx[kLanes * kLanes];
+        if (u >= units) std::fill_n(dx, kLanes * kLanes, 0.0f);
         for (int r = 0; r < kLanes; ++r) {
           const std::int64_t i = at.sixteen(row + r, u);
           float* const to_row = dx + r * kLanes;
