@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/flush_denormals.hpp"
 #include "network/build_layer.hpp"
 
 namespace quern {
@@ -182,6 +183,7 @@ void add_all() {
 }  // namespace quern
 
 int main(int argc, char** argv) {
+  const quern::FlushDenormals as_in_programs;
   Kokkos::ScopeGuard kokkos(argc, argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

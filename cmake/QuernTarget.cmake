@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the compiler makes of QUERN_ARCH, for `quern info`: -march=native is its best guess at this
-# processor, which inside a virtual machine may be an older one that prefers narrower vectors.
+# processor, which inside a virtual machine may be an older one.
 #   QUERN_FLAGS   the flags that all of Quern is compiled with: "-O3 -DNDEBUG -march=native"
-#   QUERN_TARGET  "rocketlake, tuned for rocketlake, prefers vectors of 256 bits"; empty where the
+#   QUERN_TARGET  "rocketlake, tuned for rocketlake, prefers vectors of 512 bits"; empty where the
 #                 compiler does not tell
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 set(QUERN_FLAGS "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
@@ -23,9 +23,10 @@ function(quern_ask_compiler result)
 endfunction()
 
 # With AVX-512, loops that the compiler vectorises take the whole register as well: for most processors
-# it prefers half of it. Adam of `mlp-mnist` takes 82 us in place of 99 on an Intel Xeon.
-quern_ask_compiler(macros -dM -E -x c++ /dev/null)
-if(macros MATCHES "#define __AVX512F__ 1")
+# it prefers half of it. Adam of `mlp-mnist` takes 82 us in place of 99 on an Intel Xeon. Spack's
+# compiler adds its -march only to commands that compile: hence -c.
+quern_ask_compiler(macros -c -E -dM -x c++ /dev/null)
+if(macros MATCHES "#define __AVX512F__ 1" AND NOT QUERN_FLAGS MATCHES "-mprefer-vector-width=")
   string(APPEND QUERN_FLAGS " -mprefer-vector-width=512")
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mprefer-vector-width=512>)
 endif()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Denormal numbers as zeros. On a CPU all kernels compute this way (runtime/ranks.hpp): processors
+// Denormal numbers as zeros. run_on_ranks lets all kernels of a CPU compute this way: processors
 // need a hundred cycles and more for an operation with a denormal, which gradients meet once the
 // loss is small, and tile units always take them for zero.
 #pragma once
@@ -21,7 +21,7 @@ class FlushDenormals {
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
-  /// Not for a scope only: for threads that others have started already.
+  /// For good, on the calling thread.
   static void on_this_thread() { set_control(control() | kFlush); }
 
  private:

@@ -69,8 +69,8 @@ struct LayerTraits {
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
   bool applies_input_relu = false;
-  /// Where all that reads y are products: forward can put it out in Layout::tiles. backward then
-  /// takes its gradient so.
+  /// Where all that reads y are products: forward can put it out in Layout::tiles. backward takes
+  /// dy in tiles or laid out as y, whatever y is in: dy.layout says so.
   bool writes_tiles = false;
   /// backward uses StepContext::update for all of its parameters.
   bool updates_parameters = false;

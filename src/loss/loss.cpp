@@ -23,7 +23,8 @@ void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activat
   expect(d_prediction.empty() || (d_prediction.shape == shape_ && d_prediction.rows == rows),
          "a gradient shaped like the prediction");
   const bool in_tiles = writes_gradient_tiles() && d_prediction.layout == Layout::tiles &&
-                        prediction.layout != Layout::nchw16n;
+                        prediction.layout != Layout::nchw16n &&
+                        d_prediction.block_rows == step.schedule.block_rows;
   expect(d_prediction.empty() || d_prediction.layout == prediction.layout || in_tiles,
          "a gradient laid out like the prediction");
   if (rows == 0) return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "loss/loss.hpp"
+#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -13,7 +14,7 @@ class Mse final : public Loss {
   using Loss::Loss;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
-  bool writes_gradient_tiles() const override { return true; }
+  bool writes_gradient_tiles() const override { return !runs_device_kernels(); }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,

@@ -29,8 +29,9 @@ struct NetworkSetup {
   bool recompute = false;
   /// Can the loss apply the derivative of a ReLU at the end? See relu_left_to_loss().
   bool loss_applies_relu = false;
-  /// Can the loss write the gradient of the output in Layout::tiles? Then it does, where the layer
-  /// whose output it is takes it so.
+  /// Can the loss write the gradient of the output in Layout::tiles? Then it does, where nobody but
+  /// the loss reads the output, and the layer it comes from, or the one in front of a reshape or a
+  /// ReLU that is left to the loss, takes it so (LayerTraits::writes_tiles).
   bool loss_writes_tiles = false;
 };
 

@@ -14,7 +14,7 @@ namespace quern {
 /// status on every rank: an AgreedError is printed by rank 0; any other error is printed by the
 /// rank it happened on, which then ends all ranks. `prepare` runs before Kokkos starts: what it
 /// refuses is refused without a device, too. Meanwhile the threads of kernels, and this one, take
-/// denormals for zero (base/flush_denormals.hpp); OpenMP's go on so.
+/// denormals for zero (base/flush_denormals.hpp); OpenMP's threads keep doing so afterwards.
 ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
                       const std::function<void(Communicator&)>& prepare = {});
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <span>
 
-#include "base/large_pages.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -84,10 +83,8 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   });
   Samples samples;
   samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(needed.bytes()));
-  const std::span<std::byte> memory = samples.storage->bytes();
-  prefer_large_pages(memory.data(), memory.size());
   Divider divider;
-  const SampleArrays arrays = divide(divider, content, count, memory);
+  const SampleArrays arrays = divide(divider, content, count, samples.storage->bytes());
   agree(comm, [&] { fill(arrays); });
   samples.storage->publish();
   samples.count = count;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/assert.hpp"
+#include "base/large_pages.hpp"
 #include "comm/mpi/message.hpp"
 #include "comm/wait_clock.hpp"
 
@@ -46,6 +47,7 @@ void MpiNodeShared::allocate(std::size_t bytes) {
   expect(base != nullptr, "a window with room for an aligned block");
   barrier_.emplace(*static_cast<NodeBarrier::State*>(base), node_size_);
   bytes_ = {static_cast<std::byte*>(base) + sizeof(NodeBarrier::State), bytes};
+  prefer_large_pages(bytes_.data(), bytes_.size());
 }
 
 // Each rank fills its share, in rank order: the operating system puts pages close to the core that

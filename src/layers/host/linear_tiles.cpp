@@ -214,9 +214,10 @@ struct ParameterGradients {
     }
   }
 
-  /// Are the sums of this micro-block and the next one the tree's first two of a pair, and each of
-  /// one step by tiles? Then both steps in one chain have the bits of their sum: c + (even + odd).
-  bool is_pair(int block) const {
+  /// Does the tree add the next micro-block to this one first, and are both one step by tiles? Then
+  /// one chain of two steps has the bits of that sum, c + (even + odd): c begins at +0, so it is
+  /// never -0, and denormals are zeros in the tree's additions as well.
+  bool adds_next(int block) const {
     return unit->precision == OperandPrecision::bf16 && x.tiles_per_block == 1 &&
            block + 1 < schedule.num_blocks && schedule.host_merges(block) == 0 &&
            schedule.host_merges(block + 1) > 0;
@@ -230,14 +231,14 @@ struct ParameterGradients {
       TileWalk walk = first;
       walk.a += j * first.inner * first.a_inner;
       walk.b += j * first.inner * first.b_inner;
-      const bool is_two = is_pair(j);
-      if (is_two) {
+      const bool is_chain = adds_next(j);
+      if (is_chain) {
         walk.inner = 2;
-        ++j;
+        ++j;  // its first merge is done
       }
       unit->multiply(walk, block, top);
       top += kBlockFloats;
-      for (int merge = is_two ? 1 : 0; merge < schedule.host_merges(j); ++merge) {
+      for (int merge = is_chain ? 1 : 0; merge < schedule.host_merges(j); ++merge) {
         top -= kBlockFloats;
         float* left = top - kBlockFloats;
         for (int i = 0; i < floats; i += kLanes)

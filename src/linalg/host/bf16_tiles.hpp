@@ -10,8 +10,9 @@
 //   by tiles   as TDPBF16PS (AMX): for each element one chain of fused multiply-adds over the even
 //              k and one over the odd, each from zero, k ascending; then c + (even + odd)
 //   by pairs   as VDPBF16PS (AVX512_BF16): one chain from c on, k = 1, 0, 3, 2, 5, 4, ..
-// Denormals are zero, going in and coming out: units of vector registers rely on
-// base/flush_denormals.hpp. Reference: linalg/reference/bf16_tiles.hpp.
+// Denormals are zero, going in and coming out: vector registers rely on the calling thread's
+// setting, which run_on_ranks makes (base/flush_denormals.hpp). Reference:
+// linalg/reference/bf16_tiles.hpp.
 #pragma once
 
 #include <cstdint>

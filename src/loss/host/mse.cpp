@@ -26,8 +26,8 @@ struct MseArrays {
     return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
   }
   /// Overwrites dx; `factor` as of derivative_factor(), of each lane. Zero where it is zero,
-  /// whatever an empty row holds. `after_relu` is asked outside of the loop: inside, GCC 12 builds
-  /// the mask of a vector from it bit by bit.
+  /// whatever an empty row holds. What all lanes share is asked outside of the loops: inside, GCC
+  /// 12 builds the mask of a vector from it bit by bit.
   void set_derivatives(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
                        const float* KOKKOS_RESTRICT factor, float* KOKKOS_RESTRICT dx) const {
     if (after_relu) {
@@ -97,7 +97,7 @@ struct MseFlat : MseArrays {
     add(x, t, dx, factor, sum);
   }
 
-  /// Sixteen units of a row. What all lanes share is asked outside of the loops.
+  /// Sixteen units of a row.
   void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
            float* KOKKOS_RESTRICT dx, float factor, float* KOKKOS_RESTRICT sum) const {
     QUERN_VECTORIZE

@@ -55,6 +55,7 @@ TEST(LargePages, ArePreferredForWholePagesOnly) {
   munmap(mapping, bytes);
 }
 
+#if defined(__GLIBC__)
 TEST(LargePages, HoldTheArraysOfNetworks) {
   if (!system_has_large_pages()) GTEST_SKIP() << "the system has no large pages";
   use_large_pages_for_arrays();
@@ -64,6 +65,7 @@ TEST(LargePages, HoldTheArraysOfNetworks) {
   for (const auto& array : arrays) count += is_asked_for(array.get() + kMiB / 2);
   EXPECT_GE(count, 29) << "all but those in front of the first whole page";
 }
+#endif
 
 }  // namespace
 }  // namespace quern

@@ -319,10 +319,10 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
         const std::vector<float> y = elements.y(relu);
         const std::vector<float> dx = elements.dx(relu);
         const Results actual = run_whole(operands, relu, relu, *unit);
-        EXPECT_EQ(y, actual.y);
+        expect_same_bits(y, actual.y);
         EXPECT_EQ(padded_to_tiles(rounded(y), c.out), actual.y_tiles);
         EXPECT_EQ(padded_to_tiles(rounded(dx), c.in), actual.dx);
-        EXPECT_EQ(dx, actual.dx_floats);
+        expect_same_bits(dx, actual.dx_floats);
         expect_same_bits(elements.gradients(actual.gradients), actual.gradients);
       }
     }

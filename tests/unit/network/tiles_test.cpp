@@ -63,8 +63,8 @@ std::vector<float> of_samples(const std::vector<float>& values) {
   return kept;
 }
 
-Numbers run(const NetworkSpec& spec, OperandPrecision precision) {
-  const Network network(build_graph(spec, {precision}), {});
+Numbers run(const NetworkSpec& spec, OperandPrecision precision, const NetworkSetup& setup = {}) {
+  const Network network(build_graph(spec, {precision}), setup);
   Activations arrays = network.allocate(kBatch.rows());
   arrays.set_rows(kBatch.rows(), kBatch.block_rows);
   StepContext step = make_test_step(kBatch, network.table().block_size());
@@ -79,7 +79,9 @@ Numbers run(const NetworkSpec& spec, OperandPrecision precision) {
                  arrays.input());
   network.forward(exec, step, arrays);
   Numbers numbers{of_samples(values_of(arrays.output())), {}};
-  set_values(arrays.d_output(), rows_of(network.output_shape(), 2));
+  const Activation gradient = make_activation(network.output_shape(), network.output_layout(),
+                                              kBatch.rows(), rows_of(network.output_shape(), 2));
+  convert_layout(exec, gradient, arrays.d_output(), Content::gradient);
   network.backward(exec, step, arrays);
   exec.fence("test: read gradients");
   const std::vector<float> sums = to_vector(step.gradients.data);
@@ -215,9 +217,30 @@ TEST(NetworkTiles, TheLossMayWriteTheGradientOfTheOutput) {
   EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(40), linear(10), gelu})), Layout::cn16c);
   EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(10), linear(10), add({"linear1", "linear2"})})),
             Layout::cn16c);
-  setup.loss_applies_relu = false;
-  EXPECT_EQ(layout_of(network_of({33, 1, 1}, {linear(10), relu}), OperandPrecision::bf16),
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(40), linear(10), flatten})), Layout::tiles);
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1},
+                               {reading(linear(10), {"input"}), reading(linear(20), {"linear1"}),
+                                reading(gelu, {"linear1"})})),
             Layout::cn16c);
+  setup.loss_applies_relu = false;
+  EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(10), relu})), Layout::cn16c);
+}
+
+TEST(NetworkTiles, AGradientInTilesGivesTheBitsOfOneThatIsRounded) {
+  for (const NetworkSpec& spec : {network_of({33, 1, 1}, {linear(40), relu, linear(17)}),
+                                  network_of({33, 1, 1}, {linear(40), relu, linear(17), relu}),
+                                  network_of({33, 1, 1}, {linear(40), linear(17), flatten})}) {
+    for (const bool recompute : {false, true}) {
+      NetworkSetup setup;
+      setup.loss_applies_relu = true;
+      setup.recompute = recompute;
+      const Numbers rounded = run(spec, OperandPrecision::bf16, setup);
+      setup.loss_writes_tiles = true;
+      const Numbers in_tiles = run(spec, OperandPrecision::bf16, setup);
+      EXPECT_EQ(rounded.output, in_tiles.output);
+      EXPECT_EQ(rounded.gradients, in_tiles.gradients);
+    }
+  }
 }
 
 TEST(NetworkTiles, FirstNonFiniteLayerIsFoundInTiles) {

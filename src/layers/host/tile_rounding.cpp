@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "layers/host/tile_rounding.hpp"
 
 #include "linalg/host/operand_tiles.hpp"
-#include "layers/host/tile_rounding.hpp"
 
 namespace quern::host {
 
