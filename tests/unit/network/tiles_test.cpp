@@ -218,10 +218,6 @@ TEST(NetworkTiles, TheLossMayWriteTheGradientOfTheOutput) {
   EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(10), linear(10), add({"linear1", "linear2"})})),
             Layout::cn16c);
   EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(40), linear(10), flatten})), Layout::tiles);
-  EXPECT_EQ(in_bf16(network_of({33, 1, 1},
-                               {reading(linear(10), {"input"}), reading(linear(20), {"linear1"}),
-                                reading(gelu, {"linear1"})})),
-            Layout::cn16c);
   setup.loss_applies_relu = false;
   EXPECT_EQ(in_bf16(network_of({33, 1, 1}, {linear(10), relu})), Layout::cn16c);
 }
