@@ -4,7 +4,6 @@
 #pragma once
 
 #include "loss/loss.hpp"
-#include "tensor/kernel_choice.hpp"
 
 namespace quern {
 
@@ -14,7 +13,8 @@ class Mse final : public Loss {
   using Loss::Loss;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
-  bool writes_gradient_tiles() const override { return !runs_device_kernels(); }
+  /// By the kernels of a CPU.
+  bool writes_gradient_tiles() const override { return flat_layout() == Layout::cn16c; }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
