@@ -16,11 +16,12 @@ namespace quern {
 
 void prefer_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (address + kPage - 1) / kPage * kPage;
-  const std::uintptr_t last = (address + bytes) / kPage * kPage;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  const std::size_t skipped = (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
+  if (bytes < skipped + kPage) return;
+  // Refused where there are none: then pages are small.
+  (void)madvise(static_cast<char*>(begin) + skipped, (bytes - skipped) / kPage * kPage,
+                MADV_HUGEPAGE);
 #endif
 }
 
