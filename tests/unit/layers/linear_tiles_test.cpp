@@ -293,12 +293,6 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
-}
-
 void expect_same_bits(const std::vector<float>& expected, const std::vector<float>& actual) {
   ASSERT_EQ(expected.size(), actual.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {

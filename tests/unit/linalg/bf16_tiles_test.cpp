@@ -16,6 +16,8 @@
 namespace quern::host {
 namespace {
 
+using test::bits_of;
+
 /// Values of many sizes: ordinary, near the smallest normal float, denormal.
 float any_value(std::mt19937& random, int smallest_exponent) {
   const auto exponent = static_cast<int>(random() % 40) + smallest_exponent;
@@ -66,12 +68,6 @@ std::vector<const TileUnit*> units() {
   if (!avx512_bf16_unit())
     std::printf("note: no AVX512_BF16 here: only the vector registers multiply by pairs\n");
   return test::tile_units();
-}
-
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
 }
 
 TEST(Bf16Tiles, HasTheBitsOfTheReferenceOnEveryUnit) {
