@@ -17,13 +17,16 @@ namespace quern {
 struct LossTarget {
   View<const std::int32_t> labels;  ///< cross entropy: class of every sample in memory
   Activation values;                ///< mse: wanted prediction of every row, prediction's layout
+  /// mse, in place of values, where Loss::compares_pixels(): bytes [N, units]; of row r those of
+  /// sample_of_row(r), divided by 255.
+  View<const std::uint8_t> pixels;
 };
 
 /// Where a batch stands: the rows of this rank and the numbers of the step.
 struct LossContext {
   BlockSchedule schedule;
   StepScalarsView scalars;
-  View<const std::int64_t> sample_of_row;  ///< place of its label; -1 for an empty row
+  View<const std::int64_t> sample_of_row;  ///< place of its label or pixels; -1 for an empty row
 };
 
 class Loss {
@@ -48,6 +51,10 @@ class Loss {
   virtual bool applies_input_relu() const { return false; }
   /// From now on it does. Only where it can.
   virtual void apply_input_relu() {}
+
+  /// Can compute() compare a prediction in a flat layout with pixels? A quarter of the bytes that
+  /// they have as floats.
+  virtual bool compares_pixels() const { return false; }
 
   /// Can compute() write d_prediction in Layout::tiles, rounded for the products that read it,
   /// where the prediction itself is in a flat layout?

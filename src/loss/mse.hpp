@@ -7,13 +7,15 @@
 
 namespace quern {
 
-/// Works in either layout. Reads target.values (same shape, layout and rows as the prediction).
+/// Works in either layout. Reads target.pixels, or where there are none target.values (same shape,
+/// layout and rows as the prediction).
 class Mse final : public Loss {
  public:
   using Loss::Loss;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
-  /// By the kernels of a CPU.
+  /// Both by the kernels of a CPU.
+  bool compares_pixels() const override { return flat_layout() == Layout::cn16c; }
   bool writes_gradient_tiles() const override { return flat_layout() == Layout::cn16c; }
 
  protected:

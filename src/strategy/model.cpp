@@ -226,15 +226,22 @@ void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
   if (normalization_.is_active()) normalize(exec, normalization_, place_of_row, y);
 }
 
+bool Model::compares_pixels(const Samples& samples) const {
+  return target_type_ == TargetType::input && place_.is_last() && !target_is_input() &&
+         samples.images.extent(0) > 0 && !normalization_.is_active() && loss_->compares_pixels() &&
+         network().output_layout() == Layout::cn16c;
+}
+
 // From a target in cn16c it is quicker to round it than to gather the samples again.
-bool Model::rounds_target() const {
+bool Model::rounds_target(const Samples& samples) const {
   return target_type_ == TargetType::input && place_.is_first() && place_.is_last() &&
-         network().input_layout() == Layout::tiles && network().output_layout() == Layout::cn16c;
+         network().input_layout() == Layout::tiles && network().output_layout() == Layout::cn16c &&
+         !compares_pixels(samples);
 }
 
 void Model::gather_input(const ExecSpace& exec, const Samples& samples,
                          const View<const Window>& windows, const InFlight& batch) const {
-  if (!rounds_target())
+  if (!rounds_target(samples))
     gather_samples(exec, samples, places(samples, batch), windows, batch.activations.input());
 }
 
@@ -249,7 +256,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
       normalize(exec, target_normalization_, place_of_row, batch.target);
     return;
   }
-  if (target_type_ != TargetType::input || target_is_input()) return;
+  if (target_type_ != TargetType::input || target_is_input() || compares_pixels(samples)) return;
   const Activation& input = batch.activations.input();
   // A rounded input serves as no target, nor does what another stage has made of the samples.
   if (place_.is_first() && input.layout != Layout::tiles) {
@@ -258,7 +265,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
   }
   const Activation target = shaped(batch.target, samples.shape);
   gather_samples(exec, samples, places(samples, batch), {}, target);
-  if (rounds_target()) convert_layout(exec, target, input);
+  if (rounds_target(samples)) convert_layout(exec, target, input);
 }
 
 std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
@@ -280,9 +287,10 @@ void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const S
   if (!place_.is_last()) return;
   const Activations& activations = in_flight(batch).activations;
   const Activation d_output = step.mode == Mode::train ? activations.d_output() : Activation{};
+  LossTarget target{samples.labels, in_flight(batch).target, {}};
+  if (compares_pixels(samples)) target.pixels = samples.images;
   loss_->compute(exec, {step.schedule, step.scalars, places(samples, in_flight(batch))},
-                 activations.output(), {samples.labels, in_flight(batch).target}, d_output, sums,
-                 offset);
+                 activations.output(), target, d_output, sums, offset);
 }
 
 void Model::restore_units(const ExecSpace& exec, const Samples& samples, int batch) const {

@@ -149,7 +149,9 @@ class Model {
   const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
-  bool rounds_target() const;
+  // Or the loss reads it where the samples lie.
+  bool compares_pixels(const Samples& samples) const;
+  bool rounds_target(const Samples& samples) const;
   void allocate_normalization(int max_rows);
   void gather_samples(const ExecSpace& exec, const Samples& samples,
                       const View<const std::int64_t>& place_of_row,

@@ -2,7 +2,7 @@
 #include "layers/host/gather.hpp"
 
 #include "layers/host/gather_tiles.hpp"
-#include "layers/host/pixels.hpp"
+#include "linalg/host/pixels.hpp"
 #include "linalg/host/simd_transpose.hpp"
 #include "tensor/parallel_for.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layers/host/pixels.hpp"
+#include "linalg/host/pixels.hpp"
 #include "linalg/host/simd_bf16.hpp"
 #include "linalg/host/simd_transpose.hpp"
 #include "tensor/operand_tiles.hpp"

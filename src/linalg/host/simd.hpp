@@ -65,6 +65,7 @@ struct Pair {
   Half high;
 
   friend Pair operator+(Pair a, Pair b) { return {a.low + b.low, a.high + b.high}; }
+  friend Pair operator-(Pair a, Pair b) { return {a.low - b.low, a.high - b.high}; }
   friend Pair operator*(Pair a, Pair b) { return {a.low * b.low, a.high * b.high}; }
   Pair& operator+=(Pair b) {
     low += b.low;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "linalg/host/operand_tiles.hpp"
+#include "linalg/host/pixels.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -13,7 +14,6 @@ namespace {
 
 struct MseArrays {
   const float* prediction;
-  const float* target;
   float* d_prediction;  ///< or null
   float* values;        ///< [rows, Loss::kColumns]
   View<const std::int64_t> sample_of_row;
@@ -46,15 +46,75 @@ struct MseArrays {
   }
 };
 
+constexpr int kMaxRows = 128;  // of a work item
+
+/// The first `count` numbers from p on, then zeros.
+simd::Vector load_first(const float* p, int count) {
+  float numbers[kLanes] = {};
+  std::copy(p, p + count, numbers);
+  return simd::load(numbers);
+}
+
+/// An activation laid out as the prediction.
+struct ValueTarget {
+  const float* values;
+
+  /// What the rows of a work item are compared with.
+  struct Rows {
+    const float* values;
+
+    explicit Rows(const ValueTarget& target) : values(target.values) {}
+    void set(int, std::int64_t) {}
+    /// Sixteen units of row s of the item, element i of the prediction on.
+    simd::Vector sixteen(int, int, std::int64_t i) const { return simd::load(values + i); }
+    /// The last units, as many as `units % 16`, then zeros.
+    simd::Vector last(int, int, std::int64_t i, int units) const {
+      return load_first(values + i, units % kLanes);
+    }
+  };
+};
+
+/// The pixels of each row's sample; zeros where there is none.
+struct PixelTarget {
+  const std::uint8_t* pixels;
+  const std::int64_t* sample_of_row;
+  int units;
+
+  struct Rows {
+    static constexpr int kCacheLine = 64;
+
+    const PixelTarget& target;
+    const std::uint8_t* samples[kMaxRows];
+
+    explicit Rows(const PixelTarget& of) : target(of) {}
+    void set(int s, std::int64_t row) {
+      const std::int64_t sample = target.sample_of_row[row];
+      samples[s] = sample < 0 ? nullptr : target.pixels + sample * target.units;
+    }
+    simd::Vector sixteen(int s, int unit, std::int64_t) const {
+      const std::uint8_t* from = samples[s];
+      if (!from) return simd::Vector{};
+      // More rows than a processor fetches ahead by itself.
+      if (unit % kCacheLine == 0) simd::prefetch(from + unit + kCacheLine);
+      return load_floats(from + unit);
+    }
+    simd::Vector last(int s, int unit, std::int64_t, int units) const {
+      std::uint8_t bytes[kLanes] = {};
+      if (samples[s]) std::copy(samples[s] + unit, samples[s] + units, bytes);
+      return load_floats(bytes);
+    }
+  };
+};
+
 /// Some rows in nc or cn16c: lane l of a row sums the units l, l + 16, ..., then the lanes are
 /// added as a tree. The rows go through the units side by side: a processor fetches ahead along a
 /// panel, not from panel to panel.
+template <class Target>
 struct MseFlat : MseArrays {
+  Target target;
   ActivationIndex at;
   int num_rows;
   int item_rows;  ///< of one work item, at most kMaxRows
-
-  static constexpr int kMaxRows = 128;
 
   int num_items() const { return (num_rows + item_rows - 1) / item_rows; }
 
@@ -63,18 +123,23 @@ struct MseFlat : MseArrays {
     const int rows = num_rows - first < item_rows ? static_cast<int>(num_rows - first) : item_rows;
     float factor[kMaxRows];
     float sum[kMaxRows][kLanes] = {};
-    for (int s = 0; s < rows; ++s) factor[s] = derivative_factor(first + s);
+    typename Target::Rows wanted(target);
+    for (int s = 0; s < rows; ++s) {
+      factor[s] = derivative_factor(first + s);
+      wanted.set(s, first + s);
+    }
     const int whole = units / kLanes * kLanes;
     for (int u = 0; u < whole; u += kLanes)
       for (int s = 0; s < rows; ++s) {
         const std::int64_t i = at.sixteen(first + s, u);
-        add(prediction + i, target + i, d_prediction ? d_prediction + i : nullptr, factor[s],
-            sum[s]);
+        add(simd::load(prediction + i), wanted.sixteen(s, u, i),
+            d_prediction ? d_prediction + i : nullptr, factor[s], sum[s]);
       }
     for (int s = 0; s < rows; ++s) {
       if (whole < units) {
         const std::int64_t i = at.sixteen(first + s, whole);
-        add_last(i, d_prediction ? d_prediction + i : nullptr, factor[s], sum[s]);
+        add(load_first(prediction + i, units % kLanes), wanted.last(s, whole, i, units),
+            d_prediction ? d_prediction + i : nullptr, factor[s], sum[s]);
       }
       set_sum(first + s, sum[s]);
     }
@@ -86,40 +151,24 @@ struct MseFlat : MseArrays {
     set_value(row, sum[0]);
   }
 
-  /// The last units, from element i on. The padding counts as 0 - 0.
-  void add_last(std::int64_t i, float* dx, float factor, float* sum) const {
-    float x[kLanes] = {};
-    float t[kLanes] = {};
-    for (int l = 0; l < units % kLanes; ++l) {
-      x[l] = prediction[i + l];
-      t[l] = target[i + l];
-    }
-    add(x, t, dx, factor, sum);
-  }
-
-  /// Sixteen units of a row.
-  void add(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
-           float* KOKKOS_RESTRICT dx, float factor, float* KOKKOS_RESTRICT sum) const {
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      const float error = x[l] - t[l];
-      sum[l] += error * error;
-    }
+  /// Sixteen units of a row; padding counts as 0 - 0. Zero where the factor is, whatever an empty
+  /// row holds.
+  void add(simd::Vector x, simd::Vector t, float* dx, float factor, float* sum) const {
+    const simd::Vector error = x - t;
+    simd::store(sum, simd::load(sum) + error * error);
     if (!dx) return;
-    if (factor == 0) {
-      std::fill_n(dx, kLanes, 0.0f);
-    } else if (after_relu) {
-      QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) dx[l] = x[l] <= 0 ? 0 : factor * (x[l] - t[l]);
-    } else {
-      QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) dx[l] = factor * (x[l] - t[l]);
-    }
+    simd::Vector d{};
+    if (factor != 0) d = simd::broadcast(factor) * error;
+    if (after_relu) d = simd::relu_backward(x, d);
+    simd::store(dx, d);
   }
 };
 
 /// The same with the gradient in tiles. A work item is some sample tiles.
-struct MseTiles : MseFlat {
+template <class Target>
+struct MseTiles : MseFlat<Target> {
+  using Flat = MseFlat<Target>;
+  using Flat::units;
   OperandTiles to;
   int item_tiles;  ///< of one work item, at most kMaxTiles
 
@@ -132,38 +181,47 @@ struct MseTiles : MseFlat {
     const int last = std::min(first + item_tiles, to.num_tiles());
     float factor[kMaxRows];
     float sum[kMaxRows][kLanes] = {};
+    typename Target::Rows wanted(this->target);
     const auto for_each_group = [&](const auto& f) {
       for (int tile = first; tile < last; ++tile)
         for (int g = 0; g < to.groups_of(tile); ++g)
           f(tile, g, (to.first_group(tile) + g) * kLanes, (2 * (tile - first) + g) * kLanes);
     };
     for_each_group([&](int, int, int row, int s) {
-      for (int r = 0; r < kLanes; ++r) factor[s + r] = derivative_factor(row + r);
+      for (int r = 0; r < kLanes; ++r) {
+        factor[s + r] = this->derivative_factor(row + r);
+        wanted.set(s + r, row + r);
+      }
     });
     for (int u = 0; u < to.units; u += kLanes) {
       for_each_group([&](int tile, int g, int row, int s) {
         alignas(64) float dx[kLanes * kLanes];
         if (u >= units) std::fill_n(dx, kLanes * kLanes, 0.0f);
         for (int r = 0; r < kLanes; ++r) {
-          const std::int64_t i = at.sixteen(row + r, u);
+          const float* const x = this->prediction + this->at.sixteen(row + r, u);
+          const std::int64_t i = x - this->prediction;
           float* const to_row = dx + r * kLanes;
           if (u + kLanes <= units)
-            add(prediction + i, target + i, to_row, factor[s + r], sum[s + r]);
+            this->add(simd::load(x), wanted.sixteen(s + r, u, i), to_row, factor[s + r],
+                      sum[s + r]);
           else if (u < units)
-            add_last(i, to_row, factor[s + r], sum[s + r]);
+            this->add(load_first(x, units % kLanes), wanted.last(s + r, u, i, units), to_row,
+                      factor[s + r], sum[s + r]);
         }
         store_gradient_rows(to, tile, g, u, dx);
         if (to.groups_of(tile) == 1) store_no_gradient_rows(to, tile, u);
       });
     }
     for_each_group([&](int, int, int row, int s) {
-      for (int r = 0; r < kLanes; ++r) set_sum(row + r, sum[s + r]);
+      for (int r = 0; r < kLanes; ++r) this->set_sum(row + r, sum[s + r]);
     });
   }
 };
 
 /// One group of 16 rows in nchw16n: every lane sums its own units in order.
 struct MseLanes : MseArrays {
+  const float* target;
+
   void operator()(std::int64_t group) const {
     const std::int64_t begin = group * units * kLanes;
     float factor[kLanes];
@@ -181,33 +239,55 @@ struct MseLanes : MseArrays {
   }
 };
 
+bool is_in_tiles(const Activation& d_prediction) {
+  return d_prediction.layout == Layout::tiles && !d_prediction.empty();
+}
+
+template <class Target>
+void launch_flat(const ExecSpace& exec, const char* label, const MseArrays& arrays,
+                 const Target& target, const Activation& prediction,
+                 const Activation& d_prediction) {
+  const int threads = exec.concurrency();
+  const auto share = [&](int count, int most) {
+    return std::min(most, (count + threads - 1) / threads);
+  };
+  using Flat = MseFlat<Target>;
+  const Flat kernel{arrays, target, ActivationIndex(prediction), prediction.rows,
+                    share(prediction.rows, kMaxRows)};
+  if (is_in_tiles(d_prediction)) {
+    const OperandTiles tiles(d_prediction);
+    using Tiles = MseTiles<Target>;
+    const Tiles in_tiles{kernel, tiles, share(tiles.num_tiles(), Tiles::kMaxTiles)};
+    quern::parallel_for(label, RangePolicy(exec, 0, in_tiles.num_items()), in_tiles);
+  } else {
+    quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+  }
+}
+
 }  // namespace
 
 void mse(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
          const LossTarget& target, const Activation& d_prediction, const FloatView& values,
          bool after_relu) {
-  const MseArrays arrays{prediction.data.data(),   target.values.data.data(),
-                         d_prediction.data.data(), values.data(),
-                         step.sample_of_row,       step.scalars,
-                         prediction.shape.units(), after_relu};
-  if (prediction.layout != Layout::nchw16n) {
-    const int threads = exec.concurrency();
-    const auto share = [&](int count, int most) {
-      return std::min(most, (count + threads - 1) / threads);
-    };
-    const MseFlat kernel{arrays, ActivationIndex(prediction), prediction.rows,
-                         share(prediction.rows, MseFlat::kMaxRows)};
-    if (d_prediction.layout == Layout::tiles && !d_prediction.empty()) {
-      const OperandTiles tiles(d_prediction);
-      const MseTiles in_tiles{kernel, tiles, share(tiles.num_tiles(), MseTiles::kMaxTiles)};
-      quern::parallel_for("quern::loss::mse_tiles", RangePolicy(exec, 0, in_tiles.num_items()),
-                          in_tiles);
-      return;
-    }
-    quern::parallel_for("quern::loss::mse_flat", RangePolicy(exec, 0, kernel.num_items()), kernel);
-  } else {
+  const int units = prediction.shape.units();
+  const float* const wanted = target.values.data.data();
+  const MseArrays arrays{prediction.data.data(),
+                         d_prediction.data.data(),
+                         values.data(),
+                         step.sample_of_row,
+                         step.scalars,
+                         units,
+                         after_relu};
+  if (prediction.layout == Layout::nchw16n) {
     quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
-                        MseLanes{arrays});
+                        MseLanes{arrays, wanted});
+  } else if (target.pixels.extent(0) > 0) {
+    const PixelTarget pixels{target.pixels.data(), step.sample_of_row.data(), units};
+    launch_flat(exec, "quern::loss::mse_pixels", arrays, pixels, prediction, d_prediction);
+  } else {
+    launch_flat(exec,
+                is_in_tiles(d_prediction) ? "quern::loss::mse_tiles" : "quern::loss::mse_flat",
+                arrays, ValueTarget{wanted}, prediction, d_prediction);
   }
 }
 

@@ -77,4 +77,33 @@ TEST(Model, MseOnImagesNeedsNoCopyOfTheTarget) {
   EXPECT_NEAR(step.run(ExecSpace(), false).loss, expected, 1e-5 * expected);
 }
 
+// Of rounded inputs the loss reads the target as pixels.
+TEST(Model, AnAutoEncoderIsTrainedByPixelsAsByTheirValues) {
+  SerialCommunicator comm;
+  const Samples images = image_samples(20, kImage, 5);
+  Samples values = images;
+  std::vector<float> floats;
+  for (const std::uint8_t pixel : to_vector(images.images)) floats.push_back(pixel / 255.0f);
+  values.images = {};
+  values.values = to_view(floats);
+  for (const char* choice : {"train.precision=fp32", "train.precision=bf16",
+                             "data.normalize={type = \"given\", mean = [0.3], std = [0.5]}"}) {
+    const Recipe recipe = image_recipe(
+        6, {"loss.type=mse", "data.target=input", "train.precision=bf16", choice,
+            "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 20}, "
+            "{type = \"relu\"}, {type = \"linear\", features = 36}]"});
+    const auto train = [&](const Samples& samples) {
+      Model model(recipe);
+      TrainingStep step(recipe, comm, model, samples);
+      std::vector<float> result;
+      for (int i = 0; i < 5; ++i)
+        result.push_back(static_cast<float>(step.run(ExecSpace(), false).loss));
+      const std::vector<float> parameters = to_vector(model.parameters());
+      result.insert(result.end(), parameters.begin(), parameters.end());
+      return result;
+    };
+    EXPECT_EQ(train(images), train(values)) << choice;
+  }
+}
+
 }  // namespace quern::test
