@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
-# read once. Parts of scripts/test use it. A source that forgets such an include compiles all the same,
-# so the preset release is without.
-option(QUERN_PRECOMPILED_HEADERS "Precompile the headers of Kokkos and GoogleTest" OFF)
+# read once, with TESTS for the files of tests/ only. scripts/test uses it. A source that forgets such an
+# include compiles all the same, so the preset release is without.
+set(QUERN_PRECOMPILED_HEADERS OFF CACHE STRING
+    "Precompile the headers of Kokkos and GoogleTest: ON, OFF, or TESTS (those of tests only)")
+set_property(CACHE QUERN_PRECOMPILED_HEADERS PROPERTY STRINGS OFF TESTS ON)
 
 # quern_precompile(TARGET KIND): KIND is room (Kokkos), kokkos_test (Kokkos and GoogleTest) or test.
 # Targets of a kind are compiled with the same flags, and share what the first of them has made.
@@ -57,7 +59,9 @@ function(quern_precompile_room target)
   quern_brings_kokkos(has_kokkos ${ARGN})
   if(has_kokkos)
     set_target_properties(${target} PROPERTIES QUERN_HAS_KOKKOS TRUE)
-    quern_precompile(${target} room)
+    if(NOT QUERN_PRECOMPILED_HEADERS STREQUAL "TESTS")
+      quern_precompile(${target} room)
+    endif()
   endif()
 endfunction()
 

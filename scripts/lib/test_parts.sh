@@ -19,18 +19,22 @@ must() {
 skip_part() { results+=(--skipped "$1=$2"); }
 
 # build PART PRESET [joined] [cmake options] [-- target ...]
-# joined: headers are read once for many files, in parts whose question is none about single ones. A
-# compiler cache knows single files from other builds, so it gets those. All that fails is named.
+# The tests' common headers are read once. joined: those of src/ too, and its files several at a time, in
+# parts whose question is none about single ones. A compiler cache knows single files from other builds,
+# so it gets those. All that fails is named.
 build() {
-  local part="$1" preset="$2" joined=ON targets=()
+  local part="$1" preset="$2" joined=ON headers=TESTS targets=()
   # The launcher is not what happens to be installed.
   local options=(-DQUERN_ENABLE_TESTS=ON "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   shift 2
   if [[ ${1:-} == joined ]]; then
     [[ -z $launcher ]] || joined=OFF
-    options+=("-DQUERN_UNITY_BUILD=$joined" "-DQUERN_PRECOMPILED_HEADERS=$joined")
+    options+=("-DQUERN_UNITY_BUILD=$joined")
+    headers=ON
     shift
   fi
+  [[ -z $launcher ]] || headers=OFF
+  options+=("-DQUERN_PRECOMPILED_HEADERS=$headers")
   while (($# > 0)) && [[ $1 != -- ]]; do
     options+=("$1")
     shift
