@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # QUERN_PRECOMPILED_HEADERS: the headers of Kokkos and GoogleTest, which nearly every file takes, are
 # read once, with TESTS for the files of tests/ only. scripts/test uses it. A source that forgets such an
-# include compiles all the same, so the preset release is without.
+# include compiles all the same: the preset release is without, and so are builds with a compiler cache
+# (scripts/test --launcher).
 set(QUERN_PRECOMPILED_HEADERS OFF CACHE STRING
     "Precompile the headers of Kokkos and GoogleTest: ON, OFF, or TESTS (those of tests only)")
 set_property(CACHE QUERN_PRECOMPILED_HEADERS PROPERTY STRINGS OFF TESTS ON)

@@ -52,8 +52,8 @@ class Loss {
   /// From now on it does. Only where it can.
   virtual void apply_input_relu() {}
 
-  /// Can compute() compare a prediction in a flat layout with pixels? A quarter of the bytes that
-  /// they have as floats.
+  /// Can compute() compare a prediction in a flat layout with pixels? They are a quarter of
+  /// the bytes of floats.
   virtual bool compares_pixels() const { return false; }
 
   /// Can compute() write d_prediction in Layout::tiles, rounded for the products that read it,

@@ -137,7 +137,7 @@ class Model {
     View<std::int64_t> sample_of_row;
     View<std::int64_t> place_of_row;  // in the arrays of samples, of a streamed set
     View<Window> window_of_row;       // none unless has_windows_
-    Activation target;                // mse: what the prediction should be, in its layout
+    Activation target;  // mse: what the prediction should be, in its layout; unset with pixels
   };
 
   Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
@@ -149,7 +149,7 @@ class Model {
   const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
-  // Or the loss reads it where the samples lie.
+  // Does the loss read the target as pixels, where the samples lie?
   bool compares_pixels(const Samples& samples) const;
   bool rounds_target(const Samples& samples) const;
   void allocate_normalization(int max_rows);

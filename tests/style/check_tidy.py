@@ -70,7 +70,10 @@ def compile_arguments(build):
         for word in words:
             if word in ("-o", "-MF", "-MT", "-MQ"):
                 next(words)
-            elif word not in ("-c", "-MD", entry["file"]) and not word.endswith(("/c++", "/g++")):
+            elif word == "-include":  # GCC's precompiled headers, which clang cannot read, are left out
+                name = next(words)
+                kept += [] if name.endswith("cmake_pch.hxx") else [word, name]
+            elif word not in ("-c", "-MD", "-Winvalid-pch", entry["file"]) and not word.endswith(("/c++", "/g++")):
                 kept.append(word)
         arguments.setdefault(path, tuple(kept))
     return arguments

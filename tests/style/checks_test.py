@@ -455,6 +455,14 @@ class ToolsTest(CheckCase):
                    "  else if (x == 2) return 2;\n  else return 2;\n}\n")
         self.assertIn("bugprone-branch-clone", check_tidy.check(self.root, self.root / "build")[0])
 
+    def test_tidy_leaves_out_what_only_gcc_reads(self):
+        source = self.root / "src/base/a.cpp"
+        self.write("build/compile_commands.json", json.dumps([
+            {"directory": str(self.root), "file": str(source), "command":
+             f"c++ -Winvalid-pch -include /b/cmake_pch.hxx -include b.hpp -O3 -o a.o -c {source}"}]))
+        self.assertEqual(check_tidy.compile_arguments(self.root / "build"),
+                         {source.resolve(): ("-include", "b.hpp", "-O3")})
+
     @unittest.skipUnless(check_tidy.find_clang_tidy(), "no clang-tidy of the right version")
     def test_tidy_of_files_together(self):
         self.write(".clang-tidy", "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n")

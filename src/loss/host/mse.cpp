@@ -58,18 +58,19 @@ simd::Vector load_first(const float* p, int count) {
 /// An activation laid out as the prediction.
 struct ValueTarget {
   const float* values;
+  int units;
 
   /// What the rows of a work item are compared with.
   struct Rows {
-    const float* values;
+    const ValueTarget& target;
 
-    explicit Rows(const ValueTarget& target) : values(target.values) {}
+    explicit Rows(const ValueTarget& of) : target(of) {}
     void set(int, std::int64_t) {}
     /// Sixteen units of row s of the item, element i of the prediction on.
-    simd::Vector sixteen(int, int, std::int64_t i) const { return simd::load(values + i); }
-    /// The last units, as many as `units % 16`, then zeros.
-    simd::Vector last(int, int, std::int64_t i, int units) const {
-      return load_first(values + i, units % kLanes);
+    simd::Vector sixteen(int, int, std::int64_t i) const { return simd::load(target.values + i); }
+    /// The last units, fewer than sixteen, then zeros.
+    simd::Vector last(int, int, std::int64_t i) const {
+      return load_first(target.values + i, target.units % kLanes);
     }
   };
 };
@@ -94,13 +95,13 @@ struct PixelTarget {
     simd::Vector sixteen(int s, int unit, std::int64_t) const {
       const std::uint8_t* from = samples[s];
       if (!from) return simd::Vector{};
-      // More rows than a processor fetches ahead by itself.
+      // A processor fetches ahead by itself only where there are few rows.
       if (unit % kCacheLine == 0) simd::prefetch(from + unit + kCacheLine);
       return load_floats(from + unit);
     }
-    simd::Vector last(int s, int unit, std::int64_t, int units) const {
+    simd::Vector last(int s, int unit, std::int64_t) const {
       std::uint8_t bytes[kLanes] = {};
-      if (samples[s]) std::copy(samples[s] + unit, samples[s] + units, bytes);
+      if (samples[s]) std::copy(samples[s] + unit, samples[s] + target.units, bytes);
       return load_floats(bytes);
     }
   };
@@ -122,7 +123,7 @@ struct MseFlat : MseArrays {
     const std::int64_t first = item * item_rows;
     const int rows = num_rows - first < item_rows ? static_cast<int>(num_rows - first) : item_rows;
     float factor[kMaxRows];
-    float sum[kMaxRows][kLanes] = {};
+    alignas(64) float sum[kMaxRows][kLanes] = {};
     typename Target::Rows wanted(target);
     for (int s = 0; s < rows; ++s) {
       factor[s] = derivative_factor(first + s);
@@ -138,7 +139,7 @@ struct MseFlat : MseArrays {
     for (int s = 0; s < rows; ++s) {
       if (whole < units) {
         const std::int64_t i = at.sixteen(first + s, whole);
-        add(load_first(prediction + i, units % kLanes), wanted.last(s, whole, i, units),
+        add(load_first(prediction + i, units % kLanes), wanted.last(s, whole, i),
             d_prediction ? d_prediction + i : nullptr, factor[s], sum[s]);
       }
       set_sum(first + s, sum[s]);
@@ -180,7 +181,7 @@ struct MseTiles : MseFlat<Target> {
     const int first = static_cast<int>(item) * item_tiles;
     const int last = std::min(first + item_tiles, to.num_tiles());
     float factor[kMaxRows];
-    float sum[kMaxRows][kLanes] = {};
+    alignas(64) float sum[kMaxRows][kLanes] = {};
     typename Target::Rows wanted(this->target);
     const auto for_each_group = [&](const auto& f) {
       for (int tile = first; tile < last; ++tile)
@@ -198,15 +199,13 @@ struct MseTiles : MseFlat<Target> {
         alignas(64) float dx[kLanes * kLanes];
         if (u >= units) std::fill_n(dx, kLanes * kLanes, 0.0f);
         for (int r = 0; r < kLanes; ++r) {
-          const float* const x = this->prediction + this->at.sixteen(row + r, u);
-          const std::int64_t i = x - this->prediction;
-          float* const to_row = dx + r * kLanes;
-          if (u + kLanes <= units)
-            this->add(simd::load(x), wanted.sixteen(s + r, u, i), to_row, factor[s + r],
-                      sum[s + r]);
-          else if (u < units)
-            this->add(load_first(x, units % kLanes), wanted.last(s + r, u, i, units), to_row,
-                      factor[s + r], sum[s + r]);
+          if (u >= units) continue;
+          const std::int64_t i = this->at.sixteen(row + r, u);
+          const float* const x = this->prediction + i;
+          const bool is_whole = u + kLanes <= units;
+          this->add(is_whole ? simd::load(x) : load_first(x, units % kLanes),
+                    is_whole ? wanted.sixteen(s + r, u, i) : wanted.last(s + r, u, i),
+                    dx + r * kLanes, factor[s + r], sum[s + r]);
         }
         store_gradient_rows(to, tile, g, u, dx);
         if (to.groups_of(tile) == 1) store_no_gradient_rows(to, tile, u);
@@ -287,7 +286,7 @@ void mse(const ExecSpace& exec, const LossContext& step, const Activation& predi
   } else {
     launch_flat(exec,
                 is_in_tiles(d_prediction) ? "quern::loss::mse_tiles" : "quern::loss::mse_flat",
-                arrays, ValueTarget{wanted}, prediction, d_prediction);
+                arrays, ValueTarget{wanted, units}, prediction, d_prediction);
   }
 }
 

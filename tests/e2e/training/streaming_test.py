@@ -58,6 +58,14 @@ class StreamingTest(training.TrainingTest):
                 self.train(recipe, f"{recipe}-memory-{ranks}", in_memory, ranks=ranks)
                 self.assert_same_run(f"{recipe}-memory-{ranks}", f"{recipe}-1")
 
+    def test_an_auto_encoder_is_compared_with_streamed_pixels(self):
+        self.write_recipe("encoder", RECIPE, training.MLP_LAYERS.replace("features = 10", "features = 144"))
+        sets = ("loss.type=mse", "data.target=input", "train.precision=bf16")
+        self.train("encoder", "memory", f"data.window={self.window(MEMORY)}", *sets)
+        for ranks in (1, 3):
+            self.train("encoder", f"streamed-{ranks}", MEMORY, *sets, ranks=ranks)
+            self.assert_same_run(f"streamed-{ranks}", "memory")
+
     def test_into_the_memory_of_devices(self):
         """By the kernels for devices, on processors: samples pass through buffers on their way."""
         shutil.rmtree(self.folder / "test")

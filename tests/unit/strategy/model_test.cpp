@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "comm/serial/communicator.hpp"
 #include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
@@ -77,7 +81,28 @@ TEST(Model, MseOnImagesNeedsNoCopyOfTheTarget) {
   EXPECT_NEAR(step.run(ExecSpace(), false).loss, expected, 1e-5 * expected);
 }
 
-// Of rounded inputs the loss reads the target as pixels.
+/// The kernels that run while it lives. One at a time.
+class KernelNames {
+ public:
+  KernelNames() {
+    names().clear();
+    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
+        [](const char* name, std::uint32_t, std::uint64_t*) { names().insert(name); });
+  }
+  ~KernelNames() { Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr); }
+  KernelNames(const KernelNames&) = delete;
+  KernelNames& operator=(const KernelNames&) = delete;
+
+  bool contain(const std::string& name) const { return names().count(name) > 0; }
+
+ private:
+  static std::set<std::string>& names() {
+    static std::set<std::string> all;
+    return all;
+  }
+};
+
+// Of rounded inputs the loss of a CPU reads the target as pixels.
 TEST(Model, AnAutoEncoderIsTrainedByPixelsAsByTheirValues) {
   SerialCommunicator comm;
   const Samples images = image_samples(20, kImage, 5);
@@ -102,7 +127,12 @@ TEST(Model, AnAutoEncoderIsTrainedByPixelsAsByTheirValues) {
       result.insert(result.end(), parameters.begin(), parameters.end());
       return result;
     };
-    EXPECT_EQ(train(images), train(values)) << choice;
+    const std::vector<float> expected = train(values);
+    const KernelNames kernels;
+    EXPECT_EQ(train(images), expected) << choice;
+    const bool may_read_pixels = choice == std::string("train.precision=bf16");
+    EXPECT_EQ(kernels.contain("quern::loss::mse_pixels"),
+              may_read_pixels && flat_layout() == Layout::cn16c);
   }
 }
 
