@@ -2,6 +2,7 @@
 #include "optim/adam.hpp"
 
 #include "base/assert.hpp"
+#include "optim/flush_denormal.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
 

@@ -2,6 +2,7 @@
 #include "optim/sgd.hpp"
 
 #include "base/assert.hpp"
+#include "optim/flush_denormal.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern {

@@ -40,12 +40,4 @@ KOKKOS_INLINE_FUNCTION constexpr std::int64_t row_floats(std::int64_t count) {
   return floats % (8 * kLanes) == 0 ? floats + kLanes : floats;
 }
 
-/// `value`, or 0 where it is too small for a normal float. Averages of gradients that have become
-/// zero (dead units) would shrink into denormal numbers, on which processors are several times
-/// slower.
-KOKKOS_INLINE_FUNCTION float flush_denormal(float value) {
-  constexpr float kSmallest = Kokkos::Experimental::norm_min_v<float>;
-  return Kokkos::abs(value) < kSmallest ? 0.0f : value;
-}
-
 }  // namespace quern

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -36,14 +35,6 @@ inline std::vector<const host::TileUnit*> tile_units() {
   units.push_back(&host::vector_pair_unit());
   if (host::avx512_bf16_unit()) units.push_back(host::avx512_bf16_unit());
   return units;
-}
-
-/// To compare what holds pairs of bfloat16, or denormals: comparisons of floats may take either for
-/// zero.
-inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
 }
 
 inline float rounded(float value) {

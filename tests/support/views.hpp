@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -110,6 +112,14 @@ inline float padding_of(const Activation& activation) {
 inline std::vector<float> sample_of(const std::vector<float>& values, int units, int row) {
   return {values.begin() + std::ptrdiff_t{row} * units,
           values.begin() + std::ptrdiff_t{row + 1} * units};
+}
+
+/// To compare what holds pairs of bfloat16, or denormals: comparisons of floats may take either for
+/// zero.
+inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
 }
 
 }  // namespace quern::test

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 
 #include "optim/reference/optimizer.hpp"
@@ -169,6 +170,24 @@ TEST(Optimizer, CopiedStateContinuesWithTheSameBits) {
     first.step(test::random_values(48, 3));
     second.step(test::random_values(48, 3));
     EXPECT_EQ(test::to_vector(first.parameters), test::to_vector(second.parameters)) << golden.name;
+  }
+}
+
+TEST(Optimizer, AveragesTooSmallForANormalFloatAreZeroWithoutASign) {
+  for (const Golden& golden : kGolden) {
+    const OptimizerSpec& spec = golden.spec;
+    for (const float start : {3 * FLT_MIN, -3 * FLT_MIN}) {
+      Stepper run(spec, std::vector<float>(48));
+      for (const OptimizerState& array : run.optimizer->state())
+        Kokkos::deep_copy(array.values, array.name == "exp_avg_sq" ? FLT_MIN : start);
+      // Leaves a tenth of the average.
+      const double factor =
+          spec.type == OptimizerType::sgd ? 0.1 - spec.momentum : 1 - 0.9 / (1 - spec.beta1);
+      run.step(std::vector<float>(48, static_cast<float>(factor * start)));
+      for (const OptimizerState& array : run.optimizer->state())
+        EXPECT_EQ(test::bits_of(test::to_vector(array.values)), std::vector<std::uint32_t>(48))
+            << golden.name << " " << array.name << " " << start;
+    }
   }
 }
 
