@@ -43,16 +43,21 @@ struct OutputGradient {
   }
 };
 
-/// The weights of an item as C tiles: for each kernel row, rows (kernel column, input channel), the
-/// channels running faster, and columns of output channels. In memory blocks of 2 x 2 tiles or
-/// less.
+/// The weights of an item as C tiles: for each kernel row, rows (run of input channels, kernel
+/// column, channel of the run), the last running fastest, and columns of output channels. In memory
+/// blocks of 2 x 2 tiles or less.
 struct WeightTiles {
   ConvShape shape;
   Range out;
   Range in;
   Range kernel_rows;
 
-  int row_tiles() const { return count_tiles(shape.kernel * in.count); }
+  /// Input channels that lie side by side in each pixel of a panel: where it can be as many as a
+  /// tile has rows, so that the tiles of neighbouring pixels follow each other.
+  int run() const { return in.count % kTileRows == 0 ? kTileRows : in.count; }
+  int runs() const { return in.count / run(); }
+  int tiles_of_run() const { return count_tiles(shape.kernel * run()); }
+  int row_tiles() const { return runs() * tiles_of_run(); }
   int column_tiles() const { return count_tiles(out.count); }
   std::int64_t floats() const {
     return std::int64_t{kernel_rows.count} * row_tiles() * column_tiles() * kTileFloats;
@@ -93,16 +98,17 @@ struct PixelPairWindow {
   }
 };
 
+/// Floats of the gradient's panel.
 inline std::int64_t gradient_tile_floats(const WeightTiles& tiles, const OutputPart& at) {
   return floats_of(std::int64_t{at.rows} * at.pairs() * tiles.column_tiles() * kTileBf16);
 }
 
 inline std::int64_t gradient_panel_floats(const WeightTiles& tiles, const OutputPart& at) {
   return gradient_tile_floats(tiles, at) +
-         pixel_pair_floats(PixelPairWindow(tiles, at).window, tiles.in.count);
+         tiles.runs() * pixel_pair_floats(PixelPairWindow(tiles, at).window, tiles.run());
 }
 
-/// dy of a part as operand B: [rows, pairs of columns, tiles of output channels], zero beyond the
+/// dy of a part as operand B: [tiles of output channels, rows, pairs of columns], zero beyond the
 /// channels and columns there are. Where there are sums, 16 lanes for each channel, it is added to
 /// them, in the order of its pixels.
 template <class Gradient>
@@ -132,9 +138,8 @@ void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTil
           if (!is_last) total += second;
           simd::store(sum, total);
         }
-        Bf16* to = packed + (std::int64_t{r} * at.pairs() + pair) * column_tiles * kTileBf16 +
-                   tile * kTileBf16;
-        simd::transpose_tile(block, kLanes, reinterpret_cast<float*>(to), kLanes);
+        simd::transpose_tile(block, kLanes, reinterpret_cast<float*>(packed), kLanes);
+        packed += kTileBf16;
       }
     }
   }
@@ -173,24 +178,29 @@ class GradientItem {
     if (with_bias_ && first) std::fill_n(lanes_, kLanes * tiles_.out.count, 0.0f);
     pack_gradient_pairs(dy, group, tiles_, at, gradient_, with_bias_ ? lanes_ : nullptr);
     const PixelPairWindow w(tiles_, at);
+    const int run = tiles_.run();
+    const std::int64_t run_panel = 2 * pixel_pair_floats(w.window, run);
     pack_pixel_pairs(
         {x + s.image(tiles_.in.begin, 0, 0), tiles_.in.count, s.image_height(), s.image_width()},
-        w.window, w.column_step, s.stride, pixels_);
-    const std::int64_t pixel = std::int64_t{tiles_.in.count} * kPairLine;
+        run, w.window, w.column_step, s.stride, pixels_);
+    const std::int64_t pixel = std::int64_t{run} * kPairLine;
     const std::int64_t row = w.window.columns * pixel;
+    const auto place_of_tile = [&](int tile) {
+      return tile / tiles_.tiles_of_run() * run_panel +
+             std::int64_t{tile % tiles_.tiles_of_run()} * kTileBf16;
+    };
     TileWalk walk{};
-    walk.a_row = kTileBf16;
-    walk.b_column = kTileBf16;
     walk.inner = at.pairs();
     walk.a_inner = 2 * s.stride / w.column_step * pixel;
-    walk.b_inner = std::int64_t{tiles_.column_tiles()} * kTileBf16;
     walk.outer = at.rows;
     walk.a_outer = s.stride / w.window.step * row;
-    walk.b_outer = walk.inner * walk.b_inner;
+    walk.b_outer = std::int64_t{walk.inner} * kTileBf16;
+    walk.b_column = walk.outer * walk.b_outer;
     tiles_.for_each(
         [&](int kh, int row_tile, int column_tile, TileBlock block, std::int64_t place) {
-          walk.a = pixels_ + kh * row + std::int64_t{row_tile} * kTileBf16;
-          walk.b = gradient_ + std::int64_t{column_tile} * kTileBf16;
+          walk.a = pixels_ + kh * row + place_of_tile(row_tile);
+          walk.a_row = place_of_tile(row_tile + 1) - place_of_tile(row_tile);
+          walk.b = gradient_ + column_tile * walk.b_column;
           block.add = !first;
           unit.multiply(walk, block, blocks_.next() + place);
         });
@@ -240,10 +250,13 @@ class GradientItem {
   void store_tile(const float* tile, int row, int column, int kh, float* gradient) const {
     const ConvShape& s = tiles_.shape;
     const int rows = std::min(kTileRows, s.kernel * tiles_.in.count - row);
+    const int run = tiles_.run();
     const int columns = std::min(kTileRows, tiles_.out.count - column);
     std::int64_t places[kTileRows];
     for (int r = 0; r < rows; ++r) {
-      places[r] = s.weight(0, (row + r) % tiles_.in.count, kh, (row + r) / tiles_.in.count);
+      const int in_run = (row + r) % (s.kernel * run);
+      const int first = (row + r) / (s.kernel * run) * run;
+      places[r] = s.weight(0, first + in_run % run, kh, in_run / run);
     }
     for (int o = 0; o < columns; ++o) {
       float* to = gradient + s.weight(column + o, 0, 0, 0);

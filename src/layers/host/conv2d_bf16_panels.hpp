@@ -47,55 +47,79 @@ inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels)
                    kPanelSlack);
 }
 
+/// Fills a panel [lines / run][rows, columns of the window][run][16 samples, 2] with
+/// line(source(l, r), k) for line l at row r and column k, and the slack behind each run with
+/// zeros. Some lines at a time are written side by side: one by one they would lie a multiple of 4
+/// KB apart, in other pages and the same set of a cache.
+template <class Source, class Line>
+inline void fill_panel(const PlaneWindow& window, int lines, int run, const Source& source,
+                       const Line& line, Bf16* panel) {
+  constexpr int kAtOnce = 8;
+  const std::int64_t pixel = std::int64_t{run} * kPairLine;
+  const std::int64_t slack = window.rows * window.columns * pixel;
+  const std::int64_t next_run = slack + kPanelSlack;
+  for (int first = 0; first < lines; first += kAtOnce) {
+    const int count = std::min(kAtOnce, lines - first);
+    Bf16* to = panel + first / run * next_run + first % run * kPairLine;
+    for (int r = 0; r < window.rows; ++r) {
+      decltype(source(0, 0)) from[kAtOnce];
+      for (int i = 0; i < count; ++i) from[i] = source(first + i, r);
+      for (int k = 0; k < window.columns; ++k, to += pixel)
+        for (int i = 0; i < count; ++i) simd::store_pairs(to + i * kPairLine, line(from[i], k));
+    }
+  }
+  for (int i = 0; i < lines / run; ++i)
+    std::fill_n(panel + i * next_run + slack, kPanelSlack, Bf16{0});
+}
+
 /// The window as operand B of a sum over channels and neighbouring pixels: panel [rows, columns,
 /// pairs of channels, 16 samples, 2], then zeros. An odd number of channels gets one of zeros.
 /// A pixel of the panel has the channels of `fold` pixels below each other, those of the first one
 /// first.
 inline void pack_channel_pairs(const Planes& planes, const PlaneWindow& window, int fold,
                                Bf16* panel) {
+  struct Rows {
+    PixelRow first;
+    PixelRow second;
+  };
   const int channels = planes.channels * fold;
+  const auto row_of = [&](int channel, int h) {
+    return channel < channels
+               ? pixel_row(planes, channel % planes.channels, h + channel / planes.channels)
+               : PixelRow{nullptr, 0};
+  };
+  const auto column = [&](int k) { return window.column + k * window.step; };
   const int pairs = count_pairs(channels);
-  const std::int64_t pixel = std::int64_t{pairs} * kPairLine;
-  for (int pair = 0; pair < pairs; ++pair) {
-    for (int r = 0; r < window.rows; ++r) {
-      const int h = window.row + r * window.step;
-      const auto row_of = [&](int channel) {
-        return channel < channels
-                   ? pixel_row(planes, channel % planes.channels, h + channel / planes.channels)
-                   : PixelRow{nullptr, 0};
-      };
-      const PixelRow first = row_of(2 * pair);
-      const PixelRow second = row_of(2 * pair + 1);
-      Bf16* to = panel + r * window.columns * pixel + pair * kPairLine;
-      for (int k = 0; k < window.columns; ++k, to += pixel) {
-        const int w = window.column + k * window.step;
-        simd::store_pairs(to, simd::round_pairs(first[w], second[w]));
-      }
-    }
-  }
-  std::fill_n(panel + window.rows * window.columns * pixel, kPanelSlack, Bf16{0});
+  fill_panel(
+      window, pairs, pairs,
+      [&](int pair, int r) {
+        const int h = window.row + r * window.step;
+        return Rows{row_of(2 * pair, h), row_of(2 * pair + 1, h)};
+      },
+      [&](const Rows& rows, int k) {
+        return simd::round_pairs(rows.first[column(k)], rows.second[column(k)]);
+      },
+      panel);
 }
 
-inline std::int64_t pixel_pair_floats(const PlaneWindow& window, int channels) {
-  return floats_of(std::int64_t{window.rows} * window.columns * channels * kPairLine + kPanelSlack);
+/// Floats of the panel of a run of channels.
+inline std::int64_t pixel_pair_floats(const PlaneWindow& window, int run) {
+  return floats_of(std::int64_t{window.rows} * window.columns * run * kPairLine + kPanelSlack);
 }
 
-/// The window as operand A of a sum over samples and pairs of pixels `distance` apart: panel [rows,
-/// columns, channels, 16 samples, 2], then zeros.
-inline void pack_pixel_pairs(const Planes& planes, const PlaneWindow& window, int column_step,
-                             int distance, Bf16* panel) {
-  const std::int64_t pixel = std::int64_t{planes.channels} * kPairLine;
-  for (int c = 0; c < planes.channels; ++c) {
-    for (int r = 0; r < window.rows; ++r) {
-      const PixelRow row = pixel_row(planes, c, window.row + r * window.step);
-      Bf16* to = panel + r * window.columns * pixel + c * kPairLine;
-      for (int k = 0; k < window.columns; ++k, to += pixel) {
-        const int w = window.column + k * column_step;
-        simd::store_pairs(to, simd::round_pairs(row[w], row[w + distance]));
-      }
-    }
-  }
-  std::fill_n(panel + window.rows * window.columns * pixel, kPanelSlack, Bf16{0});
+/// The window as operand A of a sum over samples and pairs of pixels `distance` apart: for every
+/// `run` channels, all of them or a multiple of 8, a panel [rows, columns, channels, 16 samples,
+/// 2], then zeros.
+inline void pack_pixel_pairs(const Planes& planes, int run, const PlaneWindow& window,
+                             int column_step, int distance, Bf16* panel) {
+  const auto column = [&](int k) { return window.column + k * column_step; };
+  fill_panel(
+      window, planes.channels, run,
+      [&](int c, int r) { return pixel_row(planes, c, window.row + r * window.step); },
+      [&](const PixelRow& row, int k) {
+        return simd::round_pairs(row[column(k)], row[column(k) + distance]);
+      },
+      panel);
 }
 
 }  // namespace quern::host

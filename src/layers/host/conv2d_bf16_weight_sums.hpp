@@ -13,35 +13,32 @@ namespace quern::host {
 class WeightGrid {
  public:
   WeightGrid(const ConvShape& s, int threads)
-      : shape_(s),
-        out_(s.out_channels, std::clamp(kItemWeights / s.taps() / kTileRows * kTileRows,
-                                        kLeastChannels, kMostChannels)),
-        rows_(s.kernel, s.kernel),
-        in_(s.in_channels,
-            std::clamp(kItemWeights / (s.kernel * s.kernel * out_.largest), 1, s.in_channels)) {
+      : shape_(s), channels_(cut_channels(s)), rows_(s.kernel, s.kernel) {
     // All threads shall find items.
     const auto too_few = [&] { return threads > 1 && count() < 2 * threads; };
-    while (too_few() && in_.size(0) > kTileRows) {
-      in_ = simd::EvenSplit(s.in_channels, in_.size(0) / 2);
+    while (too_few() && channels_.in.size(0) > kTileRows) {
+      channels_.in = simd::FixedSplit(s.in_channels, whole_tiles(channels_.in.size(0) / 2));
     }
-    if (too_few()) out_ = simd::FixedSplit(s.out_channels, 2 * kTileRows);
+    if (too_few()) channels_.out = simd::FixedSplit(s.out_channels, 2 * kTileRows);
     while (too_few() && rows_.size(0) > 1) rows_ = simd::EvenSplit(s.kernel, rows_.size(0) / 2);
-    if (too_few()) out_ = simd::FixedSplit(s.out_channels, kTileRows);
+    if (too_few()) channels_.out = simd::FixedSplit(s.out_channels, kTileRows);
     while (parts_columns_ < s.out_width && fits(1, parts_columns_ + 2)) parts_columns_ += 2;
     parts_columns_ = std::min(parts_columns_, s.out_width);
     if (parts_columns_ < s.out_width) return;
     while (parts_rows_ < s.out_height && fits(parts_rows_ + 1, parts_columns_)) ++parts_rows_;
   }
 
-  std::int64_t count() const { return std::int64_t{out_.pieces} * in_.pieces * rows_.pieces; }
+  std::int64_t count() const {
+    return std::int64_t{channels_.out.pieces} * channels_.in.pieces * rows_.pieces;
+  }
   WeightTiles operator[](std::int64_t item) const {
     const int row = static_cast<int>(item % rows_.pieces);
     item /= rows_.pieces;
-    const int i = static_cast<int>(item % in_.pieces);
-    const int o = static_cast<int>(item / in_.pieces);
+    const int i = static_cast<int>(item % channels_.in.pieces);
+    const int o = static_cast<int>(item / channels_.in.pieces);
     return {shape_,
-            {out_.begin(o), out_.size(o)},
-            {in_.begin(i), in_.size(i)},
+            {channels_.out.begin(o), channels_.out.size(o)},
+            {channels_.in.begin(i), channels_.in.size(i)},
             {rows_.begin(row), rows_.size(row)}};
   }
 
@@ -59,21 +56,51 @@ class WeightGrid {
   }
 
  private:
-  // Of an item: weights, if it has all kernel rows, and output channels, where there are as many.
-  static constexpr int kItemWeights = 32 * 1024;
-  static constexpr int kLeastChannels = 4 * kTileRows;
+  // Of an item: weights, if it has all kernel rows, and output channels.
+  static constexpr int kItemWeights = 64 * 1024;
   static constexpr int kMostChannels = 16 * kTileRows;
-  // Floats of a part's panels.
-  static constexpr std::int64_t kPartFloats = 2 * kPanelFloats;
+
+  struct Channels {
+    simd::FixedSplit out;
+    simd::FixedSplit in;
+
+    // Of a pixel that all items together pack.
+    std::int64_t packed() const {
+      return std::int64_t{out.pieces} * in.extent + std::int64_t{in.pieces} * out.extent;
+    }
+  };
+
+  static int whole_tiles(int channels) { return count_tiles(channels) * kTileRows; }
+
+  // So that the fewest values are packed.
+  static Channels cut_channels(const ConvShape& s) {
+    const auto cut = [&](int out) {
+      const int most =
+          std::max(kTileRows, kItemWeights / (s.kernel * s.kernel) / out / kTileRows * kTileRows);
+      const int pieces = (s.in_channels + most - 1) / most;
+      return Channels{{s.out_channels, out},
+                      {s.in_channels, whole_tiles((s.in_channels + pieces - 1) / pieces)}};
+    };
+    Channels best = cut(kTileRows);
+    const int most = std::min(kMostChannels, whole_tiles(s.out_channels));
+    for (int out = 2 * kTileRows; out <= most; out += kTileRows) {
+      const Channels channels = cut(out);
+      if (channels.packed() < best.packed()) best = channels;
+    }
+    return best;
+  }
+
+  // Floats of a part's panels: all of it stays in the second-level cache. Kernels of several pixels
+  // read some of them twice where parts meet.
+  std::int64_t part_floats() const { return shape_.kernel == 1 ? kPanelFloats : 2 * kPanelFloats; }
 
   bool fits(int rows, int columns) const {
-    return gradient_panel_floats((*this)[0], {0, rows, 0, columns}) <= kPartFloats;
+    return gradient_panel_floats((*this)[0], {0, rows, 0, columns}) <= part_floats();
   }
 
   ConvShape shape_;
-  simd::FixedSplit out_;
+  Channels channels_;
   simd::EvenSplit rows_;
-  simd::EvenSplit in_;
   int parts_rows_ = 1;
   int parts_columns_ = 2;
 };
