@@ -22,15 +22,18 @@ class BlockSums {
 
   /// Where the sums of the next block belong.
   float* next() const { return memory_ + open_ * row_; }
-  /// They are there: adds them to those before them, BlockSchedule::host_merges() times.
-  void end_block(int merges) {
-    float* top = next();
-    for (int merge = 0; merge < merges; ++merge, top -= row_) {
-      float* left = top - row_;
-      for (std::int64_t k = 0; k < row_; ++k) left[k] = left[k] + top[k];
-      --open_;
+  /// The sums that the next block's are added to: what comes of merge 0 goes to left(0), and is
+  /// itself added to left(1) by merge 1.
+  float* left(int merge) const { return next() - (merge + 1) * row_; }
+  /// They are there: adds them to those before them, BlockSchedule::host_merges() times. Of each
+  /// row the floats from `first` on: the caller has added those before.
+  void end_block(int merges, std::int64_t first = 0) {
+    for (int merge = 0; merge < merges; ++merge) {
+      float* to = left(merge);
+      const float* top = to + row_;
+      for (std::int64_t k = first; k < row_; ++k) to[k] = to[k] + top[k];
     }
-    ++open_;
+    open_ += 1 - merges;
   }
 
   /// After the last block these are the partial sums.

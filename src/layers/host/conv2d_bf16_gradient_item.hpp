@@ -170,10 +170,11 @@ class GradientItem {
            gradient_panel_floats(tiles, largest);
   }
 
-  /// `x`: of the group. first: of the block.
+  /// `x`: of the group. first: of the block. The last of the block adds the block's sums to those
+  /// before them, `merges` times, while it has them in the first-level cache.
   template <class Gradient>
   void add_part(const float* x, const Gradient& dy, std::int64_t group, const OutputPart& at,
-                const TileUnit& unit, bool first) {
+                const TileUnit& unit, bool first, int merges) {
     const ConvShape& s = tiles_.shape;
     if (with_bias_ && first) std::fill_n(lanes_, kLanes * tiles_.out.count, 0.0f);
     pack_gradient_pairs(dy, group, tiles_, at, gradient_, with_bias_ ? lanes_ : nullptr);
@@ -202,11 +203,15 @@ class GradientItem {
           walk.a_row = place_of_tile(row_tile + 1) - place_of_tile(row_tile);
           walk.b = gradient_ + column_tile * walk.b_column;
           block.add = !first;
-          unit.multiply(walk, block, blocks_.next() + place);
+          float* sums = blocks_.next() + place;
+          if (merges == 0)
+            unit.multiply(walk, block, sums);
+          else
+            multiply_and_merge(unit, walk, block, sums, place, merges);
         });
   }
 
-  /// Adds the block's sums to those before it.
+  /// After the block's last part, with the same `merges`.
   void end_block(int merges) {
     if (with_bias_) {
       float* bias = blocks_.next() + bias_;
@@ -214,7 +219,7 @@ class GradientItem {
       for (int o = 0; o < tiles_.out.count; ++o)
         bias[o] = simd::sum_lanes(simd::load(lanes_ + kLanes * o));
     }
-    blocks_.end_block(merges);
+    blocks_.end_block(merges, bias_);
   }
 
   /// To PyTorch's order.
@@ -245,6 +250,21 @@ class GradientItem {
   // Of a block: the weights' sums, then the bias's.
   static std::int64_t block_floats(const WeightTiles& tiles, bool with_bias) {
     return tiles.floats() + (with_bias ? round_up_to_lanes(tiles.out.count) : 0);
+  }
+
+  void multiply_and_merge(const TileUnit& unit, const TileWalk& walk, const TileBlock& block,
+                          const float* sums, std::int64_t place, int merges) {
+    alignas(64) float sum[4 * kTileFloats];
+    const int floats = block.rows * block.columns * kTileFloats;
+    if (block.add) std::copy_n(sums, floats, sum);
+    unit.multiply(walk, block, sum);
+    float* to = blocks_.left(merges - 1) + place;
+    for (int i = 0; i < floats; i += kLanes) {
+      simd::Vector total = simd::load(sum + i);
+      for (int merge = 0; merge < merges; ++merge)
+        total = simd::load(blocks_.left(merge) + place + i) + total;
+      simd::store(to + i, total);
+    }
   }
 
   void store_tile(const float* tile, int row, int column, int kh, float* gradient) const {

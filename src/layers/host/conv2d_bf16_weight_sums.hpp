@@ -43,14 +43,15 @@ class WeightGrid {
   }
 
   OutputPart largest_part() const { return {0, parts_rows_, 0, parts_columns_}; }
-  /// Calls f(OutputPart) for all parts of a group.
+  /// Calls f(OutputPart, is it the last one?) for all parts of a group.
   template <class F>
   void for_each_part(const F& f) const {
     const simd::FixedSplit rows(shape_.out_height, parts_rows_);
     const simd::FixedSplit columns(shape_.out_width, parts_columns_);
     for (int r = 0; r < rows.pieces; ++r) {
       for (int c = 0; c < columns.pieces; ++c) {
-        f(OutputPart{rows.begin(r), rows.size(r), columns.begin(c), columns.size(c)});
+        f(OutputPart{rows.begin(r), rows.size(r), columns.begin(c), columns.size(c)},
+          r == rows.pieces - 1 && c == columns.pieces - 1);
       }
     }
   }
@@ -131,15 +132,18 @@ void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const 
         scratch(GradientItem::scratch_floats(tiles, schedule.depth, largest, with_bias));
     GradientItem item(tiles, schedule.depth, largest, with_bias, memory);
     for (int block = 0; block < schedule.num_blocks; ++block) {
+      const int merges = schedule.host_merges(block);
       for (int g = 0; g < groups; ++g) {
         const std::int64_t group = std::int64_t{block} * groups + g;
         bool first = g == 0;
-        grid.for_each_part([&](const OutputPart& part) {
-          item.add_part(x + group * shape.image_group(), dy, group, part, *unit, first);
+        grid.for_each_part([&](const OutputPart& part, bool last) {
+          last = last && g == groups - 1;
+          item.add_part(x + group * shape.image_group(), dy, group, part, *unit, first,
+                        last ? merges : 0);
           first = false;
         });
       }
-      item.end_block(schedule.host_merges(block));
+      item.end_block(merges);
     }
     item.store(partial_sums, offset, bias_offset);
   });
