@@ -62,6 +62,12 @@ void Conv2d::set_up(const LayerSetup& setup) {
                    " with train.precision \"tf32\" or \"bf16\")");
 }
 
+LayerTraits Conv2d::traits() const {
+  return {.applies_relu = true,
+          .applies_input_relu = padding_ == 0,
+          .adds_to_gradient = kernels_.add_input_gradient != nullptr};
+}
+
 bool Conv2d::can_compute(const Pool& pool) const {
   return has_bias_ && pool_kernels_ && pool_kernels_->supports(shape_, pool);
 }
@@ -180,8 +186,13 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   const Activation& dx = arrays.dx;
   const float* weight = parameters(step) + weight_;
   const float* dy = arrays.dy.data.data();
-  const float* mask = with_input_relu_ ? arrays.x.data.data() : nullptr;
+  const float* mask = with_input_relu_ || arrays.with_relu_of_x ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
+  if (arrays.adds_to_dx) {
+    kernels_.pack_gradient(exec, shape_, weight, weights);
+    kernels_.add_input_gradient(exec, shape_, dx.rows, dy, weights, mask, dx.data.data());
+    return;
+  }
   const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
   const FewRows few =
       groups_of_few(step.schedule, dx.rows, few_rows ? few_rows->most_gradient(shape_) : 0);

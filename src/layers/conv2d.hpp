@@ -25,9 +25,7 @@ class Conv2d final : public Layer {
   Layout input_layout(Layout) const override { return Layout::nchw16n; }
   Shape needed_input(const Shape& read) const override;
   /// No ReLU in front with padding: x and dx would have to be padded alike.
-  LayerTraits traits() const override {
-    return {.applies_relu = true, .applies_input_relu = padding_ == 0};
-  }
+  LayerTraits traits() const override;
   /// On a CPU, with a bias, small kernels on few channels (the first layer of a network for
   /// images), windows of 2 or 3 that tile the output.
   bool can_compute(const Pool& pool) const override;

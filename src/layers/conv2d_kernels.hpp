@@ -82,6 +82,12 @@ struct Conv2dKernels {
   void (*input_gradient)(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
                          const float* dy, const float* weights, const float* x_mask, float* dx);
 
+  /// The same added to what dx holds; x_mask decides about the sum. Only with adds_borders. Null:
+  /// there is none.
+  void (*add_input_gradient)(const ExecSpace& exec, const ConvShape& shape, int batch_rows,
+                             const float* dy, const float* weights, const float* x_mask,
+                             float* dx) = nullptr;
+
   /// Weight gradient of this rank's blocks by the block tree: partial sum p at
   /// partial_sums.data[p * stride + offset], PyTorch's order. Overwrites. `workspace` holds
   /// workspace_floats() floats for as many rows as the schedule has, and is overwritten.

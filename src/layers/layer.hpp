@@ -69,6 +69,9 @@ struct LayerTraits {
   /// Where x comes out of a ReLU: backward can apply the ReLU's derivative, so that dx is the
   /// gradient in front of it.
   bool applies_input_relu = false;
+  /// backward can add to what dx holds, and apply the derivative of the ReLU that x comes out of to
+  /// the sum (LayerArrays::adds_to_dx).
+  bool adds_to_gradient = false;
   /// Where all that reads y are products: forward can put it out in Layout::tiles. backward takes
   /// dy in tiles or laid out as y, whatever y is in: dy.layout says so.
   bool writes_tiles = false;
@@ -106,6 +109,10 @@ struct LayerArrays {
   Activation y = {};
   Activation dy = {};  ///< backward only, as dx
   Activation dx = {};  ///< empty: not needed
+  /// With LayerTraits::adds_to_gradient: dx holds what other readers of x have handed back, and
+  /// becomes the sum; with_relu_of_x: of that the gradient in front of the ReLU that puts out x.
+  bool adds_to_dx = false;
+  bool with_relu_of_x = false;
   /// Layer::own_floats() floats, zero at first, which nobody else touches: what forward leaves
   /// there backward finds.
   FloatView own = {};
@@ -170,7 +177,8 @@ class Layer {
   virtual void store_statistics(const ExecSpace& /*exec*/, const StepContext& /*step*/,
                                 const LayerArrays& /*arrays*/) const {}
 
-  /// Overwrites dx (skipped when dx is empty) and this layer's part of step.gradients.
+  /// Overwrites dx (skipped when dx is empty; LayerArrays::adds_to_dx: adds to it) and this layer's
+  /// part of step.gradients.
   virtual void backward(const ExecSpace& exec, const StepContext& step,
                         const LayerArrays& arrays) const = 0;
 

@@ -90,6 +90,8 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   if (!backward.runs) return arrays;
   arrays.layer.dy = memory.gradient(node.output, backward.dy);
   arrays.layer.dx = memory.gradient(node.inputs[0], backward.dx[0]);
+  arrays.layer.adds_to_dx = backward.adds_to_dx;
+  arrays.layer.with_relu_of_x = backward.with_relu_of_x;
   for (const GradientSum& sum : backward.sums) {
     arrays.sums.push_back({memory.gradient(sum.value, sum.a), memory.gradient(sum.value, sum.b),
                            memory.gradient(sum.value, sum.to), Activation{}});

@@ -128,14 +128,28 @@ class Planner {
     NodeBackward& backward = plan_.backward[static_cast<std::size_t>(n)];
     backward.runs = true;
     backward.dy = gradient_of_value_[static_cast<std::size_t>(node.output)];
-    for (const int input : node.inputs) {
-      backward.dx.push_back(graph_.value(input).wants_gradient ? place_dx(n, backward.dy, input)
-                                                               : -1);
+    backward.adds_to_dx = adds_to_gradient(node);
+    if (backward.adds_to_dx) {
+      backward.dx.push_back(gradient_of_value_[static_cast<std::size_t>(node.inputs[0])]);
+    } else {
+      for (const int input : node.inputs) {
+        backward.dx.push_back(graph_.value(input).wants_gradient ? place_dx(n, backward.dy, input)
+                                                                 : -1);
+      }
     }
     --users(backward.dy);
+    if (backward.adds_to_dx) return;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (backward.dx[i] >= 0) hand_back(node.inputs[i], backward.dx[i], backward);
     }
+  }
+
+  /// Can the layer add to what other readers of its input have handed back? Nobody else may want
+  /// that for itself.
+  bool adds_to_gradient(const Node& node) {
+    if (!node.layer || !node.layer->traits().adds_to_gradient) return false;
+    const int handed_back = gradient_of_value_[static_cast<std::size_t>(node.inputs[0])];
+    return handed_back >= 0 && users(handed_back) == 1;
   }
 
   /// The gradient of an input: the buffer of dy where nothing has to be computed, or where it may
@@ -176,7 +190,7 @@ class Planner {
   }
 
   /// A ReLU in place, whose output several nodes read: the sum of their gradients is the last that
-  /// was done before its turn.
+  /// was done before its turn, by the first of them.
   void fuse_relu_with_sums() {
     for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
       const Node& node = graph_.node(n);
@@ -186,7 +200,12 @@ class Planner {
         continue;
       const std::vector<int>& readers = graph_.value(node.output).consumers;
       if (readers.empty()) continue;
-      std::vector<GradientSum>& sums = plan_.backward[static_cast<std::size_t>(readers[0])].sums;
+      NodeBackward& first = plan_.backward[static_cast<std::size_t>(readers[0])];
+      if (first.adds_to_dx) {
+        relu.in_sum = first.with_relu_of_x = true;
+        continue;
+      }
+      std::vector<GradientSum>& sums = first.sums;
       const auto last = std::find_if(sums.rbegin(), sums.rend(), [&](const GradientSum& sum) {
         return sum.value == node.output;
       });

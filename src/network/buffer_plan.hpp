@@ -26,9 +26,11 @@ struct GradientSum {
 /// The backward pass at one node. Buffers by number, -1: none.
 struct NodeBackward {
   bool runs = false;    ///< does anything in front of its output want a gradient?
-  bool in_sum = false;  ///< a GradientSum computes it (with_relu)
+  bool in_sum = false;  ///< a GradientSum computes it (with_relu), or a layer (with_relu_of_x)
   int dy = -1;
   std::vector<int> dx;            ///< of each input
+  bool adds_to_dx = false;        ///< LayerArrays: the layer computes the sum by itself
+  bool with_relu_of_x = false;    ///< and the derivative of the ReLU
   std::vector<GradientSum> sums;  ///< afterwards
 };
 

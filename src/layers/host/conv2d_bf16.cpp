@@ -115,8 +115,8 @@ PlaneWindow tile_gradient_window(const ConvShape& shape, const PanelPlace& at) {
   return rows_inside({rows.first, rows.count, columns.first, columns.count}, shape.out_height);
 }
 
-// The part of dx at `at`, phase by phase from one panel of dy.
-template <OperandPrecision kPrecision>
+// The part of dx at `at`, phase by phase from one panel of dy. kAdds: added to what is there.
+template <OperandPrecision kPrecision, bool kAdds>
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
                               const float* weights, const float* x_mask, float* dx) {
   const PlaneWindow window = tile_gradient_window(shape, at);
@@ -135,11 +135,17 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                                  columns.first + shape.stride * column);
     };
     const std::int64_t next = std::int64_t{kLanes} * shape.stride;
+    // Steps over zeros make +0 of -0, and how many there are depends on the panel: always +0.
+    const auto put = [&](std::int64_t to, simd::Vector product) {
+      simd::Vector sum = product + simd::Vector{};
+      if (kAdds) sum = simd::load(dx + to) + sum;
+      simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
+    };
     if (rows.taps == 0 || columns.taps == 0) {
       for (int i = 0; i < shape.in_channels; ++i) {
         for (int line = 0; line < rows.count; ++line) {
-          float* to = dx + place(i, line, 0);
-          for (int k = 0; k < columns.count; ++k) simd::store(to + k * next, simd::Vector{});
+          const std::int64_t to = place(i, line, 0);
+          for (int k = 0; k < columns.count; ++k) put(to + k * next, simd::Vector{});
         }
       }
       continue;
@@ -161,11 +167,7 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
     multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
-        for (int k = 0; k < tiles.columns; ++k, to += next) {
-          // Steps over zeros make +0 of -0, and how many there are depends on the panel: always +0.
-          const simd::Vector sum = simd::load(tiles.at(c, k)) + simd::Vector{};
-          simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
-        }
+        for (int k = 0; k < tiles.columns; ++k, to += next) put(to, simd::load(tiles.at(c, k)));
       }
     });
   }
@@ -182,15 +184,15 @@ PanelGrid tile_gradient_grid(int threads, const ConvShape& shape, int batch_rows
           }};
 }
 
-template <OperandPrecision kPrecision>
+template <OperandPrecision kPrecision, bool kAdds>
 void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int batch_rows,
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
   const PanelGrid grid = tile_gradient_grid(exec.concurrency(), shape, batch_rows);
   Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
                        [=](std::int64_t item) {
-                         input_gradient_tile_part<kPrecision>(shape, grid[item], dy, weights,
-                                                              x_mask, dx);
+                         input_gradient_tile_part<kPrecision, kAdds>(shape, grid[item], dy, weights,
+                                                                     x_mask, dx);
                        });
 }
 
@@ -219,7 +221,8 @@ Conv2dKernels tile_kernels() {
   kernels.gradient_floats = conv2d_bf16_gradient_floats;
   kernels.pack_gradient = conv2d_bf16_pack_gradient;
   kernels.forward = forward_tiles<kPrecision>;
-  kernels.input_gradient = input_gradient_tiles<kPrecision>;
+  kernels.input_gradient = input_gradient_tiles<kPrecision, false>;
+  kernels.add_input_gradient = input_gradient_tiles<kPrecision, true>;
   kernels.weight_gradient = kPrecision == OperandPrecision::bf16_pairs
                                 ? conv2d_bf16_pairs_weight_gradient
                                 : conv2d_bf16_weight_gradient;

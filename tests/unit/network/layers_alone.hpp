@@ -77,8 +77,9 @@ inline StepContext step_for(const TestBatch& batch, const ParameterTable& table)
 }
 
 inline Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int spare_rows = 0,
-                           bool recompute = false) {
+                           bool recompute = false, const KernelChoice& kernels = {}) {
   NetworkSetup setup;
+  setup.kernels = kernels;
   setup.recompute = recompute;
   const Network network(spec, setup);
   Activations arrays = network.allocate(batch.rows() + spare_rows);
@@ -97,7 +98,8 @@ inline Numbers run_network(const NetworkSpec& spec, const TestBatch& batch, int 
 // place, nothing shared, no gradient left out.
 class LayersAlone {
  public:
-  LayersAlone(const NetworkSpec& spec, const TestBatch& batch) : spec_(spec), batch_(batch) {
+  LayersAlone(const NetworkSpec& spec, const TestBatch& batch, const KernelChoice& kernels = {})
+      : spec_(spec), batch_(batch) {
     std::map<std::string, int> number{{"input", -1}};
     for (std::size_t i = 0; i < spec.layers.size(); ++i) {
       const LayerSpec& layer = spec.layers[i];
@@ -108,7 +110,7 @@ class LayersAlone {
       const Shape& input = shape_of(link.inputs[0]);
       link.shape = layer.type == LayerType::flatten ? Shape{input.units()} : input;
       if (layer.type == LayerType::flatten || layer.type == LayerType::add) continue;
-      link.layer = build_layer(layer, input, static_cast<int>(i));
+      link.layer = build_layer(layer, input, static_cast<int>(i), kernels);
       link.shape = link.layer->output_shape();
       link.layer->add_parameters(table_);
     }
@@ -202,14 +204,14 @@ class LayersAlone {
   std::vector<Link> links_;
 };
 
-inline void expect_same_as_layers(const NetworkSpec& spec) {
+inline void expect_same_as_layers(const NetworkSpec& spec, const KernelChoice& kernels = {}) {
   for (const TestBatch& batch : {TestBatch{7, 3, 16}, TestBatch{18, 17, 32}, TestBatch{1, 1, 16}}) {
     SCOPED_TRACE(std::to_string(batch.samples) + " samples");
-    const Numbers expected = LayersAlone(spec, batch).run();
+    const Numbers expected = LayersAlone(spec, batch, kernels).run();
     for (const auto& [spare_rows, recompute] :
          std::vector<std::pair<int, bool>>{{0, false}, {32, false}, {0, true}}) {
       SCOPED_TRACE(recompute ? "values computed again" : "all values kept");
-      const Numbers actual = run_network(spec, batch, spare_rows, recompute);
+      const Numbers actual = run_network(spec, batch, spare_rows, recompute, kernels);
       EXPECT_EQ(actual.output, expected.output);
       EXPECT_EQ(actual.gradients, expected.gradients);
     }
