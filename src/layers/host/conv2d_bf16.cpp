@@ -45,7 +45,7 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
                              kernel.rows(shape, at.row),
                              ForwardKernel::columns(shape, at.column)};
   float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
-  multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
+  const auto store = [&](const ResultTiles& tiles) {
     for (int c = 0; c < tiles.channels; ++c) {
       const int o = tiles.channel + c;
       // Zeros that are left out keep a -0, and how many depends on the panel: a bias of -0 would
@@ -57,7 +57,8 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
         simd::store(to + kLanes * k, with_relu ? simd::relu(sum) : sum);
       }
     }
-  });
+  };
+  multiply_pixels(tile_unit(kPrecision), product, store, kAskForNothing);
 }
 
 PanelGrid tile_forward_grid(int threads, const ConvShape& shape, int batch_rows) {
@@ -164,12 +165,22 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                                columns.count,
                                {rows.q - rows.taps + 1, 1, shape.out_height},
                                {columns.q - columns.taps + 1, 1, shape.out_width}};
-    multiply_pixels(tile_unit(kPrecision), product, [&](const ResultTiles& tiles) {
+    const auto store = [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
         for (int k = 0; k < tiles.columns; ++k, to += next) put(to, simd::load(tiles.at(c, k)));
       }
-    });
+    };
+    const auto ask_for = [&](const ResultTiles& tiles) {
+      for (int c = 0; kAdds && c < tiles.channels; ++c) {
+        std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
+        for (int k = 0; k < tiles.columns; ++k, to += next) {
+          simd::prefetch_to_write(dx + to);
+          if (x_mask) simd::prefetch(x_mask + to);
+        }
+      }
+    };
+    multiply_pixels(tile_unit(kPrecision), product, store, ask_for);
   }
 }
 

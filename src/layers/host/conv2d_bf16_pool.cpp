@@ -93,7 +93,7 @@ struct PooledForward {
  private:
   // The convolution: strip [channels, lines, columns].
   void compute_strip(const PixelProduct& product, const float* biases, float* strip) const {
-    multiply_pixels(tile_unit(precision), product, [&](const ResultTiles& tiles) {
+    const auto store = [&](const ResultTiles& tiles) {
       for (int c = 0; c < tiles.channels; ++c) {
         const simd::Vector b = simd::broadcast(biases[c]);
         float* to =
@@ -103,7 +103,8 @@ struct PooledForward {
           simd::store(to + kLanes * k, simd::load(tiles.at(c, k)) + b);
         }
       }
-    });
+    };
+    multiply_pixels(tile_unit(precision), product, store, kAskForNothing);
   }
 
   template <int Size>

@@ -99,25 +99,38 @@ struct PixelProduct {
   Reach across;
 };
 
-/// Where an element of C tiles belongs: `channels` results of 16 samples, `columns` pixels.
+/// Some results in C tiles, and where they belong: `channels` results of 16 samples, `columns`
+/// pixels.
 struct ResultTiles {
+  static constexpr int kMostColumns = 4;
+  static constexpr int kFloats = 2 * kMostColumns * kTileFloats;
+
   int channel;
   int channels;
   int line;
   int column;
   int columns;
-  const float* tiles;
+  const float*
+      tiles;  ///< blocks of two tiles of channels, side by side two columns or the last one
 
   const float* at(int c, int k) const {
-    return tiles + (c / kTileRows * columns + k) * kTileFloats + c % kTileRows * kTileRows;
+    const int block = k / 2 * 2;
+    const int block_columns = std::min(2, columns - block);
+    return tiles + (2 * block + c / kTileRows * block_columns + k - block) * kTileFloats +
+           c % kTileRows * kTileRows;
   }
 };
 
-/// Calls store(ResultTiles) for all results, piece by piece. Tiles that meet nothing but the border
-/// are left out: they would add zeros.
-template <class Store>
-void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& store) {
-  alignas(64) float c[4 * kTileFloats];
+/// For a store() that only writes.
+inline constexpr auto kAskForNothing = [](const ResultTiles&) {};
+
+/// Calls store(ResultTiles) for all results, piece by piece, and before it computes them
+/// ask_for(the same), to let the lines come that store() reads. Tiles that meet nothing but the
+/// border are left out: they would add zeros.
+template <class Store, class AskFor>
+void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& store,
+                     const AskFor& ask_for) {
+  alignas(64) float c[ResultTiles::kFloats];
   const std::int64_t weights = p.kernel.weights();
   const int tiles = count_tiles(p.results);
   const int channel_pairs = count_pairs(p.kernel.channels);
@@ -134,18 +147,29 @@ void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& s
       walk.outer = std::max(0, p.rows.end(line, p.kernel.rows) - first_row);
       const Bf16* a = p.weights + tile * weights + first_row * walk.a_outer;
       const std::int64_t b = p.begin + line * p.next_line + first_row * p.panel_row;
-      for (int column = 0; column < p.columns; column += 2) {
-        const int columns = std::min(2, p.columns - column);
-        const int first_tile =
-            p.across.begin(column + columns - 1) * channel_pairs / (kTileDepth / 2);
-        const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
-        walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
-        walk.last_pairs = end - (first_tile + walk.inner - 1) * (kTileDepth / 2);
-        walk.a = a + std::int64_t{first_tile} * kTileBf16;
-        walk.b = p.panel + (b + column * p.next_column + std::int64_t{first_tile} * kTileBf16);
-        const int results = std::min(rows * kTileRows, p.results - tile * kTileRows);
-        unit.multiply(walk, {.rows = rows, .columns = columns, .used_rows = results}, c);
-        store(ResultTiles{tile * kTileRows, results, line, column, columns, c});
+      const int results = std::min(rows * kTileRows, p.results - tile * kTileRows);
+      for (int first = 0; first < p.columns; first += ResultTiles::kMostColumns) {
+        const ResultTiles piece{tile * kTileRows,
+                                results,
+                                line,
+                                first,
+                                std::min(ResultTiles::kMostColumns, p.columns - first),
+                                c};
+        ask_for(piece);
+        for (int k = 0; k < piece.columns; k += 2) {
+          const int column = first + k;
+          const int columns = std::min(2, piece.columns - k);
+          const int first_tile =
+              p.across.begin(column + columns - 1) * channel_pairs / (kTileDepth / 2);
+          const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
+          walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
+          walk.last_pairs = end - (first_tile + walk.inner - 1) * (kTileDepth / 2);
+          walk.a = a + std::int64_t{first_tile} * kTileBf16;
+          walk.b = p.panel + (b + column * p.next_column + std::int64_t{first_tile} * kTileBf16);
+          unit.multiply(walk, {.rows = rows, .columns = columns, .used_rows = results},
+                        c + 2 * k * kTileFloats);
+        }
+        store(piece);
       }
     }
   }
