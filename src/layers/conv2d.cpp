@@ -189,6 +189,7 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   const float* mask = with_input_relu_ || arrays.with_relu_of_x ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
   if (arrays.adds_to_dx) {
+    expect(kernels_.add_input_gradient && !kernels_.few_rows && !copies_, "kernels that add");
     kernels_.pack_gradient(exec, shape_, weight, weights);
     kernels_.add_input_gradient(exec, shape_, dx.rows, dy, weights, mask, dx.data.data());
     return;

@@ -70,7 +70,7 @@ struct LayerTraits {
   /// gradient in front of it.
   bool applies_input_relu = false;
   /// backward can add to what dx holds, and apply the derivative of the ReLU that x comes out of to
-  /// the sum (LayerArrays::adds_to_dx).
+  /// the sum. The plan of the buffers decides it for each array (LayerArrays::adds_to_dx).
   bool adds_to_gradient = false;
   /// Where all that reads y are products: forward can put it out in Layout::tiles. backward takes
   /// dy in tiles or laid out as y, whatever y is in: dy.layout says so.

@@ -11,9 +11,10 @@
 namespace quern {
 
 /// Where a value is read several times, its gradient is the sum of what the readers hand back: of
-/// buffers `a` and `b`, written to `to`, which may be one of them. The nodes that read it come from
-/// the last to the first, so that the order is fixed. A conversion is such a node: it stands in
-/// front of the first reader that wants its layout, and hands back the sum of all that share it.
+/// buffers `a` and `b`, written to `to`, which may be one of them. A layer may also add to it by
+/// itself (NodeBackward::adds_to_dx). The nodes that read the value come from the last to the
+/// first, so that the order is fixed. A conversion is such a node: it stands in front of the first
+/// reader that wants its layout, and hands back the sum of all that share it.
 struct GradientSum {
   int value = 0;
   int a = 0;

@@ -137,8 +137,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
     };
     const std::int64_t next = std::int64_t{kLanes} * shape.stride;
     // Steps over zeros make +0 of -0, and how many there are depends on the panel: always +0.
-    const auto put = [&](std::int64_t to, simd::Vector product) {
-      simd::Vector sum = product + simd::Vector{};
+    const auto put = [&](std::int64_t to, simd::Vector own) {
+      simd::Vector sum = own + simd::Vector{};
       if (kAdds) sum = simd::load(dx + to) + sum;
       simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
     };
@@ -172,7 +172,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
       }
     };
     const auto ask_for = [&](const ResultTiles& tiles) {
-      for (int c = 0; kAdds && c < tiles.channels; ++c) {
+      if constexpr (!kAdds) return;
+      for (int c = 0; c < tiles.channels; ++c) {
         std::int64_t to = place(tiles.channel + c, tiles.line, tiles.column);
         for (int k = 0; k < tiles.columns; ++k, to += next) {
           simd::prefetch_to_write(dx + to);

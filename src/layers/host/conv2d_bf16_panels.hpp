@@ -49,8 +49,9 @@ inline std::int64_t channel_pair_floats(const PlaneWindow& window, int channels)
 
 /// Fills a panel [lines / run][rows, columns of the window][run][16 samples, 2] with
 /// line(source(l, r), k) for line l at row r and column k, and the slack behind each run with
-/// zeros. Some lines at a time are written side by side: one by one they would lie a multiple of 4
-/// KB apart, in other pages and the same set of a cache.
+/// zeros. A run is all lines, or a multiple of 8 that divides their number. Some lines at a time
+/// are written side by side: one by one they would lie a multiple of 4 KB apart, in other pages and
+/// the same set of a cache.
 template <class Source, class Line>
 inline void fill_panel(const PlaneWindow& window, int lines, int run, const Source& source,
                        const Line& line, Bf16* panel) {
@@ -108,8 +109,7 @@ inline std::int64_t pixel_pair_floats(const PlaneWindow& window, int run) {
 }
 
 /// The window as operand A of a sum over samples and pairs of pixels `distance` apart: for every
-/// `run` channels, all of them or a multiple of 8, a panel [rows, columns, channels, 16 samples,
-/// 2], then zeros.
+/// `run` channels a panel [rows, columns, channels, 16 samples, 2], then zeros.
 inline void pack_pixel_pairs(const Planes& planes, int run, const PlaneWindow& window,
                              int column_step, int distance, Bf16* panel) {
   const auto column = [&](int k) { return window.column + k * column_step; };

@@ -110,8 +110,8 @@ struct ResultTiles {
   int line;
   int column;
   int columns;
-  const float*
-      tiles;  ///< blocks of two tiles of channels, side by side two columns or the last one
+  /// Blocks of two tiles of channels, side by side two columns or the last one.
+  const float* tiles;
 
   const float* at(int c, int k) const {
     const int block = k / 2 * 2;

@@ -19,7 +19,8 @@ class WeightGrid {
     while (too_few() && channels_.in.size(0) > kTileRows) {
       channels_.in = simd::FixedSplit(s.in_channels, whole_tiles(channels_.in.size(0) / 2));
     }
-    if (too_few()) channels_.out = simd::FixedSplit(s.out_channels, 2 * kTileRows);
+    if (too_few() && channels_.out.largest > 2 * kTileRows)
+      channels_.out = simd::FixedSplit(s.out_channels, 2 * kTileRows);
     while (too_few() && rows_.size(0) > 1) rows_ = simd::EvenSplit(s.kernel, rows_.size(0) / 2);
     if (too_few()) channels_.out = simd::FixedSplit(s.out_channels, kTileRows);
     while (parts_columns_ < s.out_width && fits(1, parts_columns_ + 2)) parts_columns_ += 2;
@@ -75,15 +76,16 @@ class WeightGrid {
 
   // So that the fewest values are packed.
   static Channels cut_channels(const ConvShape& s) {
+    const int channel_pairs = kItemWeights / (s.kernel * s.kernel);
     const auto cut = [&](int out) {
-      const int most =
-          std::max(kTileRows, kItemWeights / (s.kernel * s.kernel) / out / kTileRows * kTileRows);
+      const int most = std::max(kTileRows, channel_pairs / out / kTileRows * kTileRows);
       const int pieces = (s.in_channels + most - 1) / most;
       return Channels{{s.out_channels, out},
                       {s.in_channels, whole_tiles((s.in_channels + pieces - 1) / pieces)}};
     };
     Channels best = cut(kTileRows);
-    const int most = std::min(kMostChannels, whole_tiles(s.out_channels));
+    const int most =
+        std::min({kMostChannels, whole_tiles(s.out_channels), channel_pairs / kTileRows});
     for (int out = 2 * kTileRows; out <= most; out += kTileRows) {
       const Channels channels = cut(out);
       if (channels.packed() < best.packed()) best = channels;

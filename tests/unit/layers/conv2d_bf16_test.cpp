@@ -2,8 +2,10 @@
 // Convolutions of a CPU with operands rounded to bfloat16.
 #include <gtest/gtest.h>
 
+#include "layers/conv2d_kernels.hpp"
 #include "layers/reference/conv2d.hpp"
 #include "linalg/reference/bf16_tiles.hpp"
+#include "support/random_values.hpp"
 #include "support/tiles.hpp"
 #include "unit/layers/conv_layer_case.hpp"
 
@@ -98,6 +100,47 @@ TEST_P(Conv2dBf16, HasTheSameBitsWithoutATileUnit) {
 TEST_P(Conv2dBf16, HasTheSameBitsWithoutAvx512Bf16) {
   if (!host::avx512_bf16_unit()) GTEST_SKIP() << "no AVX512_BF16 here";
   expect_same_bits(GetParam(), *host::avx512_bf16_unit(), host::vector_pair_unit());
+}
+
+// What the layer adds to, and where its input was not above 0.
+TEST_P(Conv2dBf16, AddsToTheInputGradientOfOthers) {
+  const reference::Conv2dShape& d = GetParam().shape;
+  const ConvShape shape{d.C,
+                        d.H + 2 * d.padding,
+                        d.W + 2 * d.padding,
+                        d.O,
+                        d.out_height(),
+                        d.out_width(),
+                        d.K,
+                        d.stride,
+                        d.padding};
+  constexpr int kRows = 32;
+  const auto values = [](std::int64_t count, std::uint64_t seed) {
+    return test::to_view(test::random_values(static_cast<std::size_t>(count), seed));
+  };
+  const std::int64_t images = kRows / kLanes * shape.image_group();
+  const FloatView dy = values(kRows / kLanes * shape.out_group(), 1);
+  const FloatView weight = values(std::int64_t{shape.taps()} * shape.out_channels, 2);
+  const FloatView x = values(images, 3);
+  const ExecSpace exec;
+  for (const OperandPrecision precision : {kTiles, kPairs}) {
+    const Conv2dKernels& kernels = conv2d_kernels({precision});
+    const FloatView packed("test::packed",
+                           static_cast<std::size_t>(kernels.gradient_floats(shape)));
+    kernels.pack_gradient(exec, shape, weight.data(), packed.data());
+    const FloatView own("test::own", static_cast<std::size_t>(images));
+    kernels.input_gradient(exec, shape, kRows, dy.data(), packed.data(), nullptr, own.data());
+    for (const float* mask :
+         {static_cast<const float*>(nullptr), static_cast<const float*>(x.data())}) {
+      const FloatView sum = values(images, 4);
+      Values expected = test::to_vector(sum);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        expected[i] = mask && x(i) <= 0 ? 0 : expected[i] + own(i);
+      kernels.add_input_gradient(exec, shape, kRows, dy.data(), packed.data(), mask, sum.data());
+      exec.fence("test: results");
+      EXPECT_EQ(test::bits_of(test::to_vector(sum)), test::bits_of(expected));
+    }
+  }
 }
 
 TEST_P(Conv2dBf16, AppliesReluAndItsDerivative) {

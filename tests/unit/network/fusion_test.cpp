@@ -126,6 +126,17 @@ TEST(Fusion, AConvolutionOnTilesAddsToTheGradientOfItsInput) {
       EXPECT_TRUE(plan.backward[static_cast<std::size_t>(convolution - 1)].in_sum);
     }
     EXPECT_FALSE(plan.backward[7].adds_to_dx) << "the first to hand back a gradient";
+    // Convolutions that all apply the derivative by themselves.
+    expect_same_as_layers(
+        network_of({3, 5, 6}, {conv2d(4, 3), relu, conv2d(5, 1), reading(conv2d(5, 1), {"relu1"}),
+                               add({"conv2d2", "conv2d3"}), conv2d(2, 1)}),
+        setup.kernels);
+    // The sum hands back the gradient that the convolution reads.
+    const NetworkSpec shared = network_of({3, 5, 6}, {conv2d(4, 3), relu, conv2d(4, 3, 1, 1),
+                                                      add({"conv2d2", "relu1"}), conv2d(2, 1)});
+    expect_same_as_layers(shared, setup.kernels);
+    const Network apart(shared, setup);
+    EXPECT_FALSE(plan_buffers(apart.graph(), apart.fusion(), 32).backward[2].adds_to_dx);
   }
 }
 

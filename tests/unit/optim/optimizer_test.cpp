@@ -5,6 +5,8 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "optim/reference/optimizer.hpp"
 #include "support/random_values.hpp"
