@@ -15,40 +15,21 @@ namespace quern {
 /// For a scope: the calling thread takes denormals for zero and puts out zero for them, as do the
 /// threads that it starts meanwhile, for good. What it computes otherwise stays the same.
 class FlushDenormals {
-#if defined(__SSE__)
-  static constexpr std::uint64_t kFlush = 0x8040;  // FTZ, DAZ
-#elif defined(__aarch64__)
-  static constexpr std::uint64_t kFlush = std::uint64_t{1} << 24;  // FPCR.FZ
-#else
-  // Denormals are kept: sums this small may have other bits than elsewhere.
-  static constexpr std::uint64_t kFlush = 0;
-#endif
-
  public:
-  /// Can processors of this kind be told to? Elsewhere this class does nothing.
-  static constexpr bool kWorks = kFlush != 0;
-
-  FlushDenormals() : saved_(control()) {
-    on_this_thread();
-  }
-  ~FlushDenormals() {
-    set_control(saved_);
-  }
+  FlushDenormals() : saved_(control()) { on_this_thread(); }
+  ~FlushDenormals() { set_control(saved_); }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
   /// For good, on the calling thread.
-  static void on_this_thread() {
-    set_control(control() | kFlush);
-  }
+  static void on_this_thread() { set_control(control() | kFlush); }
 
  private:
   // The compiler must not move arithmetic across a change of the control register.
-  static void keep_order() {
-    asm volatile("" ::: "memory");
-  }
+  static void keep_order() { asm volatile("" ::: "memory"); }
 
 #if defined(__SSE__)
+  static constexpr std::uint64_t kFlush = 0x8040;  // FTZ, DAZ
   static std::uint64_t control() {
     return _mm_getcsr();
   }
@@ -58,6 +39,7 @@ class FlushDenormals {
     keep_order();
   }
 #elif defined(__aarch64__)
+  static constexpr std::uint64_t kFlush = std::uint64_t{1} << 24;  // FPCR.FZ
   static std::uint64_t control() {
     std::uint64_t bits;
     asm volatile("mrs %0, fpcr" : "=r"(bits));
@@ -69,6 +51,8 @@ class FlushDenormals {
     keep_order();
   }
 #else
+  // Denormals are kept: sums this small may have other bits than elsewhere.
+  static constexpr std::uint64_t kFlush = 0;
   static std::uint64_t control() {
     return 0;
   }
@@ -76,6 +60,10 @@ class FlushDenormals {
 #endif
 
   std::uint64_t saved_;
+
+ public:
+  /// Can processors of this kind be told to? Elsewhere this class does nothing.
+  static constexpr bool kWorks = kFlush != 0;
 };
 
 }  // namespace quern
