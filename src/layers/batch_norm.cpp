@@ -26,6 +26,10 @@ std::int64_t gradients_floats(std::int64_t padded) {
   return 2 * padded;
 }
 
+bool is_rounded(const Activation& array) {
+  return array.layout == Layout::nchw16n_bf16;
+}
+
 }  // namespace
 
 /// Arrays of one call.
@@ -59,6 +63,7 @@ LayerTraits BatchNorm::traits() const {
   traits.applies_relu = true;
   traits.applies_relu_backward = true;
   traits.applies_add = true;
+  traits.writes_rounded = kernels_.rounds && pixels_ > 1;  // in nchw16n for certain
   traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
   traits.in_each_block = is_per_block();
   return traits;
@@ -105,7 +110,8 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
   const std::int64_t own_sums = OwnSums::memory_floats(row);
   const std::int64_t rows = std::max(1, step.schedule.num_blocks) * row;
   const Activation& x = arrays.x;
-  expect(x.layout == arrays.y.layout && x.rows == arrays.y.rows, "an output shaped like the input");
+  expect((x.layout == arrays.y.layout || is_rounded(arrays.y)) && x.rows == arrays.y.rows,
+         "an output shaped like the input");
   expect(static_cast<std::int64_t>(arrays.workspace.extent(0)) >= own_sums + 2 * rows,
          "workspace_floats()");
   float* memory = arrays.workspace.data() + own_sums;
@@ -121,15 +127,16 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
 }
 
 NormFunction BatchNorm::function(const StepContext& step, const Memory& memory,
-                                 const Activation& addend) const {
+                                 const LayerArrays& arrays) const {
   const bool one_a_block = step.mode == Mode::train && is_per_block();
   const float* scale = step.parameters.data() + frozen_ + weight_;
   return {{memory.sets, one_a_block ? NormSets::floats(padded_) : 0, padded_},
           scale,
           scale + padded_,
           with_relu_,
-          addend.data.data(),
-          with_relu_of_sum_};
+          arrays.addend.data.data(),
+          with_relu_of_sum_,
+          is_rounded(arrays.y)};
 }
 
 void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
@@ -147,8 +154,7 @@ void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
       take_global_statistics(exec, step, memory);
   }
   expect(arrays.addend.empty() != with_add_, "what is to be added, and nothing else");
-  kernels_.normalize(exec, memory.batch, function(step, memory, arrays.addend), x,
-                     arrays.y.data.data());
+  kernels_.normalize(exec, memory.batch, function(step, memory, arrays), x, arrays.y.data.data());
 }
 
 void BatchNorm::take_global_statistics(const ExecSpace& exec, const StepContext& step,
@@ -188,7 +194,7 @@ void BatchNorm::store_statistics(const ExecSpace& exec, const StepContext& step,
 void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
                          const LayerArrays& arrays) const {
   Memory memory = memory_of(step, arrays);
-  const NormFunction f = function(step, memory);
+  const NormFunction f = function(step, memory, arrays);
   const float* x = arrays.x.data.data();
   const float* dy = arrays.dy.data.data();
   kernels_.block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
@@ -197,13 +203,13 @@ void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
                    gradients_floats(padded_), step.gradients, weight_);
   }
   if (arrays.dx.empty()) return;
-  const NormGradient gradient = input_gradient_sets(exec, step, memory);
+  NormGradient gradient = input_gradient_sets(exec, step, memory, f.sets);
+  gradient.rounds = is_rounded(arrays.dx);
   kernels_.input_gradient(exec, memory.batch, f, gradient, x, dy, arrays.dx.data.data());
 }
 
 NormGradient BatchNorm::input_gradient_sets(const ExecSpace& exec, const StepContext& step,
-                                            Memory& memory) const {
-  const NormSets sets = function(step, memory).sets;
+                                            Memory& memory, const NormSets& sets) const {
   const std::int64_t floats = gradients_floats(padded_);
   if (is_per_block()) {
     set_gradients(exec, memory.statistics, step.schedule.num_blocks, memory.batch, sets,

@@ -39,15 +39,15 @@ class BatchNorm final : public Layer {
   struct Memory;
   Memory memory_of(const StepContext& step, const LayerArrays& arrays) const;
   NormFunction function(const StepContext& step, const Memory& memory,
-                        const Activation& addend = {}) const;
+                        const LayerArrays& arrays) const;
   bool is_per_block() const { return statistics_ == Statistics::block; }
 
   // Of a training step: from the blocks' statistics to `sets` and to the statistics that the
   // running averages take; of blocks these stay in `shares`.
   void take_global_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
   void take_block_statistics(const ExecSpace& exec, const StepContext& step, Memory& memory) const;
-  NormGradient input_gradient_sets(const ExecSpace& exec, const StepContext& step,
-                                   Memory& memory) const;
+  NormGradient input_gradient_sets(const ExecSpace& exec, const StepContext& step, Memory& memory,
+                                   const NormSets& sets) const;
 
   const BatchNormKernels& kernels_;
   int channels_;

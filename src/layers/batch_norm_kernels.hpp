@@ -62,8 +62,9 @@ struct NormFunction {
   const float* scale;
   const float* shift;
   bool relu;
-  const float* addend;  ///< laid out as y; null: none
+  const float* addend;  ///< laid out as x; null: none
   bool relu_of_sum;
+  bool rounds;  ///< y is in nchw16n_bf16
 };
 
 /// dx = factor (dy - mean_dy - (x - mean) slope), dy in front of the ReLU; laid out as NormSets.
@@ -71,6 +72,7 @@ struct NormGradient {
   const float* data;
   std::int64_t stride;
   std::int64_t padded;
+  bool rounds = false;  ///< dx is in nchw16n_bf16
 
   KOKKOS_INLINE_FUNCTION const float* mean_dy(std::int64_t block) const {
     return data + block * stride;
@@ -86,6 +88,9 @@ inline constexpr int kStatisticChains = 4;
 inline constexpr int kGradientChains = 2;
 
 struct BatchNormKernels {
+  /// Can write y and dx in nchw16n_bf16.
+  bool rounds = false;
+
   /// Overwrites rows of BlockStatistics, one for each block.
   void (*block_statistics)(const ExecSpace& exec, const NormBatch& batch, const float* x,
                            float* statistics);
@@ -96,7 +101,7 @@ struct BatchNormKernels {
   void (*block_gradients)(const ExecSpace& exec, const NormBatch& batch,
                           const NormFunction& function, const float* x, const float* dy,
                           float* gradients);
-  /// dx may be dy.
+  /// dx may be dy, unless it is rounded.
   void (*input_gradient)(const ExecSpace& exec, const NormBatch& batch,
                          const NormFunction& function, const NormGradient& gradient, const float* x,
                          const float* dy, float* dx);

@@ -65,7 +65,18 @@ void Conv2d::set_up(const LayerSetup& setup) {
 LayerTraits Conv2d::traits() const {
   return {.applies_relu = true,
           .applies_input_relu = padding_ == 0,
-          .adds_to_gradient = kernels_.add_input_gradient != nullptr};
+          .adds_to_gradient = kernels_.add_input_gradient != nullptr,
+          .reads_rounded_input = kernels_.reads_rounded,
+          .reads_rounded_gradient = kernels_.reads_rounded && !has_bias_};
+}
+
+ConvShape Conv2d::shape_of(const LayerArrays& arrays) const {
+  ConvShape shape = shape_;
+  shape.rounded_x = arrays.x.layout == Layout::nchw16n_bf16;
+  shape.rounded_dy = arrays.dy.layout == Layout::nchw16n_bf16;
+  expect(!(shape.rounded_x || shape.rounded_dy) || (kernels_.reads_rounded && !pool_),
+         "kernels that read bfloat16");
+  return shape;
 }
 
 bool Conv2d::can_compute(const Pool& pool) const {
@@ -138,8 +149,9 @@ std::int64_t Conv2d::scratch_floats(const BatchLimit& most) const {
 void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
                      const LayerArrays& arrays) const {
   const int rows = arrays.x.rows;
+  const ConvShape shape = shape_of(arrays);
   if (copies_) {
-    kernels_.pad(exec, std::int64_t{rows / kLanes} * shape_.in_channels, input_shape().height,
+    kernels_.pad(exec, std::int64_t{rows / kLanes} * shape.in_channels, input_shape().height,
                  input_shape().width, padding_, arrays.x.data.data(), arrays.own.data());
   }
   const float* weight = parameters(step) + weight_;
@@ -148,67 +160,72 @@ void Conv2d::forward(const ExecSpace& exec, const StepContext& step,
   float* y = arrays.y.data.data();
   const Conv2dFewRowsKernels* few_rows = pool_ ? nullptr : kernels_.few_rows;
   const FewRows few =
-      groups_of_few(step.schedule, rows, few_rows ? few_rows->most_forward(shape_) : 0);
+      groups_of_few(step.schedule, rows, few_rows ? few_rows->most_forward(shape) : 0);
   if (few.groups() > 0) {
-    few_rows->pack_forward(exec, shape_, weight, weights);
-    few_rows->forward(exec, shape_, few, padded(arrays), weights, bias, with_relu_, y);
+    few_rows->pack_forward(exec, shape, weight, weights);
+    few_rows->forward(exec, shape, few, padded(arrays), weights, bias, with_relu_, y);
   }
   const int full_rows = rows - few.rows();
   if (full_rows == 0) return;
-  kernels_.pack_forward(exec, shape_, weight, weights);
+  kernels_.pack_forward(exec, shape, weight, weights);
   if (pool_) {
-    pool_kernels_->forward(exec, shape_, *pool_, rows, padded(arrays), weights, bias,
-                           passes(arrays), y);
+    pool_kernels_->forward(exec, shape, *pool_, rows, padded(arrays), weights, bias, passes(arrays),
+                           y);
     return;
   }
-  kernels_.forward(exec, shape_, full_rows, padded(arrays), weights, bias, with_relu_, y);
+  kernels_.forward(exec, shape, full_rows, padded(arrays), weights, bias, with_relu_, y);
 }
 
 void Conv2d::backward(const ExecSpace& exec, const StepContext& step,
                       const LayerArrays& arrays) const {
+  const ConvShape shape = shape_of(arrays);
   const float* dy = arrays.dy.data.data();
   if (pool_) {
     expect(arrays.dx.empty(), "a pool that is taken over only where nobody wants dx");
-    pool_kernels_->gradients(exec, shape_, *pool_, step.schedule, padded(arrays), passes(arrays),
-                             dy, step.gradients, weight_, bias_);
+    pool_kernels_->gradients(exec, shape, *pool_, step.schedule, padded(arrays), passes(arrays), dy,
+                             step.gradients, weight_, bias_);
     return;
   }
   if (training_ == Training::trained) {
-    kernels_.weight_gradient(exec, shape_, step.schedule, padded(arrays), dy, step.gradients,
+    kernels_.weight_gradient(exec, shape, step.schedule, padded(arrays), dy, step.gradients,
                              weight_, arrays.workspace);
-    if (has_bias_) kernels_.bias_gradient(exec, shape_, step.schedule, dy, step.gradients, bias_);
+    expect(!(has_bias_ && shape.rounded_dy), "a bias gradient of floats");
+    if (has_bias_) kernels_.bias_gradient(exec, shape, step.schedule, dy, step.gradients, bias_);
   }
   if (!arrays.dx.empty()) input_gradient(exec, step, arrays);
 }
 
 void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
                             const LayerArrays& arrays) const {
+  const ConvShape shape = shape_of(arrays);
   const Activation& dx = arrays.dx;
   const float* weight = parameters(step) + weight_;
   const float* dy = arrays.dy.data.data();
-  const float* mask = with_input_relu_ || arrays.with_relu_of_x ? arrays.x.data.data() : nullptr;
+  const bool masks = with_input_relu_ || arrays.with_relu_of_x;
+  expect(!(masks && shape.rounded_x), "a mask of floats");
+  const float* mask = masks ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
   if (arrays.adds_to_dx) {
     expect(kernels_.add_input_gradient && !kernels_.few_rows && !copies_, "kernels that add");
-    kernels_.pack_gradient(exec, shape_, weight, weights);
-    kernels_.add_input_gradient(exec, shape_, dx.rows, dy, weights, mask, dx.data.data());
+    kernels_.pack_gradient(exec, shape, weight, weights);
+    kernels_.add_input_gradient(exec, shape, dx.rows, dy, weights, mask, dx.data.data());
     return;
   }
   const Conv2dFewRowsKernels* few_rows = kernels_.few_rows;
   const FewRows few =
-      groups_of_few(step.schedule, dx.rows, few_rows ? few_rows->most_gradient(shape_) : 0);
+      groups_of_few(step.schedule, dx.rows, few_rows ? few_rows->most_gradient(shape) : 0);
   if (few.groups() > 0) {
-    few_rows->pack_gradient(exec, shape_, weight, weights);
-    few_rows->input_gradient(exec, shape_, few, dy, weights, mask, dx.data.data());
+    few_rows->pack_gradient(exec, shape, weight, weights);
+    few_rows->input_gradient(exec, shape, few, dy, weights, mask, dx.data.data());
   }
   const int full_rows = dx.rows - few.rows();
   if (full_rows == 0) return;
   float* padded_dx =
-      copies_ ? weights + round_up_to_lanes(kernels_.gradient_floats(shape_)) : dx.data.data();
-  kernels_.pack_gradient(exec, shape_, weight, weights);
-  kernels_.input_gradient(exec, shape_, full_rows, dy, weights, mask, padded_dx);
+      copies_ ? weights + round_up_to_lanes(kernels_.gradient_floats(shape)) : dx.data.data();
+  kernels_.pack_gradient(exec, shape, weight, weights);
+  kernels_.input_gradient(exec, shape, full_rows, dy, weights, mask, padded_dx);
   if (copies_) {
-    kernels_.crop(exec, std::int64_t{dx.rows / kLanes} * shape_.in_channels, input_shape().height,
+    kernels_.crop(exec, std::int64_t{dx.rows / kLanes} * shape.in_channels, input_shape().height,
                   input_shape().width, padding_, padded_dx, dx.data.data());
   }
 }

@@ -46,6 +46,7 @@ class Conv2d final : public Layer {
   std::int64_t padded_floats(int rows) const;
   // Room for the bits that tell which pixels the gradient of the pool reaches.
   std::int64_t pass_floats(int rows) const;
+  ConvShape shape_of(const LayerArrays& arrays) const;
   const float* padded(const LayerArrays& arrays) const;
   const float* parameters(const StepContext& step) const {
     return step.parameters.data() + frozen_;

@@ -46,7 +46,7 @@ struct Memory {
 
   Activation like(int value) const {
     const Value& v = graph.value(standing_value(graph, fusion, value));
-    return {{}, v.shape, v.layout, 0};
+    return {{}, v.shape, value_layout(graph, fusion, value), 0};
   }
   Activation value(int value) const {
     Activation activation = like(value);

@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t allocated_floats(const Graph& graph, const Fusion& fusion, int value, int max_rows) {
   const Value& v = graph.value(standing_value(graph, fusion, value));
-  return allocation_size(v.shape, v.layout, max_rows);
+  return allocation_size(v.shape, value_layout(graph, fusion, value), max_rows);
 }
 
 std::int64_t gradient_floats(const Graph& graph, const Fusion& fusion, int value, int max_rows) {
@@ -159,7 +159,9 @@ class Planner {
     const bool is_same = node.kind == NodeKind::reshape || node.kind == NodeKind::add ||
                          fusion_.node(n).backward_elsewhere;
     const LayerTraits traits = node.layer ? node.layer->traits() : LayerTraits{};
-    const bool in_place = (traits.in_place || traits.overwrites_gradient) && users(dy) == 1;
+    const bool in_place =
+        (traits.in_place || traits.overwrites_gradient) && users(dy) == 1 &&
+        gradient_layout(graph_, fusion_, input) == gradient_layout(graph_, fusion_, node.output);
     if (!is_same && !in_place) return take_buffer(gradient_floats_of(input));
     ++users(dy);
     return dy;
@@ -263,9 +265,16 @@ int standing_value(const Graph& graph, const Fusion& fusion, int value) {
   return standing < 0 ? value : standing;
 }
 
+Layout value_layout(const Graph& graph, const Fusion& fusion, int value) {
+  const int producer = graph.value(value).producer;
+  if (producer >= 0 && fusion.node(producer).rounds_output) return Layout::nchw16n_bf16;
+  return graph.value(standing_value(graph, fusion, value)).layout;
+}
+
 Layout gradient_layout(const Graph& graph, const Fusion& fusion, int value) {
   const int producer = graph.value(value).producer;
   if (producer >= 0 && fusion.node(producer).loss_gradient_in_tiles) return Layout::tiles;
+  if (producer >= 0 && fusion.node(producer).rounds_gradient) return Layout::nchw16n_bf16;
   return graph.value(standing_value(graph, fusion, value)).layout;
 }
 

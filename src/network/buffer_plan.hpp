@@ -76,6 +76,9 @@ std::vector<int> buffers_of_values(const Graph& graph, const Fusion& fusion);
 /// `value`, or what stands in its place (NodeFusion::stands_for).
 int standing_value(const Graph& graph, const Fusion& fusion, int value);
 
+/// Layout of `value`, or of what stands in its place.
+Layout value_layout(const Graph& graph, const Fusion& fusion, int value);
+
 /// Layout of the gradient of `value`.
 Layout gradient_layout(const Graph& graph, const Fusion& fusion, int value);
 

@@ -159,6 +159,30 @@ void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
     fusion.nodes[static_cast<std::size_t>(node)].loss_gradient_in_tiles = true;
 }
 
+/// Where a convolution that rounds what it reads is the only one who reads y of node `n`, or, in
+/// the backward pass, the gradient that the node hands back: lets the node round them.
+void fuse_rounding(const Graph& graph, int n, Fusion& fusion) {
+  if (!traits_of(graph.node(n)).writes_rounded) return;
+  const int before = graph.value(graph.node(n).inputs[0]).producer;
+  if (before >= 0 && traits_of(graph.node(before)).reads_rounded_gradient &&
+      graph.value(graph.node(n).inputs[0]).consumers.size() == 1)
+    fusion.nodes[static_cast<std::size_t>(before)].rounds_gradient = true;
+  std::vector<int> between = {n};
+  for (;;) {
+    const int output = graph.node(between.back()).output;
+    const Value& value = graph.value(output);
+    if (value.consumers.size() != 1 || output == graph.output()) return;
+    const int reader = value.consumers[0];
+    if (traits_of(graph.node(reader)).reads_rounded_input) {
+      if (fusion.node(reader).with_input_relu || fusion.node(reader).pool) return;
+      break;
+    }
+    if (!fusion.node(reader).forward_elsewhere || !fusion.node(reader).backward_elsewhere) return;
+    between.push_back(reader);
+  }
+  for (const int node : between) fusion.nodes[static_cast<std::size_t>(node)].rounds_output = true;
+}
+
 }  // namespace
 
 Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
@@ -178,6 +202,7 @@ Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
   if (loss.writes_tiles) fuse_loss_gradient(graph, fusion);
+  for (int i = 0; i < count; ++i) fuse_rounding(graph, i, fusion);
   fusion.segments = {{0, count}};
   return fusion;
 }

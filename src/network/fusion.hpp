@@ -19,6 +19,8 @@ struct NodeFusion {
   bool with_input_relu = false;     ///< applies the derivative of the ReLU in front of it
   int sum = -1;  ///< node of the add that reads it, which it computes, too, with its ReLU
   std::optional<Pool> pool;             ///< computes this pool after that ReLU, too
+  bool rounds_output = false;           ///< y is in Layout::nchw16n_bf16
+  bool rounds_gradient = false;         ///< and y's gradient
   bool loss_gradient_in_tiles = false;  ///< y's gradient is in Layout::tiles, though y is not
   /// The value that stands where y does: what the last of the nodes puts out that this one
   /// computes; -1: y itself.

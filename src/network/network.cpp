@@ -182,9 +182,10 @@ std::string Network::first_non_finite_layer(const ExecSpace& exec, const StepCon
   const auto is_finite = [&](const Activation& y) {
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y.data);
     const auto value_at = [&, at = ActivationIndex(y)](int row, int unit) {
-      if (y.layout != Layout::tiles) return values(at(row, unit));
       const auto* bits = reinterpret_cast<const OperandTiles::Bf16*>(values.data());
-      return from_bfloat16(bits[OperandTiles(y).place(row, unit)]);
+      if (y.layout == Layout::tiles) return from_bfloat16(bits[OperandTiles(y).place(row, unit)]);
+      if (y.layout == Layout::nchw16n_bf16) return from_bfloat16(bits[at(row, unit)]);
+      return values(at(row, unit));
     };
     for (int row = 0; row < y.rows; ++row) {
       if (samples(row) < 0) continue;

@@ -18,6 +18,8 @@ std::int64_t Activation::size() const {
       return std::int64_t{rows} * row_stride();
     case Layout::tiles:
       return OperandTiles::floats(shape.units(), rows);
+    case Layout::nchw16n_bf16:
+      return std::int64_t{rows} * shape.units() / 2;
     case Layout::nchw16n:
       break;
   }

@@ -19,9 +19,10 @@
 //            or channel counts (few samples: layers/host/conv2d_few_panels.hpp). Not nChw16c.
 // unit = (c * H + h) * W + w, as in PyTorch's contiguous [N, C, H, W].
 //
-// And one of bfloat16, in which the products of flat layers read their operands:
-//   tiles    Every value twice, in the order in which products over the units read it, and in the
-//            order in which products over the samples do. See tensor/operand_tiles.hpp.
+// And two of bfloat16, in which products read their operands:
+//   nchw16n_bf16  as nchw16n, element for element. Convolutions, where nobody else reads the value.
+//   tiles    Flat layers: every value twice, in the order in which products over the units read it,
+//            and in the order in which products over the samples do. See tensor/operand_tiles.hpp.
 #pragma once
 
 #include "base/shape.hpp"
@@ -29,7 +30,7 @@
 
 namespace quern {
 
-enum class Layout { nc, cn16c, nchw16n, tiles };
+enum class Layout { nc, cn16c, nchw16n, nchw16n_bf16, tiles };
 
 /// Where flat layers work: cn16c with the kernels of a CPU, nc with those of a device.
 Layout flat_layout();
@@ -38,7 +39,7 @@ struct Activation {
   FloatView data;
   Shape shape;
   Layout layout = Layout::nc;
-  int rows = 0;  ///< rows in use; nchw16n and tiles: a multiple of kLanes
+  int rows = 0;  ///< rows in use; but for nc and cn16c a multiple of kLanes
   /// Rows of a micro-block, of which `rows` is a multiple: tiles of samples end with it. For tiles
   /// only.
   int block_rows = 0;
@@ -50,14 +51,14 @@ struct Activation {
   std::int64_t size() const;
 };
 
-/// Position of (row, unit), for kernels that work in any layout.
+/// Position of (row, unit), for kernels that work in any layout: nchw16n_bf16 counts as nchw16n.
 struct ActivationIndex {
   Layout layout;
   std::int64_t units;
   std::int64_t stride;  ///< nc: of a row; cn16c: of a panel
 
   explicit ActivationIndex(const Activation& a)
-      : layout(a.layout),
+      : layout(a.layout == Layout::nchw16n_bf16 ? Layout::nchw16n : a.layout),
         units(a.shape.units()),
         stride(a.layout == Layout::cn16c ? a.panel_stride() : a.row_stride()) {}
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -43,6 +44,15 @@ inline float rounded(float value) {
 inline std::vector<float> rounded(std::vector<float> values) {
   for (float& value : values) value = rounded(value);
   return values;
+}
+
+/// Values as bfloat16 that follow each other, an even number of them, two in the room of a float.
+inline std::vector<float> stored_as_bf16(const std::vector<float>& values) {
+  std::vector<float> stored;
+  for (std::size_t i = 0; i + 1 < values.size(); i += 2)
+    stored.push_back(std::bit_cast<float>(std::uint32_t{reference::to_bf16(values[i])} |
+                                          std::uint32_t{reference::to_bf16(values[i + 1])} << 16));
+  return stored;
 }
 
 /// c + a b by tile steps of 32 values, one after the other; `a` and `b` hold bfloat16s.

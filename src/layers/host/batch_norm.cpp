@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/batch_norm_kernels.hpp"
 #include "layers/host/batch_norm_lanes.hpp"
+#include "layers/host/stored_values.hpp"
 
 namespace quern::host {
 
@@ -251,19 +252,21 @@ void for_each_value(const ExecSpace& exec, const char* label, const NormBatch& b
 
 void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f, const float* x,
                float* y) {
-  if (!f.addend) {
-    for_each_value(exec, "quern::layers::batch_norm", batch, f, [=](const Lanes& lanes) {
+  with_values(y, f.rounds, [&](auto* values) {
+    if (!f.addend) {
+      for_each_value(exec, "quern::layers::batch_norm", batch, f, [=](const Lanes& lanes) {
+        return [=](std::int64_t at, const auto& filled) {
+          store_values(values + at, filled(lanes.value(simd::load(x + at))));
+        };
+      });
+      return;
+    }
+    for_each_value(exec, "quern::layers::batch_norm_add", batch, f, [=](const Lanes& lanes) {
       return [=](std::int64_t at, const auto& filled) {
-        simd::store(y + at, filled(lanes.value(simd::load(x + at))));
+        const Vector sum = filled(lanes.value(simd::load(x + at))) + simd::load(f.addend + at);
+        store_values(values + at, f.relu_of_sum ? simd::relu(sum) : sum);
       };
     });
-    return;
-  }
-  for_each_value(exec, "quern::layers::batch_norm_add", batch, f, [=](const Lanes& lanes) {
-    return [=](std::int64_t at, const auto& filled) {
-      const Vector sum = filled(lanes.value(simd::load(x + at))) + simd::load(f.addend + at);
-      simd::store(y + at, f.relu_of_sum ? simd::relu(sum) : sum);
-    };
   });
 }
 
@@ -282,36 +285,39 @@ void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFu
 
 void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f,
                     const NormGradient& gradient, const float* x, const float* dy, float* dx) {
-  const auto write = [=](const Lanes& lanes, Vector negative_mean_dy, Vector negative_slope) {
-    return [=](std::int64_t at, const auto& filled) {
-      const Vector value = simd::load(x + at);
-      const Vector passed = lanes.before_relu(value, simd::load(dy + at));
-      const Vector rest = passed + negative_mean_dy + lanes.distance(value) * negative_slope;
-      simd::store(dx + at, filled(rest * lanes.factor));
+  with_values(dx, gradient.rounds, [&](auto* values) {
+    const auto write = [=](const Lanes& lanes, Vector negative_mean_dy, Vector negative_slope) {
+      return [=](std::int64_t at, const auto& filled) {
+        const Vector value = simd::load(x + at);
+        const Vector passed = lanes.before_relu(value, simd::load(dy + at));
+        const Vector rest = passed + negative_mean_dy + lanes.distance(value) * negative_slope;
+        store_values(values + at, filled(rest * lanes.factor));
+      };
     };
-  };
-  for_each_part(
-      exec, "quern::layers::batch_norm_backward", batch,
-      [=](std::int64_t group, int c) {
-        const std::int64_t block = group * kLanes / batch.block_rows;
-        for_each_pixel(
-            batch, group, c,
-            write(lanes_of_channel(f, block, c), simd::broadcast(-gradient.mean_dy(block)[c]),
-                  simd::broadcast(-gradient.slope(block)[c])));
-      },
-      [=](std::int64_t block, int first) {
-        const Vector minus = simd::broadcast(-1.0f);
-        for_each_row(batch, block, first,
-                     write(lanes_of_panel(f, block, first),
-                           simd::load(gradient.mean_dy(block) + first) * minus,
-                           simd::load(gradient.slope(block) + first) * minus));
-      });
+    for_each_part(
+        exec, "quern::layers::batch_norm_backward", batch,
+        [=](std::int64_t group, int c) {
+          const std::int64_t block = group * kLanes / batch.block_rows;
+          for_each_pixel(
+              batch, group, c,
+              write(lanes_of_channel(f, block, c), simd::broadcast(-gradient.mean_dy(block)[c]),
+                    simd::broadcast(-gradient.slope(block)[c])));
+        },
+        [=](std::int64_t block, int first) {
+          const Vector minus = simd::broadcast(-1.0f);
+          for_each_row(batch, block, first,
+                       write(lanes_of_panel(f, block, first),
+                             simd::load(gradient.mean_dy(block) + first) * minus,
+                             simd::load(gradient.slope(block) + first) * minus));
+        });
+  });
 }
 
 }  // namespace
 
 const BatchNormKernels& batch_norm_kernels() {
-  static constexpr BatchNormKernels kKernels = {.block_statistics = block_statistics,
+  static constexpr BatchNormKernels kKernels = {.rounds = true,
+                                                .block_statistics = block_statistics,
                                                 .normalize = normalize,
                                                 .block_gradients = block_gradients,
                                                 .input_gradient = input_gradient};

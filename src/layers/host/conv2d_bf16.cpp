@@ -26,9 +26,11 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
   const ForwardKernel kernel(shape);
   const PlaneWindow window = kernel.window(shape, at.row, at.rows, at.column, at.columns);
   auto* panel = reinterpret_cast<Bf16*>(scratch(tile_panel_floats(shape, at)));
-  pack_channel_pairs({x + at.group * shape.image_group(), shape.in_channels, shape.image_height(),
-                      shape.image_width()},
-                     window, kernel.fold, panel);
+  with_values(x, shape.rounded_x, [&](const auto* values) {
+    pack_channel_pairs(PlanesOf{values + at.group * shape.image_group(), shape.in_channels,
+                                shape.image_height(), shape.image_width()},
+                       window, kernel.fold, panel);
+  });
   const std::int64_t pixel = std::int64_t{count_pairs(kernel.tiles.channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const int stride = shape.stride / window.step;
@@ -122,9 +124,11 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
                               const float* weights, const float* x_mask, float* dx) {
   const PlaneWindow window = tile_gradient_window(shape, at);
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
-  pack_channel_pairs(
-      {dy + at.group * shape.out_group(), shape.out_channels, shape.out_height, shape.out_width},
-      window, 1, panel);
+  with_values(dy, shape.rounded_dy, [&](const auto* values) {
+    pack_channel_pairs(PlanesOf{values + at.group * shape.out_group(), shape.out_channels,
+                                shape.out_height, shape.out_width},
+                       window, 1, panel);
+  });
   const std::int64_t pixel = std::int64_t{count_pairs(shape.out_channels)} * kPairLine;
   const std::int64_t row = window.columns * pixel;
   const std::int64_t image = at.group * shape.image_group();
@@ -226,6 +230,7 @@ template <OperandPrecision kPrecision>
 Conv2dKernels tile_kernels() {
   tile_unit(kPrecision);  // before threads need it
   Conv2dKernels kernels = conv2d_kernels();
+  kernels.reads_rounded = true;
   kernels.few_rows = nullptr;
   kernels.scratch_floats = scratch_of_tiles;
   kernels.forward_floats = conv2d_bf16_forward_floats;

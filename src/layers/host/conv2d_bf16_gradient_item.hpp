@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "layers/host/block_sums.hpp"
 #include "layers/host/conv2d_bf16_panels.hpp"
@@ -32,13 +33,14 @@ struct OutputPart {
   int pairs() const { return count_pairs(columns); }
 };
 
-/// dy of a convolution whose outputs are in memory.
+/// dy of a convolution whose outputs are in memory, as floats or bfloat16.
+template <class T>
 struct OutputGradient {
   ConvShape shape;
-  const float* dy;
+  const T* dy;
 
   /// Indexed by the column.
-  PixelRow row(std::int64_t group, int o, int oh) const {
+  PixelRow<T> row(std::int64_t group, int o, int oh) const {
     return {dy + group * shape.out_group() + shape.out(o, oh, 0), shape.out_width};
   }
 };
@@ -110,11 +112,12 @@ inline std::int64_t gradient_panel_floats(const WeightTiles& tiles, const Output
 
 /// dy of a part as operand B: [tiles of output channels, rows, pairs of columns], zero beyond the
 /// channels and columns there are. Where there are sums, 16 lanes for each channel, it is added to
-/// them, in the order of its pixels.
+/// them, in the order of its pixels: only where it is floats.
 template <class Gradient>
 void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTiles& tiles,
                          const OutputPart& at, Bf16* packed, float* sums) {
   using Row = decltype(dy.row(0, 0, 0));
+  using Samples = std::decay_t<decltype(Row{}[0])>;
   const int column_tiles = tiles.column_tiles();
   alignas(64) float block[kLanes * kLanes];
   for (int tile = 0; tile < column_tiles; ++tile) {
@@ -129,14 +132,17 @@ void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTil
         const int w = at.column + 2 * pair;
         const bool is_last = w + 1 == at.column + at.columns;
         for (int c = 0; c < channels; ++c) {
-          const simd::Vector first = rows[c][w];
-          const simd::Vector second = is_last ? simd::Vector{} : rows[c][w + 1];
-          simd::store(block + c * kLanes, simd::round_pairs(first, second));
-          if (!sums) continue;
-          float* sum = sums + (first_channel + c) * kLanes;
-          simd::Vector total = simd::load(sum) + first;
-          if (!is_last) total += second;
-          simd::store(sum, total);
+          const Samples first = rows[c][w];
+          const Samples second = is_last ? Samples{} : rows[c][w + 1];
+          simd::store_pairs(reinterpret_cast<Bf16*>(block + c * kLanes),
+                            simd::round_pairs(first, second));
+          if constexpr (std::is_same_v<Samples, simd::Vector>) {
+            if (!sums) continue;
+            float* sum = sums + (first_channel + c) * kLanes;
+            simd::Vector total = simd::load(sum) + first;
+            if (!is_last) total += second;
+            simd::store(sum, total);
+          }
         }
         simd::transpose_tile(block, kLanes, reinterpret_cast<float*>(packed), kLanes);
         packed += kTileBf16;
@@ -170,7 +176,7 @@ class GradientItem {
            gradient_panel_floats(tiles, largest);
   }
 
-  /// `x`: of the group. first: of the block. The last of the block adds the block's sums to those
+  /// first: of the block. The last of the block adds the block's sums to those
   /// before them, `merges` times, while it has them in the first-level cache.
   template <class Gradient>
   void add_part(const float* x, const Gradient& dy, std::int64_t group, const OutputPart& at,
@@ -181,9 +187,11 @@ class GradientItem {
     const PixelPairWindow w(tiles_, at);
     const int run = tiles_.run();
     const std::int64_t run_panel = 2 * pixel_pair_floats(w.window, run);
-    pack_pixel_pairs(
-        {x + s.image(tiles_.in.begin, 0, 0), tiles_.in.count, s.image_height(), s.image_width()},
-        run, w.window, w.column_step, s.stride, pixels_);
+    with_values(x, s.rounded_x, [&](const auto* values) {
+      pack_pixel_pairs(PlanesOf{values + group * s.image_group() + s.image(tiles_.in.begin, 0, 0),
+                                tiles_.in.count, s.image_height(), s.image_width()},
+                       run, w.window, w.column_step, s.stride, pixels_);
+    });
     const std::int64_t pixel = std::int64_t{run} * kPairLine;
     const std::int64_t row = w.window.columns * pixel;
     const auto place_of_tile = [&](int tile) {

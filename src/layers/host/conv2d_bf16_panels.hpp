@@ -5,8 +5,8 @@
 #pragma once
 
 #include "layers/host/conv2d_panels.hpp"
+#include "layers/host/stored_values.hpp"
 #include "linalg/host/bf16_tiles.hpp"
-#include "linalg/host/simd_bf16.hpp"
 
 namespace quern::host {
 
@@ -27,16 +27,20 @@ constexpr std::int64_t floats_of(std::int64_t bf16) {
 }
 
 /// 16 samples of a pixel of a row, zero beyond its ends.
+template <class T>
 struct PixelRow {
-  const float* data;  // null: zeros
+  using Samples = decltype(load_values(static_cast<const T*>(nullptr)));
+
+  const T* data;  // null: zeros
   int width;
 
-  simd::Vector operator[](int w) const {
-    return w >= 0 && w < width ? simd::load(data + std::int64_t{kLanes} * w) : simd::Vector{};
+  Samples operator[](int w) const {
+    return w >= 0 && w < width ? load_values(data + std::int64_t{kLanes} * w) : Samples{};
   }
 };
 
-inline PixelRow pixel_row(const Planes& planes, int channel, int h) {
+template <class T>
+PixelRow<T> pixel_row(const PlanesOf<T>& planes, int channel, int h) {
   const bool is_inside = h >= 0 && h < planes.height;
   return {is_inside ? planes.row(channel, h) : nullptr, is_inside ? planes.width : 0};
 }
@@ -77,17 +81,18 @@ inline void fill_panel(const PlaneWindow& window, int lines, int run, const Sour
 /// pairs of channels, 16 samples, 2], then zeros. An odd number of channels gets one of zeros.
 /// A pixel of the panel has the channels of `fold` pixels below each other, those of the first one
 /// first.
-inline void pack_channel_pairs(const Planes& planes, const PlaneWindow& window, int fold,
-                               Bf16* panel) {
+template <class T>
+void pack_channel_pairs(const PlanesOf<T>& planes, const PlaneWindow& window, int fold,
+                        Bf16* panel) {
   struct Rows {
-    PixelRow first;
-    PixelRow second;
+    PixelRow<T> first;
+    PixelRow<T> second;
   };
   const int channels = planes.channels * fold;
   const auto row_of = [&](int channel, int h) {
     return channel < channels
                ? pixel_row(planes, channel % planes.channels, h + channel / planes.channels)
-               : PixelRow{nullptr, 0};
+               : PixelRow<T>{nullptr, 0};
   };
   const auto column = [&](int k) { return window.column + k * window.step; };
   const int pairs = count_pairs(channels);
@@ -110,13 +115,14 @@ inline std::int64_t pixel_pair_floats(const PlaneWindow& window, int run) {
 
 /// The window as operand A of a sum over samples and pairs of pixels `distance` apart: for every
 /// `run` channels a panel [rows, columns, channels, 16 samples, 2], then zeros.
-inline void pack_pixel_pairs(const Planes& planes, int run, const PlaneWindow& window,
-                             int column_step, int distance, Bf16* panel) {
+template <class T>
+void pack_pixel_pairs(const PlanesOf<T>& planes, int run, const PlaneWindow& window,
+                      int column_step, int distance, Bf16* panel) {
   const auto column = [&](int k) { return window.column + k * column_step; };
   fill_panel(
       window, planes.channels, run,
       [&](int c, int r) { return pixel_row(planes, c, window.row + r * window.step); },
-      [&](const PixelRow& row, int k) {
+      [&](const PixelRow<T>& row, int k) {
         return simd::round_pairs(row[column(k)], row[column(k) + distance]);
       },
       panel);

@@ -60,8 +60,8 @@ struct PooledForward {
     const ForwardKernel kernel(shape);
     const PlaneWindow read = kernel.window(shape, row * Size, rows * Size, 0, shape.out_width);
     auto* panel = reinterpret_cast<Bf16*>(scratch(pooled_panel_floats(shape, Size, row, rows)));
-    pack_channel_pairs({x + group * shape.image_group(), shape.in_channels, shape.image_height(),
-                        shape.image_width()},
+    pack_channel_pairs(Planes{x + group * shape.image_group(), shape.in_channels,
+                              shape.image_height(), shape.image_width()},
                        read, kernel.fold, panel);
     const std::int64_t pixel = std::int64_t{count_pairs(kernel.tiles.channels)} * kPairLine;
     const int stride = shape.stride / read.step;

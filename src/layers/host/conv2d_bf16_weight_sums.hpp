@@ -140,8 +140,7 @@ void sum_weight_gradient(const ExecSpace& exec, const std::string& label, const 
         bool first = g == 0;
         grid.for_each_part([&](const OutputPart& part, bool last) {
           last = last && g == groups - 1;
-          item.add_part(x + group * shape.image_group(), dy, group, part, *unit, first,
-                        last ? merges : 0);
+          item.add_part(x, dy, group, part, *unit, first, last ? merges : 0);
           first = false;
         });
       }

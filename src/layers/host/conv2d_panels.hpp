@@ -30,17 +30,21 @@ struct PlaneWindow {
   }
 };
 
-/// `channels` neighbouring planes of a group.
-struct Planes {
-  const float* data;
+/// `channels` neighbouring planes of a group, of floats or bfloat16.
+template <class T>
+struct PlanesOf {
+  const T* data;
   int channels;
   int height;
   int width;
 
-  const float* row(int channel, int h) const {
+  const T* row(int channel, int h) const {
     return data + std::int64_t{kLanes} * (std::int64_t{channel} * height + h) * width;
   }
 };
+template <class T>
+PlanesOf(const T*, int, int, int) -> PlanesOf<T>;
+using Planes = PlanesOf<float>;
 
 /// Copies the window of the planes to panel [channels, rows, columns], zero outside of them.
 inline void copy_window(const Planes& planes, const PlaneWindow& window, float* panel) {
@@ -189,8 +193,10 @@ inline ConvShape as_product(const ConvShape& s) {
       s.in_width != s.out_width) {
     return s;
   }
-  const int pixels = s.in_height * s.in_width;
-  return {s.in_channels, 1, pixels, s.out_channels, 1, pixels, 1, 1, 0};
+  ConvShape product = s;
+  product.in_height = product.out_height = 1;
+  product.in_width = product.out_width = s.in_height * s.in_width;
+  return product;
 }
 
 }  // namespace quern::host

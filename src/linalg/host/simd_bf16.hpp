@@ -67,6 +67,16 @@ inline Pair<Half> round_pairs(Pair<Half> first, Pair<Half> second) {
   return {round_pairs(first.low, second.low), round_pairs(first.high, second.high)};
 }
 
+/// Sixteen bfloat16 that follow each other, and sixteen pairs of them.
+using Bf16Lanes = Bf16 __attribute__((vector_size(2 * kWidth)));
+using Bf16Pairs = Bf16 __attribute__((vector_size(4 * kWidth)));
+
+/// Of what is rounded already.
+inline Bf16Pairs round_pairs(Bf16Lanes first, Bf16Lanes second) {
+  return __builtin_shufflevector(first, second, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
+                                 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
 /// The lanes of `low`, then those of `high`: lane l holds values 2 l and 2 l + 1 of them.
 inline Register round_sequence(Register low, Register high) {
 #if defined(__AVX512BW__)
@@ -168,6 +178,38 @@ inline Vector load_pairs(const Bf16* p) {
 }
 inline void store_pairs(Bf16* p, Vector pairs) {
   store(reinterpret_cast<float*>(p), pairs);
+}
+inline void store_pairs(Bf16* p, Bf16Pairs pairs) {
+  __builtin_memcpy(p, &pairs, sizeof pairs);
+}
+
+/// Sixteen bfloat16 from memory.
+inline Bf16Lanes load_rounded(const Bf16* p) {
+  Bf16Lanes lanes;
+  __builtin_memcpy(&lanes, p, sizeof lanes);
+  return lanes;
+}
+
+/// Stores the lanes as bfloat16 that follow each other.
+inline void store_rounded(Bf16* p, Register v) {
+  using Half = Bf16 __attribute__((vector_size(2 * kRegisterLanes)));
+#if defined(__AVX512BW__)
+  if (kRoundsTwo) {
+    Half rounded;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
+    __builtin_memcpy(p, &rounded, sizeof rounded);
+    return;
+  }
+#endif
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  const Half rounded =
+      __builtin_convertvector(reinterpret_cast<Bits>(round_to_upper_half(v)) >> 16, Half);
+  __builtin_memcpy(p, &rounded, sizeof rounded);
+}
+template <class Half>
+inline void store_rounded(Bf16* p, Pair<Half> v) {
+  store_rounded(p, v.low);
+  store_rounded(p + kLanesOf<Half>, v.high);
 }
 
 }  // namespace quern::simd

@@ -9,12 +9,14 @@
 #include "layers/reference/batch_norm.hpp"
 #include "support/gradient_check.hpp"
 #include "support/random_values.hpp"
+#include "support/tiles.hpp"
 #include "support/views.hpp"
 
 namespace quern {
 namespace {
 
 using test::TestBatch;
+using Values = std::vector<float>;
 
 LayerSpec spec_of(Statistics statistics) {
   LayerSpec spec;
@@ -249,6 +251,44 @@ TEST(BatchNorm, EvaluatesWithRunningStatistics) {
       }
     }
     expect_near(y, expected, 1e-5, "y");
+  }
+}
+
+// With and without a ReLU, and with a sum behind it.
+TEST(BatchNorm, RoundsItsOutputAndGradientToBfloat16) {
+  for (const Case& c : cases()) {
+    if (c.layout != Layout::nchw16n || c.shape.height * c.shape.width == 1) continue;
+    for (const bool relu : {false, true}) {
+      for (const bool adds : {false, true}) {
+        SCOPED_TRACE(c.name() + (relu ? ", relu" : "") + (adds ? ", sum" : ""));
+        LayerSetup setup;
+        setup.with_relu = relu && !adds;
+        setup.with_add = adds;
+        setup.with_relu_of_sum = relu && adds;
+        const auto run = [&](Layout layout) {
+          Bench bench(c, spec_of(Statistics::global), relu);
+          if (!bench.layer.traits().writes_rounded) return std::pair<Values, Values>();
+          bench.layer.set_up(setup);
+          if (adds) bench.arrays.addend = bench.arrays.dy;
+          bench.arrays.y = test::filled_activation(c.shape, layout, c.batch.rows(), 777);
+          bench.arrays.dx = test::filled_activation(c.shape, layout, c.batch.rows(), 777);
+          bench.layer.forward(ExecSpace(), bench.step, bench.arrays);
+          bench.layer.backward(ExecSpace(), bench.step, bench.arrays);
+          ExecSpace().fence("test: read results");
+          const auto used = [](const Activation& a) {
+            Values values = test::to_vector(a.data);
+            values.resize(static_cast<std::size_t>(a.size()));
+            return values;
+          };
+          return std::pair(used(bench.arrays.y), used(bench.arrays.dx));
+        };
+        const auto [y, dx] = run(Layout::nchw16n);
+        const auto [rounded_y, rounded_dx] = run(Layout::nchw16n_bf16);
+        EXPECT_EQ(rounded_y.empty(), runs_device_kernels());
+        EXPECT_EQ(test::bits_of(rounded_y), test::bits_of(test::stored_as_bf16(y)));
+        EXPECT_EQ(test::bits_of(rounded_dx), test::bits_of(test::stored_as_bf16(dx)));
+      }
+    }
   }
 }
 

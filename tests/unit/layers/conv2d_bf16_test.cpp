@@ -102,18 +102,83 @@ TEST_P(Conv2dBf16, HasTheSameBitsWithoutAvx512Bf16) {
   expect_same_bits(GetParam(), *host::avx512_bf16_unit(), host::vector_pair_unit());
 }
 
+ConvShape shape_of(const reference::Conv2dShape& d) {
+  return {d.C,
+          d.H + 2 * d.padding,
+          d.W + 2 * d.padding,
+          d.O,
+          d.out_height(),
+          d.out_width(),
+          d.K,
+          d.stride,
+          d.padding};
+}
+
+struct Passes {
+  Values y, dx, d_weight;
+};
+
+// Of 48 rows, blocks of 16 and of 48, so that sums of blocks are merged or not.
+Passes run_kernels(const Conv2dKernels& kernels, const ConvShape& shape, const FloatView& x,
+                   const FloatView& dy) {
+  constexpr int kGroups = 3;
+  const ExecSpace exec;
+  const auto array = [](std::int64_t floats) {
+    return FloatView("test::array", static_cast<std::size_t>(floats));
+  };
+  const auto weight_floats = std::int64_t{shape.taps()} * shape.out_channels;
+  const FloatView weight =
+      test::to_view(test::random_values(static_cast<std::size_t>(weight_floats), 2));
+  const FloatView forward = array(kernels.forward_floats(shape));
+  const FloatView gradient = array(kernels.gradient_floats(shape));
+  const FloatView y = array(kGroups * shape.out_group());
+  const FloatView dx = array(kGroups * shape.image_group());
+  const FloatView d_weight = array(2 * weight_floats);
+  kernels.pack_forward(exec, shape, weight.data(), forward.data());
+  kernels.forward(exec, shape, kGroups * kLanes, x.data(), forward.data(), nullptr, false,
+                  y.data());
+  kernels.pack_gradient(exec, shape, weight.data(), gradient.data());
+  kernels.input_gradient(exec, shape, kGroups * kLanes, dy.data(), gradient.data(), nullptr,
+                         dx.data());
+  const FloatView workspace = array(kernels.workspace_floats(shape, kGroups * kLanes));
+  for (const int blocks : {1, kGroups}) {
+    const BlockSchedule schedule =
+        make_block_schedule(0, blocks, blocks, kGroups / blocks * kLanes);
+    kernels.weight_gradient(exec, shape, schedule, x.data(), dy.data(), {d_weight, 0},
+                            blocks == 1 ? 0 : weight_floats, workspace);
+  }
+  exec.fence("test: results");
+  return {test::to_vector(y), test::to_vector(dx), test::to_vector(d_weight)};
+}
+
+TEST_P(Conv2dBf16, ReadsOperandsThatAreRoundedAlready) {
+  const ConvShape shape = shape_of(GetParam().shape);
+  const auto values = [](std::int64_t group, std::uint64_t seed) {
+    return test::random_values(static_cast<std::size_t>(3 * group), seed);
+  };
+  const Values x = values(shape.image_group(), 1);
+  const Values dy = values(shape.out_group(), 3);
+  for (const OperandPrecision precision : {kTiles, kPairs}) {
+    const Conv2dKernels& kernels = conv2d_kernels({precision});
+    ASSERT_TRUE(kernels.reads_rounded);
+    const Passes expected = run_kernels(kernels, shape, test::to_view(x), test::to_view(dy));
+    for (const bool rounds_x : {false, true}) {
+      ConvShape rounded = shape;
+      rounded.rounded_x = rounds_x;
+      rounded.rounded_dy = true;
+      const Passes actual =
+          run_kernels(kernels, rounded, test::to_view(rounds_x ? test::stored_as_bf16(x) : x),
+                      test::to_view(test::stored_as_bf16(dy)));
+      EXPECT_EQ(test::bits_of(actual.y), test::bits_of(expected.y));
+      EXPECT_EQ(test::bits_of(actual.dx), test::bits_of(expected.dx));
+      EXPECT_EQ(test::bits_of(actual.d_weight), test::bits_of(expected.d_weight));
+    }
+  }
+}
+
 // What the layer adds to, and where its input was not above 0.
 TEST_P(Conv2dBf16, AddsToTheInputGradientOfOthers) {
-  const reference::Conv2dShape& d = GetParam().shape;
-  const ConvShape shape{d.C,
-                        d.H + 2 * d.padding,
-                        d.W + 2 * d.padding,
-                        d.O,
-                        d.out_height(),
-                        d.out_width(),
-                        d.K,
-                        d.stride,
-                        d.padding};
+  const ConvShape shape = shape_of(GetParam().shape);
   constexpr int kRows = 32;
   const auto values = [](std::int64_t count, std::uint64_t seed) {
     return test::to_view(test::random_values(static_cast<std::size_t>(count), seed));

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -60,6 +62,29 @@ std::vector<float> expected_block(const TileUnit& unit, const TileWalk& w, const
 void multiply(const TileUnit& unit, const TileWalk& walk, const TileBlock& block, float* c) {
   const FlushDenormals flush;
   unit.multiply(walk, block, c);
+}
+
+TEST(SimdBf16, StoresAndPairsWhatIsRounded) {
+  std::mt19937 random(5);
+  std::vector<float> values(2 * simd::kWidth);
+  for (int trial = 0; trial < 2000; ++trial) {
+    for (float& value : values) value = any_value(random, -130);
+    values[static_cast<std::size_t>(trial) % values.size()] =
+        std::array{std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                   std::numeric_limits<float>::max(), -0.0f}[static_cast<std::size_t>(trial % 4)];
+    std::array<Bf16, 2 * simd::kWidth> stored{};
+    for (int i = 0; i < 2 * simd::kWidth; i += simd::kWidth)
+      simd::store_rounded(&stored[static_cast<std::size_t>(i)],
+                          simd::load(&values[static_cast<std::size_t>(i)]));
+    std::array<Bf16, 2 * simd::kWidth> pairs{};
+    simd::store_pairs(pairs.data(), simd::round_pairs(simd::load_rounded(stored.data()),
+                                                      simd::load_rounded(&stored[simd::kWidth])));
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      const std::size_t from = i / 2 + i % 2 * simd::kWidth;
+      EXPECT_EQ(stored[i], reference::to_bf16(values[i])) << values[i];
+      EXPECT_EQ(pairs[i], stored[from]);
+    }
+  }
 }
 
 std::vector<const TileUnit*> units() {

@@ -140,6 +140,43 @@ TEST(Fusion, AConvolutionOnTilesAddsToTheGradientOfItsInput) {
   }
 }
 
+TEST(Fusion, BatchNormRoundsWhatConvolutionsRoundAnyway) {
+  const LayerSpec norm = simple(LayerType::batch_norm);
+  const auto no_bias = [](LayerSpec spec) {
+    spec.bias = false;
+    return spec;
+  };
+  // A convolution with a bias, whose normalisation two read; a block of two, with a sum at its end;
+  // one in front of a tanh; one whose normalisation is all in front of the next.
+  const NetworkSpec spec =
+      network_of({3, 7, 6}, {conv2d(5, 3, 1, 1), norm, relu, no_bias(conv2d(7, 3, 1, 1)), norm,
+                             relu, no_bias(conv2d(5, 1)), norm, add({"batch_norm3", "relu1"}), relu,
+                             no_bias(conv2d(4, 3, 2, 1)), norm, tanh_layer,
+                             no_bias(conv2d(6, 1, 2)), norm, conv2d(6, 3, 1, 1), relu});
+  expect_same_as_layers(spec);
+  for (const OperandPrecision precision : {OperandPrecision::bf16, OperandPrecision::bf16_pairs}) {
+    if (runs_device_kernels()) break;
+    NetworkSetup setup;
+    setup.kernels.precision = precision;
+    expect_same_as_layers(spec, setup.kernels);
+    const Network network(spec, setup);
+    std::string rounded;
+    for (const NodeFusion& node : network.fusion().nodes)
+      rounded += node.rounds_output ? 'o' : node.rounds_gradient ? 'g' : '-';
+    EXPECT_EQ(rounded, "---goog---g--go--");
+    // Threads would overwrite what others have to read.
+    const BufferPlan plan = plan_buffers(network.graph(), network.fusion(), 32);
+    for (const std::size_t norm_node : {1, 4, 7, 11, 14}) {
+      const NodeBackward& backward = plan.backward[norm_node];
+      EXPECT_EQ(backward.dx[0] == backward.dy, norm_node == 1) << norm_node;
+    }
+    EXPECT_LT(network.memory_bytes(64), Network(spec).memory_bytes(64));
+    const TestBatch batch{7, 3, 16};
+    EXPECT_EQ(run_network(spec, batch, 0, true, setup.kernels).gradients,
+              run_network(spec, batch, 0, false, setup.kernels).gradients);
+  }
+}
+
 TEST(Fusion, TheLossMayApplyTheDerivativeOfALastRelu) {
   NetworkSetup setup;
   setup.loss_applies_relu = true;

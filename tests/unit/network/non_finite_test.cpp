@@ -69,4 +69,28 @@ TEST(FirstNonFiniteLayer, IsFoundUnderASumAndWhereValuesAreNotKept) {
   }
 }
 
+// Infinity in the last channel of the last sample, where the values are bfloat16.
+TEST(FirstNonFiniteLayer, IsFoundAmongRoundedValues) {
+  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  const TestBatch batch{17, 17, 32};
+  NetworkSetup setup;
+  setup.kernels.precision = OperandPrecision::bf16;
+  const Network network(network_of({3, 4, 5}, {simple(LayerType::batch_norm), relu, conv2d(2, 3)}),
+                        setup);
+  EXPECT_TRUE(network.fusion().node(0).rounds_output);
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
+  StepContext step = make_test_step(batch, network.table().block_size());
+  step.mode = Mode::evaluate;
+  const ParameterEntry& scale = network.table().entries().at(0);
+  Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(scale.position(2))),
+                    1.0f);
+  std::vector<float> values(static_cast<std::size_t>(batch.rows()) * 60, 1.0f);
+  set_values(arrays.input(), values);
+  EXPECT_EQ(network.first_non_finite_layer(ExecSpace(), step, arrays), "");
+  values[16 * 60 + 59] = std::numeric_limits<float>::infinity();
+  set_values(arrays.input(), values);
+  EXPECT_EQ(network.first_non_finite_layer(ExecSpace(), step, arrays), "batch_norm1");
+}
+
 }  // namespace quern::test

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images in memory are floats (Layout::nchw16n) or bfloat16 (nchw16n_bf16); both lie behind a
+// pointer to float. Kernels that take either are written once, for the type that a pointer has
+// here.
+#pragma once
+
+#include "linalg/host/simd_bf16.hpp"
+
+namespace quern::host {
+
+/// Calls f with the array as what it holds.
+template <class F>
+void with_values(const float* array, bool is_rounded, const F& f) {
+  if (is_rounded)
+    f(reinterpret_cast<const simd::Bf16*>(array));
+  else
+    f(array);
+}
+template <class F>
+void with_values(float* array, bool is_rounded, const F& f) {
+  if (is_rounded)
+    f(reinterpret_cast<simd::Bf16*>(array));
+  else
+    f(array);
+}
+
+/// Sixteen values, as they are stored.
+inline simd::Vector load_values(const float* p) {
+  return simd::load(p);
+}
+inline simd::Bf16Lanes load_values(const simd::Bf16* p) {
+  return simd::load_rounded(p);
+}
+
+/// Stores sixteen values, rounded if they are to be bfloat16.
+inline void store_values(float* p, simd::Vector v) {
+  simd::store(p, v);
+}
+inline void store_values(simd::Bf16* p, simd::Vector v) {
+  simd::store_rounded(p, v);
+}
+
+}  // namespace quern::host
