@@ -21,14 +21,14 @@ skip_part() { results+=(--skipped "$1=$2"); }
 # build PART PRESET [joined] [cmake options] [-- target ...]
 # The tests' common headers are read once. joined: those of src/ too, and its files several at a time, in
 # parts whose question is none about single ones. A compiler cache knows single files from other builds,
-# so it gets those. All that fails is named.
+# so it gets those, but for the preset asan, whose flags no other has. All that fails is named.
 build() {
   local part="$1" preset="$2" joined=ON headers=TESTS targets=()
   # The launcher is not what happens to be installed.
   local options=(-DQUERN_ENABLE_TESTS=ON "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   shift 2
   if [[ ${1:-} == joined ]]; then
-    [[ -z $launcher ]] || joined=OFF
+    [[ -z $launcher || $preset == asan ]] || joined=OFF
     options+=("-DQUERN_UNITY_BUILD=$joined")
     headers=ON
     shift
@@ -105,14 +105,14 @@ part_asan() {
   local targets
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/unit/*/CMakeLists.txt \
     tests/mpi/{comm,parallel}/CMakeLists.txt)
-  build asan asan -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
+  build asan asan joined -- examples/all "${targets[@]/%CMakeLists.txt/all}" &&
     run_tests asan asan --tests-regex '^(unit|examples)[.]|^mpi[.](comm|parallel)[.].*/2$'
 }
 
 part_asan_mpi() {
   local targets
   mapfile -t targets < <(cd "$kRoot" && printf '%s\n' tests/mpi/*/CMakeLists.txt tests/golden/CMakeLists.txt)
-  build asan asan -- "${targets[@]/%CMakeLists.txt/all}" &&
+  build asan asan joined -- "${targets[@]/%CMakeLists.txt/all}" &&
     run_tests asan-mpi asan --tests-regex '^(mpi|golden)[.]'
 }
 
@@ -126,13 +126,13 @@ run_under_tsan() {
 }
 
 part_tsan() {
-  build tsan release "${kThreadSanitizer[@]}" -- unit_comm_node_barrier unit_dataset_prefetch \
+  build tsan release joined "${kThreadSanitizer[@]}" -- unit_comm_node_barrier unit_dataset_prefetch \
     unit_io_sample_reader &&
     run_under_tsan tsan tsan --tests-regex '^unit[.](comm[.]node_barrier|dataset[.]prefetch|io[.]sample_reader)$'
 }
 
 part_no_mpi() {
-  build no-mpi release -DQUERN_ENABLE_MPI=OFF -- tests/unit/comm/all &&
+  build no-mpi release joined -DQUERN_ENABLE_MPI=OFF -- tests/unit/comm/all &&
     run_tests no-mpi no-mpi --tests-regex '^unit[.]comm[.]'
 }
 
