@@ -40,8 +40,17 @@ struct Options {
 
 using Action = ExitCode (*)(const Options&);
 
+/// Of a folder the newest one. A run that goes on meanwhile may delete it; then there is a newer
+/// one.
 LoadedCheckpoint load(const std::string& path) {
-  return read_checkpoint(checkpoint_file_of(path));
+  for (;;) {
+    const fs::path file = checkpoint_file_of(path);
+    try {
+      return read_checkpoint(file);
+    } catch (const Error&) {
+      if (file == path || !is_gone(file)) throw;
+    }
+  }
 }
 
 ExitCode list(const Options& options) {
@@ -74,20 +83,34 @@ std::vector<fs::path> files_to_verify(const std::string& path) {
   return files;
 }
 
-ExitCode verify(const Options& options) {
-  std::vector<fs::path> files;
-  for (const std::string& path : options.paths) {
-    for (const fs::path& file : files_to_verify(path)) files.push_back(file);
+/// Nothing where a run has deleted the file meanwhile, which it may.
+std::optional<std::vector<std::string>> damage_of(const fs::path& file, bool may_go) {
+  const auto went = [&] { return may_go && is_gone(file); };
+  try {
+    std::vector<std::string> damage = find_damage(file);
+    if (!damage.empty() && went()) return std::nullopt;
+    return damage;
+  } catch (const Error&) {
+    if (went()) return std::nullopt;
+    throw;
   }
-  std::size_t num_damaged = 0;
-  for (const fs::path& file : files) {
-    const std::vector<std::string> damage = find_damage(file);
-    if (damage.empty()) log::print(fmt::format("good: '{}'", file.string()));
-    for (const std::string& line : damage) log::print("damaged: " + line);
-    num_damaged += damage.empty() ? 0 : 1;
+}
+
+ExitCode verify(const Options& options) {
+  int num_files = 0;
+  int num_damaged = 0;
+  for (const std::string& path : options.paths) {
+    for (const fs::path& file : files_to_verify(path)) {
+      const std::optional<std::vector<std::string>> damage = damage_of(file, file != path);
+      if (!damage) continue;
+      if (damage->empty()) log::print(fmt::format("good: '{}'", file.string()));
+      for (const std::string& line : *damage) log::print("damaged: " + line);
+      num_files += 1;
+      num_damaged += damage->empty() ? 0 : 1;
+    }
   }
   if (num_damaged == 0) return ExitCode::done;
-  throw UnusableError(fmt::format("{} of {} checkpoints damaged", num_damaged, files.size()));
+  throw UnusableError(fmt::format("{} of {} checkpoints damaged", num_damaged, num_files));
 }
 
 ExitCode hash(const Options& options) {

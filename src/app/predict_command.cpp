@@ -125,7 +125,8 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     check_class_names(checkpoint.state()->class_names, samples.class_names,
                       "'" + options.data + "'");
   });
-  forward.load(predictor_rows(model, options.batch), samples, checkpoint.state());
+  const auto most = static_cast<int>(std::min<std::int64_t>(options.batch, samples.count));
+  forward.load(predictor_rows(model, std::max(1, most)), samples, checkpoint.state());
   const int num_outputs = model.whole().output_shape().units();
   std::optional<PredictionTable> table;  // rank 0 only
   run_on_root(comm, [&] {

@@ -136,6 +136,11 @@ std::optional<fs::path> checkpoint_folder_of(const fs::path& path) {
   return fs::is_directory(path / "checkpoints", error) ? path / "checkpoints" : path;
 }
 
+bool is_gone(const fs::path& file) {
+  std::error_code error;
+  return fs::status(file, error).type() == fs::file_type::not_found;
+}
+
 fs::path checkpoint_file_of(const fs::path& path) {
   const auto folder = checkpoint_folder_of(path);
   if (!folder) return path;

@@ -36,6 +36,9 @@ std::vector<std::filesystem::path> remove_stale_temporaries(const std::filesyste
 /// Throws InputError when nothing is there.
 std::optional<std::filesystem::path> checkpoint_folder_of(const std::filesystem::path& path);
 
+/// Has it been there, and is no more? A run that goes on deletes its old checkpoints.
+bool is_gone(const std::filesystem::path& file);
+
 /// The file itself, or the newest checkpoint of a folder. Throws InputError when there is none.
 std::filesystem::path checkpoint_file_of(const std::filesystem::path& path);
 

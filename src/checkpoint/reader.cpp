@@ -201,11 +201,6 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
   return result;
 }
 
-bool is_gone(const fs::path& file) {
-  std::error_code error;
-  return fs::status(file, error).type() == fs::file_type::not_found;
-}
-
 bool is_newer(const std::vector<CheckpointFile>& checkpoints, std::int64_t step) {
   return !checkpoints.empty() && checkpoints.back().step > step;
 }

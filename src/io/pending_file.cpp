@@ -40,6 +40,14 @@ void PendingFile::commit() {
   sync_path(folder.empty() ? "." : folder);
 }
 
+void throw_write_failure(const std::string& what, int error) {
+  const std::string text = what + ": " + std::generic_category().message(error);
+  for (const int refusal :
+       {EACCES, EPERM, EROFS, ENOENT, EEXIST, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG})
+    if (error == refusal) throw InputError(text);
+  throw Error(text);
+}
+
 void sync_path(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {

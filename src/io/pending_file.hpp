@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace quern {
 
@@ -26,6 +27,10 @@ class PendingFile {
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty when there is nothing to remove
 };
+
+/// Throws "WHAT: what the system says": InputError where a folder does not let anybody write, Error
+/// otherwise (a disk that is full or fails: the next start may work). `error` is a value of errno.
+[[noreturn]] void throw_write_failure(const std::string& what, int error);
 
 /// fsync of a file or a folder. Throws Error naming it.
 void sync_path(const std::filesystem::path& path);

@@ -60,9 +60,9 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
                            const FloatView& parameters) {
   expect(static_cast<std::int64_t>(parameters.extent(0)) >= table.block_size(),
          "room for all parameters");
-  // Not a mirror view, which would be `parameters` itself on a CPU: the gaps start as zeros here.
-  Kokkos::View<float*, Kokkos::HostSpace> host("quern::layers::initial_parameters",
-                                               parameters.extent(0));
+  // On a CPU these are `parameters`.
+  const auto host = Kokkos::create_mirror_view(parameters);
+  Kokkos::deep_copy(host, 0.0f);  // the gaps
   for (const ParameterEntry& entry : table.entries()) {
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
     if (entry.is_buffer()) {

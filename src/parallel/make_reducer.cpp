@@ -12,10 +12,10 @@ namespace quern {
 
 namespace {
 
-// Two partial sums of every rank, the total, the parameters and two arrays of optimizer state, and
-// as much again for the data and for others. A guess on the safe side: messages only cost time.
-bool has_room(Communicator& comm, std::int64_t num_floats) {
-  const double arrays = 2.0 * (2.0 * comm.size() + 4.0);
+// Every rank's partial sums, the total, the parameters and two arrays of optimizer state, and as
+// much again for others. A guess on the safe side: messages only cost time.
+bool has_room(Communicator& comm, std::int64_t num_floats, int partial_sums) {
+  const double arrays = 2.0 * (static_cast<double>(partial_sums) * comm.size() + 4.0);
   const double needed = arrays * sizeof(float) * static_cast<double>(num_floats);
   return broadcast_value(comm, static_cast<double>(free_shared_memory_bytes())) >= needed;
 }
@@ -24,12 +24,14 @@ bool has_room(Communicator& comm, std::int64_t num_floats) {
 
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
-                                              std::int64_t num_sums, const Updaters& updaters) {
+                                              std::int64_t num_sums, const Updaters& updaters,
+                                              int partial_sums) {
   if (comm.size() > 1 && transport) {
     return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums,
                                            BucketReducer::kBucketFloats, updaters);
   }
-  if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) && has_room(comm, num_floats)) {
+  if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) &&
+      has_room(comm, num_floats, partial_sums)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }
   return make_message_reducer(comm, num_floats, order, num_sums, updaters);

@@ -11,11 +11,12 @@ namespace quern {
 
 /// Collective. The quickest reducer for these ranks: nothing to do for one, `transport` where there
 /// is one (kernels on devices need it), shared memory inside a node that has room for it, messages
-/// otherwise. `transport` must outlive the reducer.
+/// otherwise. `transport` must outlive the reducer. `partial_sums`: how many a rank will hand over,
+/// at most; with more than that there may be too little shared memory.
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
                                               std::int64_t num_sums = 0,
-                                              const Updaters& updaters = {});
+                                              const Updaters& updaters = {}, int partial_sums = 2);
 
 /// One that sends messages wherever the ranks are.
 std::unique_ptr<GradientReducer> make_message_reducer(Communicator& comm, std::int64_t num_floats,

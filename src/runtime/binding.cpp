@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "runtime/cpu_mask.hpp"
@@ -39,6 +41,22 @@ int threads_from_environment(const char* name) {
                      std::to_string(kMostThreads) + " threads for each rank)");
   }
   return static_cast<int>(threads);
+}
+
+bool threads_sleep() {
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  return policy && (std::string(policy) == "passive" || std::string(policy) == "PASSIVE");
+}
+
+// By default threads that wait spin. Ranks of one thread sleep after a while.
+void warn_of_too_many(const Communicator& comm, int threads, int ranks, std::size_t cpus) {
+  const std::int64_t all = std::int64_t{threads} * ranks;
+  if (comm.rank() != 0 || threads == 1 || all <= static_cast<std::int64_t>(cpus)) return;
+  if (threads_sleep()) return;
+  log::warn(count_text(all, "thread") + " of " + count_text(ranks, "rank") + " on " + comm.host(0) +
+            " have " + count_text(static_cast<std::int64_t>(cpus), "processor") +
+            ": threads spin while they wait, and a step can take hundreds of times as long "
+            "(expected a smaller OMP_NUM_THREADS, or OMP_WAIT_POLICY=passive)");
 }
 
 }  // namespace
@@ -75,7 +93,10 @@ int threads_of_this_rank(Communicator& comm) {
     const int threads = threads_from_environment("OMP_NUM_THREADS");
     return threads > 0 ? threads : threads_from_environment("SLURM_CPUS_PER_TASK");
   });
-  if (wanted > 0) return wanted;
+  if (wanted > 0) {
+    warn_of_too_many(comm, wanted, sharing.ranks, cpus.size());
+    return wanted;
+  }
   return std::clamp(static_cast<int>(cpus.size()) / sharing.ranks, 1, kMostThreads);
 }
 

@@ -5,7 +5,10 @@
 #include <fstream>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 
 namespace quern {
 
@@ -117,6 +120,27 @@ void check_memory(std::int64_t needed_bytes, const std::string& what, const fs::
   if (!available || needed_bytes <= *available) return;
   throw InputError(what + " needs " + figure(needed_bytes) + " of memory, only " +
                    figure(*available) + " are available");
+}
+
+void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what) {
+  const std::vector<std::int64_t> bytes_of_rank = all_gather_value(world, needed_bytes);
+  agree(world, [&] {
+    if (world.node_rank() != 0) return;
+    std::int64_t bytes = 0;
+    for (int rank = 0; rank < world.size(); ++rank)
+      if (world.host(rank) == world.host(world.rank()))
+        bytes += bytes_of_rank[static_cast<std::size_t>(rank)];
+    check_memory(bytes, what + " on " + count_text(world.node_size(), "rank") + " of one node");
+  });
+}
+
+void check_shared_memory(std::int64_t needed_bytes, const std::string& what,
+                         std::int64_t free_bytes) {
+  if (needed_bytes <= free_bytes) return;
+  throw InputError(what + " needs " + figure(needed_bytes) +
+                   " that the ranks of a node share, only " + figure(free_bytes) +
+                   " are free in /dev/shm (expected a larger one: docker run --shm-size; or one "
+                   "rank a node, or a data.memory with which the set is streamed)");
 }
 
 void check_device_data(std::int64_t needed_bytes, const std::string& what,

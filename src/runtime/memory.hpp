@@ -11,6 +11,8 @@
 
 namespace quern {
 
+class Communicator;
+
 /// Bytes that this process may still use: what Linux reports as available, or what is left of the
 /// memory limit of its control group or one above (Slurm and containers set those), whichever is
 /// less. Page cache counts as free. Nothing where the system tells neither. `root` is the folder
@@ -20,6 +22,15 @@ std::optional<std::int64_t> available_memory(const std::filesystem::path& root =
 /// Throws InputError, with both figures, when `needed_bytes` for `what` are not available.
 void check_memory(std::int64_t needed_bytes, const std::string& what,
                   const std::filesystem::path& root = "/");
+
+/// Collective: the same for all ranks of each node together, of which this one needs
+/// `needed_bytes` of host memory. AgreedError, which begins "WHAT on 2 ranks of one node needs".
+void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what);
+
+/// Throws InputError, with both figures, when `needed_bytes` for `what` do not fit into the memory
+/// that processes of a node share, of which `free_bytes` are left (comm/node_shared.hpp).
+void check_shared_memory(std::int64_t needed_bytes, const std::string& what,
+                         std::int64_t free_bytes);
 
 /// What libraries take beside us: workspaces of matrix products, buffers of NCCL, recorded steps.
 inline constexpr std::int64_t kDeviceReserveBytes = std::int64_t{256} << 20;

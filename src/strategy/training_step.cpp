@@ -210,6 +210,27 @@ void check_least_samples(const Network& network, const BatchRule& batches) {
   }
 }
 
+// That a rank hands over of a batch, at most.
+int most_partial_sums(const Recipe& recipe, const ProcessGrid& grid, const Model& model,
+                      std::int64_t num_samples) {
+  if (recipe.parallel.balance) return ShareBalance::kMostSums;
+  const int num_ranks = grid.data().size();
+  return agree(grid.world(), [&] {
+    const BatchRule batches = training_batches(recipe, num_ranks, num_samples);
+    const BatchCut cut = batches.cut(model.row_multiple());
+    int most = 1;
+    for (const int samples : {batches.full_batch, batches.last_batch}) {
+      const BatchPartition partition{samples, cut.block_samples, num_ranks};
+      most = std::max(most, most_piece_sums(cut, partition));
+      for (int rank = 0; rank < num_ranks; ++rank) {
+        most =
+            std::max(most, num_partial_sums(sum_order(recipe.train.determinism), partition, rank));
+      }
+    }
+    return most;
+  });
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model& model,
@@ -223,7 +244,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       wants_rank_loss_(recipe.train.per_rank_loss),
       order_(recipe.parallel.schedule),
       reducer_(make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
-                            sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe))),
+                            sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe),
+                            most_partial_sums(recipe, grid, model, samples.count))),
       sums_(std::make_unique<RankSums>(grid.data(), transports.data,
                                        sums_of_layers(model.network()),
                                        sum_order(recipe.train.determinism))),
@@ -267,7 +289,7 @@ void TrainingStep::allocate(const Recipe& recipe) {
                                 state_bytes + reducer_->bytes() + sums_->bytes()};
   memory_bytes_ = needs.activation_bytes + needs.parameter_bytes;
   agree(world, [&] { check_device_memory(needs, available_device_memory()); });
-  check_node_memory();
+  if (kHostExecution) check_node_memory(world, memory_bytes_, "training");
   reducer_->allocate();
   sums_->allocate();
   const StateMemory memory(grid_.data(), *reducer_);
@@ -327,20 +349,6 @@ BatchLimit TrainingStep::limit() const {
   if (balance_)
     limit.rows = std::max(limit.rows, balance_->most_blocks() * full_.plan.schedule.block_rows);
   return limit;
-}
-
-// Of all ranks of a node together; stages differ.
-void TrainingStep::check_node_memory() const {
-  Communicator& world = grid_.world();
-  const std::vector<std::int64_t> bytes_of_rank = all_gather_value(world, memory_bytes_);
-  agree(world, [&] {
-    if (!kHostExecution || world.node_rank() != 0) return;
-    std::int64_t bytes = 0;
-    for (int rank = 0; rank < world.size(); ++rank)
-      if (world.host(rank) == world.host(world.rank()))
-        bytes += bytes_of_rank[static_cast<std::size_t>(rank)];
-    check_memory(bytes, "training on " + count_text(world.node_size(), "rank") + " of one node");
-  });
 }
 
 std::int64_t TrainingStep::stage_bytes_sent(int stage) const {

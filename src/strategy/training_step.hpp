@@ -141,7 +141,6 @@ class TrainingStep {
     return std::max<std::int64_t>(model_.network().table().reduced_size(), kLanes);
   }
   void allocate(const Recipe& recipe);
-  void check_node_memory() const;
   ConstFloatView loss_sums() const;
   bool is_split() const { return grid_.shape().pipeline * grid_.shape().tensor > 1; }
   bool is_capturable() const {

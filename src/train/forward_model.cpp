@@ -34,11 +34,12 @@ ForwardModel::ForwardModel(Communicator& comm, const Recipe& recipe)
 void ForwardModel::load(const BatchLimit& most, const Samples& samples,
                         const CheckpointState* state) {
   const ParameterTable& table = model_.network().table();
-  agree(grid_.world(), [&] {
-    check_device_memory({samples.num_bytes(), model_.activation_bytes(most),
-                         table.block_size() * static_cast<std::int64_t>(sizeof(float))},
-                        available_device_memory());
-  });
+  const DeviceMemoryNeeds needs{samples.num_bytes(), model_.activation_bytes(most),
+                                table.block_size() * static_cast<std::int64_t>(sizeof(float))};
+  agree(grid_.world(), [&] { check_device_memory(needs, available_device_memory()); });
+  if (kHostExecution)
+    check_node_memory(grid_.world(), needs.activation_bytes + needs.parameter_bytes,
+                      "the forward pass");
   model_.allocate(most);
   model_.connect(grid_, connections_.tensor.get());
   restore(grid_, state, model_.whole().table(), table, model_.parameters());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/metrics_log.hpp"
 
+#include <cerrno>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -79,8 +80,9 @@ void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std
 MetricsLog::MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs)
     : path_(file) {
   drop_later_lines(file, steps, epochs);
+  errno = 0;
   stream_.open(file, std::ios::app);
-  if (!stream_) throw InputError("cannot write '" + file.string() + "'");
+  if (!stream_) throw_write_failure("cannot write '" + file.string() + "'", errno);
 }
 
 void MetricsLog::write(const MetricsRecord& record) {

@@ -39,11 +39,11 @@ std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {
   return fmt::format("epoch {}/{}  loss {:.4f}", epoch, epochs, loss);
 }
 
-std::string rank_losses_text(const std::vector<double>& losses) {
+std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch) {
   std::string text;
   for (std::size_t rank = 0; rank < losses.size(); ++rank) {
-    text += fmt::format("{}  rank {}: sum of batch losses {:.4f}", rank > 0 ? "\n" : "", rank,
-                        losses[rank]);
+    text += fmt::format("{}  rank {}: sum of batch losses {:.4f}{}", rank > 0 ? "\n" : "", rank,
+                        losses[rank], of_whole_epoch ? "" : " since the run was resumed");
   }
   return text;
 }

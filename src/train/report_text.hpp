@@ -23,7 +23,7 @@ std::string evaluation_text(const MetricsRecord& record);
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);
 
 /// "  rank 0: sum of batch losses 71.62" per rank, a line each.
-std::string rank_losses_text(const std::vector<double>& losses);
+std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch = true);
 
 /// "diverged at step 12 ..."; `layer` may be empty, and so may `place`, which says of a network
 /// that is split where the layer is.

@@ -2,6 +2,7 @@
 #include "train/run_folder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <system_error>
@@ -24,10 +25,11 @@ constexpr std::chrono::seconds kTurns{10};
 
 void write_file(const fs::path& path, const std::string& text) {
   PendingFile pending(path);
+  errno = 0;
   std::ofstream file(pending.temporary(), std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw InputError("cannot write '" + path.string() + "' (expected a writable folder)");
+  if (!file) throw_write_failure("cannot write '" + path.string() + "'", errno);
   pending.commit();
 }
 
@@ -49,17 +51,21 @@ void RunFolder::create(const std::string& recipe_text) const {
     NewFolders folders;
     folders.make(checkpoints());
     folders.make(folder_ / "log");
-    fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     write_file(recipe_file(), recipe_text);
+    fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     folders.keep();
   } catch (const fs::filesystem_error& error) {
-    throw InputError("cannot write the run folder '" + folder_.string() +
-                     "': " + error.code().message());
+    throw_write_failure("cannot write the run folder '" + folder_.string() + "'",
+                        error.code().value());
   }
 }
 
 void RunFolder::mark_done(const std::string& model_hash) const {
-  write_file(done_file(), model_hash + "\n");
+  try {
+    write_file(done_file(), model_hash + "\n");
+  } catch (const InputError& error) {
+    throw Error(error.what());  // after a training: what the user gave was good
+  }
 }
 
 RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folder_(folder) {
@@ -85,7 +91,7 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
       if (!lock_) break;
     } catch (const fs::filesystem_error& error) {
       if (may_try_again(error.code() == std::errc::no_such_file_or_directory)) continue;
-      throw InputError("cannot make the run folder " + name + ": " + error.code().message());
+      throw_write_failure("cannot make the run folder " + name, error.code().value());
     } catch (const Error& error) {
       if (may_try_again(!fs::exists(folder_.path()))) continue;
       throw InputError("cannot write the run folder " + name + ": " + error.what());

@@ -8,6 +8,7 @@
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "comm/node_shared.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
@@ -78,7 +79,11 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   Divider needed;
   divide(needed, content, count, {});
   agree(comm, [&] {
-    if (comm.node_rank() == 0) check_memory(needed.bytes(), name);
+    if (comm.node_rank() == 0) {
+      check_memory(needed.bytes(), name);
+      if (comm.node_size() > 1)
+        check_shared_memory(needed.bytes(), name, free_shared_memory_bytes());
+    }
     check_device_data(needed.bytes(), name, available_device_memory());
   });
   Samples samples;

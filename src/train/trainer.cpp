@@ -294,7 +294,8 @@ void Trainer::print_rank_losses() {
     if (place.pipeline + 1 == grid_.shape().pipeline && place.tensor == 0)
       losses.push_back(all[static_cast<std::size_t>(rank)]);
   }
-  if (comm_.rank() == 0) bar_->line(rank_losses_text(losses));
+  const bool is_whole = epoch_samples_here_ == progress_.epoch_samples;
+  if (comm_.rank() == 0) bar_->line(rank_losses_text(losses, is_whole));
 }
 
 bool Trainer::is_checkpoint_due() const {
@@ -328,8 +329,13 @@ void Trainer::finish_with_checkpoint() {
       broadcast_value(comm_, bad_weights_.empty() && checkpointed_step_ != progress_.step);
   const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
   run_on_root(comm_, [&] {
-    if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
-    if (snapshot) write_checkpoint(*snapshot);
+    try {
+      if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
+      if (snapshot) write_checkpoint(*snapshot);
+    } catch (const UnusableError& error) {
+      events_->failed(progress_, error.what());
+      throw;
+    }
   });
   checkpointed_step_ = progress_.step;
 }

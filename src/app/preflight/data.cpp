@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "comm/agree.hpp"
+#include "comm/node_shared.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/samples.hpp"
@@ -34,6 +35,16 @@ std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data,
   return bytes;
 }
 
+// What ranks of a node have once; each streams into memory of its own.
+static std::int64_t shared_bytes(const std::vector<ShardSet>& sets, const DataSpec& data) {
+  std::int64_t bytes = 0;
+  for (const ShardSet& set : sets) {
+    const std::int64_t sample_bytes = set.content().memory_bytes();
+    if (!is_streamed(data, set.count(), sample_bytes)) bytes += set.count() * sample_bytes;
+  }
+  return bytes;
+}
+
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
                            int ranks) {
   if (!data_sets.problem.empty()) return {data_sets.problem, ""};
@@ -50,6 +61,9 @@ DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int 
   }
   try {
     check_memory(held_bytes(data_sets.sets, data, node_ranks, ranks), "the data set");
+    if (node_ranks > 1)
+      check_shared_memory(shared_bytes(data_sets.sets, data), "the data set",
+                          free_shared_memory_bytes());
   } catch (const Error& error) {
     return {"", error.what()};
   }

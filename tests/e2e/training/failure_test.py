@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that diverges, and a rank that fails alone: all ranks end, with one message."""
+import json
 import os
 import resource
 import signal
@@ -48,6 +49,15 @@ class StartTest(training.TrainingTest):
             self.assertIn(f"OMP_NUM_THREADS={threads} in the environment (expected 1 to 512 ", error)
         self.assertIn("SLURM_CPUS_PER_TASK=513 ", self.refuses(threads="", env={"SLURM_CPUS_PER_TASK": "513"}, ranks=2))
 
+    def test_more_threads_than_processors(self):
+        """They spin while others wait for their processor, unless told not to."""
+        many = 2 * os.cpu_count()
+        arguments = ["train", "mlp.toml", "--run-dir", "run", "--dry-run"]
+        for policy, count in ("active", 1), ("passive", 0):
+            done = self.quern(*arguments, threads=many, ranks=2, env={"OMP_WAIT_POLICY": policy})
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertEqual(done.err.count("threads spin while they wait"), count, done)
+
     def test_ranks_that_the_program_cannot_start(self):
         self.assertIn("--ranks requires --check-recipe", self.refuses("--ranks", "4"))
 
@@ -91,6 +101,16 @@ class DivergenceTest(training.TrainingTest):
         self.assertIn("diverged by step 1:", message)
         self.assertIn("weights or optimizer state are not finite", message)
         self.assertEqual(checkpoint_steps(self.folder / "run2"), [])
+
+    def test_weights_that_overflow_in_the_last_step(self):
+        sgd = (self.folder / "mlp.toml").read_text().replace('"adam"', '"sgd"')
+        self.write_recipe("sgd", sgd.replace("lr = 2e-3", "lr = 1e37"))
+        for ranks in (1, 2):
+            message = self.diverges("sgd", "optimizer.lr=3e38", "optimizer.weight_decay=1e3", "data.global_batch=1000000",
+                                    "train.epochs=1", ranks=ranks)
+            self.assertIn("weights or optimizer state are not finite", message)
+            events = (self.folder / f"run{ranks}" / "events.jsonl").read_text().splitlines()
+            self.assertEqual([json.loads(line)["event"] for line in events], ["start", "failure"])
 
     def test_the_same_command_diverges_again(self):
         first = self.diverges("mlp", "optimizer.lr=1e20", "checkpoint.every_steps=1", ranks=2)

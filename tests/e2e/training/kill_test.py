@@ -38,6 +38,16 @@ class KillTest(training.TrainingTest):
         left = [file.name for file in (folder / "checkpoints").iterdir()]
         self.assertEqual([name for name in left if ".tmp." in name], [])
 
+    def test_commands_beside_a_run_that_deletes_old_checkpoints(self):
+        """What they had listed may be gone; then there is a newer one."""
+        run = self.start("conv", "going", "train.epochs=100000", "checkpoint.every_steps=1", "checkpoint.keep=1")
+        self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / "going")))
+        for command in ["verify"], ["hash"], ["show"], ["export", "--force", "--out", "weights.safetensors"]:
+            for _ in range(12):
+                done = self.quern("checkpoint", command[0], "going", *command[1:])
+                self.assertEqual((done.code, done.errors()), (0, []), done)
+        run.kill()
+
     def damage_newest(self, damage):
         self.train("mlp", "whole")
         self.train("mlp", "run", "train.epochs=2", "checkpoint.every_steps=4", ranks=2)

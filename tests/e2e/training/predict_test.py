@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What quern predict and quern evaluate refuse, and what predict prints of pictures."""
 import csv
+import resource
 import shutil
 
 import idx
@@ -25,6 +26,18 @@ class PredictTest(refusal.RefusalTest):
             np.save(self.folder / "bad.npy", values)
             self.refused(["predict", "run", "--images", "bad.npy"],
                          f"'bad.npy': the values of sample 5 hold {bad}, expected finite float32 numbers")
+
+    def test_a_batch_larger_than_the_set(self):
+        """It takes no more memory than one of all samples."""
+        self.write_recipe("wide", training.RECIPE, training.MLP_LAYERS.replace("19", "1024"))
+        self.train("wide", "run", "train.epochs=1")
+        np.save(self.folder / "few.npy", np.random.default_rng(3).random((7, 12, 12)).astype(np.float32))
+        expected = self.quern("predict", "run", "--images", "few.npy").out
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, before[1]))  # a million rows would take 4 GB
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, before)
+        done = self.quern("predict", "run", "--images", "few.npy", "--batch", 1 << 20)
+        self.assertEqual((done.code, done.out), (0, expected), done)
 
     def test_classes_of_other_names(self):
         self.own_data()

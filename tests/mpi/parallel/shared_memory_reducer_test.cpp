@@ -205,9 +205,13 @@ TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {
     EXPECT_EQ(text,
               "through shared memory, " + std::to_string(world().size()) + " ranks of one node");
   }
-  EXPECT_EQ(make_message_reducer(world(), 10, SumOrder::tree)->describe(),
-            world().size() == 1 ? "none, one rank"
-                                : "by messages, " + std::to_string(world().size()) + " ranks");
+  const std::string messages = world().size() == 1
+                                   ? "none, one rank"
+                                   : "by messages, " + std::to_string(world().size()) + " ranks";
+  EXPECT_EQ(make_message_reducer(world(), 10, SumOrder::tree)->describe(), messages);
+  // Far more partial sums than memory.
+  EXPECT_EQ(make_reducer(world(), nullptr, 1 << 20, SumOrder::tree, 0, {}, 1 << 30)->describe(),
+            messages);
 }
 
 }  // namespace

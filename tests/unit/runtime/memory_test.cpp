@@ -76,6 +76,13 @@ TEST_F(MemoryTest, TooMuchIsRefusedWithBothFigures) {
                      {"data set 'x' needs 7.0 GiB (7516192768 bytes)", "2.0 GiB"});
 }
 
+TEST_F(MemoryTest, TooMuchToShareIsRefused) {
+  check_shared_memory(1000, "the data set", 1000);
+  test::expect_error([&] { check_shared_memory(90 << 20, "data set 'x'", 64 << 20); },
+                     ExitCode::bad_input,
+                     {"data set 'x' needs 90.0 MiB", "64.0 MiB", "/dev/shm", "--shm-size"});
+}
+
 TEST_F(MemoryTest, ThisMachineHasMemory) {
   EXPECT_GT(available_memory().value_or(1), 0);
 }

@@ -52,6 +52,8 @@ TEST(ReportText, Sentences) {
   EXPECT_EQ(epoch_text(1, 1, 0.5, {}, 1, 2), "epoch 1/1  loss 0.5000  1.00 s  2 samples/s");
   EXPECT_EQ(rank_losses_text({1, 2.5}),
             "  rank 0: sum of batch losses 1.0000\n  rank 1: sum of batch losses 2.5000");
+  EXPECT_EQ(rank_losses_text({1}, false),
+            "  rank 0: sum of batch losses 1.0000 since the run was resumed");
 }
 
 TEST(ReportText, DivergenceSaysWhereAndWhatIsLeft) {
