@@ -7,6 +7,13 @@ set(QUERN_PRECOMPILED_HEADERS OFF CACHE STRING
     "Precompile the headers of Kokkos and GoogleTest: ON, OFF, or TESTS (those of tests only)")
 set_property(CACHE QUERN_PRECOMPILED_HEADERS PROPERTY STRINGS OFF TESTS ON)
 
+# Under sanitizers: tests without Kokkos are not worth optimising, and compile in half the time.
+function(quern_compile_quickly target)
+  if(QUERN_ENABLE_SANITIZERS)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # quern_precompile(TARGET KIND): KIND is room (Kokkos), kokkos_test (Kokkos and GoogleTest) or test.
 # Targets of a kind are compiled with the same flags, and share what the first of them has made.
 function(quern_precompile target kind)
@@ -30,6 +37,9 @@ function(quern_precompile target kind)
     else()
       target_link_libraries(${maker} PRIVATE GTest::gtest GTest::gmock)
       list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
+    endif()
+    if(kind STREQUAL "test")
+      quern_compile_quickly(${maker})
     endif()
     target_precompile_headers(${maker} PRIVATE ${headers})
   endif()
@@ -71,6 +81,7 @@ function(quern_precompile_test target)
   if(has_kokkos)
     quern_precompile(${target} kokkos_test)
   else()
+    quern_compile_quickly(${target})
     quern_precompile(${target} test)
   endif()
 endfunction()

@@ -86,12 +86,17 @@ function(quern_test)
 endfunction()
 
 # quern_test_threads(NAME): runs the test once more, as NAME.threads2, on two threads: for tests that
-# compare bits with a serial run. Numerical derivatives (thousands of tiny kernels) are left out.
+# compare bits with a serial run. Numerical derivatives (thousands of tiny kernels) are left out. Under
+# sanitizers threads mostly wait for each other: other tests may run meanwhile.
 function(quern_test_threads name)
   string(REPLACE "." "_" target "${name}")
   string(REPLACE "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" environment "${QUERN_TEST_ENVIRONMENT}")
   add_test(NAME ${name}.threads2 COMMAND ${target} --gtest_filter=-*Differences)
-  set_tests_properties(${name}.threads2 PROPERTIES LABELS unit PROCESSORS 2 TIMEOUT 300
+  set(processors 2)
+  if(QUERN_ENABLE_SANITIZERS)
+    set(processors 1)
+  endif()
+  set_tests_properties(${name}.threads2 PROPERTIES LABELS unit PROCESSORS ${processors} TIMEOUT 300
     ENVIRONMENT "OMP_WAIT_POLICY=passive;${environment}")
 endfunction()
 
