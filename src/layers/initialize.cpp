@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/initialize.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -62,7 +63,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
          "room for all parameters");
   // On a CPU these are `parameters`.
   const auto host = Kokkos::create_mirror_view(parameters);
-  Kokkos::deep_copy(host, 0.0f);  // the gaps
+  std::fill_n(host.data(), host.extent(0), 0.0f);  // the gaps
   for (const ParameterEntry& entry : table.entries()) {
     expect(entry.fan_in >= 1, "a fan-in of at least 1");
     if (entry.is_buffer()) {
@@ -76,7 +77,7 @@ void initialize_parameters(const ParameterTable& table, const InitSpec& init, st
           initial_value(init, entry, draw(seed, entry.number, element), element);
     }
   }
-  Kokkos::deep_copy(parameters, host);
+  if (host.data() != parameters.data()) Kokkos::deep_copy(parameters, host);
 }
 
 }  // namespace quern
