@@ -97,6 +97,19 @@ class QuickstartTest(unittest.TestCase):
             self.assertTrue((self.clone / name).is_dir(), name)
         self.assertEqual(git("status", "--porcelain", cwd=self.clone), self.before)
 
+        # What a clean-up of old files took is made again, and a set of another number of shards will do.
+        shards = sorted((self.clone / "data/fashion-mnist/train").iterdir())
+        shards[2].unlink()
+        for shard in (self.clone / "data/fashion-mnist/test").iterdir():
+            shard.unlink()
+        subprocess.run([given.program or self.clone / "build/release/bin/quern", "shard", "--images",
+                        FASHION / "t10k-images-idx3-ubyte.gz", "--labels", FASHION / "t10k-labels-idx1-ubyte.gz", "--split",
+                        "test", "--out", self.clone / "data/fashion-mnist/test"], check=True, capture_output=True)
+        again, _ = self.assert_works(*options)
+        self.assertIn("data/fashion-mnist/train: 4 shards", again)
+        self.assertIn("data/fashion-mnist/test is there already", again)
+        self.assertTrue(shards[2].exists())
+
         kept = {file: file.stat().st_mtime_ns for file in self.clone.glob("runs/**/*.h5")}
         again, second = self.assert_works(*options)
         self.assertIn("runs/quickstart is done already", again)

@@ -59,6 +59,17 @@ class DataTest(SubmitCase):
         (self.folder / "data" / "job" / "source.txt").unlink()
         self.assertEqual(self.prepare("SHARDS=2"), two)
 
+    def test_shards_that_are_gone_are_made_again(self):
+        two = self.prepare("SHARDS=2")
+        script = self.script("SHARDS=2")
+        shard, test = self.train / two[1], self.folder / "data" / "test"
+        for damage in (shard.unlink, lambda: shard.write_bytes(b""), lambda: [file.unlink() for file in test.iterdir()]):
+            self.assertIn("up to date", self.run_script(script).stdout)
+            damage()
+            self.assertNotIn("up to date", self.run_script(script).stdout)
+            self.assertGreater(shard.stat().st_size, 0)
+            self.assertEqual(len(list(test.iterdir())), 2)
+
     def test_what_others_made_stays(self):
         others = {"my-only-copy.txt": "precious", "data-train-00000-of-00002.h5": "of somebody"}
         for name, text in others.items():
