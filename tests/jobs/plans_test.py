@@ -54,6 +54,11 @@ class PlansTest(SubmitCase):
         for value in ("AFTER=soon", "AFTER=7,", "AFTER=afterok", "AFTER=7;8", "AFTER=7?8", "AFTER=singleton"):
             self.refuse_train("generic", [value], value, "afterany:4711")
 
+    def test_the_report_asks_the_program_of_the_plan(self):
+        shutil.copy(PROGRAM, self.folder / "own")
+        text = self.filled("generic", "pipeline", *PLANS["pipeline"], "QUERN=own")
+        self.assertEqual(len(re.findall(rf"(?m)^(?:export )?(?:quern|QUERN)={self.folder}/own\b", text)), 4)
+
     def test_again_waits_for_nobody(self):
         """What a run waited for then is over, and Slurm refuses ids that it has forgotten."""
         done = self.submit("generic", "train", *PLANS["chain"][:2], "AFTER=7", "MAIL=ada@example.org")
