@@ -84,7 +84,8 @@ def launch_environment(ranks):
     environment = dict(os.environ)
     defaults = {"OMP_NUM_THREADS": str(max(1, cores // ranks)), "OMP_PROC_BIND": "false"}
     if ranks > cores:
-        defaults.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1")
+        defaults.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
+                        PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")  # Open MPI 5
     if os.geteuid() == 0:
         defaults.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     for key, value in defaults.items():

@@ -99,11 +99,12 @@ configure_program() {
 
 processors() { nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
 
-# Open MPI refuses to start as root (containers) or with more ranks than cores unless told to.
+# Open MPI refuses to start as root (containers) or with more ranks than cores unless told to. PRTE_: Open MPI 5.
 export_mpi_environment() {
   if is_root; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
   export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
 }

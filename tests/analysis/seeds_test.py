@@ -97,6 +97,7 @@ class SeedsTest(unittest.TestCase):
     def test_an_environment_that_mpi_runs_in(self):
         many = seeds.launch_environment(10000)
         self.assertEqual(many["OMPI_MCA_rmaps_base_oversubscribe"], "1")
+        self.assertEqual(many["PRTE_MCA_rmaps_default_mapping_policy"], ":oversubscribe")
         self.assertEqual(many["OMP_NUM_THREADS"], "1")
 
 

@@ -17,5 +17,10 @@ configure_program -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PAC
 grep -q '^QUERN_ENABLE_TESTS:BOOL=OFF' "$copy/build/release/CMakeCache.txt"
 # A second time it is left alone: developers keep their tests.
 cmake -DQUERN_ENABLE_TESTS=ON -N "$copy/build/release" >/dev/null
+(
+  unset PRTE_MCA_rmaps_default_mapping_policy
+  export_mpi_environment
+  [[ $PRTE_MCA_rmaps_default_mapping_policy == :oversubscribe ]] # Open MPI 5 does not read OMPI_MCA_rmaps_*
+)
 configure() { printf '%s\n' "$@"; }
 [[ "$(configure_program)" == release ]]
