@@ -102,17 +102,29 @@ class Run:
                          "samples_per_s": number(record, "samples_per_s")})
         return rows
 
+    def _start_steps(self):
+        """Where each start began whose records count: what a later one trained again is not of it."""
+        steps = []
+        for event in self.events:
+            step = number(event, "step")
+            if event.get("event") == "start" and step is not None:
+                steps = [one for one in steps if one < step] + [step]
+        return steps
+
     def _epoch_seconds(self):
         """Training time by epoch: `seconds` of the record, or else from the clock `time_s`.
 
         The clock starts anew when a run is resumed, and evaluation between epochs does not count.
         """
-        seconds, total, epoch_start, clock = {}, 0.0, 0.0, 0.0
+        seconds, total, epoch_start, clock, starts = {}, 0.0, 0.0, 0.0, self._start_steps()
         timed = [r for r in [*self.steps, *self.epochs, *self.evals]
                  if number(r, "time_s") is not None and number(r, "step") is not None]
         for record in sorted(timed, key=lambda r: r["step"]):
             time = record["time_s"]
-            total += time - clock if time >= clock else time
+            while starts and record["step"] > starts[0]:
+                starts.pop(0)
+                clock = 0.0
+            total += time - clock if time >= clock else time  # smaller: a start that events.jsonl lacks
             clock = time
             if record["kind"] == "epoch":
                 seconds[record["epoch"]] = total - epoch_start

@@ -76,6 +76,12 @@ class RunLogTest(unittest.TestCase):
                                 for r in records])
         self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [10.0, 10.0])
 
+    def test_a_resumed_clock_may_be_ahead_of_the_one_before(self):
+        starts = [{"event": "start", "step": step} for step in (0, 35, 20)]  # 35: what it trained is trained again
+        write_run(self.folder, [dict(r, time_s=r["time_s"] + 12 - 10) if r["step"] > 20 else r
+                                for r in make_records(epochs=2)], events=starts)
+        self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [10.0, 22.0])
+
     def test_time_of_evaluation_is_not_time_of_training(self):
         records = [dict(r, time_s=r["time_s"] + 3 * (r["step"] > 20) + 3 * (r["kind"] == "eval"))
                    for r in make_records(epochs=2)]
