@@ -67,13 +67,6 @@ def worst_images(predictions, names, data):
                            "for, their number in the test set, and how sure the network is.")]
 
 
-def class_names(run, count):
-    given = run.recipe.get("data", {}).get("class_names")
-    if isinstance(given, list) and len(given) == count:
-        return [str(name) for name in given]
-    return [str(index) for index in range(count)]
-
-
 def prediction_sections(run, wanted, out):
     data = run.recipe.get("data", {}).get("test", "")
     if run.recipe.get("loss", {}).get("type", "cross_entropy") != "cross_entropy":
@@ -84,18 +77,20 @@ def prediction_sections(run, wanted, out):
         if not Path(data).is_dir():
             raise program.ProgramError(f"there is no folder {data} here (start the report where the "
                                        "training was started)")
-        predictions = program.predictions_of(program.find_program(wanted), run.path, data,
-                                             out / "predictions.csv")
+        found = program.predictions_of(program.find_program(wanted), run.path, data, out / "predictions.csv")
+        predictions = found.rows
         if not predictions:
             raise program.ProgramError("the test set is empty")
     except program.ProgramError as error:
         return [Section("Predictions", [Text(f"No predictions of the test set: {error}.", True)])]
     classes = 1 + max(max(one[1], one[2]) for one in predictions)
-    counts, names = confusion(predictions, classes), class_names(run, classes)
+    counts = confusion(predictions, classes)
+    names = [found.names.get(index, str(index)) for index in range(classes)]
     right = sum(counts[index][index] for index in range(classes))
     blocks = [Text(f"{forms.count(right)} of {forms.plural(len(predictions), 'test image')} are "
-                   f"classified right, {forms.percent(right / len(predictions))}, with the newest checkpoint "
-                   f"({run.checkpoints[-1]}).")]
+                   f"classified right, {forms.percent(right / len(predictions))}, with the newest "
+                   f"{'good ' if found.warnings else ''}checkpoint ({found.checkpoint}).")]
+    blocks += [Text(warning, True) for warning in found.warnings]
     if classes <= MOST_CLASSES:
         blocks.append(matrix_figure(counts, names))
     blocks.append(class_table(counts, names))

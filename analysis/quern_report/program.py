@@ -9,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 from array import array
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,6 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 class ProgramError(Exception):
     """Why there is no answer, in one sentence."""
+
+
+@dataclass
+class Predictions:
+    rows: list  # (index, class, label, probability, loss)
+    names: dict  # of the classes that were predicted, where the training data had names
+    checkpoint: str  # its file
+    warnings: list  # about newer checkpoints
 
 
 def find_program(wanted=""):
@@ -37,6 +46,7 @@ def find_program(wanted=""):
 
 
 def call(program, *words):
+    """The finished process, with its texts."""
     try:
         done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False,
                               errors="replace")
@@ -45,27 +55,34 @@ def call(program, *words):
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise ProgramError(f"quern {words[0]} says: {said[-1] if said else done.returncode}")
-    return done.stdout
+    return done
 
 
 def predictions_of(program, run_folder, data, out):
-    """[(index, class, label, probability, loss)] of the test split, kept in `out`, a CSV file, until
-    there is a newer checkpoint."""
-    newest = max((file.stat().st_mtime for file in Path(run_folder).glob("checkpoints/ckpt-*.h5")),
-                 default=None)
-    if newest is None:
+    """Predictions of the test split, kept in `out`, a CSV file, with a text file beside it for the checkpoint's name and
+    the warnings, until there is a newer checkpoint."""
+    files = sorted(Path(run_folder).glob("checkpoints/ckpt-*.h5"))
+    if not files:
         raise ProgramError("there is no checkpoint")
-    if not out.exists() or out.stat().st_mtime < newest:
+    note = out.with_suffix(".txt")
+    if not out.exists() or not note.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in files):
         partial = out.with_suffix(".partial")
         try:
-            call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial)
+            said = call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial).stderr
+            warnings = [line.replace("quern: warning: ", "", 1) for line in said.splitlines() if "passed over" in line]
+            good = [file.name for file in files if not any(file.name in line for line in warnings)]
+            note.write_text("\n".join([*good[-1:], *warnings]) + "\n", encoding="utf-8")
             partial.replace(out)
         finally:
             partial.unlink(missing_ok=True)
     try:
+        checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
         with out.open(encoding="utf-8", newline="") as file:
-            return [(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
-                     float(row["loss"])) for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
+        return Predictions([(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
+                             float(row["loss"])) for row in rows],
+                           {int(row["class"]): row["class_name"] for row in rows if row.get("class_name")},
+                           checkpoint, warnings)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProgramError(f"cannot read {out}: {error!r}") from error
 

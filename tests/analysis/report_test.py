@@ -278,6 +278,23 @@ class ProgramTest(ReportCase):
         os.utime(newest, (newest.stat().st_atime, kept.stat().st_mtime + 10))
         self.assertIn("3 of 4", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
 
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        run = self.classifier(PROGRAM.replace('    out =', """    print("quern: warning: 'run/checkpoints/ckpt-0000000060.h5':"
+          " it is damaged; this checkpoint is passed over", file=sys.stderr)
+    out ="""))
+        for kept in (False, True):
+            self.assertEqual((run / "report" / "predictions.csv").exists(), kept)
+            shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+            self.assertIn("with the newest good checkpoint (ckpt-0000000040.h5)", shown)
+            self.assertIn("ckpt-0000000060.h5': it is damaged; this checkpoint is passed over", shown)
+
+    def test_names_of_classes(self):
+        run = self.classifier(PROGRAM.replace("probability,loss", "probability,loss,class_name").replace(
+            "0.1\\n", "0.1,cat\\n").replace("4.5\\n", "4.5,bird\\n").replace("0.3\\n", "0.3,dog\\n").replace(
+                "0.5\\n", "0.5,bird\\n"))
+        shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+        self.assertIn("dog taken for bird: 1 of 2", shown)
+
     def test_why_there_are_none(self):
         run = self.classifier()
         for program, why in (("absent", "there is no program 'absent'"), ("./quern", "quern predict says: ")):
@@ -288,6 +305,7 @@ class ProgramTest(ReportCase):
         self.assertIn("too bad", shown)
         self.assertFalse(any((run / "report").glob("*.partial")))
         (run / "report" / "predictions.csv").write_text("index,class\n1,2\n")
+        (run / "report" / "predictions.txt").write_text("ckpt-0000000060.h5\n")
         self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
         (self.folder / "test").rmdir()
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
