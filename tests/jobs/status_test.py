@@ -183,6 +183,19 @@ class StatusTest(LocalCase):
         self.assertEqual((facts["state"], facts["jobs"][0]["tasks"][0]["exit"]), ("running", 85))
         self.assertIn("chain-2-local", facts["log"])
 
+    def test_log_of_a_chain(self):
+        """Every job but the last ends with 85, and those behind it find DONE."""
+        said = ("not requeued here: the next job of the chain continues", "failed: exit status 137", "done",
+                "finished: run/DONE is there")
+        jobs = ""
+        for number, (status, line) in enumerate(zip((85, 137, 0, 0), said), 1):
+            jobs += f"2026-01-01T00:00:00Z local-{number} chain-{number} {self.folder}/run\n"
+            self.write("run/job/jobs.txt", jobs)
+            self.write(f"run/job/local-{number}.txt", f"status {status}\nended 2026-01-01T01:00:00Z\n")
+            self.write(f"run/log/chain-{number}-local-{number}.out",
+                       f"[job local-{number}] start 1 on node, no checkpoint yet\n[job local-{number}] {line}\n")
+            self.assertIn(f"chain-{min(number, 3)}-local", self.facts_of("run")["log"])
+
     def test_pipeline(self):
         """Its jobs have folders of their own, and ids that no other one has."""
         for part, count in (("train", 64), ("t10k", 32)):

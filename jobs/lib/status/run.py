@@ -13,6 +13,8 @@ RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZI
 STATES = {"COMPLETED": "done", "CANCELLED": "cancelled", "LOST": "lost", "TIMEOUT": "out of time",
           "NODE_FAIL": "failed", "OUT_OF_MEMORY": "out of memory"}
 
+NOTHING_TO_DO = re.compile(r"\[job \S+\] (finished|given up|asked to stop): ")  # as job/requeue.sh says it
+
 
 class Run:
     """Of a folder and slurm.Slurm's answers."""
@@ -122,7 +124,8 @@ class Run:
         return None
 
     def log(self):
-        """The log that tells most: of a job that runs, else of the first that failed, else of the last one."""
+        """The log that tells most: of a job that runs, else of the first that failed, else of the last one. A chain is
+        one run: of it the last job that had something to do."""
         ranked = []
         for place, (job, tasks) in enumerate(self.jobs):
             logs = jobs.logs_of(job)
@@ -130,7 +133,11 @@ class Run:
                 continue
             runs = any(task.state in RUNNING for task in tasks)
             fails = any(task.state not in RUNNING + WAITING + ("COMPLETED",) for task in tasks)
-            ranked.append((2 if runs else 1 if fails else 0, -place if fails else place, logs[-1][1]))
+            order = -place if fails else place
+            if job.name.startswith("chain-"):
+                fails = not any(NOTHING_TO_DO.match(line) for line in files.last_lines(logs[-1][1], 1))
+                order = place
+            ranked.append((2 if runs else 1 if fails else 0, order, logs[-1][1]))
         return max(ranked)[2] if ranked else None
 
     def as_dict(self, lines):
