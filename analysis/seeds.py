@@ -18,9 +18,8 @@ from pathlib import Path
 
 from quern_report.forms import form
 from quern_report.markdown import table
+from quern_report.program import ProgramError, find_program as find_quern
 from quern_report.runlog import RunError, read_run
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class SeedsError(Exception):
@@ -37,7 +36,8 @@ def claim_folder(out, recipe_text, ranks, settings):
     note = out / "seeds.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if note.exists():
+        # Without a run in it, as after a recipe that was refused, the folder is free.
+        if note.exists() and any(out.glob("seed-*/recipe.toml")):
             found = json.loads(note.read_text())
             for key, value in wanted.items():
                 if not isinstance(found, dict) or found.get(key) != value:
@@ -63,13 +63,13 @@ def is_done(arguments, seed):
 def check_programs(arguments):
     """Before anything is written."""
     if not all(is_done(arguments, seed) for seed in arguments.seeds):
-        find_program(arguments.quern)
+        find_quern(arguments.quern)
         if arguments.ranks > 1:
             find_program(arguments.mpirun)
 
 
 def launch_command(arguments, seed, run_dir):
-    command = [find_program(arguments.quern), "train", str(arguments.recipe)]
+    command = [find_quern(arguments.quern), "train", str(arguments.recipe)]
     for setting in [*arguments.set, f"seed={seed}"]:
         command += ["--set", setting]
     command += ["--run-dir", str(run_dir)]
@@ -151,8 +151,8 @@ def parse_arguments(words):
                         help="default: 0 1 2 3 4")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="passed on to quern train; may be repeated")
-    parser.add_argument("--quern", default=str(ROOT / "build/release/bin/quern"),
-                        help="the program (default: %(default)s)")
+    parser.add_argument("--quern", default="", metavar="PROGRAM",
+                        help="the program (default: $QUERN, the build's, the one in the path)")
     parser.add_argument("--mpirun", default="mpirun", help="the launcher (default: mpirun)")
     arguments = parser.parse_args(words)
     if arguments.ranks < 1:
@@ -176,7 +176,7 @@ def main(words=None):
         runs = {seed: train(arguments, seed) for seed in dict.fromkeys(arguments.seeds)}
         text = spread_table(runs)
         (arguments.out / "seeds.md").write_text(text + "\n", encoding="utf-8")
-    except (SeedsError, RunError) as error:
+    except (SeedsError, ProgramError, RunError) as error:
         print(f"seeds: {error}", file=sys.stderr)
         return 2
     except (TrainingError, OSError) as error:

@@ -3,6 +3,7 @@ import contextlib
 import io
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from example_run import make_records, write_run
@@ -63,6 +64,18 @@ class SeedsTest(unittest.TestCase):
             self.assertIn(f"another '{key}'", errors)
         self.recipe.write_text('name = "other"\n')
         self.assertIn("another 'recipe'", self.run_seeds("--seeds", 0)[2])
+
+    def test_a_folder_without_a_run_is_free(self):
+        """As after a recipe that the program refused."""
+        self.assertEqual(self.run_seeds("--seeds", 7, "--quern", "false")[0], 1)
+        self.recipe.write_text('name = "corrected"\n')
+        status, _, errors = self.run_seeds("--seeds", 7, "--quern", "false")
+        self.assertEqual(status, 1, errors)
+        self.assertIn("corrected", (self.out / "seeds.json").read_text())
+
+    def test_the_program_of_the_environment(self):
+        with unittest.mock.patch.dict("os.environ", QUERN="false"):
+            self.assertIn("seed 7 ended with exit status 1", self.run_seeds("--seeds", 7)[2])
 
     def test_a_failing_program_is_reported_with_its_seed(self):
         status, _, errors = self.run_seeds("--seeds", 7, "--quern", "false")
