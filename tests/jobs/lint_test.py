@@ -117,6 +117,8 @@ class LintTest(unittest.TestCase):
             Path(folder, "r.toml").write_bytes((ROOT / "recipes" / "mlp-mnist.toml").read_bytes())
             Path(folder, "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
             Path(folder, "old", "checkpoints").mkdir(parents=True)
+            for name in ("old/recipe.toml", "data-test-00000-of-00001.h5"):
+                Path(folder, name).touch()
             filled = []
             for site in SITES:
                 for template, keys in TEMPLATES.items():

@@ -107,6 +107,8 @@ class LocalTest(LocalCase):
         out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3",
                          status=93)
         self.assertEqual(self.hash("packed/trial-2"), self.hash("sweep/trial-2"))
+        self.local("report", "PAGE=sweep", "RUN=sweep", "OUT=page")
+        self.assertIn("3 runs that differ in", (self.folder / "page" / "sweep.md").read_text())
 
     def test_chain(self):
         process = self.begin("chain", "RECIPE=long.toml", "RUN_DIR=run", "COUNT=2", "PREFLIGHT=no")

@@ -27,6 +27,7 @@ class PlansTest(SubmitCase):
                  '--comment="figure 3, second try"', "--licenses=scratch", "--nice=10")
         jobs = {"chain": 3, "pipeline": 4, "scaling": 4, "sweep": 1, "evaluate": 1, "report": 1}
         (self.folder / "checkpoints").mkdir()
+        (self.folder / "recipe.toml").touch()
         own = {"sweep": ["RECIPE=mlp.toml", "RUN_DIR=run", "GRID=grid"], "evaluate": ["RUN_DIR=.", "DATA=."],
                "report": ["RUN=.", "OUT=out"]}
         for template, count in jobs.items():

@@ -57,7 +57,8 @@ class SitesTest(SubmitCase):
 
     def test_jobs_of_one_process(self):
         def report(site):
-            (self.folder / "old" / "checkpoints").mkdir(parents=True, exist_ok=True)
+            (self.folder / "old").mkdir(exist_ok=True)
+            (self.folder / "old" / "recipe.toml").touch()
             text = self.filled(site, "report", "RUN=old", "OUT=report", "ACCOUNT=m1_g")
             return dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", text, flags=re.M))
         for site in ("truba-akya", "truba-barbun"):

@@ -20,6 +20,7 @@ class SubmitCase(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = Path(scratch.name)
         shutil.copy(RECIPE, self.folder / "mlp.toml")
+        (self.folder / "data-test-00000-of-00001.h5").touch()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
         sbatch = self.folder / "bin" / "sbatch"
         sbatch.parent.mkdir()

@@ -105,6 +105,7 @@ class SubmitTest(SubmitCase):
             lines = self.filled(site, template, "ACCOUNT=p", *values).splitlines()
             return [line[8:] for line in lines if line.startswith(("#SBATCH --time", "#SBATCH --gpus", "#SBATCH --gres"))]
         (self.folder / "run" / "checkpoints").mkdir(parents=True)
+        (self.folder / "run" / "recipe.toml").touch()
         data = ["IDX_DIR=.", "DATA_DIR=data"]
         report = ["RUN=run", "OUT=out"]
         self.assertEqual(asked("report", *report), ["--time=00:15:00"])
@@ -136,6 +137,26 @@ class SubmitTest(SubmitCase):
 
     def test_a_run_that_is_not_there(self):
         self.assert_refused(["generic", "evaluate", "RUN_DIR=runs/nope", "DATA=."], "runs/nope", "no run")
+        self.assert_refused(["generic", "report", "RUN=bin", "OUT=out"], "bin: there is no run")
+        self.assertIn("afterok:7", self.filled("generic", "report", "RUN=bin", "OUT=out", "AFTER=7"))
+
+    def test_pages_and_data_that_are_not_there(self):
+        (self.folder / "run" / "checkpoints").mkdir(parents=True)
+        (self.folder / "run" / "recipe.toml").touch()
+        self.assert_refused(["generic", "report", "RUN=run", "OUT=out", "PAGE=swep"], "PAGE=swep", "report, compare, sweep")
+        evaluate = ["generic", "evaluate", "RUN_DIR=run"]
+        self.assert_refused([*evaluate, "DATA=bin"], "bin: there are no shards")
+        self.assert_refused([*evaluate, "DATA=.", "SPLIT=train"], "no shards of train")
+        self.filled(*evaluate, "DATA=.", "SPLIT=test")
+        self.filled(*evaluate, "DATA=bin", "AFTER=7")
+
+    def test_folders_of_sweeps(self):
+        (self.folder / "lr" / "job").mkdir(parents=True)
+        for name in ("grid.txt", "submitted.txt"):
+            (self.folder / "lr" / "job" / name).touch()
+        self.assert_refused(["generic", "evaluate", "RUN_DIR=lr", "DATA=."], "folder of a sweep", "lr/trial-0")
+        self.assert_refused(["generic", "report", "RUN=lr", "OUT=out"], "folder of a sweep", "PAGE=sweep", "lr/trial-0")
+        self.filled("generic", "report", "RUN=lr", "OUT=out", "PAGE=sweep")
 
     def test_queues_that_the_site_does_not_name(self):
         self.refuse_train("perlmutter", ["ACCOUNT=p", "QOS=realtime"], "realtime", "LIMIT=:realtime 1-1 1-00:00:00",

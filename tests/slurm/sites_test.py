@@ -64,6 +64,8 @@ class SitesTest(unittest.TestCase):
         self.folder = Path(scratch.name)
         toy.write_recipe(self.folder)
         (self.folder / "checkpoints").mkdir()
+        for name in ("recipe.toml", "data-test-00000-of-00001.h5"):
+            (self.folder / name).touch()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
 
     def values(self, site, template):
