@@ -3,7 +3,7 @@
 
 metrics.jsonl is written while a run trains and is appended to when it resumes. So the last line may
 be cut off, a killed run may leave half a line in the middle, and a step may be there twice: lines
-that are no JSON object are left out and counted, and the last record of a step or epoch counts.
+that are no JSON object, or hold what such a line never holds, are left out and counted, and the last record of a step or epoch counts.
 """
 
 import json
@@ -50,17 +50,15 @@ class Run:
     @property
     def ranks(self):
         """All rank counts the run was trained with, in order of appearance."""
-        counts = [r["ranks"] for r in [*self.steps, *self.epochs] if "ranks" in r]
-        return list(dict.fromkeys(counts))
+        counts = [number(r, "ranks") for r in [*self.steps, *self.epochs]]
+        return list(dict.fromkeys(count for count in counts if count is not None))
 
     @property
     def hosts(self):
         """Host of each rank of the last start, as far as events.jsonl tells."""
         starts = [event for event in self.events if event.get("event") == "start"]
         hosts = starts[-1].get("hosts") if starts else None
-        if not isinstance(hosts, dict):
-            return []
-        return [host for host, ranks in hosts.items() for _ in range(int(ranks))]
+        return [host for host, ranks in (hosts or {}).items() for _ in range(ranks)]
 
     def rank_times(self):
         """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
@@ -143,6 +141,14 @@ def number(record, key):
     return value
 
 
+def has_types(record):
+    """As the program writes them; those of other keys are looked at where they are read."""
+    hosts = record.get("hosts") or {}
+    return (isinstance(record.get("event", ""), str) and isinstance(hosts, dict)
+            and all(isinstance(ranks, int) for ranks in hosts.values())
+            and all(record.get(key) is None or number(record, key) is not None for key in ("step", "ranks", "bytes")))
+
+
 def is_summary(of):
     return isinstance(of, dict) and all(number(of, key) is not None for key in SUMMARY) and all(
         isinstance(of.get(key), int) and of[key] >= 0 for key in ("rank_of_min", "rank_of_max"))
@@ -173,7 +179,7 @@ def read_records(path):
             record = json.loads(line)
         except (ValueError, RecursionError):
             record = None
-        if isinstance(record, dict):
+        if isinstance(record, dict) and has_types(record):
             records.append(record)
         else:
             bad.append(line_number)

@@ -59,6 +59,16 @@ class RunLogTest(unittest.TestCase):
         self.assertEqual(len(run.bad_lines), 5)
         self.assertEqual(len(run.steps), 60)
 
+    def test_values_of_wrong_types_cost_their_line_only(self):
+        lines = ('"ranks": []', '"ranks": {"a": 1}', '"ranks": "2"', '"step": []')
+        write_run(self.folder, tail="".join('{"kind": "step", "step": 61, %s}\n' % line for line in lines),
+                  events=[{"event": "start", "step": 0, "hosts": {"node1": 2}},
+                          *({"event": "start", "step": 0, "hosts": hosts} for hosts in ("x", [1], {"a": []}, {"a": "x"})),
+                          {"event": []}, {"event": "checkpoint", "bytes": "x"}])
+        run = read_run(self.folder)
+        self.assertEqual(len(run.bad_lines), 4)
+        self.assertEqual((run.ranks, run.hosts, len(run.events)), ([2], ["node1", "node1"], 1))
+
     def test_the_last_record_of_a_repeated_step_counts(self):
         records = make_records(epochs=2)
         again = [dict(r, loss=9.0, ranks=3, time_s=r["time_s"] - 10) for r in records
