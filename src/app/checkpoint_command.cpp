@@ -19,7 +19,7 @@
 #include "config/read_recipe.hpp"
 #include "exchange/onnx_model.hpp"
 #include "exchange/torch_model.hpp"
-#include "exchange/whole_file.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 

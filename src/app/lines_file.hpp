@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fstream>
 #include <optional>
 #include <string>
 
-#include "io/pending_file.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
-/// Lines of any number, written as they come. A file appears under its name once it is complete;
-/// standard output, and what is no regular file (a pipe, /dev/null), gets them at once.
+/// Lines of any number, written as they come, to an OutputFile or to standard output.
 class LinesFile {
  public:
-  /// `path`: empty for standard output. InputError where it cannot be written.
+  /// `path`: empty for standard output. Fails as OutputFile.
   explicit LinesFile(const std::string& path);
 
-  /// InputError when writing fails.
   void add_line(const std::string& line);
 
   /// After the last line.
@@ -25,10 +22,8 @@ class LinesFile {
  private:
   void write();
 
-  std::string path_;
-  std::optional<PendingFile> pending_;  // none for what gets its lines at once
-  std::ofstream file_;
-  std::string text_;  // what is still to be written
+  std::optional<OutputFile> file_;  // none: standard output
+  std::string text_;                // what is still to be written
 };
 
 }  // namespace quern

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -10,7 +9,7 @@
 #include "app/monitor/metrics_csv.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "io/pending_file.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
@@ -23,22 +22,14 @@ struct MetricsOptions {
   std::string tensorboard;
 };
 
-void write_file(const std::filesystem::path& path, const std::string& content) {
-  PendingFile pending(path);
-  std::ofstream file(pending.temporary(), std::ios::binary | std::ios::trunc);
-  file << content << std::flush;
-  if (!file) throw InputError("cannot write '" + path.string() + "'");
-  pending.commit();
-}
-
 // One name for a run: a second export takes the place of the first.
 void write_events(const std::filesystem::path& folder, const RunLog& run) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw InputError("cannot make '" + folder.string() + "': " + error.message());
+  if (error) throw_write_failure("cannot make '" + folder.string() + "'", error.value());
   const std::int64_t begin = run.events.empty() ? 0 : run.events.front().time;
   const auto file = folder / ("events.out.tfevents." + std::to_string(begin) + ".quern");
-  write_file(file, event_file(run));
+  write_whole_file(file, event_file(run));
   log::print(file.string());
 }
 
@@ -55,7 +46,7 @@ ExitCode export_metrics(const MetricsOptions& options) {
   if (options.out.empty()) {
     log::print(metrics_csv(run));
   } else {
-    write_file(options.out, metrics_csv(run) + "\n");
+    write_whole_file(options.out, metrics_csv(run) + "\n");
   }
   return ExitCode::done;
 }

@@ -20,7 +20,7 @@
 #include "bench/scaling_report.hpp"
 #include "comm/agree.hpp"
 #include "config/read_recipe.hpp"
-#include "exchange/whole_file.hpp"
+#include "io/output_file.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"

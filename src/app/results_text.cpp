@@ -85,7 +85,8 @@ std::string evaluation_json(const EvaluationInfo& info) {
   if (info.rmse) json["rmse"] = *info.rmse;
   if (info.r2) json["r2"] = *info.r2;
   json["ranks"] = info.ranks;
-  return json.dump();
+  // Paths may be in any encoding.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string float_text(float value) {

@@ -9,7 +9,8 @@ namespace quern::log {
 /// Called once after the ranks are known; before that the process speaks as rank 0.
 void set_rank(int rank);
 
-/// A line on standard output, from rank 0 only: what the user asked for.
+/// A line on standard output, from rank 0 only: what the user asked for. Throws Error when it
+/// cannot be written.
 void print(const std::string& text);
 /// "quern: text" on standard error, from rank 0 only.
 void info(const std::string& text);

@@ -2,10 +2,10 @@
 #include "bench/benches.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
@@ -24,11 +24,7 @@ void check_json_file(Communicator& comm, const std::string& file) {
 
 void write_json_file(Communicator& comm, const std::string& file, const std::string& document) {
   if (file.empty()) return;
-  run_on_root(comm, [&] {
-    std::ofstream stream(file, std::ios::trunc);
-    stream << document << std::endl;
-    if (!stream) throw InputError("cannot write '" + file + "'");
-  });
+  run_on_root(comm, [&] { write_whole_file(file, document + "\n"); });
 }
 
 std::vector<std::string> default_recipes() {

@@ -2,20 +2,15 @@
 #include "checkpoint/checkpoint_folder.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <string_view>
 #include <system_error>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "base/host_name.hpp"
-#include "base/system_failure.hpp"
+#include "io/folder_files.hpp"
 
 namespace quern {
 
@@ -25,10 +20,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "ckpt-";
 constexpr std::string_view kSuffix = ".h5";
-constexpr std::string_view kTemporary = ".h5.tmp.";
 constexpr std::size_t kStepDigits = 10;
-// Far longer than a checkpoint takes; of a process on another machine nothing else is known.
-constexpr std::chrono::hours kStaleElsewhere{1};
 
 /// The number that makes up all of `digits`: no sign, no blank.
 std::optional<std::int64_t> parse_digits(std::string_view digits) {
@@ -37,53 +29,6 @@ std::optional<std::int64_t> parse_digits(std::string_view digits) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return value;
-}
-
-struct Writer {
-  std::string host;
-  pid_t pid;
-};
-
-/// Who writes a temporary file, by its name.
-std::optional<Writer> writer_of_temporary(const std::string& name) {
-  const std::size_t at = name.find(kTemporary);
-  if (at == std::string::npos) return std::nullopt;
-  if (!step_of_name(name.substr(0, at) + std::string(kSuffix))) return std::nullopt;
-  const std::string_view writer = std::string_view(name).substr(at + kTemporary.size());
-  const std::size_t dot = writer.rfind('.');
-  if (dot == std::string_view::npos) return std::nullopt;
-  const auto pid = parse_digits(writer.substr(dot + 1));
-  if (!pid || *pid <= 0 || *pid != static_cast<pid_t>(*pid)) return std::nullopt;
-  return Writer{std::string(writer.substr(0, dot)), static_cast<pid_t>(*pid)};
-}
-
-bool is_alive(pid_t pid) {
-  return kill(pid, 0) == 0 || errno != ESRCH;
-}
-
-bool is_stale(const fs::path& file, const Writer& writer) {
-  if (writer.host == host_name()) return writer.pid == getpid() || !is_alive(writer.pid);
-  std::error_code error;
-  const auto written = fs::last_write_time(file, error);
-  return !error && fs::file_time_type::clock::now() - written > kStaleElsewhere;
-}
-
-/// The regular files of a folder.
-std::vector<fs::path> files_of(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  if (!fs::exists(folder, error) && !error) return files;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code gone;
-    if (entry->symlink_status(gone).type() == fs::file_type::regular) files.push_back(*entry);
-  }
-  if (error) {
-    const std::string cannot_list = fmt::format("cannot list the folder '{}'", folder.string());
-    throw_system_failure(error.value(), cannot_list);
-    throw InputError(fmt::format("{}: {}", cannot_list, error.message()));
-  }
-  return files;
 }
 
 }  // namespace
@@ -105,7 +50,7 @@ std::optional<std::int64_t> step_of_name(const std::string& name) {
 
 std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
   std::vector<CheckpointFile> checkpoints;
-  for (const fs::path& file : files_of(folder)) {
+  for (const fs::path& file : regular_files(folder)) {
     const auto step = step_of_name(file.filename().string());
     if (step) checkpoints.push_back({*step, file});
   }
@@ -115,15 +60,8 @@ std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
 }
 
 std::vector<fs::path> remove_stale_temporaries(const fs::path& folder) {
-  std::vector<fs::path> removed;
-  for (const fs::path& file : files_of(folder)) {
-    const auto writer = writer_of_temporary(file.filename().string());
-    if (!writer || !is_stale(file, *writer)) continue;
-    std::error_code error;
-    if (fs::remove(file, error)) removed.push_back(file);
-  }
-  std::sort(removed.begin(), removed.end());
-  return removed;
+  return remove_stale_files(folder,
+                            [](const std::string& name) { return step_of_name(name).has_value(); });
 }
 
 std::optional<fs::path> checkpoint_folder_of(const fs::path& path) {

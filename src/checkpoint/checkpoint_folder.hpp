@@ -26,9 +26,7 @@ std::optional<std::int64_t> step_of_name(const std::string& name);
 /// holds none; throws InputError when it cannot be listed.
 std::vector<CheckpointFile> list_checkpoints(const std::filesystem::path& folder);
 
-/// Removes the temporary files that dead processes of this machine left, and those of other
-/// machines that nobody has written to for an hour; returns their names. Those of living processes
-/// stay, except for this process's own number: whoever had it is dead.
+/// remove_stale_files() of checkpoints.
 std::vector<std::filesystem::path> remove_stale_temporaries(const std::filesystem::path& folder);
 
 /// What users name on the command line: a checkpoint file, a folder of checkpoints, or a run folder

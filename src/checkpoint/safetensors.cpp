@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/safetensors.hpp"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <span>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/train_attributes.hpp"
-#include "io/pending_file.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
@@ -39,9 +36,8 @@ std::string header_json(const CheckpointState& state) {
   return json;
 }
 
-void write_bytes(std::ofstream& file, std::span<const std::byte> bytes) {
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -49,18 +45,11 @@ void write_bytes(std::ofstream& file, std::span<const std::byte> bytes) {
 void write_safetensors(const std::filesystem::path& path, const CheckpointState& state) {
   const std::string header = header_json(state);
   const auto length = static_cast<std::uint64_t>(header.size());
-  PendingFile pending(path);
-  errno = 0;
-  std::ofstream file(pending.temporary(), std::ios::binary);
-  write_bytes(file, std::as_bytes(std::span(&length, 1)));
-  write_bytes(file, std::as_bytes(std::span(header)));
-  for (const NamedTensor& tensor : state.model) write_bytes(file, std::as_bytes(tensor.values));
-  file.close();
-  if (!file) {
-    throw Error(fmt::format("cannot write '{}': {}", path.string(),
-                            errno != 0 ? std::generic_category().message(errno) : "unknown cause"));
-  }
-  pending.commit();
+  OutputFile file(path);
+  file.write(text_of(std::as_bytes(std::span(&length, 1))));
+  file.write(header);
+  for (const NamedTensor& tensor : state.model) file.write(text_of(std::as_bytes(tensor.values)));
+  file.finish();
 }
 
 }  // namespace quern

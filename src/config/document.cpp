@@ -58,6 +58,11 @@ void check_key_depth(std::string_view text, std::string_view source_name) {
   }
 }
 
+std::string shown(const std::string& text) {
+  constexpr std::size_t kMost = 40;
+  return "'" + printable(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
+}
+
 }  // namespace
 
 toml::table parse_document(std::string_view text, std::string_view source_name) {
@@ -87,7 +92,9 @@ std::string describe_type(const toml::node& node) {
     case toml::node_type::array:
       return "an array";
     case toml::node_type::string:
-      return "a string";
+      // What --set could not read as anything else: a number written in another way, perhaps.
+      return place_of(node).is_override ? "the string " + shown(node.as_string()->get())
+                                        : "a string";
     case toml::node_type::integer:
       return "an integer";
     case toml::node_type::floating_point:

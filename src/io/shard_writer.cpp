@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "io/finite_check.hpp"
+#include "io/folder_files.hpp"
 #include "io/shard_file.hpp"
 #include "io/shard_format.hpp"
 
@@ -29,7 +30,9 @@ bool is_name(const std::string& name) {
 void check_set(const ShardSetName& set) {
   if (!is_name(set.name)) {
     throw InputError(fmt::format(
-        "'{}' is not a name for shards, expected letters, digits, '.', '_' or '-'", set.name));
+        "'{}' is not a name for shards, expected letters, digits, '.', '_' or '-' (--name gives "
+        "another)",
+        set.name));
   }
   if (!is_split(set.split)) {
     throw InputError(fmt::format("unknown split '{}', expected train or test", set.split));
@@ -134,6 +137,10 @@ void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,
 
 void ShardSetWriter::open_folder(Overwrite overwrite) {
   for (const ShardFile& file : check_folder(folder_, set_, overwrite)) old_.push_back(file.path);
+  remove_stale_files(folder_, [&](const std::string& name) {
+    const auto says = parse_shard_file_name(name);
+    return says && says->name == set_.name && says->split == set_.split;
+  });
 }
 
 WrittenShard ShardSetWriter::write(int index, const ConstSampleArrays& samples,

@@ -32,8 +32,9 @@ std::int32_t checked_label(const Array& array, std::int64_t value, std::int64_t 
   if (value >= 0 && value < std::numeric_limits<std::int32_t>::max()) {
     return static_cast<std::int32_t>(value);
   }
-  throw InputError(fmt::format("{}: label {} of sample {} is out of range, expected 0 or more",
-                               array.name, value, sample));
+  throw InputError(fmt::format("{}: label {} of sample {} is out of range, expected 0 to {}",
+                               array.name, value, sample,
+                               std::numeric_limits<std::int32_t>::max() - 1));
 }
 
 }  // namespace

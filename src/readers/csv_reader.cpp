@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +32,21 @@ std::optional<T> number_of(std::string_view field) {
   T value{};
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
+  return value;
+}
+
+/// As NumPy has it: what is too small for a float becomes the nearest that there is, a denormal or
+/// 0. Nothing for what is too large.
+template <>
+std::optional<float> number_of<float>(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  float value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (end != field.data() + field.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    value = std::strtof(std::string(field).c_str(), nullptr);
+  const bool is_too_large = error != std::errc() && !std::isfinite(value);
+  if (error == std::errc::invalid_argument || is_too_large) return std::nullopt;
   return value;
 }
 
@@ -198,9 +216,11 @@ class TableReader {
     for (const std::size_t column : chosen_) {
       const std::optional<T> value = number_of<T>(fields.texts[column]);
       if (!value) {
+        const bool is_too_large = std::is_same_v<T, float> && is_number(fields.texts[column]);
         stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}",
                                  fields.texts[column].substr(0, kShownBytes), lines_.number(),
-                                 column + 1, expected_));
+                                 column + 1,
+                                 is_too_large ? "a number that float32 can hold" : expected_));
       }
       values.push_back(*value);
     }

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <fstream>
 #include <string_view>
 #include <vector>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
@@ -63,9 +63,7 @@ void write_png(const std::filesystem::path& path, int channels, int height, int 
   append_chunk(file, "IHDR", header);
   append_chunk(file, "IDAT", std::span(packed).first(size));
   append_chunk(file, "IEND", {});
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-  if (!out.flush()) throw InputError(fmt::format("cannot write '{}'", path.string()));
+  write_whole_file(path, {reinterpret_cast<const char*>(file.data()), file.size()});
 }
 
 }  // namespace quern

@@ -3,9 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace quern {
 
 namespace {
+
+// The sign of what is not a number says nothing, and differs between processors.
+double without_sign_of_nan(double loss) {
+  return std::isnan(loss) ? std::fabs(loss) : loss;
+}
 
 std::string accuracy_text(std::optional<double> accuracy) {
   return accuracy ? fmt::format("  accuracy {:5.2f} %", 100 * *accuracy) : "";
@@ -28,8 +35,8 @@ std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
 }
 
 std::string evaluation_text(const MetricsRecord& record) {
-  std::string text =
-      fmt::format("           test loss {:.4f}{}", record.loss, accuracy_text(record.accuracy));
+  std::string text = fmt::format("           test loss {:.4f}{}", without_sign_of_nan(record.loss),
+                                 accuracy_text(record.accuracy));
   if (record.rmse) text += fmt::format("  rmse {:.4f}", *record.rmse);
   if (record.r2) text += fmt::format("  r2 {:.4f}", *record.r2);
   return text + fmt::format("  ({} samples)", record.samples);
@@ -58,7 +65,7 @@ std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
   return fmt::format(
       "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
       "{}",
-      step, epoch, loss, where, checkpoint_text(last_checkpoint), kHint);
+      step, epoch, without_sign_of_nan(loss), where, checkpoint_text(last_checkpoint), kHint);
 }
 
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input of the shard command: exit status 2, one message, nothing written."""
 import gzip
+import os
+import socket
+import subprocess
 
 import shard_files
 from shard_files import idx, images, labels
@@ -71,6 +74,22 @@ class BadInputTest(shard_files.ShardTest):
         self.assertEqual(run.returncode, 2)
         self.assertIn("--force", run.stderr)
         self.assertEqual(self.written(), before)
+
+    def test_what_an_interruption_left(self):
+        """The next run removes it: of this set alone, and of dead processes."""
+        self.out.mkdir(parents=True)
+        names = ["toy-train-00000-of-00002.h5", "toy-train-00001-of-00008.h5", "toy-test-00000-of-00002.h5",
+                 "other-train-00000-of-00002.h5"]
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        for name in names:
+            for pid in (dead.pid, os.getpid()):
+                (self.out / f"{name}.tmp.{socket.gethostname()}.{pid}").touch()
+        run = self.shard("--name", "toy", "--shards", 2)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        left = sorted(path.name.split(".tmp.")[0] for path in self.out.glob(f"*.tmp.*.{dead.pid}"))
+        self.assertEqual(left, sorted(names[2:]))
+        self.assertEqual(len(list(self.out.glob(f"*.tmp.*.{os.getpid()}"))), 4)
 
     def test_bad_usage(self):
         for options in (["--shards", "0"], ["--split", "dev"], ["--nonsense"]):

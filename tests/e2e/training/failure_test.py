@@ -4,11 +4,12 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import training
-from program import EACH_RANK, EACH_RANK_ALONE
+from program import EACH_RANK, EACH_RANK_ALONE, PROGRAM
 from training import checkpoint_steps, metrics
 
 # A rank that meets its limit of file size gets an error and no signal, as on a full disk.
@@ -116,6 +117,20 @@ class DivergenceTest(training.TrainingTest):
         first = self.diverges("mlp", "optimizer.lr=1e20", "checkpoint.every_steps=1", ranks=2)
         again = self.diverges("mlp", "optimizer.lr=1e20", "checkpoint.every_steps=1", ranks=2)
         self.assertEqual(first, again)
+
+
+class OutputTest(training.TrainingTest):
+    def test_a_full_disk_behind_standard_output(self):
+        self.train("mlp", "run", "train.epochs=1")
+        test = training.data_folder() / "test"
+        for command in (["checkpoint", "hash", "run"], ["checkpoint", "ls", "run"], ["metrics", "run", "--csv"], ["info"],
+                        ["evaluate", "run", "--data", test], ["predict", "run", "--data", test], ["data", "show", test]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([PROGRAM, *map(str, command)], cwd=self.folder, stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertEqual(done.stderr.count("error:"), 1, done)
+            self.assertIn("cannot write to standard output: No space left on device", done.stderr)
 
 
 class FailingRankTest(training.TrainingTest):

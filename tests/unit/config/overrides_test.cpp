@@ -64,7 +64,7 @@ TEST(Overrides, OneWayToStateTheBatchReplacesTheOther) {
 
 TEST(Overrides, ProblemsAreReportedAsTheirs) {
   EXPECT_EQ(error_with({"optimizer.lr=fast"}),
-            "--set: optimizer.lr: found a string, expected a number > 0");
+            "--set: optimizer.lr: found the string 'fast', expected a number > 0");
   EXPECT_EQ(error_with({"train.epochs=0"}),
             "--set: train.epochs: 0 is out of range, expected an integer >= 1");
   EXPECT_EQ(error_with({"optimizer.momentun=0.9"}),
@@ -104,8 +104,8 @@ TEST(Overrides, HostileOnes) {
   std::string deep = "a";
   for (int i = 0; i < 50000; ++i) deep += ".a";
   EXPECT_THAT(error_with({deep + "=1"}), HasSubstr("is no key path"));
-  EXPECT_THAT(error_with({"train.epochs={" + deep + "=1}"}), HasSubstr("found a string"));
-  EXPECT_THAT(error_with({"train.epochs=1\nseed = 3"}), HasSubstr("found a string"));
+  EXPECT_THAT(error_with({"train.epochs={" + deep + "=1}"}), HasSubstr("found the string '"));
+  EXPECT_THAT(error_with({"train.epochs=1\nseed = 3"}), HasSubstr("found the string '"));
   EXPECT_THAT(error_with({"name=\xff\xfe"}),
               HasSubstr("--set: name: the value is not valid UTF-8"));
   EXPECT_THAT(error_with({"name=a\x1b[31m"}), HasSubstr("control character"));

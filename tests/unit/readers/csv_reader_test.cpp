@@ -44,6 +44,13 @@ void expect_bad(const std::string& text, std::initializer_list<std::string> part
   test::expect_error([&] { values_of(text, columns); }, ExitCode::bad_input, parts);
 }
 
+// As in NumPy.
+TEST(CsvReader, NumbersTooSmallForAFloat) {
+  EXPECT_THAT(values_of("a,b\n1.5,1e-50\n-1e-400,+3e-9999\n"), ElementsAre(1.5f, 0, 0, 0));
+  EXPECT_THAT(values_of("1e-40\n"), ElementsAre(1e-40f));
+  EXPECT_THAT(values_of("0." + std::string(60, '0') + "1\n"), ElementsAre(0));
+}
+
 TEST(CsvReader, QuotesHoldSeparators) {
   EXPECT_THAT(values_of("\"width, mm\",b\n3,4\n", "b"), ElementsAre(4));
   EXPECT_THAT(values_of("\"width, mm\",b\n3,4\n", "width, mm"), ElementsAre(3));
@@ -84,7 +91,10 @@ TEST(CsvReader, AFirstLineOfNumbersIsASample) {
   EXPECT_THAT(values_of("1,2\n3,4\n"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(values_of("\"1\",\"-2e1\"\n+3, .5 \n"), ElementsAre(1, -20, 3, .5f));
   EXPECT_EQ(values_of("nan,inf\n3,4\n").size(), 4);
-  expect_bad("1e999\n3\n", {"'t.csv': '1e999' in line 1, column 1, expected a number"});
+  expect_bad("1e999\n3\n",
+             {"'t.csv': '1e999' in line 1, column 1, expected a number that float32 can hold"});
+  expect_bad("3\n-1e39\n",
+             {"'-1e39' in line 2, column 1, expected a number that float32 can hold"});
   expect_bad("1,1e999\n3,4\n", {"'1e999' in line 1, column 2, expected a number"});
 }
 

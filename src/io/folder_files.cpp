@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/folder_files.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/host_name.hpp"
+#include "base/system_failure.hpp"
+
+namespace quern {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kTemporary = ".tmp.";
+// Far longer than between two writes; of a process on another machine nothing else is known.
+constexpr std::chrono::hours kStaleElsewhere{1};
+
+struct Writer {
+  std::string of;  // the name that the file was to get
+  std::string host;
+  pid_t pid;
+};
+
+/// Who writes a temporary file, by its name (PendingFile).
+std::optional<Writer> writer_of_temporary(const std::string& name) {
+  const std::size_t at = name.find(kTemporary);
+  const std::size_t dot = name.rfind('.');
+  if (at == std::string::npos || dot < at + kTemporary.size()) return std::nullopt;
+  const std::string_view digits = std::string_view(name).substr(dot + 1);
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  if (error != std::errc() || end != digits.data() + digits.size() || pid <= 0) return std::nullopt;
+  const std::size_t host = at + kTemporary.size();
+  return Writer{name.substr(0, at), name.substr(host, dot - host), pid};
+}
+
+bool is_alive(pid_t pid) {
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+bool is_stale(const fs::path& file, const Writer& writer) {
+  if (writer.host == host_name()) return writer.pid == getpid() || !is_alive(writer.pid);
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  return !error && fs::file_time_type::clock::now() - written > kStaleElsewhere;
+}
+
+}  // namespace
+
+std::vector<fs::path> regular_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  if (!fs::exists(folder, error) && !error) return files;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    if (entry->symlink_status(gone).type() == fs::file_type::regular) files.push_back(*entry);
+  }
+  if (error) {
+    const std::string cannot_list = fmt::format("cannot list the folder '{}'", folder.string());
+    throw_system_failure(error.value(), cannot_list);
+    throw InputError(fmt::format("{}: {}", cannot_list, error.message()));
+  }
+  return files;
+}
+
+std::vector<fs::path> remove_stale_files(
+    const fs::path& folder, const std::function<bool(const std::string& name)>& is_ours) {
+  std::vector<fs::path> removed;
+  for (const fs::path& file : regular_files(folder)) {
+    const auto writer = writer_of_temporary(file.filename().string());
+    if (!writer || !is_ours(writer->of) || !is_stale(file, *writer)) continue;
+    std::error_code error;
+    if (fs::remove(file, error)) removed.push_back(file);
+  }
+  std::sort(removed.begin(), removed.end());
+  return removed;
+}
+
+}  // namespace quern

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in a folder, and what interrupted programs have left there.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace quern {
+
+/// The regular files of a folder, in any order; an absent one has none. InputError when it cannot
+/// be listed, SystemFailure where a disk or a file server fails.
+std::vector<std::filesystem::path> regular_files(const std::filesystem::path& folder);
+
+/// Removes the temporary files (PendingFile) that dead processes of this machine left, and those of
+/// other machines that nobody has written to for an hour, if `is_ours` accepts the name that the
+/// file was to get; returns them in order. Those of living processes stay, except for this
+/// process's own number: whoever had it is dead.
+std::vector<std::filesystem::path> remove_stale_files(
+    const std::filesystem::path& folder,
+    const std::function<bool(const std::string& name)>& is_ours);
+
+}  // namespace quern

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/output_file.hpp"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file that a link leads to, so that the link stays.
+fs::path file_behind(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  return error ? path : file;
+}
+
+// A file of its own, or one that is not there yet: not /dev/stdout, whatever it leads to.
+bool becomes_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  const std::string name = path.string();
+  return (type == fs::file_type::not_found || type == fs::file_type::regular) &&
+         !name.starts_with("/dev/") && !name.starts_with("/proc/");
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const fs::path& path) : path_(path) {
+  if (becomes_file(path)) pending_.emplace(file_behind(path));
+  errno = 0;
+  stream_.open(pending_ ? pending_->temporary() : path, std::ios::binary | std::ios::trunc);
+  if (!stream_) throw_write_failure("cannot write '" + path.string() + "'", errno);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  errno = 0;
+  stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush();
+  if (!stream_) fail();
+}
+
+void OutputFile::finish() {
+  errno = 0;
+  stream_.close();
+  if (!stream_) fail();
+  if (pending_) pending_->commit();
+}
+
+// errno as the failed call left it.
+void OutputFile::fail() const {
+  throw Error("cannot write '" + path_.string() +
+              "': " + (errno != 0 ? std::generic_category().message(errno) : "unknown cause"));
+}
+
+void write_whole_file(const fs::path& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.write(bytes);
+  file.finish();
+}
+
+}  // namespace quern

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include "io/pending_file.hpp"
+
+namespace quern {
+
+/// A file that a user names for what a program puts out. A new one, or one in place of an ordinary
+/// file (of that which a link leads to), appears whole or not at all. Anything else, as a pipe or
+/// /dev/stdout, is written as it stands there.
+class OutputFile {
+ public:
+  /// InputError where a folder does not let anybody write; Error, as of the calls below, where a
+  /// disk is full or fails.
+  explicit OutputFile(const std::filesystem::path& path);
+
+  void write(std::string_view bytes);
+  /// After the last bytes.
+  void finish();
+
+ private:
+  [[noreturn]] void fail() const;
+
+  std::filesystem::path path_;
+  std::optional<PendingFile> pending_;
+  std::ofstream stream_;
+};
+
+/// All of it at once.
+void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace quern

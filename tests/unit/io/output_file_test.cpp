@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/output_file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/expect_error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace quern {
+namespace {
+
+std::string contents_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(OutputFile, AppearsWholeOrNotAtAll) {
+  const test::TempDir folder;
+  std::ofstream(folder / "a") << "old";
+  {
+    OutputFile file(folder / "a");
+    file.write("new");
+    EXPECT_EQ(contents_of(folder / "a"), "old");
+  }
+  EXPECT_EQ(contents_of(folder / "a"), "old") << "not finished";
+  write_whole_file(folder / "a", "new");
+  EXPECT_EQ(contents_of(folder / "a"), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(OutputFile, KeepsLinksAndPipes) {
+  const test::TempDir folder;
+  std::ofstream(folder / "target") << "old";
+  std::filesystem::create_symlink("target", folder / "link");
+  write_whole_file(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(contents_of(folder / "target"), "new");
+
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_whole_file(pipe, "through");
+  std::array<char, 16> bytes{};
+  EXPECT_EQ(read(reader, bytes.data(), bytes.size()), 7);
+  EXPECT_EQ(std::string(bytes.data()), "through");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+// A disk that is full may be emptied before the next start; a folder that is not there is a
+// mistake.
+TEST(OutputFile, TellsFailuresFromMistakes) {
+  const test::TempDir folder;
+  test::expect_error([&] { write_whole_file("/dev/full", "text"); }, ExitCode::failure,
+                     {"cannot write '/dev/full': No space left on device"});
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  test::expect_error([&] { write_whole_file(folder / "no/file", "text"); }, ExitCode::bad_input,
+                     {"no/file': No such file or directory"});
+  test::expect_error([&] { write_whole_file(folder.path(), "text"); }, ExitCode::bad_input,
+                     {"Is a directory"});
+}
+
+}  // namespace
+}  // namespace quern
