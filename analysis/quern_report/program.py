@@ -61,14 +61,24 @@ def call(program, *words):
 def predictions_of(program, run_folder, data, out):
     """Predictions of the test split, kept in `out`, a CSV file, with a text file beside it for the checkpoint's name and
     the warnings, until there is a newer checkpoint."""
-    files = sorted(Path(run_folder).glob("checkpoints/ckpt-*.h5"))
+    def listed():
+        return sorted(Path(run_folder).glob("checkpoints/ckpt-*.h5"))
+    files = listed()
     if not files:
         raise ProgramError("there is no checkpoint")
     note = out.with_suffix(".txt")
-    if not out.exists() or not note.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in files):
+    try:
+        is_old = not out.exists() or not note.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in files)
+    except FileNotFoundError:  # a run that goes on deletes its old ones
+        is_old = True
+    if is_old:
         partial = out.with_suffix(".partial")
         try:
-            said = call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial).stderr
+            while True:
+                files = listed()
+                said = call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial).stderr
+                if listed()[-1:] == files[-1:]:  # it writes new ones, too
+                    break
             warnings = [line.replace("quern: warning: ", "", 1) for line in said.splitlines() if "passed over" in line]
             good = [file.name for file in files if not any(file.name in line for line in warnings)]
             note.write_text("\n".join([*good[-1:], *warnings]) + "\n", encoding="utf-8")

@@ -100,13 +100,16 @@ ExitCode verify(const Options& options) {
   int num_files = 0;
   int num_damaged = 0;
   for (const std::string& path : options.paths) {
-    for (const fs::path& file : files_to_verify(path)) {
-      const std::optional<std::vector<std::string>> damage = damage_of(file, file != path);
-      if (!damage) continue;
-      if (damage->empty()) log::print(fmt::format("good: '{}'", file.string()));
-      for (const std::string& line : *damage) log::print("damaged: " + line);
-      num_files += 1;
-      num_damaged += damage->empty() ? 0 : 1;
+    const int before = num_files;
+    while (num_files == before) {  // again where all of them have gone
+      for (const fs::path& file : files_to_verify(path)) {
+        const std::optional<std::vector<std::string>> damage = damage_of(file, file != path);
+        if (!damage) continue;
+        if (damage->empty()) log::print(fmt::format("good: '{}'", file.string()));
+        for (const std::string& line : *damage) log::print("damaged: " + line);
+        num_files += 1;
+        num_damaged += damage->empty() ? 0 : 1;
+      }
     }
   }
   if (num_damaged == 0) return ExitCode::done;

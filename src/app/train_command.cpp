@@ -113,7 +113,7 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
   const std::string warning = tensor_warning(info.tensor);
   if (!warning.empty()) log::warn(warning);
   const ExitCode code = run.train();
-  if (code == ExitCode::done) log::print("done: " + run.folder().string());
+  if (code == ExitCode::done) log::note("done: " + run.folder().string());
   return code;
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <iostream>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -19,6 +20,12 @@ bool line(std::ostream& stream, const char* prefix, const std::string& text) {
   stream << whole << std::flush;
   return stream.good();
 }
+
+// errno as the failed call left it.
+std::string output_failure() {
+  return "cannot write to standard output" +
+         (errno != 0 ? ": " + std::generic_category().message(errno) : "");
+}
 }  // namespace
 
 void set_rank(int rank) {
@@ -26,9 +33,14 @@ void set_rank(int rank) {
 }
 
 void print(const std::string& text) {
+  if (g_rank == 0 && !line(std::cout, "", text)) throw Error(output_failure());
+}
+
+void note(const std::string& text) {
   if (g_rank != 0 || line(std::cout, "", text)) return;
-  throw Error("cannot write to standard output" +
-              (errno != 0 ? ": " + std::generic_category().message(errno) : ""));
+  static bool is_told = false;
+  if (!std::exchange(is_told, true)) warn(output_failure());
+  std::cout.clear();  // the next line may be written again
 }
 
 void info(const std::string& text) {

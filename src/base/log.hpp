@@ -12,6 +12,9 @@ void set_rank(int rank);
 /// A line on standard output, from rank 0 only: what the user asked for. Throws Error when it
 /// cannot be written.
 void print(const std::string& text);
+/// The same of what a long run says as it goes: it does not end because nobody can read that. The
+/// first line that is lost is warned of.
+void note(const std::string& text);
 /// "quern: text" on standard error, from rank 0 only.
 void info(const std::string& text);
 /// "quern: warning: text" on standard error, from rank 0 only.

@@ -25,8 +25,9 @@ bool becomes_file(const fs::path& path) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   const std::string name = path.string();
-  return (type == fs::file_type::not_found || type == fs::file_type::regular) &&
-         !name.starts_with("/dev/") && !name.starts_with("/proc/");
+  const bool is_of_system =
+      (name.starts_with("/dev/") && !name.starts_with("/dev/shm/")) || name.starts_with("/proc/");
+  return (type == fs::file_type::not_found || type == fs::file_type::regular) && !is_of_system;
 }
 
 }  // namespace

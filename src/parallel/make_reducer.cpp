@@ -14,8 +14,9 @@ namespace {
 
 // Every rank's partial sums, the total, the parameters and two arrays of optimizer state, and as
 // much again for others. A guess on the safe side: messages only cost time.
-bool has_room(Communicator& comm, std::int64_t num_floats, int partial_sums) {
-  const double arrays = 2.0 * (static_cast<double>(partial_sums) * comm.size() + 4.0);
+bool has_room(Communicator& comm, std::int64_t num_floats, const SharedNeeds& needs) {
+  const double arrays =
+      2.0 * needs.groups * (static_cast<double>(needs.partial_sums) * comm.size() + 4.0);
   const double needed = arrays * sizeof(float) * static_cast<double>(num_floats);
   return broadcast_value(comm, static_cast<double>(free_shared_memory_bytes())) >= needed;
 }
@@ -25,13 +26,13 @@ bool has_room(Communicator& comm, std::int64_t num_floats, int partial_sums) {
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
                                               std::int64_t num_sums, const Updaters& updaters,
-                                              int partial_sums) {
+                                              const SharedNeeds& needs) {
   if (comm.size() > 1 && transport) {
     return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums,
                                            BucketReducer::kBucketFloats, updaters);
   }
   if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) &&
-      has_room(comm, num_floats, partial_sums)) {
+      has_room(comm, num_floats, needs)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }
   return make_message_reducer(comm, num_floats, order, num_sums, updaters);

@@ -9,14 +9,20 @@
 
 namespace quern {
 
+/// Of the memory that ranks of a node share.
+struct SharedNeeds {
+  int partial_sums = 2;  ///< that a rank will hand over, at most
+  int groups = 1;        ///< of ranks that need as much at the same time
+};
+
 /// Collective. The quickest reducer for these ranks: nothing to do for one, `transport` where there
 /// is one (kernels on devices need it), shared memory inside a node that has room for it, messages
-/// otherwise. `transport` must outlive the reducer. `partial_sums`: how many a rank will hand over,
-/// at most; with more than that there may be too little shared memory.
+/// otherwise. `transport` must outlive the reducer.
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
                                               std::int64_t num_sums = 0,
-                                              const Updaters& updaters = {}, int partial_sums = 2);
+                                              const Updaters& updaters = {},
+                                              const SharedNeeds& needs = {});
 
 /// One that sends messages wherever the ranks are.
 std::unique_ptr<GradientReducer> make_message_reducer(Communicator& comm, std::int64_t num_floats,

@@ -57,7 +57,7 @@ void Progress::show(std::int64_t done, const std::string& text) {
 
 void Progress::line(const std::string& text) {
   finish();
-  log::print(text);
+  log::note(text);
 }
 
 void Progress::finish() {

@@ -134,8 +134,7 @@ void pack_gradient_pairs(const Gradient& dy, std::int64_t group, const WeightTil
         for (int c = 0; c < channels; ++c) {
           const Samples first = rows[c][w];
           const Samples second = is_last ? Samples{} : rows[c][w + 1];
-          simd::store_pairs(reinterpret_cast<Bf16*>(block + c * kLanes),
-                            simd::round_pairs(first, second));
+          simd::store(block + c * kLanes, pairs_of(first, second));
           if constexpr (std::is_same_v<Samples, simd::Vector>) {
             if (!sums) continue;
             float* sum = sums + (first_channel + c) * kLanes;

@@ -103,7 +103,7 @@ void pack_channel_pairs(const PlanesOf<T>& planes, const PlaneWindow& window, in
         return Rows{row_of(2 * pair, h), row_of(2 * pair + 1, h)};
       },
       [&](const Rows& rows, int k) {
-        return simd::round_pairs(rows.first[column(k)], rows.second[column(k)]);
+        return pairs_of(rows.first[column(k)], rows.second[column(k)]);
       },
       panel);
 }
@@ -123,7 +123,7 @@ void pack_pixel_pairs(const PlanesOf<T>& planes, int run, const PlaneWindow& win
       window, planes.channels, run,
       [&](int c, int r) { return pixel_row(planes, c, window.row + r * window.step); },
       [&](const PixelRow<T>& row, int k) {
-        return simd::round_pairs(row[column(k)], row[column(k) + distance]);
+        return pairs_of(row[column(k)], row[column(k) + distance]);
       },
       panel);
 }

@@ -32,6 +32,14 @@ inline simd::Bf16Lanes load_values(const simd::Bf16* p) {
   return simd::load_rounded(p);
 }
 
+/// Sixteen pairs, rounded if they are not yet.
+inline simd::Vector pairs_of(simd::Vector first, simd::Vector second) {
+  return simd::round_pairs(first, second);
+}
+inline simd::Vector pairs_of(simd::Bf16Lanes first, simd::Bf16Lanes second) {
+  return simd::join_pairs(first, second);
+}
+
 /// Stores sixteen values, rounded if they are to be bfloat16.
 inline void store_values(float* p, simd::Vector v) {
   simd::store(p, v);

@@ -67,14 +67,36 @@ inline Pair<Half> round_pairs(Pair<Half> first, Pair<Half> second) {
   return {round_pairs(first.low, second.low), round_pairs(first.high, second.high)};
 }
 
-/// Sixteen bfloat16 that follow each other, and sixteen pairs of them.
-using Bf16Lanes = Bf16 __attribute__((vector_size(2 * kWidth)));
-using Bf16Pairs = Bf16 __attribute__((vector_size(4 * kWidth)));
+/// As many bfloat16 as a register has lanes. Sixteen are Bf16Lanes, as sixteen floats a Vector.
+using RegisterBf16 = Bf16 __attribute__((vector_size(2 * kRegisterLanes)));
+template <int Lanes>
+struct Bf16LanesOf {
+  using Type = Pair<typename Bf16LanesOf<Lanes / 2>::Type>;
+};
+template <>
+struct Bf16LanesOf<kRegisterLanes> {
+  using Type = RegisterBf16;
+};
+using Bf16Lanes = Bf16LanesOf<kWidth>::Type;
 
-/// Of what is rounded already.
-inline Bf16Pairs round_pairs(Bf16Lanes first, Bf16Lanes second) {
-  return __builtin_shufflevector(first, second, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
-                                 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+/// round_pairs() of what is rounded already.
+inline Register join_pairs(RegisterBf16 first, RegisterBf16 second) {
+#if defined(__AVX512BW__)
+  return reinterpret_cast<Register>(
+      __builtin_shufflevector(first, second, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                              8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+#else
+  // GCC 12 would shuffle one after the other.
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  return reinterpret_cast<Register>(__builtin_convertvector(first, Bits) |
+                                    __builtin_convertvector(second, Bits) << 16);
+#endif
+}
+
+template <class Half>
+inline typename VectorOf<static_cast<int>(sizeof(Pair<Half>) / sizeof(Bf16))>::Type join_pairs(
+    Pair<Half> first, Pair<Half> second) {
+  return {join_pairs(first.low, second.low), join_pairs(first.high, second.high)};
 }
 
 /// The lanes of `low`, then those of `high`: lane l holds values 2 l and 2 l + 1 of them.
@@ -179,31 +201,33 @@ inline Vector load_pairs(const Bf16* p) {
 inline void store_pairs(Bf16* p, Vector pairs) {
   store(reinterpret_cast<float*>(p), pairs);
 }
-inline void store_pairs(Bf16* p, Bf16Pairs pairs) {
-  __builtin_memcpy(p, &pairs, sizeof pairs);
-}
 
 /// Sixteen bfloat16 from memory.
-inline Bf16Lanes load_rounded(const Bf16* p) {
-  Bf16Lanes lanes;
-  __builtin_memcpy(&lanes, p, sizeof lanes);
-  return lanes;
+template <class V = Bf16Lanes>
+inline V load_rounded(const Bf16* p) {
+  if constexpr (sizeof(V) == sizeof(RegisterBf16)) {
+    V lanes;
+    __builtin_memcpy(&lanes, p, sizeof lanes);
+    return lanes;
+  } else {
+    using Half = decltype(V::low);
+    return {load_rounded<Half>(p), load_rounded<Half>(p + sizeof(Half) / sizeof(Bf16))};
+  }
 }
 
 /// Stores the lanes as bfloat16 that follow each other.
 inline void store_rounded(Bf16* p, Register v) {
-  using Half = Bf16 __attribute__((vector_size(2 * kRegisterLanes)));
 #if defined(__AVX512BW__)
   if (kRoundsTwo) {
-    Half rounded;
+    RegisterBf16 rounded;
     asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
     __builtin_memcpy(p, &rounded, sizeof rounded);
     return;
   }
 #endif
   using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
-  const Half rounded =
-      __builtin_convertvector(reinterpret_cast<Bits>(round_to_upper_half(v)) >> 16, Half);
+  const RegisterBf16 rounded =
+      __builtin_convertvector(reinterpret_cast<Bits>(round_to_upper_half(v)) >> 16, RegisterBf16);
   __builtin_memcpy(p, &rounded, sizeof rounded);
 }
 template <class Half>

@@ -133,6 +133,20 @@ class OutputTest(training.TrainingTest):
             self.assertIn("cannot write to standard output: No space left on device", done.stderr)
 
 
+    def test_training_goes_on_when_nobody_can_read_what_it_says(self):
+        for arguments, code in ((), 0), (("--set", "train.epochs=100000"), 85):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                run = subprocess.Popen([PROGRAM, "train", "mlp.toml", "--run-dir", f"run{code}", *arguments],
+                                       cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+            if code == 85:
+                while not checkpoint_steps(self.folder / "run85"):
+                    time.sleep(0.01)
+                run.send_signal(signal.SIGUSR1)
+            said = run.communicate()[1]
+            self.assertEqual(run.returncode, code, said)
+            self.assertEqual(said.count("warning: cannot write to standard output: No space left on device"), 1, said)
+
+
 class FailingRankTest(training.TrainingTest):
     def test_disk_becomes_full(self):
         self.write_recipe("wide", training.RECIPE, WIDE)

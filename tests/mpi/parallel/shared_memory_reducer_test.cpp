@@ -210,8 +210,9 @@ TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {
                                    : "by messages, " + std::to_string(world().size()) + " ranks";
   EXPECT_EQ(make_message_reducer(world(), 10, SumOrder::tree)->describe(), messages);
   // Far more partial sums than memory.
-  EXPECT_EQ(make_reducer(world(), nullptr, 1 << 20, SumOrder::tree, 0, {}, 1 << 30)->describe(),
-            messages);
+  EXPECT_EQ(
+      make_reducer(world(), nullptr, 1 << 20, SumOrder::tree, 0, {}, {1 << 30, 1})->describe(),
+      messages);
 }
 
 }  // namespace

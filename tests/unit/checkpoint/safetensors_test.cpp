@@ -48,7 +48,7 @@ TEST(Safetensors, UnwritablePlaceIsAClearErrorAndLeavesNothing) {
   const TempDir folder;
   SampleRun run;
   test::expect_error([&] { write_safetensors(folder / "absent/m.safetensors", run.state()); },
-                     ExitCode::failure, {"absent/m.safetensors", "No such file"});
+                     ExitCode::bad_input, {"absent/m.safetensors", "No such file"});
   EXPECT_TRUE(test::names_in(folder.path()).empty());
 }
 

@@ -77,8 +77,8 @@ TEST(SimdBf16, StoresAndPairsWhatIsRounded) {
       simd::store_rounded(&stored[static_cast<std::size_t>(i)],
                           simd::load(&values[static_cast<std::size_t>(i)]));
     std::array<Bf16, 2 * simd::kWidth> pairs{};
-    simd::store_pairs(pairs.data(), simd::round_pairs(simd::load_rounded(stored.data()),
-                                                      simd::load_rounded(&stored[simd::kWidth])));
+    simd::store_pairs(pairs.data(), simd::join_pairs(simd::load_rounded(stored.data()),
+                                                     simd::load_rounded(&stored[simd::kWidth])));
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const std::size_t from = i / 2 + i % 2 * simd::kWidth;
       EXPECT_EQ(stored[i], reference::to_bf16(values[i])) << values[i];
