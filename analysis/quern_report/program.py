@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ATTEMPTS = 3  # of a run that goes on: its newest checkpoint may be another one meanwhile
 
 
 class ProgramError(Exception):
@@ -74,11 +75,13 @@ def predictions_of(program, run_folder, data, out):
     if is_old:
         partial = out.with_suffix(".partial")
         try:
-            while True:
+            for _ in range(ATTEMPTS):
                 files = listed()
                 said = call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial).stderr
-                if listed()[-1:] == files[-1:]:  # it writes new ones, too
+                if listed()[-1:] == files[-1:]:
                     break
+            else:
+                raise ProgramError("the run writes checkpoints faster than they are read")
             warnings = [line.replace("quern: warning: ", "", 1) for line in said.splitlines() if "passed over" in line]
             good = [file.name for file in files if not any(file.name in line for line in warnings)]
             note.write_text("\n".join([*good[-1:], *warnings]) + "\n", encoding="utf-8")

@@ -3,7 +3,8 @@
 
 metrics.jsonl is written while a run trains and is appended to when it resumes. So the last line may
 be cut off, a killed run may leave half a line in the middle, and a step may be there twice: lines
-that are no JSON object, or hold what such a line never holds, are left out and counted, and the last record of a step or epoch counts.
+that are no JSON object, or hold what such a line never holds, are left out and counted, and the last
+record of a step or epoch counts.
 """
 
 import json

@@ -28,7 +28,8 @@ class NodeShared {
 };
 
 /// Bytes that this node still has for memory shared between processes (/dev/shm, which containers
-/// keep small: often 64 MiB); the largest number where nothing tells.
+/// keep small: often 64 MiB; or the folder that Open MPI is told to take); the largest number where
+/// nothing tells.
 std::int64_t free_shared_memory_bytes();
 
 }  // namespace quern

@@ -26,28 +26,21 @@ constexpr std::int64_t kLinesOfMark = 1024;
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 
+/// Nothing for what is no number, or too large. What is too small for a float becomes the nearest
+/// that there is, a denormal or 0, as in NumPy.
 template <class T>
 std::optional<T> number_of(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
   T value{};
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
-  return value;
-}
-
-/// As NumPy has it: what is too small for a float becomes the nearest that there is, a denormal or
-/// 0. Nothing for what is too large.
-template <>
-std::optional<float> number_of<float>(std::string_view field) {
-  if (field.starts_with('+')) field.remove_prefix(1);
-  float value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (end != field.data() + field.size()) return std::nullopt;
-  if (error == std::errc::result_out_of_range)
+  if (error == std::errc()) return value;
+  if constexpr (std::is_same_v<T, float>) {
+    if (error != std::errc::result_out_of_range) return std::nullopt;
     value = std::strtof(std::string(field).c_str(), nullptr);
-  const bool is_too_large = error != std::errc() && !std::isfinite(value);
-  if (error == std::errc::invalid_argument || is_too_large) return std::nullopt;
-  return value;
+    if (std::isfinite(value)) return value;
+  }
+  return std::nullopt;
 }
 
 /// Whether it is written as a number, also as one that is too large or too small for ours.

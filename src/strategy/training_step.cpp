@@ -210,25 +210,12 @@ void check_least_samples(const Network& network, const BatchRule& batches) {
   }
 }
 
-// That a rank hands over of a batch, at most.
-int most_partial_sums(const Recipe& recipe, const ProcessGrid& grid, const Model& model,
-                      std::int64_t num_samples) {
-  if (recipe.parallel.balance) return ShareBalance::kMostSums;
-  const int num_ranks = grid.data().size();
-  return agree(grid.world(), [&] {
-    const BatchRule batches = training_batches(recipe, num_ranks, num_samples);
-    const BatchCut cut = batches.cut(model.row_multiple());
-    int most = 1;
-    for (const int samples : {batches.full_batch, batches.last_batch}) {
-      const BatchPartition partition{samples, cut.block_samples, num_ranks};
-      most = std::max(most, most_piece_sums(cut, partition));
-      for (int rank = 0; rank < num_ranks; ++rank) {
-        most =
-            std::max(most, num_partial_sums(sum_order(recipe.train.determinism), partition, rank));
-      }
-    }
-    return most;
-  });
+// That a rank hands over of batches cut in this way, at most.
+int most_partial_sums(const BatchCut& cut, const BatchPartition& partition) {
+  int most = most_piece_sums(cut, partition);
+  for (int rank = 0; rank < partition.num_ranks(); ++rank)
+    most = std::max(most, num_partial_sums(sum_order(cut.determinism), partition, rank));
+  return most;
 }
 
 }  // namespace
@@ -243,13 +230,6 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       sampling_{recipe.data.shuffle, recipe.data.augment, {}},
       wants_rank_loss_(recipe.train.per_rank_loss),
       order_(recipe.parallel.schedule),
-      reducer_(make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
-                            sum_order(recipe.train.determinism), Loss::kColumns, updaters(recipe),
-                            {most_partial_sums(recipe, grid, model, samples.count),
-                             grid.shape().pipeline * grid.shape().tensor})),
-      sums_(std::make_unique<RankSums>(grid.data(), transports.data,
-                                       sums_of_layers(model.network()),
-                                       sum_order(recipe.train.determinism))),
       stage_sums_(grid),
       scalars_("quern::strategy::step_scalars"),
       metric_sums_("quern::strategy::metric_sums"),
@@ -263,11 +243,24 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
     full_ = make_batch({batches_.full_batch, cut_.block_samples, num_ranks});
     last_ = make_batch({batches_.last_batch, cut_.block_samples, num_ranks});
     for (const PlannedBatch* batch : {&full_, &last_}) {
-      reducer_->reserve(most_piece_sums(cut_, batch->plan.partition));
       const int pieces = static_cast<int>(batch->pieces.size());
       in_flight_ = std::max(in_flight_, pieces_in_flight(order_, model.place(), pieces));
     }
-    if (recipe.parallel.balance && num_ranks > 1) begin_balance();
+  });
+  const bool balances = recipe.parallel.balance && grid.data().size() > 1;
+  const SharedNeeds needs{balances ? ShareBalance::kMostSums
+                                   : std::max(most_partial_sums(cut_, full_.plan.partition),
+                                              most_partial_sums(cut_, last_.plan.partition)),
+                          grid.shape().pipeline * grid.shape().tensor};
+  const SumOrder sum_order_of_step = sum_order(recipe.train.determinism);
+  reducer_ = make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
+                          sum_order_of_step, Loss::kColumns, updaters(recipe), needs);
+  sums_ = std::make_unique<RankSums>(grid.data(), transports.data, sums_of_layers(model.network()),
+                                     sum_order_of_step);
+  agree(grid.world(), [&] {
+    for (const PlannedBatch* batch : {&full_, &last_})
+      reducer_->reserve(most_piece_sums(cut_, batch->plan.partition));
+    if (balances) begin_balance();
   });
   if (balance_) loads_.emplace(grid.data());
   schedule_ =

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "io/pending_file.hpp"
+#include "io/output_file.hpp"
 
 namespace quern {
 
@@ -68,11 +68,7 @@ void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std
   }
   in.close();
   if (!dropped) return;
-  PendingFile pending(file);
-  std::ofstream out(pending.temporary());
-  out << kept << std::flush;
-  if (!out) throw Error("cannot write '" + pending.temporary().string() + "'");
-  pending.commit();
+  write_whole_file(file, kept);
 }
 
 }  // namespace

@@ -74,14 +74,17 @@ struct Pair {
   }
 };
 
+/// Lanes in as many of a kind of register as they take, each with kRegisterLanes.
+template <class OneRegister, int Lanes>
+struct LanesOf {
+  using Type = Pair<typename LanesOf<OneRegister, Lanes / 2>::Type>;
+};
+template <class OneRegister>
+struct LanesOf<OneRegister, kRegisterLanes> {
+  using Type = OneRegister;
+};
 template <int Lanes>
-struct VectorOf {
-  using Type = Pair<typename VectorOf<Lanes / 2>::Type>;
-};
-template <>
-struct VectorOf<kRegisterLanes> {
-  using Type = Register;
-};
+using VectorOf = LanesOf<Register, Lanes>;
 
 /// Floats of a Vector: quern::kLanes, which this file does not see (asserted in
 /// linalg/host/gemm.cpp).

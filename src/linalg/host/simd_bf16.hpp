@@ -69,15 +69,7 @@ inline Pair<Half> round_pairs(Pair<Half> first, Pair<Half> second) {
 
 /// As many bfloat16 as a register has lanes. Sixteen are Bf16Lanes, as sixteen floats a Vector.
 using RegisterBf16 = Bf16 __attribute__((vector_size(2 * kRegisterLanes)));
-template <int Lanes>
-struct Bf16LanesOf {
-  using Type = Pair<typename Bf16LanesOf<Lanes / 2>::Type>;
-};
-template <>
-struct Bf16LanesOf<kRegisterLanes> {
-  using Type = RegisterBf16;
-};
-using Bf16Lanes = Bf16LanesOf<kWidth>::Type;
+using Bf16Lanes = LanesOf<RegisterBf16, kWidth>::Type;
 
 /// round_pairs() of what is rounded already.
 inline Register join_pairs(RegisterBf16 first, RegisterBf16 second) {
