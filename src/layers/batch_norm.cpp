@@ -42,11 +42,12 @@ struct BatchNorm::Memory {
   OwnSums own_sums;
 };
 
-BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input)
+BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input, const KernelChoice& choice)
     : Layer(spec.name, input, input),
       kernels_(batch_norm_kernels()),
       channels_(input.channels),
       pixels_(input.height * input.width),
+      rounds_(choice.multiplies_tiles() && kernels_.rounds && pixels_ > 1),  // nchw16n for certain
       padded_(round_up_to_lanes(input.channels)),
       eps_(static_cast<float>(spec.eps)),
       momentum_(static_cast<float>(spec.momentum)),
@@ -63,7 +64,8 @@ LayerTraits BatchNorm::traits() const {
   traits.applies_relu = true;
   traits.applies_relu_backward = true;
   traits.applies_add = true;
-  traits.writes_rounded = kernels_.rounds && pixels_ > 1;  // in nchw16n for certain
+  traits.reads_rounded_input = traits.reads_rounded_gradient = rounds_;
+  traits.writes_rounded_output = traits.writes_rounded_gradient = rounds_;
   traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
   traits.in_each_block = is_per_block();
   return traits;
@@ -110,13 +112,16 @@ BatchNorm::Memory BatchNorm::memory_of(const StepContext& step, const LayerArray
   const std::int64_t own_sums = OwnSums::memory_floats(row);
   const std::int64_t rows = std::max(1, step.schedule.num_blocks) * row;
   const Activation& x = arrays.x;
-  expect((x.layout == arrays.y.layout || is_rounded(arrays.y)) && x.rows == arrays.y.rows,
+  const ActivationIndex at(x);
+  expect(at.layout == ActivationIndex(arrays.y).layout && x.rows == arrays.y.rows,
          "an output shaped like the input");
+  expect(rounds_ || !(is_rounded(x) || is_rounded(arrays.dy)), "kernels that read bfloat16");
   expect(static_cast<std::int64_t>(arrays.workspace.extent(0)) >= own_sums + 2 * rows,
          "workspace_floats()");
   float* memory = arrays.workspace.data() + own_sums;
   const int block_rows = std::max(1, step.schedule.block_rows);
-  return {{ActivationIndex(x), channels_, pixels_, x.rows, block_rows, step.sample_of_row.data()},
+  return {{at, channels_, pixels_, x.rows, block_rows, step.sample_of_row.data(), rounds_,
+           is_rounded(x), is_rounded(arrays.dy)},
           arrays.own.data(),
           is_per_block() ? arrays.own.data() + step.schedule.num_blocks * NormSets::floats(padded_)
                          : nullptr,

@@ -18,7 +18,7 @@ namespace quern {
 class BatchNorm final : public Layer {
  public:
   /// Uses spec.momentum, eps and statistics.
-  BatchNorm(const LayerSpec& spec, const Shape& input);
+  BatchNorm(const LayerSpec& spec, const Shape& input, const KernelChoice& choice = {});
 
   /// Flat samples that come in lanes stay so.
   Layout input_layout(Layout incoming) const override;
@@ -52,6 +52,7 @@ class BatchNorm final : public Layer {
   const BatchNormKernels& kernels_;
   int channels_;
   int pixels_;
+  bool rounds_;            // reads images as bfloat16
   std::int64_t padded_;  // channels in whole groups of lanes
   float eps_;
   float momentum_;

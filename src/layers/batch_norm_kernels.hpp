@@ -15,6 +15,11 @@ struct NormBatch {
   int rows;
   int block_rows;
   const std::int64_t* sample_of_row;
+  /// x and dy are read as bfloat16: rounded where they are floats, which they are unless they are
+  /// in nchw16n_bf16.
+  bool rounds = false;
+  bool rounded_x = false;
+  bool rounded_dy = false;
 
   int num_blocks() const { return rows / block_rows; }
   /// Channels take whole groups of lanes wherever numbers of each are stored.
@@ -88,7 +93,7 @@ inline constexpr int kStatisticChains = 4;
 inline constexpr int kGradientChains = 2;
 
 struct BatchNormKernels {
-  /// Can write y and dx in nchw16n_bf16.
+  /// Can read x and dy as bfloat16 (NormBatch::rounds), and write y and dx in nchw16n_bf16.
   bool rounds = false;
 
   /// Overwrites rows of BlockStatistics, one for each block.
@@ -101,7 +106,7 @@ struct BatchNormKernels {
   void (*block_gradients)(const ExecSpace& exec, const NormBatch& batch,
                           const NormFunction& function, const float* x, const float* dy,
                           float* gradients);
-  /// dx may be dy, unless it is rounded.
+  /// dx may be dy where both are in the same layout.
   void (*input_gradient)(const ExecSpace& exec, const NormBatch& batch,
                          const NormFunction& function, const NormGradient& gradient, const float* x,
                          const float* dy, float* dx);

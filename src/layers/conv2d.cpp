@@ -66,16 +66,21 @@ LayerTraits Conv2d::traits() const {
   return {.applies_relu = true,
           .applies_input_relu = padding_ == 0,
           .adds_to_gradient = kernels_.add_input_gradient != nullptr,
-          .reads_rounded_input = kernels_.reads_rounded,
-          .reads_rounded_gradient = kernels_.reads_rounded && !has_bias_};
+          .reads_rounded_input = kernels_.rounds,
+          .reads_rounded_gradient = kernels_.rounds && !has_bias_,
+          .writes_rounded_output = kernels_.rounds,
+          .writes_rounded_gradient = kernels_.rounds};
 }
 
 ConvShape Conv2d::shape_of(const LayerArrays& arrays) const {
+  const auto is_rounded = [](const Activation& a) { return a.layout == Layout::nchw16n_bf16; };
   ConvShape shape = shape_;
-  shape.rounded_x = arrays.x.layout == Layout::nchw16n_bf16;
-  shape.rounded_dy = arrays.dy.layout == Layout::nchw16n_bf16;
-  expect(!(shape.rounded_x || shape.rounded_dy) || (kernels_.reads_rounded && !pool_),
-         "kernels that read bfloat16");
+  shape.rounded_x = is_rounded(arrays.x);
+  shape.rounded_y = is_rounded(arrays.y);
+  shape.rounded_dy = is_rounded(arrays.dy);
+  shape.rounded_dx = is_rounded(arrays.dx);
+  const bool any = shape.rounded_x || shape.rounded_y || shape.rounded_dy || shape.rounded_dx;
+  expect(!any || (kernels_.rounds && !pool_), "kernels for bfloat16");
   return shape;
 }
 
@@ -206,7 +211,8 @@ void Conv2d::input_gradient(const ExecSpace& exec, const StepContext& step,
   const float* mask = masks ? arrays.x.data.data() : nullptr;
   float* weights = arrays.workspace.data();
   if (arrays.adds_to_dx) {
-    expect(kernels_.add_input_gradient && !kernels_.few_rows && !copies_, "kernels that add");
+    expect(kernels_.add_input_gradient && !kernels_.few_rows && !copies_ && !shape.rounded_dx,
+           "kernels that add, and floats");
     kernels_.pack_gradient(exec, shape, weight, weights);
     kernels_.add_input_gradient(exec, shape, dx.rows, dy, weights, mask, dx.data.data());
     return;

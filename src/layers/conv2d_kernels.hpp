@@ -51,9 +51,10 @@ struct Conv2dKernels {
   /// wide. Others expect arrays that hold it (pad, crop), and a shape with padding 0.
   bool adds_borders;
 
-  /// Whether x and dy may be rounded already (ConvShape::rounded_x, rounded_dy), as the products
-  /// would round them; a bias gradient and x_mask ask for floats.
-  bool reads_rounded = false;
+  /// Whether arrays may be in nchw16n_bf16 (ConvShape::rounded_x and so on): x and dy as the
+  /// products would round them, y and dx rounded when they are stored. A bias gradient, x_mask and
+  /// a dx to which something is added are floats.
+  bool rounds = false;
 
   /// A sample must have fewer values, padding included; 0: there may be any number.
   std::int64_t max_values = 0;

@@ -20,9 +20,11 @@ struct ConvShape {
   int stride;
   /// Width of a border that x and dx do not have in memory; 0: there is none, or they have it.
   int padding = 0;
-  /// x, or dy, is in Layout::nchw16n_bf16. Only for kernels with Conv2dKernels::reads_rounded.
+  /// x, y, and so on are in Layout::nchw16n_bf16. Only for kernels with Conv2dKernels::rounds.
   bool rounded_x = false;
+  bool rounded_y = false;
   bool rounded_dy = false;
+  bool rounded_dx = false;
 
   /// Floats of a group of kLanes samples.
   KOKKOS_INLINE_FUNCTION std::int64_t in_group() const {

@@ -75,13 +75,14 @@ struct LayerTraits {
   /// Where all that reads y are products: forward can put it out in Layout::tiles. backward takes
   /// dy in tiles or laid out as y, whatever y is in: dy.layout says so.
   bool writes_tiles = false;
-  /// x, or dy, may be in Layout::nchw16n_bf16 where the layer works in nchw16n: all that it does
-  /// with them is to round them to that. x may not where it applies_input_relu.
+  /// x, or dy, may be in Layout::nchw16n_bf16 where the layer works in nchw16n: it rounds them to
+  /// that before all else. x may not where it applies_input_relu.
   bool reads_rounded_input = false;
   bool reads_rounded_gradient = false;
   /// Where the layer works in nchw16n: forward can put out y, and backward dx, in nchw16n_bf16. As
-  /// above the array's layout says so.
-  bool writes_rounded = false;
+  /// above the array's layout says so. Not a dx to which it adds.
+  bool writes_rounded_output = false;
+  bool writes_rounded_gradient = false;
   /// backward uses StepContext::update for all of its parameters.
   bool updates_parameters = false;
   /// Of a pool: what a convolution has to know to compute this layer as well.

@@ -87,7 +87,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
     case LayerType::dropout:
       return std::make_unique<Dropout>(spec, input, index);
     case LayerType::batch_norm:
-      return std::make_unique<BatchNorm>(spec, input);
+      return std::make_unique<BatchNorm>(spec, input, choice);
     case LayerType::layer_norm:
       return std::make_unique<LayerNorm>(spec, input);
     case LayerType::custom:

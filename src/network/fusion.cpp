@@ -159,14 +159,14 @@ void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
     fusion.nodes[static_cast<std::size_t>(node)].loss_gradient_in_tiles = true;
 }
 
-/// Where a convolution that rounds what it reads is the only one who reads y of node `n`, or, in
-/// the backward pass, the gradient that the node hands back: lets the node round them.
-void fuse_rounding(const Graph& graph, int n, Fusion& fusion) {
-  if (!traits_of(graph.node(n)).writes_rounded) return;
-  const int before = graph.value(graph.node(n).inputs[0]).producer;
-  if (before >= 0 && traits_of(graph.node(before)).reads_rounded_gradient &&
-      graph.value(graph.node(n).inputs[0]).consumers.size() == 1)
-    fusion.nodes[static_cast<std::size_t>(before)].rounds_gradient = true;
+/// Is y of the node computed by the one before it, and its gradient by the one after it?
+bool is_passed_by(const NodeFusion& node) {
+  return node.forward_elsewhere && node.backward_elsewhere;
+}
+
+/// Lets node `n` round y where all that the only reader does with it is to round it first.
+void fuse_rounded_output(const Graph& graph, int n, Fusion& fusion) {
+  if (!traits_of(graph.node(n)).writes_rounded_output || fusion.node(n).pool) return;
   std::vector<int> between = {n};
   for (;;) {
     const int output = graph.node(between.back()).output;
@@ -177,10 +177,27 @@ void fuse_rounding(const Graph& graph, int n, Fusion& fusion) {
       if (fusion.node(reader).with_input_relu || fusion.node(reader).pool) return;
       break;
     }
-    if (!fusion.node(reader).forward_elsewhere || !fusion.node(reader).backward_elsewhere) return;
+    if (!is_passed_by(fusion.node(reader))) return;
     between.push_back(reader);
   }
   for (const int node : between) fusion.nodes[static_cast<std::size_t>(node)].rounds_output = true;
+}
+
+/// And the gradient that it hands back, to whom it is the only one to do so.
+void fuse_rounded_gradient(const Graph& graph, int n, Fusion& fusion) {
+  if (!traits_of(graph.node(n)).writes_rounded_gradient) return;
+  std::vector<int> between;
+  for (int value = graph.node(n).inputs[0];;) {
+    const Value& v = graph.value(value);
+    if (v.producer < 0 || v.consumers.size() != 1) return;
+    between.push_back(v.producer);
+    const Node& producer = graph.node(v.producer);
+    if (traits_of(producer).reads_rounded_gradient) break;
+    if (!is_passed_by(fusion.node(v.producer))) return;
+    value = producer.inputs[0];
+  }
+  for (const int node : between)
+    fusion.nodes[static_cast<std::size_t>(node)].rounds_gradient = true;
 }
 
 }  // namespace
@@ -202,7 +219,10 @@ Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
   if (loss.writes_tiles) fuse_loss_gradient(graph, fusion);
-  for (int i = 0; i < count; ++i) fuse_rounding(graph, i, fusion);
+  for (int i = 0; i < count; ++i) {
+    fuse_rounded_output(graph, i, fusion);
+    fuse_rounded_gradient(graph, i, fusion);
+  }
   fusion.segments = {{0, count}};
   return fusion;
 }

@@ -49,18 +49,18 @@ struct Planes {
   }
 };
 
-void statistics_of_planes(const NormBatch& batch, std::int64_t block, int c, const float* x,
-                          float* row) {
+template <class X>
+void statistics_of_planes(const NormBatch& batch, std::int64_t block, int c, X x, float* row) {
   const Planes planes{batch, block, c};
   const float samples = static_cast<float>(batch.samples_of_block(block));
   LaneSums<kStatisticChains, 1> sums;
-  planes.add_up<kStatisticChains>(sums,
-                                  [&](std::int64_t at, auto& out) { out[0] = simd::load(x + at); });
+  planes.add_up<kStatisticChains>(
+      sums, [&](std::int64_t at, auto& out) { out[0] = load_floats(x + at); });
   const float sum = sums.total(0);
   const Vector mean = simd::broadcast(-(sum / batch.values(samples)));
   LaneSums<kStatisticChains, 1> squares;
   planes.add_up<kStatisticChains>(squares, [&](std::int64_t at, auto& out) {
-    const Vector distance = simd::load(x + at) + mean;
+    const Vector distance = load_floats(x + at) + mean;
     out[0] = distance * distance;
   });
   row[c] = sum;
@@ -73,13 +73,13 @@ void statistics_of_planes(const NormBatch& batch, std::int64_t block, int c, con
 }
 
 /// Sixteen channels of one block, in cn16c.
-void statistics_of_panel(const NormBatch& batch, std::int64_t block, int first, const float* x,
-                         float* row) {
+template <class X>
+void statistics_of_panel(const NormBatch& batch, std::int64_t block, int first, X x, float* row) {
   const float samples = static_cast<float>(batch.samples_of_block(block));
   const std::int64_t begin = block * batch.block_rows;
   const auto for_each_row = [&](const auto& add) {
     for (std::int64_t r = begin; r < begin + batch.block_rows; ++r)
-      if (batch.sample_of_row[r] >= 0) add(simd::load(x + batch.at.sixteen(r, first)));
+      if (batch.sample_of_row[r] >= 0) add(load_floats(x + batch.at.sixteen(r, first)));
   };
   Vector sum{};
   for_each_row([&](Vector v) { sum += v; });
@@ -130,13 +130,14 @@ Lanes lanes_of_panel(const NormFunction& f, std::int64_t block, int first) {
           simd::load(f.shift + first), f.relu};
 }
 
+template <class X, class Dy>
 void gradients_of_planes(const NormBatch& batch, const NormFunction& f, std::int64_t block, int c,
-                         const float* x, const float* dy, float* row) {
+                         X x, Dy dy, float* row) {
   const Lanes lanes = lanes_of_channel(f, block, c);
   LaneSums<kGradientChains, 2> sums;
   Planes{batch, block, c}.add_up<kGradientChains>(sums, [&](std::int64_t at, auto& out) {
-    const Vector value = simd::load(x + at);
-    out[1] = lanes.before_relu(value, simd::load(dy + at));
+    const Vector value = load_floats(x + at);
+    out[1] = lanes.before_relu(value, load_floats(dy + at));
     out[0] = out[1] * lanes.distance(value);
   });
   row[c] = sums.total(0) * f.sets.inverse_std(block)[c];
@@ -145,8 +146,9 @@ void gradients_of_planes(const NormBatch& batch, const NormFunction& f, std::int
   clear_padding(batch, c, row + batch.padded());
 }
 
+template <class X, class Dy>
 void gradients_of_panel(const NormBatch& batch, const NormFunction& f, std::int64_t block,
-                        int first, const float* x, const float* dy, float* row) {
+                        int first, X x, Dy dy, float* row) {
   const Lanes lanes = lanes_of_panel(f, block, first);
   const std::int64_t begin = block * batch.block_rows;
   Vector with_x{};
@@ -154,8 +156,8 @@ void gradients_of_panel(const NormBatch& batch, const NormFunction& f, std::int6
   for (std::int64_t r = begin; r < begin + batch.block_rows; ++r) {
     if (batch.sample_of_row[r] < 0) continue;
     const std::int64_t at = batch.at.sixteen(r, first);
-    const Vector value = simd::load(x + at);
-    const Vector passed = lanes.before_relu(value, simd::load(dy + at));
+    const Vector value = load_floats(x + at);
+    const Vector passed = lanes.before_relu(value, load_floats(dy + at));
     with_x += passed * lanes.distance(value);
     alone += passed;
   }
@@ -222,17 +224,37 @@ void for_each_row(const NormBatch& batch, std::int64_t block, int first, const W
   }
 }
 
+/// Calls f with x as the kernels are to read it.
+template <class F>
+void with_input(const NormBatch& batch, const float* x, const F& f) {
+  if (batch.rounds)
+    with_rounded_values(x, batch.rounded_x, f);
+  else
+    f(x);
+}
+
+/// And with dy.
+template <class F>
+void with_inputs(const NormBatch& batch, const float* x, const float* dy, const F& f) {
+  if (!batch.rounds) return f(x, dy);
+  with_rounded_values(x, batch.rounded_x, [&](auto values) {
+    with_rounded_values(dy, batch.rounded_dy, [&](auto gradients) { f(values, gradients); });
+  });
+}
+
 void block_statistics(const ExecSpace& exec, const NormBatch& batch, const float* x,
                       float* statistics) {
   const std::int64_t stride = BlockStatistics::floats(batch.padded());
-  for_each_block(
-      exec, "quern::layers::batch_norm_statistics", batch,
-      [=](std::int64_t block, int channel) {
-        statistics_of_planes(batch, block, channel, x, statistics + block * stride);
-      },
-      [=](std::int64_t block, int first) {
-        statistics_of_panel(batch, block, first, x, statistics + block * stride);
-      });
+  with_input(batch, x, [&](auto values) {
+    for_each_block(
+        exec, "quern::layers::batch_norm_statistics", batch,
+        [=](std::int64_t block, int channel) {
+          statistics_of_planes(batch, block, channel, values, statistics + block * stride);
+        },
+        [=](std::int64_t block, int first) {
+          statistics_of_panel(batch, block, first, values, statistics + block * stride);
+        });
+  });
 }
 
 /// Calls write(lanes of its function)(place, filled lanes) for all of the batch.
@@ -252,64 +274,77 @@ void for_each_value(const ExecSpace& exec, const char* label, const NormBatch& b
 
 void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f, const float* x,
                float* y) {
-  with_values(y, f.rounds, [&](auto* values) {
+  const auto run = [&](auto from, auto* to) {
     if (!f.addend) {
       for_each_value(exec, "quern::layers::batch_norm", batch, f, [=](const Lanes& lanes) {
         return [=](std::int64_t at, const auto& filled) {
-          store_values(values + at, filled(lanes.value(simd::load(x + at))));
+          store_values(to + at, filled(lanes.value(load_floats(from + at))));
         };
       });
       return;
     }
     for_each_value(exec, "quern::layers::batch_norm_add", batch, f, [=](const Lanes& lanes) {
       return [=](std::int64_t at, const auto& filled) {
-        const Vector sum = filled(lanes.value(simd::load(x + at))) + simd::load(f.addend + at);
-        store_values(values + at, f.relu_of_sum ? simd::relu(sum) : sum);
+        const Vector sum =
+            filled(lanes.value(load_floats(from + at))) + simd::load(f.addend + at);
+        store_values(to + at, f.relu_of_sum ? simd::relu(sum) : sum);
       };
     });
-  });
+  };
+  with_input(batch, x,
+             [&](auto from) { with_values(y, f.rounds, [&](auto* to) { run(from, to); }); });
 }
 
 void block_gradients(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f,
                      const float* x, const float* dy, float* gradients) {
   const std::int64_t stride = 2 * batch.padded();
-  for_each_block(
-      exec, "quern::layers::batch_norm_gradients", batch,
-      [=](std::int64_t block, int c) {
-        gradients_of_planes(batch, f, block, c, x, dy, gradients + block * stride);
+  with_inputs(batch, x, dy, [&](auto of_x, auto of_dy) {
+    for_each_block(
+        exec, "quern::layers::batch_norm_gradients", batch,
+        [=](std::int64_t block, int c) {
+          gradients_of_planes(batch, f, block, c, of_x, of_dy, gradients + block * stride);
+        },
+        [=](std::int64_t block, int first) {
+          gradients_of_panel(batch, f, block, first, of_x, of_dy, gradients + block * stride);
+        });
+  });
+}
+
+template <class X, class Dy, class Dx>
+void input_gradient_of(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f,
+                       const NormGradient& gradient, X x, Dy dy, Dx* dx) {
+  const auto write = [=](const Lanes& lanes, Vector negative_mean_dy, Vector negative_slope) {
+    return [=](std::int64_t at, const auto& filled) {
+      const Vector value = load_floats(x + at);
+      const Vector passed = lanes.before_relu(value, load_floats(dy + at));
+      const Vector rest = passed + negative_mean_dy + lanes.distance(value) * negative_slope;
+      store_values(dx + at, filled(rest * lanes.factor));
+    };
+  };
+  for_each_part(
+      exec, "quern::layers::batch_norm_backward", batch,
+      [=](std::int64_t group, int c) {
+        const std::int64_t block = group * kLanes / batch.block_rows;
+        for_each_pixel(
+            batch, group, c,
+            write(lanes_of_channel(f, block, c), simd::broadcast(-gradient.mean_dy(block)[c]),
+                  simd::broadcast(-gradient.slope(block)[c])));
       },
       [=](std::int64_t block, int first) {
-        gradients_of_panel(batch, f, block, first, x, dy, gradients + block * stride);
+        const Vector minus = simd::broadcast(-1.0f);
+        for_each_row(batch, block, first,
+                     write(lanes_of_panel(f, block, first),
+                           simd::load(gradient.mean_dy(block) + first) * minus,
+                           simd::load(gradient.slope(block) + first) * minus));
       });
 }
 
 void input_gradient(const ExecSpace& exec, const NormBatch& batch, const NormFunction& f,
                     const NormGradient& gradient, const float* x, const float* dy, float* dx) {
-  with_values(dx, gradient.rounds, [&](auto* values) {
-    const auto write = [=](const Lanes& lanes, Vector negative_mean_dy, Vector negative_slope) {
-      return [=](std::int64_t at, const auto& filled) {
-        const Vector value = simd::load(x + at);
-        const Vector passed = lanes.before_relu(value, simd::load(dy + at));
-        const Vector rest = passed + negative_mean_dy + lanes.distance(value) * negative_slope;
-        store_values(values + at, filled(rest * lanes.factor));
-      };
-    };
-    for_each_part(
-        exec, "quern::layers::batch_norm_backward", batch,
-        [=](std::int64_t group, int c) {
-          const std::int64_t block = group * kLanes / batch.block_rows;
-          for_each_pixel(
-              batch, group, c,
-              write(lanes_of_channel(f, block, c), simd::broadcast(-gradient.mean_dy(block)[c]),
-                    simd::broadcast(-gradient.slope(block)[c])));
-        },
-        [=](std::int64_t block, int first) {
-          const Vector minus = simd::broadcast(-1.0f);
-          for_each_row(batch, block, first,
-                       write(lanes_of_panel(f, block, first),
-                             simd::load(gradient.mean_dy(block) + first) * minus,
-                             simd::load(gradient.slope(block) + first) * minus));
-        });
+  with_inputs(batch, x, dy, [&](auto of_x, auto of_dy) {
+    with_values(dx, gradient.rounds, [&](auto* values) {
+      input_gradient_of(exec, batch, f, gradient, of_x, of_dy, values);
+    });
   });
 }
 

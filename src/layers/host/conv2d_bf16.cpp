@@ -46,21 +46,23 @@ void forward_tile_part(const ConvShape& shape, const PanelPlace& at, const float
                              at.columns,
                              kernel.rows(shape, at.row),
                              ForwardKernel::columns(shape, at.column)};
-  float* corner = y + at.group * shape.out_group() + shape.out(0, at.row, at.column);
-  const auto store = [&](const ResultTiles& tiles) {
-    for (int c = 0; c < tiles.channels; ++c) {
-      const int o = tiles.channel + c;
-      // Zeros that are left out keep a -0, and how many depends on the panel: a bias of -0 would
-      // too.
-      const simd::Vector b = (bias ? simd::broadcast(bias[o]) : simd::Vector{}) + simd::Vector{};
-      float* to = corner + shape.out(o, tiles.line, tiles.column);
-      for (int k = 0; k < tiles.columns; ++k) {
-        const simd::Vector sum = simd::load(tiles.at(c, k)) + b;
-        simd::store(to + kLanes * k, with_relu ? simd::relu(sum) : sum);
+  const std::int64_t corner = at.group * shape.out_group() + shape.out(0, at.row, at.column);
+  with_values(y, shape.rounded_y, [&](auto* values) {
+    const auto store = [&](const ResultTiles& tiles) {
+      for (int c = 0; c < tiles.channels; ++c) {
+        const int o = tiles.channel + c;
+        // Zeros that are left out keep a -0, and how many depends on the panel: a bias of -0 would
+        // too.
+        const simd::Vector b = (bias ? simd::broadcast(bias[o]) : simd::Vector{}) + simd::Vector{};
+        auto* to = values + corner + shape.out(o, tiles.line, tiles.column);
+        for (int k = 0; k < tiles.columns; ++k) {
+          const simd::Vector sum = simd::load(tiles.at(c, k)) + b;
+          store_values(to + kLanes * k, with_relu ? simd::relu(sum) : sum);
+        }
       }
-    }
-  };
-  multiply_pixels(tile_unit(kPrecision), product, store, kAskForNothing);
+    };
+    multiply_pixels(tile_unit(kPrecision), product, store, kAskForNothing);
+  });
 }
 
 PanelGrid tile_forward_grid(int threads, const ConvShape& shape, int batch_rows) {
@@ -118,10 +120,11 @@ PlaneWindow tile_gradient_window(const ConvShape& shape, const PanelPlace& at) {
   return rows_inside({rows.first, rows.count, columns.first, columns.count}, shape.out_height);
 }
 
-// The part of dx at `at`, phase by phase from one panel of dy. kAdds: added to what is there.
-template <OperandPrecision kPrecision, bool kAdds>
+// The part of dx, of floats or bfloat16, at `at`, phase by phase from one panel of dy. kAdds: added
+// to what is there, floats.
+template <OperandPrecision kPrecision, bool kAdds, class Dx>
 void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, const float* dy,
-                              const float* weights, const float* x_mask, float* dx) {
+                              const float* weights, const float* x_mask, Dx* dx) {
   const PlaneWindow window = tile_gradient_window(shape, at);
   auto* panel = reinterpret_cast<Bf16*>(scratch(channel_pair_floats(window, shape.out_channels)));
   with_values(dy, shape.rounded_dy, [&](const auto* values) {
@@ -143,8 +146,8 @@ void input_gradient_tile_part(const ConvShape& shape, const PanelPlace& at, cons
     // Steps over zeros make +0 of -0, and how many there are depends on the panel: always +0.
     const auto put = [&](std::int64_t to, simd::Vector own) {
       simd::Vector sum = own + simd::Vector{};
-      if (kAdds) sum = simd::load(dx + to) + sum;
-      simd::store(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
+      if constexpr (kAdds) sum = simd::load(dx + to) + sum;
+      store_values(dx + to, x_mask ? simd::relu_backward(simd::load(x_mask + to), sum) : sum);
     };
     if (rows.taps == 0 || columns.taps == 0) {
       for (int i = 0; i < shape.in_channels; ++i) {
@@ -205,11 +208,17 @@ void input_gradient_tiles(const ExecSpace& exec, const ConvShape& given, int bat
                           const float* dy, const float* weights, const float* x_mask, float* dx) {
   const ConvShape shape = as_product(given);
   const PanelGrid grid = tile_gradient_grid(exec.concurrency(), shape, batch_rows);
-  Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
-                       [=](std::int64_t item) {
-                         input_gradient_tile_part<kPrecision, kAdds>(shape, grid[item], dy, weights,
-                                                                     x_mask, dx);
-                       });
+  const auto run = [&](auto* values) {
+    Kokkos::parallel_for("quern::layers::conv2d_input_gradient", RangePolicy(exec, 0, grid.count()),
+                         [=](std::int64_t item) {
+                           input_gradient_tile_part<kPrecision, kAdds>(shape, grid[item], dy,
+                                                                       weights, x_mask, values);
+                         });
+  };
+  if constexpr (kAdds)
+    run(dx);
+  else
+    with_values(dx, shape.rounded_dx, run);
 }
 
 std::int64_t scratch_of_tiles(int threads, const ConvShape& given, const BatchLimit& most) {
@@ -230,7 +239,7 @@ template <OperandPrecision kPrecision>
 Conv2dKernels tile_kernels() {
   tile_unit(kPrecision);  // before threads need it
   Conv2dKernels kernels = conv2d_kernels();
-  kernels.reads_rounded = true;
+  kernels.rounds = true;
   kernels.few_rows = nullptr;
   kernels.scratch_floats = scratch_of_tiles;
   kernels.forward_floats = conv2d_bf16_forward_floats;

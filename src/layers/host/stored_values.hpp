@@ -24,12 +24,39 @@ void with_values(float* array, bool is_rounded, const F& f) {
     f(array);
 }
 
+/// Floats that are rounded when they are read.
+struct RoundedFloats {
+  const float* data;
+
+  RoundedFloats operator+(std::int64_t places) const { return {data + places}; }
+};
+
+/// Calls f with the array as what it holds, or as RoundedFloats where it holds floats.
+template <class F>
+void with_rounded_values(const float* array, bool is_rounded, const F& f) {
+  if (is_rounded)
+    f(reinterpret_cast<const simd::Bf16*>(array));
+  else
+    f(RoundedFloats{array});
+}
+
 /// Sixteen values, as they are stored.
 inline simd::Vector load_values(const float* p) {
   return simd::load(p);
 }
 inline simd::Bf16Lanes load_values(const simd::Bf16* p) {
   return simd::load_rounded(p);
+}
+
+/// Sixteen values as floats.
+inline simd::Vector load_floats(const float* p) {
+  return simd::load(p);
+}
+inline simd::Vector load_floats(const simd::Bf16* p) {
+  return simd::widen(simd::load_rounded(p));
+}
+inline simd::Vector load_floats(RoundedFloats p) {
+  return simd::widen(simd::round_lanes(simd::load(p.data)));
 }
 
 /// Sixteen pairs, rounded if they are not yet.

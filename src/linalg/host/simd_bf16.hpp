@@ -207,19 +207,35 @@ inline V load_rounded(const Bf16* p) {
   }
 }
 
-/// Stores the lanes as bfloat16 that follow each other.
-inline void store_rounded(Bf16* p, Register v) {
+/// The lanes as bfloat16, and these as floats again, exactly.
+inline RegisterBf16 round_lanes(Register v) {
 #if defined(__AVX512BW__)
   if (kRoundsTwo) {
     RegisterBf16 rounded;
     asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
-    __builtin_memcpy(p, &rounded, sizeof rounded);
-    return;
+    return rounded;
   }
 #endif
   using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
-  const RegisterBf16 rounded =
-      __builtin_convertvector(reinterpret_cast<Bits>(round_to_upper_half(v)) >> 16, RegisterBf16);
+  return __builtin_convertvector(reinterpret_cast<Bits>(round_to_upper_half(v)) >> 16,
+                                 RegisterBf16);
+}
+template <class Half>
+inline auto round_lanes(Pair<Half> v) {
+  return Pair<decltype(round_lanes(v.low))>{round_lanes(v.low), round_lanes(v.high)};
+}
+inline Register widen(RegisterBf16 rounded) {
+  using Bits = unsigned __attribute__((vector_size(4 * kRegisterLanes)));
+  return reinterpret_cast<Register>(__builtin_convertvector(rounded, Bits) << 16);
+}
+template <class Half>
+inline auto widen(Pair<Half> rounded) {
+  return Pair<decltype(widen(rounded.low))>{widen(rounded.low), widen(rounded.high)};
+}
+
+/// Stores the lanes as bfloat16 that follow each other.
+inline void store_rounded(Bf16* p, Register v) {
+  const RegisterBf16 rounded = round_lanes(v);
   __builtin_memcpy(p, &rounded, sizeof rounded);
 }
 template <class Half>

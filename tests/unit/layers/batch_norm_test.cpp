@@ -75,8 +75,8 @@ struct Bench {
   std::vector<float> dy;
   std::vector<float> parameters;
 
-  Bench(const Case& the_case, const LayerSpec& spec, bool relu)
-      : c(the_case), layer(spec, c.shape) {
+  Bench(const Case& the_case, const LayerSpec& spec, bool relu, const KernelChoice& choice = {})
+      : c(the_case), layer(spec, c.shape, choice) {
     layer.add_parameters(table);
     LayerSetup setup;
     setup.with_relu = relu;
@@ -254,10 +254,29 @@ TEST(BatchNorm, EvaluatesWithRunningStatistics) {
   }
 }
 
-// With and without a ReLU, and with a sum behind it.
-TEST(BatchNorm, RoundsItsOutputAndGradientToBfloat16) {
+/// What an array holds, as it lies in memory.
+Values stored(const Activation& a) {
+  Values values = test::to_vector(a.data);
+  values.resize(static_cast<std::size_t>(a.size()));
+  return values;
+}
+
+/// The same activation in bfloat16.
+Activation in_bfloat16(const Activation& floats) {
+  Activation rounded = allocate_activation("test::rounded", floats.shape, Layout::nchw16n_bf16,
+                                           floats.rows);
+  Values values = test::stored_as_bf16(stored(floats));
+  values.resize(rounded.data.extent(0));
+  Kokkos::deep_copy(rounded.data, test::to_view(values));
+  return rounded;
+}
+
+// With and without a ReLU, and with a sum behind it: in bf16 it computes what it computes in fp32
+// from values that are rounded, wherever they are rounded, and rounds y and dx if they are to be.
+TEST(BatchNorm, ReadsAndWritesImagesInBfloat16) {
+  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
   for (const Case& c : cases()) {
-    if (c.layout != Layout::nchw16n || c.shape.height * c.shape.width == 1) continue;
+    if (c.shape.height * c.shape.width == 1) continue;
     for (const bool relu : {false, true}) {
       for (const bool adds : {false, true}) {
         SCOPED_TRACE(c.name() + (relu ? ", relu" : "") + (adds ? ", sum" : ""));
@@ -265,28 +284,43 @@ TEST(BatchNorm, RoundsItsOutputAndGradientToBfloat16) {
         setup.with_relu = relu && !adds;
         setup.with_add = adds;
         setup.with_relu_of_sum = relu && adds;
-        const auto run = [&](Layout layout) {
-          Bench bench(c, spec_of(Statistics::global), relu);
-          if (!bench.layer.traits().writes_rounded) return std::pair<Values, Values>();
+        const auto prepare = [&](Bench& bench) {
           bench.layer.set_up(setup);
-          if (adds) bench.arrays.addend = bench.arrays.dy;
-          bench.arrays.y = test::filled_activation(c.shape, layout, c.batch.rows(), 777);
-          bench.arrays.dx = test::filled_activation(c.shape, layout, c.batch.rows(), 777);
-          bench.layer.forward(ExecSpace(), bench.step, bench.arrays);
-          bench.layer.backward(ExecSpace(), bench.step, bench.arrays);
-          ExecSpace().fence("test: read results");
-          const auto used = [](const Activation& a) {
-            Values values = test::to_vector(a.data);
-            values.resize(static_cast<std::size_t>(a.size()));
-            return values;
-          };
-          return std::pair(used(bench.arrays.y), used(bench.arrays.dx));
+          if (adds)
+            bench.arrays.addend = test::make_activation(c.shape, c.layout, c.batch.rows(), bench.x);
         };
-        const auto [y, dx] = run(Layout::nchw16n);
-        const auto [rounded_y, rounded_dx] = run(Layout::nchw16n_bf16);
-        EXPECT_EQ(rounded_y.empty(), runs_device_kernels());
-        EXPECT_EQ(test::bits_of(rounded_y), test::bits_of(test::stored_as_bf16(y)));
-        EXPECT_EQ(test::bits_of(rounded_dx), test::bits_of(test::stored_as_bf16(dx)));
+        Bench in_fp32(c, spec_of(Statistics::global), relu);
+        prepare(in_fp32);
+        test::set_values(in_fp32.arrays.x, test::rounded(in_fp32.x));
+        test::set_values(in_fp32.arrays.dy, test::rounded(in_fp32.dy));
+        const Result expected = in_fp32();
+        for (const OperandPrecision precision :
+             {OperandPrecision::bf16, OperandPrecision::bf16_pairs}) {
+          for (const bool rounded_x : {false, true}) {
+            for (const bool rounded_dy : {false, true}) {
+              Bench bench(c, spec_of(Statistics::global), relu, {precision});
+              prepare(bench);
+              const LayerTraits traits = bench.layer.traits();
+              ASSERT_TRUE(traits.reads_rounded_input && traits.reads_rounded_gradient);
+              ASSERT_TRUE(traits.writes_rounded_output && traits.writes_rounded_gradient);
+              if (rounded_x) bench.arrays.x = in_bfloat16(bench.arrays.x);
+              if (rounded_dy) bench.arrays.dy = in_bfloat16(bench.arrays.dy);
+              const Result actual = bench();
+              EXPECT_EQ(test::bits_of(actual.y), test::bits_of(expected.y));
+              EXPECT_EQ(test::bits_of(actual.dx), test::bits_of(expected.dx));
+              EXPECT_EQ(actual.tensors, expected.tensors);
+              bench.arrays.y = in_bfloat16(bench.arrays.y);
+              bench.arrays.dx = rounded_dy ? bench.arrays.dy : in_bfloat16(bench.arrays.dx);
+              bench.layer.forward(ExecSpace(), bench.step, bench.arrays);
+              bench.layer.backward(ExecSpace(), bench.step, bench.arrays);
+              ExecSpace().fence("test: read results");
+              EXPECT_EQ(test::bits_of(stored(bench.arrays.y)),
+                        test::bits_of(test::stored_as_bf16(stored(in_fp32.arrays.y))));
+              EXPECT_EQ(test::bits_of(stored(bench.arrays.dx)),
+                        test::bits_of(test::stored_as_bf16(stored(in_fp32.arrays.dx))));
+            }
+          }
+        }
       }
     }
   }

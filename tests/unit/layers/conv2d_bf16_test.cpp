@@ -131,8 +131,8 @@ Passes run_kernels(const Conv2dKernels& kernels, const ConvShape& shape, const F
       test::to_view(test::random_values(static_cast<std::size_t>(weight_floats), 2));
   const FloatView forward = array(kernels.forward_floats(shape));
   const FloatView gradient = array(kernels.gradient_floats(shape));
-  const FloatView y = array(kGroups * shape.out_group());
-  const FloatView dx = array(kGroups * shape.image_group());
+  const FloatView y = array(kGroups * shape.out_group() / (shape.rounded_y ? 2 : 1));
+  const FloatView dx = array(kGroups * shape.image_group() / (shape.rounded_dx ? 2 : 1));
   const FloatView d_weight = array(2 * weight_floats);
   kernels.pack_forward(exec, shape, weight.data(), forward.data());
   kernels.forward(exec, shape, kGroups * kLanes, x.data(), forward.data(), nullptr, false,
@@ -151,7 +151,7 @@ Passes run_kernels(const Conv2dKernels& kernels, const ConvShape& shape, const F
   return {test::to_vector(y), test::to_vector(dx), test::to_vector(d_weight)};
 }
 
-TEST_P(Conv2dBf16, ReadsOperandsThatAreRoundedAlready) {
+TEST_P(Conv2dBf16, ReadsAndWritesArraysOfBfloat16) {
   const ConvShape shape = shape_of(GetParam().shape);
   const auto values = [](std::int64_t group, std::uint64_t seed) {
     return test::random_values(static_cast<std::size_t>(3 * group), seed);
@@ -160,17 +160,21 @@ TEST_P(Conv2dBf16, ReadsOperandsThatAreRoundedAlready) {
   const Values dy = values(shape.out_group(), 3);
   for (const OperandPrecision precision : {kTiles, kPairs}) {
     const Conv2dKernels& kernels = conv2d_kernels({precision});
-    ASSERT_TRUE(kernels.reads_rounded);
+    ASSERT_TRUE(kernels.rounds);
     const Passes expected = run_kernels(kernels, shape, test::to_view(x), test::to_view(dy));
     for (const bool rounds_x : {false, true}) {
       ConvShape rounded = shape;
       rounded.rounded_x = rounds_x;
       rounded.rounded_dy = true;
+      rounded.rounded_y = !rounds_x;
+      rounded.rounded_dx = rounds_x;
       const Passes actual =
           run_kernels(kernels, rounded, test::to_view(rounds_x ? test::stored_as_bf16(x) : x),
                       test::to_view(test::stored_as_bf16(dy)));
-      EXPECT_EQ(test::bits_of(actual.y), test::bits_of(expected.y));
-      EXPECT_EQ(test::bits_of(actual.dx), test::bits_of(expected.dx));
+      EXPECT_EQ(test::bits_of(actual.y),
+                test::bits_of(rounds_x ? expected.y : test::stored_as_bf16(expected.y)));
+      EXPECT_EQ(test::bits_of(actual.dx),
+                test::bits_of(rounds_x ? test::stored_as_bf16(expected.dx) : expected.dx));
       EXPECT_EQ(test::bits_of(actual.d_weight), test::bits_of(expected.d_weight));
     }
   }

@@ -79,6 +79,10 @@ TEST(SimdBf16, StoresAndPairsWhatIsRounded) {
     std::array<Bf16, 2 * simd::kWidth> pairs{};
     simd::store_pairs(pairs.data(), simd::join_pairs(simd::load_rounded(stored.data()),
                                                      simd::load_rounded(&stored[simd::kWidth])));
+    std::array<float, simd::kWidth> widened{};
+    simd::store(widened.data(), simd::widen(simd::round_lanes(simd::load(values.data()))));
+    for (std::size_t i = 0; i < widened.size(); ++i)
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(widened[i]), std::uint32_t{stored[i]} << 16);
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const std::size_t from = i / 2 + i % 2 * simd::kWidth;
       EXPECT_EQ(stored[i], reference::to_bf16(values[i])) << values[i];
