@@ -2,11 +2,13 @@
 #include "base/sha256.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace quern {
 
@@ -62,12 +64,21 @@ std::string sha256(const std::string& text) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
+  const auto fail = [&] {
+    const int error = errno;  // as the failed call left it
+    const std::string cannot_read = "cannot read '" + path.string() + "'";
+    throw_system_failure(error, cannot_read);
+    throw InputError(cannot_read + ": " + std::strerror(error));
+  };
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError("cannot read '" + path.string() + "'");
+  if (!file) fail();
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
   while (file) {
+    errno = 0;
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    if (file.bad()) fail();
     hash.update(std::as_bytes(std::span(buffer.data(), static_cast<std::size_t>(file.gcount()))));
   }
   return hash.hex_digest();

@@ -32,7 +32,8 @@ class Sha256 {
 
 std::string sha256(std::span<const std::byte> bytes);
 std::string sha256(const std::string& text);
-/// Throws InputError when the file cannot be read.
+/// SystemFailure where a disk or a file server fails, InputError when the file cannot be read
+/// otherwise.
 std::string sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace quern

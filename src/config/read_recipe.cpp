@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "config/document.hpp"
 #include "config/overrides.hpp"
 #include "config/recipe_keys.hpp"
@@ -23,6 +24,13 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   throw InputError(source_name + ": is larger than 1 MiB, expected a recipe (a short TOML file)");
 }
 
+// `what`: "r.toml: cannot be read".
+[[noreturn]] void fail_reading(const std::string& what, int error) {
+  throw_system_failure(error, what);
+  const std::string reason = error != 0 ? std::strerror(error) : "unknown reason";
+  throw InputError(what + " (" + reason + "), expected a recipe file");
+}
+
 }  // namespace
 
 // Reads at most kMaxBytes, so a pipe or an endless device is as good as a file.
@@ -32,15 +40,14 @@ std::string read_recipe_text(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, status_error)) {
     throw InputError(name + ": is a directory, expected a recipe file");
   }
+  throw_system_failure(status_error.value(), name + ": cannot be opened");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
-    throw InputError(name + ": cannot be opened (" + reason + "), expected a recipe file");
-  }
+  if (!file) fail_reading(name + ": cannot be opened", errno);
   std::string text(kMaxBytes + 1, '\0');
+  errno = 0;
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) throw InputError(name + ": cannot be read, expected a recipe file");
+  if (file.bad()) fail_reading(name + ": cannot be read", errno);
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxBytes) fail_size(name);
   return text;

@@ -19,7 +19,8 @@ namespace quern {
 /// Throws one InputError with a line for every problem found: "<file>:<line>: <key>: <what>".
 Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides = {});
 
-/// The text of a recipe file; InputError when it cannot be read or is too large to be one.
+/// The text of a recipe file; InputError when it cannot be read or is too large to be one,
+/// SystemFailure where a disk or a file server fails.
 std::string read_recipe_text(const std::filesystem::path& path);
 
 /// The same from text that is already in memory; messages call it `source_name`.

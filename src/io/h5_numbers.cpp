@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "io/h5_file.hpp"
 #include "io/h5_raw.hpp"
 
@@ -59,6 +60,8 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
+    throw_system_failure(h5_system_failure(),
+                         fmt::format("'{}:{}' cannot be read", path_.string(), object_));
     throw InputError(fmt::format("'{}:{}' {}", path_.string(), object_, what));
   }
 

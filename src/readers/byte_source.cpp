@@ -28,12 +28,12 @@ std::string cannot_read_text(const std::filesystem::path& path) {
   return fmt::format("cannot read '{}'", path.string());
 }
 
-[[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
+}  // namespace
+
+void fail_reading(const std::filesystem::path& path, int error) {
   throw_system_failure(error, cannot_read_text(path));
   throw InputError(fmt::format("{}: {}", cannot_read_text(path), std::strerror(error)));
 }
-
-}  // namespace
 
 struct ByteSource::Inflater {
   Inflater() {
@@ -59,7 +59,7 @@ ByteSource::ByteSource(std::filesystem::path path) : path_(std::move(path)) {
   file_bytes_ = std::filesystem::file_size(path_, error);
   errno = 0;
   file_.open(path_, std::ios::binary);
-  if (error || !file_) cannot_read(path_, error ? error.value() : errno);
+  if (error || !file_) fail_reading(path_, error ? error.value() : errno);
   buffer_.resize(kBufferBytes);
   refill();
   if (begins_gzip(unread_)) inflater_ = std::make_unique<Inflater>();
@@ -107,7 +107,7 @@ bool ByteSource::refill() {
   file_.read(reinterpret_cast<char*>(buffer_.data() + kept),
              static_cast<std::streamsize>(buffer_.size() - kept));
   const auto fresh = static_cast<std::size_t>(file_.gcount());
-  if (file_.bad()) cannot_read(path_, errno);
+  if (file_.bad()) fail_reading(path_, errno);
   file_hash_.update(std::as_bytes(std::span(buffer_).subspan(kept, fresh)));
   unread_ = std::span(buffer_).first(kept + fresh);
   return fresh > 0;

@@ -60,4 +60,8 @@ class ByteSource {
   Sha256 content_hash_;
 };
 
+/// Throws "cannot read 'PATH': what the system says", as ByteSource does. `error` is a value of
+/// errno.
+[[noreturn]] void fail_reading(const std::filesystem::path& path, int error);
+
 }  // namespace quern

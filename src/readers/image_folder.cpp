@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "readers/picture.hpp"
 
 namespace quern {
@@ -22,7 +23,9 @@ std::vector<std::filesystem::path> members_of(const std::filesystem::path& folde
     if (!entry->path().filename().string().starts_with('.')) members.push_back(entry->path());
   }
   if (error) {
-    throw InputError(fmt::format("cannot read folder '{}': {}", folder.string(), error.message()));
+    const std::string cannot_read = fmt::format("cannot read folder '{}'", folder.string());
+    throw_system_failure(error.value(), cannot_read);
+    throw InputError(fmt::format("{}: {}", cannot_read, error.message()));
   }
   std::sort(members.begin(), members.end());
   return members;
@@ -35,7 +38,9 @@ void expect_picture(const std::filesystem::path& path) {
 
 bool is_folder(const std::filesystem::path& path) {
   std::error_code error;
-  return std::filesystem::is_directory(path, error);
+  const bool is_one = std::filesystem::is_directory(path, error);
+  throw_system_failure(error.value(), fmt::format("cannot read '{}'", path.string()));
+  return is_one;
 }
 
 // Class by class; or, where nothing in it is a folder, pictures without classes.

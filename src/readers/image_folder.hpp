@@ -29,8 +29,8 @@ struct ImageFolder {
 /// PATH; names that begin with a dot are left out. All pictures
 /// have the size and the channels of the first one; where that has colours, grey ones get three
 /// equal channels. InputError when a folder holds anything else, or no picture, or one
-/// cannot be read. A class may be empty, so that a held-out set can lack it. `choose`: which
-/// pictures to read, beside the first; all if empty.
+/// cannot be read; SystemFailure where a disk or a file server fails. A class may be empty, so that
+/// a held-out set can lack it. `choose`: which pictures to read, beside the first; all if empty.
 ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRange& choose = {});
 
 }  // namespace quern

@@ -5,12 +5,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "readers/byte_source.hpp"
 
 namespace quern {
 
@@ -60,10 +62,12 @@ class Fields {
 
 class File {
  public:
-  explicit File(const std::filesystem::path& path) : path_(path), stream_(path, std::ios::binary) {
+  explicit File(const std::filesystem::path& path) : path_(path) {
     std::error_code error;
     size_ = std::filesystem::file_size(path, error);
-    if (error || !stream_) throw InputError(fmt::format("cannot read '{}'", path.string()));
+    errno = 0;
+    stream_.open(path, std::ios::binary);
+    if (error || !stream_) fail_reading(path, error ? error.value() : errno);
   }
 
   std::uint64_t size() const { return size_; }
@@ -81,8 +85,10 @@ class File {
 
   void read_some(std::uint64_t offset, std::span<std::uint8_t> bytes) {
     stream_.clear();
+    errno = 0;
     stream_.seekg(static_cast<std::streamoff>(offset));
     stream_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (stream_.bad()) fail_reading(path_, errno);
     if (!stream_) fail("cannot be read to its end");
   }
 

@@ -23,7 +23,7 @@ struct ZipMember {
 };
 
 /// What the archive's directory says. InputError when it is no archive of this kind, truncated or
-/// damaged.
+/// damaged; SystemFailure, as of the call below, where a disk or a file server fails.
 std::vector<ZipMember> list_zip(const std::filesystem::path& path);
 
 /// Hands the content of a member to `read`, which has to read all of it; InputError where it is

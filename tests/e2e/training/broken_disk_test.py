@@ -4,6 +4,8 @@ was wrong with the file."""
 import sys
 from pathlib import Path
 
+import h5py
+import numpy as np
 import training
 from training import checkpoint_steps
 
@@ -31,6 +33,12 @@ class BrokenDiskTest(training.TrainingTest):
         self.assertIn(SAID, done.err)
         self.assertEqual(done.err.count("error:"), 1, done)
         return done
+
+    def test_recipe(self):
+        for command in (self.train_arguments("mlp", "run", ()), ["preflight", "mlp.toml"]):
+            self.run_on_broken_disk("/mlp.toml", *command)
+        self.run_on_broken_disk("/mlp.toml", *self.train_arguments("mlp", "run", ()), ranks=2)
+        self.assertFalse((self.folder / "run").exists())
 
     def test_shards_that_are_loaded(self):
         for split in ("train", "test"):
@@ -73,6 +81,14 @@ class BrokenDiskTest(training.TrainingTest):
         images = training.data_folder() / "train-images"
         for out in ("--out", "set"), ("--out", "set", "--shards", 2):
             self.run_on_broken_disk(images.name, "shard", "--images", images, *out)
+        pixels = np.arange(300000, dtype=np.uint32).astype(np.uint8).reshape(300, 1000)
+        np.savez(self.folder / "set.npz", x=pixels)
+        with h5py.File(self.folder / "set.h5", "w") as file:
+            file["x"] = pixels
+        for least in (0, 100000):  # the archive's directory, a member
+            self.run_on_broken_disk("set.npz", "shard", "--images", "set.npz:x", "--from", "npz", *out, least=least)
+        self.run_on_broken_disk("set.npz", "shard", "--images", "set.npz:x", "--from", "npz", "--sha256", "0" * 64, *out)
+        self.run_on_broken_disk("set.h5", "shard", "--images", "set.h5:/x", "--from", "hdf5", *out, least=100000)
         self.assertFalse((self.folder / "set").exists())
         self.train("mlp", "run")
         weights = self.folder / "weights.safetensors"

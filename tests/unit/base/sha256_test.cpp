@@ -8,6 +8,9 @@
 #include <span>
 #include <string>
 
+#include "base/error.hpp"
+#include "base/system_failure.hpp"
+
 namespace quern {
 namespace {
 
@@ -66,6 +69,12 @@ TEST_P(Sha256Test, PiecesGiveTheSameDigestAsTheWhole) {
     }
     EXPECT_EQ(hash.hex_digest(), whole) << piece;
   }
+}
+
+TEST(Sha256, FilesThatCannotBeRead) {
+  EXPECT_THROW(sha256_of_file("/nowhere"), InputError);
+  EXPECT_THROW(sha256_of_file("/"), InputError) << "a folder has no bytes";
+  EXPECT_THROW(sha256_of_file("/proc/self/mem"), SystemFailure);  // EIO
 }
 
 TEST(Sha256, TheProcessorsInstructionsAreTakenWhereThereAreAny) {

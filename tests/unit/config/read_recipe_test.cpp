@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "small_recipe.hpp"
+#include "support/expect_error.hpp"
+#include "support/no_more_files.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern {
@@ -186,6 +188,19 @@ TEST(ReadRecipe, MissingFileAndDirectory) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("is a directory"));
   }
+}
+
+// A restart may mend it: no mistake of the user.
+TEST(ReadRecipe, FailuresOfTheSystem) {
+  const test::TempDir folder;
+  const std::filesystem::path path = folder / "good.toml";
+  std::ofstream(path) << kSmallRecipe;
+  // The first page of a process is never there.
+  test::expect_error([] { read_recipe("/proc/self/mem"); }, ExitCode::failure,
+                     {"/proc/self/mem: cannot be read: Input/output error"});
+  const test::NoMoreFiles limit;
+  test::expect_error([&] { read_recipe(path); }, ExitCode::failure,
+                     {path.string() + ": cannot be opened: Too many open files"});
 }
 
 TEST(ReadRecipe, ReadsAFile) {

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.hpp"
+#include "readers/image_folder.hpp"
+#include "readers/zip_reader.hpp"
 #include "support/expect_error.hpp"
+#include "support/no_more_files.hpp"
 #include "support/npy_files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -67,6 +70,26 @@ TEST_F(SampleFileTest, DamagedArchives) {
   expect_bad({write("a.npz", file)}, {"'x.npy' is damaged", "CRC-32"});
   file = test::zip({{"x.npy", two_by_three_}}, true);
   expect_bad({write("a.npz", {file.begin(), file.end() - 1})}, {"no directory at its end"});
+}
+
+// A restart may mend it: the files may be good.
+TEST_F(SampleFileTest, FailuresOfTheSystem) {
+  const std::string archive = write("a.npz", test::zip({{"x.npy", one_}}, false));
+  const std::filesystem::path pictures = folder_ / "pictures";
+  std::filesystem::create_directories(pictures / "cat");
+  const test::NoMoreFiles limit;
+  test::expect_error([&] { list_zip(archive); }, ExitCode::failure,
+                     {"cannot read '" + archive + "': Too many open files"});
+  test::expect_error([&] { read_image_folder(pictures, {}); }, ExitCode::failure,
+                     {"cannot read folder '" + pictures.string() + "': Too many open files"});
+}
+
+TEST_F(SampleFileTest, ArchivesThatCannotBeOpened) {
+  const auto list = [&](const std::string& name) {
+    return [=, this] { list_zip(folder_ / name); };
+  };
+  test::expect_error(list("none"), ExitCode::bad_input, {"none': No such file or directory"});
+  test::expect_error(list("."), ExitCode::bad_input, {"': Is a directory"});
 }
 
 TEST_F(SampleFileTest, ChecksumsOfFileAndContent) {
