@@ -6,20 +6,22 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
 void check_out_file(const std::filesystem::path& path, bool force) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error)) && !force) {
+  if (fs::exists(path, error) && !force) {
     throw InputError(fmt::format("'{}' exists already (--force replaces it)", path.string()));
   }
   if (fs::is_directory(path, error)) {
     throw InputError(fmt::format("'{}' is a folder, expected a file name", path.string()));
   }
-  if (path.has_parent_path() && !fs::is_directory(path.parent_path(), error)) {
-    throw InputError(fmt::format("there is no folder '{}'", path.parent_path().string()));
+  const fs::path folder = file_behind(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error)) {
+    throw InputError(fmt::format("there is no folder '{}'", folder.string()));
   }
 }
 

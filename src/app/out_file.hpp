@@ -6,7 +6,7 @@
 namespace quern {
 
 /// InputError where `path` cannot become a new file: it exists and `force` is not given, it is a
-/// folder, or its folder does not exist.
+/// folder, or its folder does not exist. Of a link, that which it leads to, there or not.
 void check_out_file(const std::filesystem::path& path, bool force);
 
 }  // namespace quern

@@ -13,13 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that a link leads to, so that the link stays.
-fs::path file_behind(const fs::path& path) {
-  std::error_code error;
-  const fs::path file = fs::canonical(path, error);
-  return error ? path : file;
-}
-
 // A file of its own, or one that is not there yet: not /dev/stdout, whatever it leads to.
 bool becomes_file(const fs::path& path) {
   std::error_code error;

@@ -40,6 +40,22 @@ void PendingFile::commit() {
   sync_path(folder.empty() ? "." : folder);
 }
 
+std::filesystem::path file_behind(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // of Linux
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  if (!error) return file;
+  // What is not there has no canonical path, so a link to it is followed by hand.
+  fs::path target = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(target, error)); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) return path;
+    target = target.parent_path() / next;
+  }
+  return target;
+}
+
 void throw_write_failure(const std::string& what, int error) {
   const std::string text = what + ": " + std::generic_category().message(error);
   for (const int refusal :

@@ -28,6 +28,10 @@ class PendingFile {
   std::filesystem::path temporary_;  // empty when there is nothing to remove
 };
 
+/// The file that a link leads to, which need not be there yet; another path as it is. A file that
+/// takes its name replaces no link then.
+std::filesystem::path file_behind(const std::filesystem::path& path);
+
 /// Throws "WHAT: what the system says": InputError where a folder does not let anybody write, Error
 /// otherwise (a disk that is full or fails: the next start may work). `error` is a value of errno.
 [[noreturn]] void throw_write_failure(const std::string& what, int error);

@@ -63,6 +63,23 @@ class ImportTest(training.TrainingTest):
         self.assertEqual(predicted.code, 0, predicted)
         self.assertEqual(len(predicted.out.split()), 152)
 
+    def test_links_stay(self):
+        """A file is written where a link leads to, there or not."""
+        self.write(weights())
+        (self.folder / "disk").mkdir()
+        names = ("start.h5", "back.safetensors")
+        for name in names:
+            (self.folder / name).symlink_to(f"disk/{name}")
+        for options in ((), ("--force",)):
+            self.bring_in("w.safetensors", *options)
+            self.exported("start.h5")
+            for name in names:
+                self.assertTrue((self.folder / name).is_symlink(), name)
+                self.assertGreater((self.folder / "disk" / name).stat().st_size, 0)
+        (self.folder / "lost.h5").symlink_to("none/lost.h5")
+        done = self.bring_in("w.safetensors", out="lost.h5", expected=2)
+        self.assertIn("there is no folder 'none'", done.err)
+
     def test_short_floats_and_other_names(self):
         given = weights()
         halves = given["fc1.weight"].astype("f2")

@@ -56,6 +56,25 @@ TEST(OutputFile, KeepsLinksAndPipes) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
+TEST(OutputFile, MakesTheFileThatALinkLeadsTo) {
+  const test::TempDir folder;
+  std::filesystem::create_directory(folder / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/second", folder / "first");
+  std::filesystem::create_symlink(folder / "elsewhere/target", folder / "elsewhere/second");
+  write_whole_file(folder / "first", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "elsewhere/second"));
+  EXPECT_FALSE(std::filesystem::is_symlink(folder / "elsewhere/target"));
+  EXPECT_EQ(contents_of(folder / "elsewhere/target"), "new");
+
+  std::filesystem::create_symlink("none/target", folder / "lost");
+  test::expect_error([&] { write_whole_file(folder / "lost", "new"); }, ExitCode::bad_input,
+                     {"lost': No such file or directory"});
+  std::filesystem::create_symlink("circle", folder / "circle");
+  test::expect_error([&] { write_whole_file(folder / "circle", "new"); }, ExitCode::bad_input,
+                     {"circle': Too many levels of symbolic links"});
+}
+
 // A disk that is full may be emptied before the next start; a folder that is not there is a
 // mistake.
 TEST(OutputFile, TellsFailuresFromMistakes) {
