@@ -16,6 +16,7 @@
 #include "io/h5_heap.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
@@ -58,7 +59,11 @@ H5File H5File::create(const std::filesystem::path& path) {
   const H5Handle access = access_properties(Locking::best_effort);
   const H5Handle properties = h5_without_times(H5P_FILE_CREATE);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
-  if (id < 0) throw InputError(fmt::format("cannot create '{}': {}", path.string(), h5_reason()));
+  if (id < 0) {
+    const std::string cannot_create = fmt::format("cannot create '{}'", path.string());
+    if (const int error = h5_errno()) throw_write_failure(cannot_create, error);
+    throw Error(fmt::format("{}: {}", cannot_create, h5_reason()));
+  }
   return H5File(path, id, Mode::write);
 }
 

@@ -38,7 +38,8 @@ struct H5DatasetInfo {
 
 class H5File {
  public:
-  /// Creates the file, or empties an existing one. InputError when that is not possible.
+  /// Creates the file, or empties an existing one. InputError where a folder does not let anybody,
+  /// Error where a disk or the system fails.
   static H5File create(const std::filesystem::path& path);
   static H5File open_read(const std::filesystem::path& path);
 

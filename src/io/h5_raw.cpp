@@ -29,10 +29,21 @@ herr_t append_description(unsigned /*depth*/, const H5E_error2_t* error, void* d
 thread_local int system_failure = 0;
 
 // HDF5 tells of system calls in words: "..., errno = 5, error message = 'Input/output error', ...".
-herr_t find_system_failure(unsigned /*depth*/, const H5E_error2_t* error, void*) noexcept {
+// 0: of none.
+int errno_of(const H5E_error2_t& error) {
   static constexpr char kMarker[] = "errno = ";
-  const char* found = error->desc ? std::strstr(error->desc, kMarker) : nullptr;
-  const int number = found ? std::atoi(found + std::strlen(kMarker)) : 0;
+  const char* found = error.desc ? std::strstr(error.desc, kMarker) : nullptr;
+  return found ? std::atoi(found + std::strlen(kMarker)) : 0;
+}
+
+herr_t find_errno(unsigned /*depth*/, const H5E_error2_t* error, void* data) noexcept {
+  auto& number = *static_cast<int*>(data);
+  if (number == 0) number = errno_of(*error);
+  return 0;
+}
+
+herr_t find_system_failure(unsigned /*depth*/, const H5E_error2_t* error, void*) noexcept {
+  const int number = errno_of(*error);
   if (system_failure == 0 && is_system_failure(number)) system_failure = number;
   return 0;
 }
@@ -63,6 +74,12 @@ void h5_silence() {
 
 int h5_system_failure() {
   return system_failure;
+}
+
+int h5_errno() {
+  int number = 0;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, find_errno, &number);
+  return number;
 }
 
 H5Handle h5_without_times(hid_t property_class) {

@@ -41,6 +41,10 @@ void h5_silence();
 /// like something that is missing in the file.
 int h5_system_failure();
 
+/// The errno of the system call in which the call to HDF5 that just failed has failed, of any kind;
+/// 0 without one.
+int h5_errno();
+
 /// Properties to create an object of this class with (H5P_DATASET_CREATE and so on), whose header
 /// does not say when: equal content is equal bytes.
 H5Handle h5_without_times(hid_t property_class);

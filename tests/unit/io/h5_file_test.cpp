@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "support/expect_error.hpp"
+#include "support/no_more_files.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern {
@@ -148,8 +149,25 @@ TEST_F(H5FileTest, FilesThatCannotBeOpened) {
   expect_error([&] { H5File::open_read(folder_.path()); }, ExitCode::bad_input, {"not a file"});
   expect_error([&] { H5File::open_read(folder_ / "text.h5"); }, ExitCode::bad_input,
                {"text.h5", "not a whole HDF5 file", "signature"});
+}
+
+// As of files of other kinds (OutputFile): a folder that is not there is a mistake, a limit or a
+// full disk is a failure, which another start may not meet.
+TEST_F(H5FileTest, FilesThatCannotBeMade) {
   expect_error([&] { H5File::create(folder_ / "none/file.h5"); }, ExitCode::bad_input,
-               {"cannot create", "none/file.h5"});
+               {"cannot create '", "none/file.h5': No such file or directory"});
+  expect_error([&] { H5File::create(folder_.path()); }, ExitCode::bad_input,
+               {"cannot create '" + folder_.path().string() + "': Is a directory"});
+  expect_error(
+      [&] {
+        H5File file = H5File::create("/dev/full");
+        file.write_dataset("/a", std::vector<float>(1000), Extents{1000});
+        file.close();
+      },
+      ExitCode::failure, {"/dev/full", "No space left on device"});
+  const test::NoMoreFiles limit;
+  expect_error([&] { H5File::create(path()); }, ExitCode::failure,
+               {"cannot create '" + path().string() + "': Too many open files"});
 }
 
 TEST_F(H5FileTest, TruncatedFilesAreRefused) {
