@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
@@ -30,7 +31,7 @@ bool are_same_file(const SampleSource& one, const SampleSource& other) {
 // "column 3 ('y')"
 std::string text_of(std::size_t column, const std::vector<std::string>& names) {
   if (names.empty()) return fmt::format("column {}", column + 1);
-  return fmt::format("column {} ('{}')", column + 1, names[column]);
+  return fmt::format("column {} ('{}')", column + 1, printable(names[column]));
 }
 
 // "1-3,5", as users name columns.

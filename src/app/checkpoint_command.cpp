@@ -12,6 +12,7 @@
 #include "app/out_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
@@ -105,8 +106,8 @@ ExitCode verify(const Options& options) {
       for (const fs::path& file : files_to_verify(path)) {
         const std::optional<std::vector<std::string>> damage = damage_of(file, file != path);
         if (!damage) continue;
-        if (damage->empty()) log::print(fmt::format("good: '{}'", file.string()));
-        for (const std::string& line : *damage) log::print("damaged: " + line);
+        if (damage->empty()) log::print(fmt::format("good: '{}'", printable(file.string())));
+        for (const std::string& line : *damage) log::print("damaged: " + printable(line));
         num_files += 1;
         num_damaged += damage->empty() ? 0 : 1;
       }

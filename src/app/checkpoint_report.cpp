@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
@@ -104,7 +105,7 @@ nlohmann::ordered_json tensors_json(const std::vector<NamedTensor>& tensors) {
 std::string list_report(const fs::path& folder) {
   std::vector<CheckpointFile> files = list_checkpoints(folder);
   std::reverse(files.begin(), files.end());
-  if (files.empty()) return fmt::format("no checkpoints in '{}'", folder.string());
+  if (files.empty()) return fmt::format("no checkpoints in '{}'", printable(folder.string()));
   std::string lines = fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{}\n", "step", "epoch", "size",
                                   "age", "state", "file");
   std::string problems;
@@ -117,7 +118,7 @@ std::string list_report(const fs::path& folder) {
       found_good = true;
     }
     lines += list_line(entry, mark);
-    if (!entry.problem.empty()) problems += "damaged: " + entry.problem + "\n";
+    if (!entry.problem.empty()) problems += "damaged: " + printable(entry.problem) + "\n";
   }
   const std::string report = lines + problems;
   return report.substr(0, report.size() - 1);
@@ -125,24 +126,24 @@ std::string list_report(const fs::path& folder) {
 
 std::string show_report(const LoadedCheckpoint& checkpoint) {
   const CheckpointState& state = checkpoint.state();
-  std::string text = fmt::format("{}\n", checkpoint.path().string());
+  std::string text = fmt::format("{}\n", printable(checkpoint.path().string()));
   for (const TrainAttribute& attribute : train_attributes(state)) {
     const std::string value =
         attribute.name == "recipe"
             ? fmt::format("{} bytes (--recipe prints it)", state.origin.recipe.size())
-            : value_text(attribute.value);
+            : printable(value_text(attribute.value));
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
   const std::size_t width = name_width(state.model);
   const auto add_tensors = [&](const std::vector<NamedTensor>& tensors) {
     for (const NamedTensor& tensor : tensors) {
-      text += fmt::format("  {:<{}}{}\n", tensor.name, width, shape_text(tensor.shape));
+      text += fmt::format("  {:<{}}{}\n", printable(tensor.name), width, shape_text(tensor.shape));
     }
   };
   text += fmt::format("model: {}, SHA-256 {}\n", model_text(state.model), model_hash(state.model));
   add_tensors(state.model);
   for (const OptimizerTensors& state_array : state.optimizer) {
-    text += fmt::format("optimizer: {}\n", state_array.name);
+    text += fmt::format("optimizer: {}\n", printable(state_array.name));
     add_tensors(state_array.tensors);
   }
   return text.substr(0, text.size() - 1);
@@ -174,13 +175,14 @@ std::string diff_report(const Comparison& comparison) {
       fmt::format("{:<{}}{:>12}  {:>12}  {}\n", "tensor", width, "different", "max |a-b|", "shape");
   for (const TensorDifference& tensor : comparison.tensors) {
     text +=
-        fmt::format("{:<{}}{:>12}  {:>12}  {}\n", tensor.path, width, tensor.count,
+        fmt::format("{:<{}}{:>12}  {:>12}  {}\n", printable(tensor.path), width, tensor.count,
                     tensor.comparable ? fmt::format("{:g}", tensor.max_abs) : "-", tensor.shape);
   }
   for (const AttributeDifference& attribute : comparison.attributes) {
     text += attribute.name == "recipe"
                 ? "recipe differs (show --recipe prints it)\n"
-                : fmt::format("{}: {} and {}\n", attribute.name, attribute.first, attribute.second);
+                : fmt::format("{}: {} and {}\n", attribute.name, printable(attribute.first),
+                              printable(attribute.second));
   }
   text += comparison.same_training_state() ? "model, optimizer and progress are equal"
                                            : "model, optimizer or progress differ";

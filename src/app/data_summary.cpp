@@ -9,6 +9,7 @@
 
 #include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
@@ -44,7 +45,7 @@ std::string classes_text(const DataSummary& summary) {
     const double share =
         100.0 * static_cast<double>(counts[i]) / static_cast<double>(summary.samples);
     const std::string name =
-        summary.content.class_names.empty() ? "" : "  " + summary.content.class_names[i];
+        summary.content.class_names.empty() ? "" : "  " + printable(summary.content.class_names[i]);
     text += fmt::format("  {:>5} {:>10} {:6.2f} %{}\n", i, counts[i], share, name);
   }
   return text + rest_text(shown, counts.size(), "classes");
@@ -134,7 +135,7 @@ DataSummary DataSummarizer::finish() {
 
 std::string summary_report(const DataSummary& summary) {
   const ShardContent& content = summary.content;
-  std::string text = fmt::format("{} {}\n", summary.name, summary.split);
+  std::string text = fmt::format("{} {}\n", printable(summary.name), summary.split);
   text += fmt::format("{:<14} {} in {}, {}\n", "samples", summary.samples,
                       count_text(summary.shards, "shard"), bytes_text(summary.bytes));
   text += fmt::format("{:<14} {}\n", "each", to_string(content));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/toml_text.hpp"
 
 namespace quern {
@@ -21,8 +22,8 @@ DataSpec with_memory(DataSpec data, const std::string& memory) {
   if (memory.empty()) return data;
   const std::optional<std::int64_t> bytes = parse_size(memory);
   if (!bytes) {
-    throw InputError("--memory: \"" + printable(memory) + "\" is no size, expected " + kSizeWords +
-                     ", at least 1 B");
+    throw InputError("--memory: \"" + printable_start(memory) + "\" is no size, expected " +
+                     kSizeWords + ", at least 1 B");
   }
   data.memory = *bytes;
   return data;

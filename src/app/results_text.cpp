@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
+
 namespace quern {
 
 using Json = nlohmann::ordered_json;
@@ -43,7 +45,8 @@ std::string classes_text(const EvaluationInfo& info) {
 }  // namespace
 
 std::string evaluation_report(const EvaluationInfo& info) {
-  std::string text = fmt::format("{} on {}: loss {:.6f}", info.checkpoint, info.data, info.loss);
+  std::string text = fmt::format("{} on {}: loss {:.6f}", printable(info.checkpoint),
+                                 printable(info.data), info.loss);
   if (info.correct) {
     text +=
         fmt::format("  accuracy {:.2f} % ({} of {})",

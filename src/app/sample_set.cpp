@@ -11,6 +11,7 @@
 
 #include "app/answer_columns.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "io/shard_format.hpp"
 
 namespace quern {
@@ -160,7 +161,8 @@ void check_named_classes(const SampleSetSource& source, const SampleFile& input)
   throw InputError(fmt::format(
       "--classes {}, but {} has folders for {} (of '{}'), expected a folder for each class, which "
       "may be empty",
-      source.classes, input.array.name, input.classes, fmt::join(input.class_names, "', '")));
+      source.classes, input.array.name, input.classes,
+      printable(fmt::format("{}", fmt::join(input.class_names, "', '")))));
 }
 
 void check_counts(const SampleSet& set, const SampleSetSource& source, std::int64_t count,

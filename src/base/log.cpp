@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace quern::log {
 
@@ -19,6 +20,11 @@ bool line(std::ostream& stream, const char* prefix, const std::string& text) {
   errno = 0;
   stream << whole << std::flush;
   return stream.good();
+}
+
+// Of a message: it may quote a file, or the name of one.
+bool message(std::ostream& stream, const char* prefix, const std::string& text) {
+  return line(stream, prefix, printable_lines(text));
 }
 
 // errno as the failed call left it.
@@ -37,22 +43,22 @@ void print(const std::string& text) {
 }
 
 void note(const std::string& text) {
-  if (g_rank != 0 || line(std::cout, "", text)) return;
+  if (g_rank != 0 || message(std::cout, "", text)) return;
   static bool is_told = false;
   if (!std::exchange(is_told, true)) warn(output_failure());
   std::cout.clear();  // the next line may be written again
 }
 
 void info(const std::string& text) {
-  if (g_rank == 0) line(std::cerr, "quern: ", text);
+  if (g_rank == 0) message(std::cerr, "quern: ", text);
 }
 
 void warn(const std::string& text) {
-  if (g_rank == 0) line(std::cerr, "quern: warning: ", text);
+  if (g_rank == 0) message(std::cerr, "quern: warning: ", text);
 }
 
 void error(const std::string& text) {
-  line(std::cerr, "quern: error: ", text);
+  message(std::cerr, "quern: error: ", text);
 }
 
 }  // namespace quern::log

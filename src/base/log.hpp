@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One voice for the whole program: lines to standard error, from rank 0 only unless stated.
+// One voice for the whole program: lines to standard error, from rank 0 only unless stated. What a
+// terminal would act upon in a message is escaped, wherever it comes from: files are quoted, names
+// of files may hold anything. print() alone leaves its text as it is.
 #pragma once
 
 #include <string>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace quern {
@@ -12,5 +14,13 @@ std::vector<std::string> split_lines(const std::string& lines);
 
 /// The letters of ASCII in lower case.
 std::string lower_case(std::string text);
+
+/// Text of others fit for a message: a terminal acts upon none of it, and a log stays text. Control
+/// characters and bytes that are no UTF-8 as \x1b.
+std::string printable(std::string_view text);
+/// At most about so many bytes of it, and "..." for the rest.
+std::string printable_start(std::string_view text, std::size_t most = 60);
+/// The same of a message whose lines are to stay.
+std::string printable_lines(std::string_view text);
 
 }  // namespace quern

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/class_names.hpp"
@@ -43,8 +44,8 @@ void check_format(const H5File& file) {
   }
   const std::string format = file.read_string("/", "format");
   if (format != kCheckpointFormat) {
-    throw Error(fmt::format("it is no checkpoint: its format is '{}', expected '{}'", format,
-                            kCheckpointFormat));
+    throw Error(fmt::format("it is no checkpoint: its format is '{}', expected '{}'",
+                            printable(format), kCheckpointFormat));
   }
   const std::int64_t version = file.read_int64("/", "format_version");
   if (version != kCheckpointVersion) {

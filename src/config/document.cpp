@@ -2,6 +2,7 @@
 #include "config/document.hpp"
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/toml_text.hpp"
 
 namespace quern {
@@ -60,7 +61,7 @@ void check_key_depth(std::string_view text, std::string_view source_name) {
 
 std::string shown(const std::string& text) {
   constexpr std::size_t kMost = 40;
-  return "'" + printable(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
+  return "'" + printable_start(text, kMost) + "'";
 }
 
 }  // namespace
@@ -71,11 +72,8 @@ toml::table parse_document(std::string_view text, std::string_view source_name) 
     return toml::parse(text, source_name);
   } catch (const toml::parse_error& error) {
     constexpr std::size_t kMaxDescription = 300;
-    const std::string_view description = error.description();
     fail_syntax(source_name, error.source().begin.line, error.source().begin.column,
-                description.size() <= kMaxDescription
-                    ? std::string(description)
-                    : std::string(description.substr(0, kMaxDescription)) + "...");
+                printable_start(error.description(), kMaxDescription));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "config/block_keys.hpp"
 #include "config/document.hpp"
 #include "config/table_keys.hpp"
@@ -148,7 +149,8 @@ bool read_layer_name(const toml::node& node, const ValueContext& context, std::s
     name = text;
     return true;
   }
-  context.fail("\"" + printable(text) + "\" is no layer name, expected a letter, then letters, " +
+  context.fail("\"" + printable_start(text) +
+               "\" is no layer name, expected a letter, then letters, " +
                "digits, '_' or '-', in parts between dots, at most " +
                std::to_string(kMaxLayerName) + " in all");
   return false;

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/text.hpp"
 #include "config/block_keys.hpp"
 #include "config/layer_keys.hpp"
 #include "config/table_reader.hpp"
@@ -124,7 +125,7 @@ class ListReader {
     const auto [use, is_new] = number_.emplace(name, layers_.size() - 1);
     if (is_new) return;
     context_.problems.add(context_of(entry).place, key_of(entry) + ".name",
-                          to_toml_text(printable(name)) + " is already the name of " +
+                          to_toml_text(printable_start(name)) + " is already the name of " +
                               key_of(entry_of_layer_[use->second]) + ", expected a new name");
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/document.hpp"
 #include "config/layer_list.hpp"
 #include "config/nearest_name.hpp"
@@ -42,8 +43,8 @@ std::vector<std::string> split_path(const std::string& path) {
   const bool has_empty =
       std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
   if (has_empty || parts.size() > kMaxParts) {
-    throw OverrideError{
-        "", "'" + printable(path) + "' is no key path, expected one such as " + "optimizer.lr"};
+    throw OverrideError{"", "'" + printable_start(path) +
+                                "' is no key path, expected one such as " + "optimizer.lr"};
   }
   return parts;
 }
@@ -74,7 +75,8 @@ std::size_t find_layer(const toml::array& layers, const std::string& part, const
   const std::vector<std::string> names = layer_names(layers);
   const auto found = std::find(names.begin(), names.end(), part);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  throw OverrideError{key, "unknown layer '" + printable(part) + "' " + suggest_name(part, names)};
+  throw OverrideError{key,
+                      "unknown layer '" + printable_start(part) + "' " + suggest_name(part, names)};
 }
 
 /// Names of layers may have dots: puts the parts [first, end) of a path together that are the
@@ -111,8 +113,8 @@ toml::node& enter(toml::node& parent, const std::string& part, const std::string
     toml::array& array = *parent.as_array();
     return array[find_layer(array, part, parent_key)];
   }
-  throw OverrideError{
-      parent_key, "is " + describe_type(parent) + ", it holds no key '" + printable(part) + "'"};
+  throw OverrideError{parent_key, "is " + describe_type(parent) + ", it holds no key '" +
+                                      printable_start(part) + "'"};
 }
 
 void assign(toml::node& parent, const std::string& part, const std::string& parent_key,
@@ -126,7 +128,7 @@ void assign(toml::node& parent, const std::string& part, const std::string& pare
       array.replace(array.cbegin() + index, std::move(concrete));
     } else {
       throw OverrideError{parent_key, "is " + describe_type(parent) + ", it holds no key '" +
-                                          printable(part) + "'"};
+                                          printable_start(part) + "'"};
     }
   });
 }
@@ -145,7 +147,8 @@ void replace_other_batch(toml::table& document, const std::string& key) {
 void apply(toml::table& document, const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
-    throw OverrideError{"", "'" + printable(assignment) + "' has no '=', expected key.path=value"};
+    throw OverrideError{
+        "", "'" + printable_start(assignment) + "' has no '=', expected key.path=value"};
   }
   std::vector<std::string> parts = split_path(trim(assignment.substr(0, equals)));
   const std::string key = join(parts, ".");

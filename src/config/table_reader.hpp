@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "config/document.hpp"
 #include "config/key.hpp"
 #include "config/nearest_name.hpp"
@@ -99,7 +100,7 @@ class TableReader {
     } else if (const std::string elsewhere = path_of_name(name); !elsewhere.empty()) {
       hint = "(did you mean '" + elsewhere + "'?)";
     }
-    problems_.add(place_of(node), full_name(prefix + printable(name)), "unknown key " + hint);
+    problems_.add(place_of(node), full_name(prefix + printable_start(name)), "unknown key " + hint);
   }
 
   /// The key of this name in any table, "" when there is none.

@@ -86,17 +86,6 @@ std::optional<std::int64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMaxShown = 60;
-  std::string shown;
-  for (const char c : text) {
-    const bool starts_character = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (shown.size() >= kMaxShown && starts_character) return shown + "...";
-    shown += is_control(c) ? escape(c) : std::string(1, c);
-  }
-  return shown;
-}
-
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) text += (i > 0 ? separator : "") + words[i];

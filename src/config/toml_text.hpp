@@ -29,9 +29,6 @@ std::optional<std::int64_t> parse_size(std::string_view text);
 inline constexpr const char* kSizeWords =
     "a number and one of B, KB, KiB, MB, MiB, GB, GiB, TB, TiB";
 
-/// `text` fit for a message: control characters escaped, at most about 60 characters.
-std::string printable(std::string_view text);
-
 std::string join(const std::vector<std::string>& words, const std::string& separator);
 
 /// "a", "b" or "c".

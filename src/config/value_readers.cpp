@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.hpp"
 #include "config/document.hpp"
 #include "config/nearest_name.hpp"
 #include "config/toml_text.hpp"
@@ -82,7 +83,8 @@ bool read_string(const toml::node& node, const ValueContext& context, std::strin
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
   if (!is_good) {
-    context.fail("\"" + printable(value) + "\" holds a control character, expected plain text");
+    context.fail("\"" + printable_start(value) +
+                 "\" holds a control character, expected plain text");
   }
   return is_good;
 }
@@ -118,7 +120,8 @@ bool read_choice(const toml::node& node, const ValueContext& context,
   if (found != choices.end()) return true;
   const std::string nearest = nearest_name(value, choices);
   const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
-  context.fail("\"" + printable(value) + "\" is unknown, expected " + list_choices(choices) + hint);
+  context.fail("\"" + printable_start(value) + "\" is unknown, expected " + list_choices(choices) +
+               hint);
   return false;
 }
 
@@ -133,7 +136,8 @@ bool read_bytes(const toml::node& node, const ValueContext& context, std::int64_
     value = *bytes;
     return true;
   }
-  context.fail("\"" + printable(text) + "\" is no size, expected " + kSizeWords + ", at least 1 B");
+  context.fail("\"" + printable_start(text) + "\" is no size, expected " + kSizeWords +
+               ", at least 1 B");
   return false;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "base/text.hpp"
 #include "io/h5_file.hpp"
 #include "io/h5_raw.hpp"
 
@@ -155,8 +156,9 @@ H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& 
                           const ChooseEntries& choose) {
   const H5File file = H5File::open_read(path);
   if (!file.has_dataset(object)) {
-    throw InputError(fmt::format("'{}' has no dataset '{}', expected one of {}", path.string(),
-                                 object, fmt::join(list_h5_datasets(path), ", ")));
+    throw InputError(
+        fmt::format("'{}' has no dataset '{}', expected one of {}", path.string(), object,
+                    printable(fmt::format("{}", fmt::join(list_h5_datasets(path), ", ")))));
   }
   return Reader(path, object, file.id()).read(choose);
 }

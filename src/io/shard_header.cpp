@@ -46,7 +46,7 @@ std::int64_t check_format(const H5File& file) {
   if (!file.has_attribute("/", "format")) fail(file, "not a shard: no attribute 'format'");
   const std::string format = file.read_string("/", "format");
   if (format != kShardFormat) {
-    fail(file, fmt::format("format is '{}', expected '{}'", format, kShardFormat));
+    fail(file, fmt::format("format is '{}', expected '{}'", printable(format), kShardFormat));
   }
   const std::int64_t version = file.read_int64("/", "format_version");
   if (version < 1 || version > kShardFormatVersion) {
@@ -60,7 +60,7 @@ void check_file_name(const H5File& file, const ShardFileName& says, const ShardH
   if (says.split != header.split || says.index != header.shard_index ||
       says.count != header.shard_count) {
     fail(file, fmt::format("the file says it is shard {} of {} of split '{}', its name disagrees",
-                           header.shard_index, header.shard_count, header.split));
+                           header.shard_index, header.shard_count, printable(header.split)));
   }
 }
 

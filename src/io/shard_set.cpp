@@ -27,7 +27,7 @@ namespace quern {
 namespace {
 
 std::string quoted(const std::set<std::string>& words) {
-  return fmt::format("'{}'", fmt::join(words, "', '"));
+  return printable(fmt::format("'{}'", fmt::join(words, "', '")));
 }
 
 void keep_split(std::vector<ShardFile>& files, const std::filesystem::path& folder,
@@ -94,7 +94,7 @@ std::vector<ShardFile> find_set(const std::filesystem::path& folder, const std::
       ShardFileName missing = files[0].says;
       missing.index = index;
       throw InputError(
-          fmt::format("shard '{}' is missing", (folder / to_string(missing)).string()));
+          fmt::format("shard '{}' is missing", printable((folder / to_string(missing)).string())));
     }
   }
   if (files.size() != static_cast<std::size_t>(files[0].says.count)) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "io/finite_check.hpp"
 #include "io/folder_files.hpp"
 #include "io/shard_file.hpp"
@@ -83,7 +84,8 @@ void check_class_names(const ShardContent& content) {
   }
   for (const std::string& name : content.class_names) {
     if (!name.empty() && name.find_first_of(std::string("\n\0", 2)) == std::string::npos) continue;
-    throw InputError(fmt::format("'{}' is no name for a class, expected one line of text", name));
+    throw InputError(
+        fmt::format("'{}' is no name for a class, expected one line of text", printable(name)));
   }
 }
 
@@ -100,7 +102,7 @@ std::vector<ShardFile> check_folder(const std::filesystem::path& folder, const S
     if (file.says.split != set.split) continue;
     if (file.says.name != set.name) {
       throw InputError(fmt::format("'{}' holds {} shards of another data set, '{}'",
-                                   folder.string(), set.split, file.says.name));
+                                   folder.string(), set.split, printable(file.says.name)));
     }
     if (overwrite == Overwrite::no) {
       throw InputError(

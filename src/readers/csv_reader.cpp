@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "readers/csv_fields.hpp"
 #include "readers/text_lines.hpp"
 
@@ -67,8 +68,8 @@ struct FirstLine {
   stream.fail(
       fmt::format("'{}' in line 1, column {}, beside the number '{}' in column {}, expected "
                   "numbers alone, or names alone above the numbers",
-                  line.fields.texts[word].substr(0, kShownBytes), word + 1,
-                  line.fields.texts[number].substr(0, kShownBytes), number + 1));
+                  printable_start(line.fields.texts[word], kShownBytes), word + 1,
+                  printable_start(line.fields.texts[number], kShownBytes), number + 1));
 }
 
 /// Names, or numbers as in all other lines. What has both is refused: it may be a sample that lacks
@@ -133,7 +134,9 @@ class ColumnChoice {
     if (!first || !last || *first < 1 || *last < *first || *last > count_) {
       stream_.fail(fmt::format(
           "no column '{}', expected numbers from 1 to {}{}", word, count_,
-          names_.empty() ? "" : fmt::format(" or names ({})", fmt::join(names_, ", "))));
+          names_.empty()
+              ? ""
+              : " or names (" + printable(fmt::format("{}", fmt::join(names_, ", "))) + ")"));
     }
     for (std::size_t i = *first; i <= *last; ++i) chosen.push_back(i - 1);
   }
@@ -211,8 +214,8 @@ class TableReader {
       if (!value) {
         const bool is_too_large = std::is_same_v<T, float> && is_number(fields.texts[column]);
         stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}",
-                                 fields.texts[column].substr(0, kShownBytes), lines_.number(),
-                                 column + 1,
+                                 printable_start(fields.texts[column], kShownBytes),
+                                 lines_.number(), column + 1,
                                  is_too_large ? "a number that float32 can hold" : expected_));
       }
       values.push_back(*value);

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "base/text.hpp"
 #include "readers/picture.hpp"
 
 namespace quern {
@@ -33,7 +34,8 @@ std::vector<std::filesystem::path> members_of(const std::filesystem::path& folde
 
 void expect_picture(const std::filesystem::path& path) {
   if (is_picture(path)) return;
-  throw InputError(fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", path.string()));
+  throw InputError(
+      fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", printable(path.string())));
 }
 
 bool is_folder(const std::filesystem::path& path) {
@@ -57,7 +59,7 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
       throw InputError(
           fmt::format("'{}' stands beside folders of classes, expected a folder of "
                       "pictures for each class and nothing else",
-                      member.string()));
+                      printable(member.string())));
     }
     const auto label = static_cast<std::int32_t>(result.class_names.size());
     result.class_names.push_back(member.filename().string());
@@ -94,8 +96,9 @@ class Collector {
     if (shape_[0] == 3 && picture.channels == 1) picture = to_colour(picture);
     const std::vector<std::int64_t> shape = shape_of(picture);
     if (shape != shape_) {
-      throw InputError(fmt::format("'{}' has {}, expected {} as '{}' has", path.string(),
-                                   size_text(shape), size_text(shape_), first_.string()));
+      throw InputError(fmt::format("'{}' has {}, expected {} as '{}' has", printable(path.string()),
+                                   size_text(shape), size_text(shape_),
+                                   printable(first_.string())));
     }
     pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
     ++count_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "readers/npy_reader.hpp"
 #include "readers/zip_reader.hpp"
 
@@ -38,10 +39,11 @@ Array read_npz(const std::filesystem::path& path, const std::string& name,
         fmt::format("'{0}': {1}, expected {0}:NAME with one of its arrays ({2})", path.string(),
                     wanted ? fmt::format("{} arrays", names.size())
                            : (name.empty() ? "no arrays" : fmt::format("no array '{}'", name)),
-                    fmt::join(names, ", ")));
+                    printable(fmt::format("{}", fmt::join(names, ", ")))));
   }
   Array array;
-  read_zip_member(path, *wanted, fmt::format("'{}:{}'", path.string(), array_name(*wanted)),
+  read_zip_member(path, *wanted,
+                  fmt::format("'{}:{}'", path.string(), printable(array_name(*wanted))),
                   [&](const ByteStream& stream) { array = read_npy(stream, choose); });
   return array;
 }

@@ -185,9 +185,9 @@ SampleFile read_cifar_file(const std::filesystem::path& path, const std::string&
 SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
                           const ChooseRange& choose) {
   if (place.part.empty()) {
-    throw InputError(fmt::format("'{0}': expected {0}:/NAME with one of its datasets ({1})",
-                                 place.path.string(),
-                                 fmt::join(list_h5_datasets(place.path), ", ")));
+    throw InputError(
+        fmt::format("'{0}': expected {0}:/NAME with one of its datasets ({1})", place.path.string(),
+                    printable(fmt::format("{}", fmt::join(list_h5_datasets(place.path), ", ")))));
   }
   SampleFile file;
   file.sha256 = match_sha256(place.path, sha256);

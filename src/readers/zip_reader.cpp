@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "readers/byte_source.hpp"
 
 namespace quern {
@@ -183,10 +184,11 @@ ZipMember read_entry(const File& file, Fields& fields) {
   if (!fields.is_good() || !read_wide_sizes(extra, member)) {
     file.fail("a damaged ZIP archive: bad directory");
   }
-  if ((flags & 1) != 0) file.fail(fmt::format("its member '{}' is encrypted", member.name));
+  if ((flags & 1) != 0)
+    file.fail(fmt::format("its member '{}' is encrypted", printable(member.name)));
   if (member.method != 0 && member.method != 8) {
     file.fail(fmt::format("its member '{}' is packed by method {}, expected 0 or 8 (deflate)",
-                          member.name, member.method));
+                          printable(member.name), member.method));
   }
   return member;
 }
@@ -241,7 +243,7 @@ class MemberReader {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    file_.fail(fmt::format("its member '{}' {}", member_.name, what));
+    file_.fail(fmt::format("its member '{}' {}", printable(member_.name), what));
   }
 
  private:

@@ -4,13 +4,14 @@
 #include <cstddef>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
 namespace {
 
 std::string quoted_name(const std::vector<std::string>& names, std::size_t label) {
-  return label < names.size() ? "'" + names[label] + "'" : "none";
+  return label < names.size() ? "'" + printable(names[label]) + "'" : "none";
 }
 
 }  // namespace
@@ -19,7 +20,7 @@ std::string class_difference(const std::vector<std::string>& names, const std::s
                              const std::vector<std::string>& others, const std::string& other) {
   if (names.empty() || others.empty() || names == others) return "";
   std::size_t label = 0;
-  while (quoted_name(names, label) == quoted_name(others, label)) ++label;
+  while (label < names.size() && label < others.size() && names[label] == others[label]) ++label;
   return "class " + std::to_string(label) + " is " + quoted_name(names, label) + " in " + one +
          " and " + quoted_name(others, label) + " in " + other;
 }

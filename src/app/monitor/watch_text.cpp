@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/count_text.hpp"
+#include "base/text.hpp"
 #include "train/progress.hpp"
 
 namespace quern {
@@ -75,9 +76,9 @@ std::string state_text(const RunLog& run, std::int64_t now) {
              duration_text(static_cast<double>(now - run.last_change.value_or(now))) +
              " (killed, or hangs)";
     case RunState::stopped:
-      return "stopped: " + last_event(run, "stop")->reason;
+      return "stopped: " + printable(last_event(run, "stop")->reason);
     case RunState::failed:
-      return "failed: " + last_event(run, "failure")->reason;
+      return "failed: " + printable(last_event(run, "failure")->reason);
     case RunState::finished:
       return "finished";
   }

@@ -290,6 +290,16 @@ class FormatsTest(shard_files.ShardTest):
         self.refused("--classes 2, but '" + str(folder) + "' has folders for 1 (of 'dog'), expected a folder for each "
                      "class, which may be empty", "--images", folder, "--classes", 2)
 
+    def test_names_touch_no_terminal(self):
+        grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
+        folder = self.pictures(**{"a\x1b[2J": {"1.png": grey[0]}, "b": {"2.png": grey[1]}})
+        self.sharded("--images", folder)
+        self.assertEqual(self.attributes["class_names"], "a\x1b[2J\nb")
+        self.assertRegex(self.shown(), r" 0 +1  50\.00 %  a\\x1b\[2J\n")
+        self.assertEqual(json.loads(self.shown("--json"))["class_names"], ["a\x1b[2J", "b"])
+        self.refused("(of 'a\\x1b[2J', 'b')", "--images", folder, "--classes", 3)
+        self.refused("no file '\\x1b[2J'", "--images", "\x1b[2J")
+
     def test_shown(self):
         values = RANDOM.standard_normal((50, 2, 8, 8)).astype(np.float32) * [[[[3]], [[0.1]]]] + 1000
         targets = RANDOM.standard_normal((50, 3)).astype(np.float32)

@@ -37,6 +37,13 @@ TEST(HostileToml, BytesThatAreNotText) {
   EXPECT_NE(error_of(std::string(100, '\0')), "");
 }
 
+TEST(HostileToml, NoEscapeSequenceReachesATerminal) {
+  for (const std::string text :
+       {"\x1b[2J = 1", "seed = \x1b[2J", "seed = 1 \x1b[2J", "# \x1b[2J\xff"})
+    EXPECT_THAT(error_of(text), ::testing::Not(HasSubstr("\x1b"))) << text;
+  EXPECT_THAT(error_of("\"\\u001B[2J\" = 1"), HasSubstr("\\x1b[2J"));
+}
+
 TEST(HostileToml, HugeNumbers) {
   EXPECT_THAT(error_of("seed = 99999999999999999999999"), StartsWith("r.toml:1:"));
   EXPECT_THAT(error_of("seed = -9223372036854775808"), HasSubstr("seed: -9223372036854775808 is"));

@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"\"small\"", "\"\"", "r.toml:1: name: is empty, expected some text"},
         BadValue{"\"shards\"", "\"\"", "r.toml:4: data.train: is empty, expected some text"},
         BadValue{"\"small\"", "\"a\\u0000b\"",
-                 "r.toml:1: name: \"a\\u0000b\" holds a control character, expected plain text"}));
+                 "r.toml:1: name: \"a\\x00b\" holds a control character, expected plain text"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Contradictions, BadValues,
@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
     Inputs, BadValues,
     testing::Values(
         BadValue{"\"relu\"", "\"relu\", input = \"a b\\u0007\"",
-                 "r.toml:11: network.layers[1].input: \"a b\\u0007\" holds a control character, "
+                 "r.toml:11: network.layers[1].input: \"a b\\x07\" holds a control character, "
                  "expected plain text"},
         BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", \"a/b\"]",
                  "r.toml:11: network.layers[1].inputs[1]: \"a/b\" is no layer name, expected a "

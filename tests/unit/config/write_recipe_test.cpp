@@ -180,13 +180,5 @@ TEST(TomlText, StringsAreEscaped) {
   EXPECT_EQ(to_toml_text(std::string_view("a\"b\\c\n\x7f")), R"("a\"b\\c\u000A\u007F")");
 }
 
-TEST(TomlText, PrintableIsShortAndKeepsCharactersWhole) {
-  EXPECT_EQ(printable("a\x1b[31m"), "a\\u001B[31m");
-  std::string umlauts;
-  for (int i = 0; i < 100; ++i) umlauts += "ü";
-  EXPECT_EQ(printable(umlauts), umlauts.substr(0, 60) + "...");
-  EXPECT_EQ(printable("x" + umlauts), "x" + umlauts.substr(0, 60) + "...");
-}
-
 }  // namespace
 }  // namespace quern

@@ -125,6 +125,14 @@ TEST(CsvReader, AByteOrderMarkIsNoPartOfTheTable) {
   expect_bad("1,2\n" + kMark + "3,4\n", {"in line 2, column 1, expected a number"});
 }
 
+TEST(CsvReader, FieldsInMessagesTouchNoTerminal) {
+  expect_bad("1,2\n\x1b[2J,4\n", {"'\\x1b[2J' in line 2, column 1, expected a number"});
+  expect_bad("caf\xe9,2\n3,4\n", {"'caf\\xe9' in line 1, column 1, beside the number"});
+  expect_bad("\x1b[2J,b\n3,4\n", {"no column 'c'", "or names (\\x1b[2J, b)"}, "c");
+  const std::string umlauts = "üüüüüüüüüüüüüüüüüüüüüüüü";
+  expect_bad("1\n" + umlauts + "\n", {"'" + umlauts.substr(0, 40) + "...' in line 2"});
+}
+
 TEST(CsvReader, SomeLinesOfATable) {
   for (const std::string& mark : {std::string(), kMark}) {
     EXPECT_THAT(part_of(mark + "1,2\n3,4\n5,6\n", {0, 2}), ElementsAre(1, 2, 3, 4));

@@ -64,6 +64,15 @@ TEST_F(SampleFileTest, PartsOfArchives) {
   expect_bad({write("a.npy", one_) + ":x"}, {"':x' names a part"});
 }
 
+TEST_F(SampleFileTest, NamesInArchivesTouchNoTerminal) {
+  Bytes file = test::zip({{"\x1b[2J\xff.npy", two_by_three_}}, false);
+  const std::string path = write("a.npz", file);
+  expect_bad({path + ":z"}, {"no array 'z'", "(\\x1b[2J\\xff)"});
+  EXPECT_EQ(read(path).name, "'" + path + ":\\x1b[2J\\xff'");
+  file[30 + 9 + two_by_three_.size() - 1] ^= 1;
+  expect_bad({write("a.npz", file)}, {"its member '\\x1b[2J\\xff.npy' is damaged"});
+}
+
 TEST_F(SampleFileTest, DamagedArchives) {
   Bytes file = test::zip({{"x.npy", two_by_three_}}, false);
   file[30 + 5 + two_by_three_.size() - 1] ^= 1;
