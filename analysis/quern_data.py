@@ -182,6 +182,14 @@ def _default_name(folder, split):
     return folder.parent.name if folder.name == split else folder.name
 
 
+def _is_class_name(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # of a file's name, say, in another encoding
+        return False
+    return bool(text) and "\n" not in text and "\0" not in text
+
+
 def _check_set(name, split, total, shards, classes, class_names):
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", name):
         raise ValueError(f"{name!r} is not a name for shards, expected letters, digits, '.', '_' or '-'")
@@ -192,8 +200,9 @@ def _check_set(name, split, total, shards, classes, class_names):
     if class_names is not None:
         if len(class_names) != classes:
             raise ValueError(f"{len(class_names)} names for {classes} classes")
-        if any(not one or "\n" in one or "\0" in one for one in class_names):
-            raise ValueError("a class name is empty or has several lines")
+        for one in class_names:
+            if not _is_class_name(one):
+                raise ValueError(f"{one!a} is no name for a class, expected one line of UTF-8")
 
 
 def _old_files(folder, name, split, overwrite):

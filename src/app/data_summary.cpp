@@ -168,7 +168,7 @@ std::string summary_json(const DataSummary& summary) {
   if (content.has_labels()) json["class_counts"] = summary.class_counts;
   if (!content.class_names.empty()) json["class_names"] = content.class_names;
   json["content_hash"] = summary.content_hash;
-  // Names of classes may be those of folders, in any encoding.
+  // The set's name is that of its files, in any encoding.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -89,6 +89,19 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t count = character_bytes(text);
+    if (count == 0) return false;
+    text.remove_prefix(count);
+  }
+  return true;
+}
+
+std::string as_utf8(std::string_view text) {
+  return escaped(text, std::string_view::npos, [](std::string_view) { return true; });
+}
+
 std::string printable(std::string_view text) {
   return printable_start(text, std::string_view::npos);
 }

@@ -15,6 +15,10 @@ std::vector<std::string> split_lines(const std::string& lines);
 /// The letters of ASCII in lower case.
 std::string lower_case(std::string text);
 
+bool is_utf8(std::string_view text);
+/// Text of others fit for files and formats that hold UTF-8: bytes that are none as \xe9.
+std::string as_utf8(std::string_view text);
+
 /// Text of others fit for a message: a terminal acts upon none of it, and a log stays text. Control
 /// characters and bytes that are no UTF-8 as \x1b.
 std::string printable(std::string_view text);

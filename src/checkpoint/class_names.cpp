@@ -18,7 +18,8 @@ void write_class_names(H5File& file, const std::vector<std::string>& names) {
 
 std::vector<std::string> read_class_names(const H5File& file) {
   if (!file.has_attribute(kGroup, kAttribute)) return {};
-  return split_lines(file.read_string(kGroup, kAttribute));
+  // Earlier programs took those of shards as they were, in any encoding.
+  return split_lines(as_utf8(file.read_string(kGroup, kAttribute)));
 }
 
 }  // namespace quern

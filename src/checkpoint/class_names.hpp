@@ -14,7 +14,7 @@ namespace quern {
 /// read the file as well.
 void write_class_names(H5File& file, const std::vector<std::string>& names);
 
-/// None where the file has none.
+/// In UTF-8. None where the file has none.
 std::vector<std::string> read_class_names(const H5File& file);
 
 }  // namespace quern

@@ -30,7 +30,7 @@ std::string header_json(const CheckpointState& state) {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  // Names of classes may be those of folders, in any encoding.
+  // Texts of a checkpoint of another program may be in any encoding.
   std::string json = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   json.resize((json.size() + 7) / 8 * 8, ' ');  // the data begin on a multiple of 8
   return json;

@@ -35,8 +35,8 @@ struct ShardContent {
   StoredType answer_type = StoredType::uint8;  ///< labels: uint8 or int32; targets: float32
   Shape target_shape = {0, 1, 1};              ///< of the targets of one sample
   int classes = 0;                             ///< every label is below it; 0 without labels
-  /// Of the classes, where they have names; else empty. They name no data: the content hash leaves
-  /// them out.
+  /// Of the classes, where they have names, in UTF-8; else empty. They name no data: the content
+  /// hash leaves them out.
   std::vector<std::string> class_names = {};
 
   bool has_pixels() const { return input == StoredType::uint8; }

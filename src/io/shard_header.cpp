@@ -131,7 +131,8 @@ void read_labels(const H5File& file, ShardHeader& header, const Dataset& labels,
   const int most = header.content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
   header.content.classes = static_cast<int>(read_number(file, "classes", 1, most));
   if (!file.has_attribute("/", "class_names")) return;
-  header.content.class_names = split_lines(file.read_string("/", "class_names"));
+  // Earlier programs took the names of folders as they were, in any encoding.
+  header.content.class_names = split_lines(as_utf8(file.read_string("/", "class_names")));
   if (static_cast<int>(header.content.class_names.size()) == header.content.classes) return;
   fail(file,
        fmt::format("attribute 'class_names' has {} lines, expected one for each of {} classes",

@@ -83,9 +83,12 @@ void check_class_names(const ShardContent& content) {
                                  content.classes, content.class_names.size()));
   }
   for (const std::string& name : content.class_names) {
-    if (!name.empty() && name.find_first_of(std::string("\n\0", 2)) == std::string::npos) continue;
+    const bool is_line = name.find_first_of(std::string("\n\0", 2)) == std::string::npos;
+    if (!name.empty() && is_line && is_utf8(name)) continue;
     throw InputError(
-        fmt::format("'{}' is no name for a class, expected one line of text", printable(name)));
+        fmt::format("'{}' is no name for a class, expected one line of UTF-8 (of pictures, their "
+                    "folder gives it)",
+                    printable(name)));
   }
 }
 

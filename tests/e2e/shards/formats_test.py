@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every format that quern shard reads, written by its own library, and what quern data show says of it."""
 import json
+import os
 import pickle
 import subprocess
 import unittest
@@ -299,6 +300,18 @@ class FormatsTest(shard_files.ShardTest):
         self.assertEqual(json.loads(self.shown("--json"))["class_names"], ["a\x1b[2J", "b"])
         self.refused("(of 'a\\x1b[2J', 'b')", "--images", folder, "--classes", 3)
         self.refused("no file '\\x1b[2J'", "--images", "\x1b[2J")
+
+    def test_names_of_classes_are_utf8(self):
+        grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
+        folder = self.pictures(**{"grün": {"1.png": grey[0]}, os.fsdecode(b"caf\xe9"): {"2.png": grey[1]}})
+        self.refused("'caf\\xe9' is no name for a class, expected one line of UTF-8", "--images", folder)
+        (folder / os.fsdecode(b"caf\xe9")).rename(folder / "café")
+        self.sharded("--images", folder)
+        self.assertEqual(self.attributes["class_names"], "café\ngrün")
+        with h5py.File(self.out / self.written()[0], "r+") as file:  # as earlier programs wrote it
+            file.attrs.create("class_names", b"caf\xe9\ngr\xc3\xbcn", dtype=h5py.string_dtype("utf-8"))
+        self.assertEqual(json.loads(self.shown("--json"))["class_names"], ["caf\\xe9", "grün"])
+        self.assertIn("%  caf\\xe9\n", self.shown())
 
     def test_shown(self):
         values = RANDOM.standard_normal((50, 2, 8, 8)).astype(np.float32) * [[[[3]], [[0.1]]]] + 1000

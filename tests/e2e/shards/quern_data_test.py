@@ -100,6 +100,8 @@ class QuernDataTest(shard_files.ShardTest):
                  ((good[:0],), {}, "expected samples"),
                  ((good,), {"shards": 6}, "cannot fill 6 shards"),
                  ((good,), {"split": "dev"}, "unknown split"),
+                 ((good, np.arange(5) % 2), {"classes": 2, "class_names": ["a", "caf\udce9"]},
+                  r"'caf\\udce9' is no name for a class, expected one line of UTF-8"),
                  ((good,), {"name": "a/b"}, "not a name"))
         for arguments, options, message in cases:
             with self.assertRaisesRegex(ValueError, message):

@@ -39,6 +39,15 @@ TEST(Text, PrintableEscapesWhatIsNoUtf8) {
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
 }
 
+TEST(Text, Utf8) {
+  for (const char* text : {"", "a\x1b\n", "grüße", "\xf0\x9f\x98\x80"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+    EXPECT_EQ(as_utf8(text), text);
+  }
+  for (const char* text : {"caf\xe9", "\xc3", "\xc0\xaf", "a\x80z"}) EXPECT_FALSE(is_utf8(text));
+  EXPECT_EQ(as_utf8("caf\xe9\nü\x1b"), "caf\\xe9\nü\x1b");
+}
+
 TEST(Text, PrintableStartIsShortAndKeepsCharactersWhole) {
   std::string umlauts;
   for (int i = 0; i < 100; ++i) umlauts += "ü";

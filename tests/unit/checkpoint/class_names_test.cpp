@@ -23,6 +23,15 @@ TEST(ClassNames, AreReadAsTheyWereWritten) {
   test::expect_same_state(read_checkpoint(file).state(), run.state());
 }
 
+// As earlier programs wrote them.
+TEST(ClassNames, AreReadAsUtf8) {
+  const test::TempDir folder;
+  test::SampleRun run;
+  run.state().class_names = {"caf\xe9", "dog"};
+  const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+  EXPECT_THAT(read_checkpoint(file).state().class_names, ElementsAre("caf\\xe9", "dog"));
+}
+
 TEST(ClassNames, AreOptional) {
   const test::TempDir folder;
   test::SampleRun run;

@@ -74,6 +74,14 @@ TEST_F(ShardHeaderTest, TheShardMadeByHandIsGood) {
   EXPECT_EQ(header.content.classes, 3);
 }
 
+TEST_F(ShardHeaderTest, NamesOfClassesInAnotherEncoding) {
+  make("", [](H5File& f) { f.write_string("/", "class_names", "caf\xe9\ndog\ngr\xc3\xbcn"); });
+  const ShardSet set = ShardSet::open(folder_.path(), "train");
+  const std::vector<std::string> names = {"caf\\xe9", "dog", "grün"};
+  EXPECT_EQ(set.content().class_names, names);
+  EXPECT_EQ(ShardSet(folder_.path(), set.table()).content().class_names, names);
+}
+
 TEST_F(ShardHeaderTest, EveryPartIsNeeded) {
   for (const char* part :
        {"images", "labels", "format", "format_version", "split", "shard_index", "shard_count",

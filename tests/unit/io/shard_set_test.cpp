@@ -236,6 +236,27 @@ TEST_F(ShardSetTest, FailedWritersLeaveNothing) {
   EXPECT_TRUE(files().empty());
 }
 
+TEST_F(ShardSetTest, NamesOfClassesAreLinesOfUtf8) {
+  ShardContent content;
+  content.shape = {1, 3, 2};
+  content.classes = 10;
+  const std::vector<std::int32_t> labels(kSamples, 1);
+  const auto write_with = [&](const std::string& name) {
+    content.class_names.assign(10, "dog");
+    content.class_names[3] = name;
+    write_shards(folder_.path(), {"toy", "train", 1}, content,
+                 {.images = images_, .labels = labels}, Overwrite::yes);
+  };
+  const std::string expected = "' is no name for a class, expected one line of UTF-8";
+  expect_error([&] { write_with("caf\xe9"); }, ExitCode::bad_input, {"'caf\\xe9" + expected});
+  expect_error([&] { write_with("two\nlines"); }, ExitCode::bad_input,
+               {"'two\\x0alines" + expected});
+  expect_error([&] { write_with(""); }, ExitCode::bad_input, {"'" + expected});
+  EXPECT_TRUE(files().empty());
+  write_with("café");
+  EXPECT_EQ(ShardSet::open(folder_.path(), "train").content().class_names, content.class_names);
+}
+
 TEST_F(ShardSetTest, FoldersWithoutShards) {
   expect_refused({"no shards in", "quern shard"});
   expect_error([&] { ShardSet::open(folder_ / "none", "train"); }, ExitCode::bad_input,
