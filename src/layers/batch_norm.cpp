@@ -47,7 +47,8 @@ BatchNorm::BatchNorm(const LayerSpec& spec, const Shape& input, const KernelChoi
       kernels_(batch_norm_kernels()),
       channels_(input.channels),
       pixels_(input.height * input.width),
-      rounds_(choice.multiplies_tiles() && kernels_.rounds && pixels_ > 1),  // nchw16n for certain
+      can_round_(kernels_.rounds && pixels_ > 1),  // in nchw16n for certain
+      rounds_(can_round_ && choice.multiplies_tiles()),
       padded_(round_up_to_lanes(input.channels)),
       eps_(static_cast<float>(spec.eps)),
       momentum_(static_cast<float>(spec.momentum)),
@@ -65,7 +66,7 @@ LayerTraits BatchNorm::traits() const {
   traits.applies_relu_backward = true;
   traits.applies_add = true;
   traits.reads_rounded_input = traits.reads_rounded_gradient = rounds_;
-  traits.writes_rounded_output = traits.writes_rounded_gradient = rounds_;
+  traits.writes_rounded_output = traits.writes_rounded_gradient = can_round_;
   traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
   traits.in_each_block = is_per_block();
   return traits;

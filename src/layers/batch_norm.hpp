@@ -17,7 +17,8 @@ namespace quern {
 /// fixed tree; see docs/numerics.md.
 class BatchNorm final : public Layer {
  public:
-  /// Uses spec.momentum, eps and statistics.
+  /// Uses spec.momentum, eps and statistics. With products of bf16 on a CPU it rounds images and
+  /// their gradients when it reads them.
   BatchNorm(const LayerSpec& spec, const Shape& input, const KernelChoice& choice = {});
 
   /// Flat samples that come in lanes stay so.
@@ -52,7 +53,8 @@ class BatchNorm final : public Layer {
   const BatchNormKernels& kernels_;
   int channels_;
   int pixels_;
-  bool rounds_;            // reads images as bfloat16
+  bool can_round_;
+  bool rounds_;          // reads images as bfloat16
   std::int64_t padded_;  // channels in whole groups of lanes
   float eps_;
   float momentum_;

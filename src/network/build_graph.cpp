@@ -103,10 +103,22 @@ std::vector<Shape> parts_read(const LayerList& layers, const std::vector<Built>&
   return read;
 }
 
+/// A batch normalisation rounds what it reads only behind a convolution, whose outputs carry errors
+/// of that size: its operands are rounded. Deviations of other values, such as the samples', may be
+/// small beside their mean.
+KernelChoice kernels_of(const LayerList& layers, int i, KernelChoice choice) {
+  const int before = layers.inputs(i)[0];
+  const bool follows_convolution = before != kBatch && layers.at(before).type == LayerType::conv2d;
+  if (layers.at(i).type == LayerType::batch_norm && !follows_convolution)
+    choice.precision = OperandPrecision::fp32;
+  return choice;
+}
+
 int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>& values,
            const Shape& read, const Built& whole, const TensorSlices& slices,
-           const KernelChoice& choice) {
+           const KernelChoice& all_layers) {
   const LayerSpec& spec = layers.at(i);
+  const KernelChoice choice = kernels_of(layers, i, all_layers);
   const Shape& input = graph.value(values[0]).shape;
   if (spec.type == LayerType::flatten) {
     return graph.add_reshape(spec.name, values[0], Shape{input.units()});

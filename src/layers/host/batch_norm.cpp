@@ -285,8 +285,7 @@ void normalize(const ExecSpace& exec, const NormBatch& batch, const NormFunction
     }
     for_each_value(exec, "quern::layers::batch_norm_add", batch, f, [=](const Lanes& lanes) {
       return [=](std::int64_t at, const auto& filled) {
-        const Vector sum =
-            filled(lanes.value(load_floats(from + at))) + simd::load(f.addend + at);
+        const Vector sum = filled(lanes.value(load_floats(from + at))) + simd::load(f.addend + at);
         store_values(to + at, f.relu_of_sum ? simd::relu(sum) : sum);
       };
     });

@@ -263,8 +263,8 @@ Values stored(const Activation& a) {
 
 /// The same activation in bfloat16.
 Activation in_bfloat16(const Activation& floats) {
-  Activation rounded = allocate_activation("test::rounded", floats.shape, Layout::nchw16n_bf16,
-                                           floats.rows);
+  Activation rounded =
+      allocate_activation("test::rounded", floats.shape, Layout::nchw16n_bf16, floats.rows);
   Values values = test::stored_as_bf16(stored(floats));
   values.resize(rounded.data.extent(0));
   Kokkos::deep_copy(rounded.data, test::to_view(values));

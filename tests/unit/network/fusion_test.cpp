@@ -178,6 +178,24 @@ TEST(Fusion, ConvolutionsAndBatchNormHandEachOtherBfloat16) {
   }
 }
 
+// Samples, and the output of a ReLU, may have deviations that bfloat16 does not see.
+TEST(Fusion, BatchNormRoundsWhatItReadsBehindAConvolutionAlone) {
+  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  const LayerSpec norm = simple(LayerType::batch_norm);
+  const NetworkSpec spec =
+      network_of({3, 7, 6}, {norm, conv2d(5, 3, 1, 1), relu, norm, conv2d(4, 3), norm});
+  NetworkSetup setup;
+  setup.kernels.precision = OperandPrecision::bf16;
+  expect_same_as_layers(spec, setup.kernels);
+  const Network network(spec, setup);
+  std::string rounds;
+  for (const Node& node : network.graph().nodes())
+    if (node.layer) rounds += node.layer->traits().reads_rounded_input ? 'r' : '-';
+  EXPECT_EQ(rounds, "-r--rr");
+  EXPECT_TRUE(network.fusion().node(0).rounds_output) << "what only a convolution reads";
+  EXPECT_FALSE(network.fusion().node(2).rounds_output);
+}
+
 TEST(Fusion, TheLossMayApplyTheDerivativeOfALastRelu) {
   NetworkSetup setup;
   setup.loss_applies_relu = true;

@@ -110,7 +110,14 @@ class LayersAlone {
       const Shape& input = shape_of(link.inputs[0]);
       link.shape = layer.type == LayerType::flatten ? Shape{input.units()} : input;
       if (layer.type == LayerType::flatten || layer.type == LayerType::add) continue;
-      link.layer = build_layer(layer, input, static_cast<int>(i), kernels);
+      KernelChoice choice = kernels;
+      const int before = link.inputs[0];
+      const bool after_conv2d =
+          before >= 0 && spec.layers[static_cast<std::size_t>(before)].type == LayerType::conv2d;
+      // Rounds what it reads behind a convolution alone.
+      if (layer.type == LayerType::batch_norm && !after_conv2d)
+        choice.precision = OperandPrecision::fp32;
+      link.layer = build_layer(layer, input, static_cast<int>(i), choice);
       link.shape = link.layer->output_shape();
       link.layer->add_parameters(table_);
     }
