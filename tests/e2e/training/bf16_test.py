@@ -19,6 +19,16 @@ DEEP_LAYERS = """[
   {type = "dropout", p = 0.2},
   {type = "linear", features = 10},
 ]"""
+IMAGE_LAYERS = """[
+  {type = "conv2d", channels = 6, kernel = 3, padding = 1, bias = false},
+  {type = "batch_norm", name = "norm1"},
+  {type = "relu", name = "relu1"},
+  {type = "conv2d", name = "conv2", channels = 9, kernel = 3, stride = 2},
+  {type = "batch_norm", name = "norm2"},
+  {type = "relu"},
+  {type = "flatten"},
+  {type = "linear", features = 10},
+]"""
 AUTO_ENCODER_LAYERS = """[
   {type = "flatten"},
   {type = "linear", features = 20},
@@ -81,6 +91,19 @@ class Bf16Test(training.TrainingTest):
     def test_layers_between_and_larger_blocks(self):
         self.write_recipe("deep", training.RECIPE, DEEP_LAYERS)
         self.same_everywhere("deep", "data.global_batch=200", "train.micro_block=48")
+
+    def test_images_between_convolutions_and_batch_normalisations(self):
+        self.write_recipe("images", training.RECIPE, IMAGE_LAYERS)
+        sets = ("train.epochs=1", "data.global_batch=100", "train.micro_block=32")
+        self.same_everywhere("images", *sets)
+        for first in ("norm1", "relu1", "conv2", "norm2"):
+            with self.subTest(second_stage=first):
+                run = f"cut_{first}"
+                cut = ("parallel.pipeline=2", f'parallel.cut=["{first}"]')
+                self.train("images", run, BF16, *sets, *cut, ranks=2)
+                self.assert_same_run(run, "alone")
+        self.train("images", "again", BF16, *sets, "train.recompute=true")
+        self.assert_same_run("again", "alone")
 
     def test_momentum_and_clipping(self):
         recipe = training.RECIPE.replace('type = "adam"\nlr = 2e-3',
