@@ -60,7 +60,8 @@ std::string model_text(const std::vector<NamedTensor>& model) {
 
 std::size_t name_width(const std::vector<NamedTensor>& tensors) {
   std::size_t width = 24;
-  for (const NamedTensor& tensor : tensors) width = std::max(width, tensor.name.size() + 2);
+  for (const NamedTensor& tensor : tensors)
+    width = std::max(width, printable(tensor.name).size() + 2);
   return width;
 }
 
@@ -169,7 +170,7 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
 std::string diff_report(const Comparison& comparison) {
   std::size_t width = 16;
   for (const TensorDifference& tensor : comparison.tensors) {
-    width = std::max(width, tensor.path.size() + 2);
+    width = std::max(width, printable(tensor.path).size() + 2);
   }
   std::string text =
       fmt::format("{:<{}}{:>12}  {:>12}  {}\n", "tensor", width, "different", "max |a-b|", "shape");

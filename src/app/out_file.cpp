@@ -13,7 +13,11 @@ namespace quern {
 void check_out_file(const std::filesystem::path& path, bool force) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::exists(path, error) && !force) {
+  const bool exists = fs::exists(path, error);
+  if (error) {  // links in a circle, say
+    throw_write_failure(fmt::format("cannot write '{}'", path.string()), error.value());
+  }
+  if (exists && !force) {
     throw InputError(fmt::format("'{}' exists already (--force replaces it)", path.string()));
   }
   if (fs::is_directory(path, error)) {

@@ -11,6 +11,7 @@
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "io/shard_format.hpp"
@@ -52,7 +53,7 @@ const char* describe(Sha256Match match) {
 }
 
 void report_sha256(const std::string& path, Sha256Match match) {
-  if (match != Sha256Match::not_asked) log::print(path + describe(match));
+  if (match != Sha256Match::not_asked) log::print(printable(path) + describe(match));
 }
 
 // "60000 images [1, 28, 28], 10 classes"
@@ -134,13 +135,13 @@ void report(const ShardOptions& options, const ShardSetName& name, const SampleS
   for (int index = 0; index < options.shards; ++index) {
     const auto path = std::filesystem::path(options.out) /
                       to_string(ShardFileName{name.name, name.split, index, options.shards});
-    log::print(fmt::format("{}  samples {} to {}", path.string(),
+    log::print(fmt::format("{}  samples {} to {}", printable(path.string()),
                            set.count * index / options.shards,
                            set.count * (index + 1) / options.shards - 1));
   }
   log::print(fmt::format("{} {}: {}, {} in {}", name.name, name.split,
                          describe(set.content, set.count), count_text(options.shards, "shard"),
-                         options.out));
+                         printable(options.out)));
 }
 
 ExitCode make_shards(Communicator& comm, const ShardOptions& options) {

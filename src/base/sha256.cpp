@@ -66,9 +66,7 @@ std::string sha256(const std::string& text) {
 std::string sha256_of_file(const std::filesystem::path& path) {
   const auto fail = [&] {
     const int error = errno;  // as the failed call left it
-    const std::string cannot_read = "cannot read '" + path.string() + "'";
-    throw_system_failure(error, cannot_read);
-    throw InputError(cannot_read + ": " + std::strerror(error));
+    throw_read_failure(error, "cannot read '" + path.string() + "'");
   };
   errno = 0;
   std::ifstream file(path, std::ios::binary);

@@ -28,4 +28,10 @@ void throw_system_failure(int error, const std::string& what) {
   throw SystemFailure(what + ": " + std::generic_category().message(error));
 }
 
+void throw_read_failure(int error, const std::string& what) {
+  throw_system_failure(error, what);
+  throw InputError(what + ": " +
+                   (error == 0 ? "unknown reason" : std::generic_category().message(error)));
+}
+
 }  // namespace quern

@@ -21,4 +21,7 @@ bool is_system_failure(int error);
 /// Throws SystemFailure, "WHAT: what the system says", if so.
 void throw_system_failure(int error, const std::string& what);
 
+/// Throws SystemFailure if so, else InputError, with the same text. 0: the reason is not known.
+[[noreturn]] void throw_read_failure(int error, const std::string& what);
+
 }  // namespace quern

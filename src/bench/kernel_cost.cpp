@@ -12,8 +12,10 @@ constexpr double kFloat = sizeof(float);
 // How often a kernel of a layer touches each of its arrays.
 struct LayerCost {
   double products;  // forward-pass products
-  double inputs;    // arrays of the input's size: x, dx
-  double outputs;   // y, dy
+  double x;         // add: and other arrays of its size
+  double dx;
+  double y;
+  double dy;
   double weights;
 };
 struct LayerRow {
@@ -25,56 +27,58 @@ constexpr double kPooled = 1.0 / 4 + 1.0 / 32;
 // Of weights for 3 x 3 pixels: they and their 16 values for Winograd's algorithm.
 constexpr double kTransformed = 1 + 16.0 / 9;
 constexpr LayerRow kLayerRows[] = {
-    {"quern::layers::linear_forward", {1, 1, 1, 1}},              // x, weight, y
-    {"quern::layers::linear_weight_gradient", {1, 1, 1, 1}},      // x, dy, d_weight
-    {"quern::layers::linear_input_gradient", {1, 1, 1, 1}},       // dy, weight, dx
-    {"quern::layers::linear_bias_gradient", {0, 0, 1, 0}},        // dy
-    {"quern::layers::linear_parameter_gradients", {1, 1, 1, 1}},  // x, dy, d_weight; in tiles
-    {"quern::layers::pack_linear_weights", {0, 0, 0, 2}},         // the weights, two halves
-    {"quern::layers::round_gradients", {0, 0, 2, 0}},             // dy, two halves
-    {"quern::layers::linear_transpose", {0, 0, 0, 2}},            // the weights, from, to
-    {"quern::layers::conv2d_pack_forward", {0, 0, 0, 2}},         // the same
-    {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 2}},        // the same
-    {"quern::layers::conv2d_forward", {1, 1, 1, 1}},              // as linear_
-    {"quern::layers::conv2d_weight_gradient", {1, 1, 1, 1}},      //
-    {"quern::layers::conv2d_input_gradient", {1, 1, 1, 1}},       //
-    {"quern::layers::conv2d_winograd_pack_forward", {0, 0, 0, kTransformed}},   // weights, from, to
-    {"quern::layers::conv2d_winograd_pack_gradient", {0, 0, 0, kTransformed}},  // the same
-    {"quern::layers::conv2d_winograd_forward", {1, 1, 1, kTransformed - 1}},    // as conv2d_
-    {"quern::layers::conv2d_winograd_weight_gradient", {1, 1, 1, 1}},           //
-    {"quern::layers::conv2d_winograd_input_gradient", {1, 1, 1, kTransformed - 1}},  //
-    {"quern::layers::conv2d_bias_gradient", {0, 0, 1, 0}},                           //
-    {"quern::layers::conv2d_pool_forward", {1, 1, kPooled, 1}},    // x, weight, y and bits
-    {"quern::layers::conv2d_pool_gradients", {1, 1, kPooled, 1}},  // x, dy and bits, d_weight
-    {"quern::layers::pad_image", {0, 2, 0, 0}},                    // x, from, to
-    {"quern::layers::crop_image", {0, 2, 0, 0}},                   // dx, from, to
-    {"quern::layers::batch_norm_statistics", {0, 1, 0, 0}},        // x; again from a cache
-    {"quern::layers::batch_norm", {0, 1, 1, 0}},                   // x, y
-    {"quern::layers::batch_norm_add", {0, 2, 1, 0}},               // x, a, y
-    {"quern::layers::batch_norm_gradients", {0, 1, 1, 0}},         // x, dy
-    {"quern::layers::batch_norm_backward", {0, 2, 1, 0}},          // x, dy, dx
-    {"quern::layers::layer_norm", {0, 1, 1, 1}},                   // x, y
-    {"quern::layers::layer_norm_statistics", {0, 1, 0, 0}},        // x; on a device
-    {"quern::layers::layer_norm_gradients", {0, 1, 1, 0}},         // x, dy
-    {"quern::layers::layer_norm_backward", {0, 2, 1, 1}},          // x, dy, dx
-    {"quern::layers::avg_pool2d", {0, 1, 1, 0}},                   // x, y
-    {"quern::layers::avg_pool2d_backward", {0, 1, 1, 0}},          // dy, dx
-    {"quern::layers::max_pool2d", {0, 1, 1, 0}},                   // x, y
-    {"quern::layers::max_pool2d_backward", {0, 2, 1, 0}},          // x, dy, dx
-    {"quern::layers::global_avg_pool", {0, 1, 1, 0}},              // x, y
-    {"quern::layers::global_avg_pool_backward", {0, 1, 1, 0}},     // dy, dx
-    {"quern::layers::add", {0, 3, 0, 0}},                          // a, b, y; or parts of dx
-    {"quern::layers::add_relu_backward", {0, 4, 0, 0}},            // a, b, y, dx
-    {"quern::layers::relu", {0, 1, 1, 0}},                         // x, y
-    {"quern::layers::relu_backward", {0, 1, 2, 0}},                // y, dy, dx
-    {"quern::layers::tanh", {0, 1, 1, 0}},                         // as relu
-    {"quern::layers::tanh_backward", {0, 1, 2, 0}},                //
-    {"quern::layers::sigmoid", {0, 1, 1, 0}},                      //
-    {"quern::layers::sigmoid_backward", {0, 1, 2, 0}},             //
-    {"quern::layers::gelu", {0, 1, 1, 0}},                         // x, y
-    {"quern::layers::gelu_backward", {0, 2, 1, 0}},                // x, dy, dx
-    {"quern::layers::dropout", {0, 1, 1, 0}},                      // x, y; the mask is drawn
-    {"quern::layers::dropout_backward", {0, 1, 1, 0}},             // dy, dx; it is drawn again
+    // products, x, dx, y, dy, weights
+    {"quern::layers::linear_forward", {1, 1, 0, 1, 0, 1}},
+    {"quern::layers::linear_weight_gradient", {1, 1, 0, 0, 1, 1}},
+    {"quern::layers::linear_input_gradient", {1, 0, 1, 0, 1, 1}},
+    {"quern::layers::linear_bias_gradient", {0, 0, 0, 0, 1, 0}},
+    {"quern::layers::linear_parameter_gradients", {1, 1, 0, 0, 1, 1}},  // in tiles
+    {"quern::layers::pack_linear_weights", {0, 0, 0, 0, 0, 2}},         // the weights, two halves
+    {"quern::layers::round_gradients", {0, 0, 0, 0, 2, 0}},             // two halves
+    {"quern::layers::linear_transpose", {0, 0, 0, 0, 0, 2}},            // the weights, from, to
+    {"quern::layers::conv2d_pack_forward", {0, 0, 0, 0, 0, 2}},
+    {"quern::layers::conv2d_pack_gradient", {0, 0, 0, 0, 0, 2}},
+    {"quern::layers::conv2d_forward", {1, 1, 0, 1, 0, 1}},
+    {"quern::layers::conv2d_weight_gradient", {1, 1, 0, 0, 1, 1}},
+    {"quern::layers::conv2d_input_gradient", {1, 0, 1, 0, 1, 1}},
+    {"quern::layers::conv2d_winograd_pack_forward",
+     {0, 0, 0, 0, 0, kTransformed}},  // weights, from, to
+    {"quern::layers::conv2d_winograd_pack_gradient", {0, 0, 0, 0, 0, kTransformed}},
+    {"quern::layers::conv2d_winograd_forward", {1, 1, 0, 1, 0, kTransformed - 1}},
+    {"quern::layers::conv2d_winograd_weight_gradient", {1, 1, 0, 0, 1, 1}},
+    {"quern::layers::conv2d_winograd_input_gradient", {1, 0, 1, 0, 1, kTransformed - 1}},
+    {"quern::layers::conv2d_bias_gradient", {0, 0, 0, 0, 1, 0}},
+    {"quern::layers::conv2d_pool_forward", {1, 1, 0, kPooled, 0, 1}},    // y and bits
+    {"quern::layers::conv2d_pool_gradients", {1, 1, 0, 0, kPooled, 1}},  // dy and bits
+    {"quern::layers::pad_image", {0, 2, 0, 0, 0, 0}},                    // from, to
+    {"quern::layers::crop_image", {0, 0, 2, 0, 0, 0}},                   // from, to
+    {"quern::layers::batch_norm_statistics", {0, 1, 0, 0, 0, 0}},        // again from a cache
+    {"quern::layers::batch_norm", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::batch_norm_add", {0, 1, 0, 2, 0, 0}},  // the addend is laid out as y
+    {"quern::layers::batch_norm_gradients", {0, 1, 0, 0, 1, 0}},
+    {"quern::layers::batch_norm_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::layer_norm", {0, 1, 0, 1, 0, 1}},
+    {"quern::layers::layer_norm_statistics", {0, 1, 0, 0, 0, 0}},  // on a device
+    {"quern::layers::layer_norm_gradients", {0, 1, 0, 0, 1, 0}},
+    {"quern::layers::layer_norm_backward", {0, 1, 1, 0, 1, 1}},
+    {"quern::layers::avg_pool2d", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::avg_pool2d_backward", {0, 0, 1, 0, 1, 0}},
+    {"quern::layers::max_pool2d", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::max_pool2d_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::global_avg_pool", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::global_avg_pool_backward", {0, 0, 1, 0, 1, 0}},
+    {"quern::layers::add", {0, 3, 0, 0, 0, 0}},                // a, b, y; or parts of dx
+    {"quern::layers::add_relu_backward", {0, 4, 0, 0, 0, 0}},  // a, b, y, dx
+    {"quern::layers::relu", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::relu_backward", {0, 0, 1, 1, 1, 0}},
+    {"quern::layers::tanh", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::tanh_backward", {0, 0, 1, 1, 1, 0}},
+    {"quern::layers::sigmoid", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::sigmoid_backward", {0, 0, 1, 1, 1, 0}},
+    {"quern::layers::gelu", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::gelu_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::dropout", {0, 1, 0, 1, 0, 0}},           // the mask is drawn
+    {"quern::layers::dropout_backward", {0, 0, 1, 0, 1, 0}},  // it is drawn again
 };
 
 // The same for a kernel of no layer.
@@ -179,9 +183,11 @@ KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, i
   // Of other kernels the caller counts the calls.
   const bool is_forward = cost.products > 0 && label.ends_with("_forward");
   const int passes = is_forward ? layer.forward_passes : 1;
-  const double units = cost.inputs * layer.input.units() + cost.outputs * layer.output.units();
+  const ValueBytes& each = layer.bytes;
+  const double of_sample = (cost.x * each.x + cost.dx * each.dx) * layer.input.units() +
+                           (cost.y * each.y + cost.dy * each.dy) * layer.output.units();
   const double bytes =
-      kFloat * (units * samples + cost.weights * static_cast<double>(layer.weights));
+      of_sample * samples + kFloat * cost.weights * static_cast<double>(layer.weights);
   const double flop = 2.0 * cost.products * static_cast<double>(layer.macs) * samples;
   return {passes * flop, passes * bytes, bytes};
 }

@@ -24,12 +24,21 @@ struct KernelCost {
 /// functions below say nothing: KernelCost{}.
 std::vector<std::string> kernels_with_declared_cost();
 
+/// Of a value of each of a layer's arrays: floats, but for images of bfloat16.
+struct ValueBytes {
+  int x = 4;
+  int dx = 4;
+  int y = 4;
+  int dy = 4;
+};
+
 struct LayerInfo {
   Shape input;
   Shape output;
   std::int64_t macs = 0;     ///< of one sample
   std::int64_t weights = 0;  ///< parameters of the layer
   int forward_passes = 1;    ///< of a step: 2 where y is computed again (train.recompute)
+  ValueBytes bytes = {};
 };
 
 /// One call of a kernel of this layer for `samples` samples; of a product of the forward pass, all

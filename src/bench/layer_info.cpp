@@ -17,6 +17,11 @@ std::optional<NamedLayerInfo> layer_of_region(const Network& network, const std:
   named.name = node->name;
   named.info.input = graph.value(node->inputs[0]).shape;
   named.info.output = graph.value(node->output).shape;
+  const auto bytes = [](Layout layout) { return layout == Layout::nchw16n_bf16 ? 2 : 4; };
+  named.info.bytes = {bytes(value_layout(graph, network.fusion(), node->inputs[0])),
+                      bytes(gradient_layout(graph, network.fusion(), node->inputs[0])),
+                      bytes(value_layout(graph, network.fusion(), node->output)),
+                      bytes(gradient_layout(graph, network.fusion(), node->output))};
   if (!node->layer) return named;
   named.info.macs = node->layer->macs();
   const auto n = static_cast<std::size_t>(node - graph.nodes().begin());

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
@@ -29,11 +30,12 @@ herr_t append_description(unsigned /*depth*/, const H5E_error2_t* error, void* d
 thread_local int system_failure = 0;
 
 // HDF5 tells of system calls in words: "..., errno = 5, error message = 'Input/output error', ...".
-// 0: of none.
+// 0: of none. The name of the file stands before them, and may hold such words, too.
 int errno_of(const H5E_error2_t& error) {
-  static constexpr char kMarker[] = "errno = ";
-  const char* found = error.desc ? std::strstr(error.desc, kMarker) : nullptr;
-  return found ? std::atoi(found + std::strlen(kMarker)) : 0;
+  constexpr std::string_view kMarker = "errno = ";
+  const std::string_view text = error.desc ? error.desc : "";
+  const std::size_t found = text.rfind(kMarker);
+  return found == text.npos ? 0 : std::atoi(text.data() + found + kMarker.size());
 }
 
 herr_t find_errno(unsigned /*depth*/, const H5E_error2_t* error, void* data) noexcept {

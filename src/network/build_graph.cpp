@@ -103,9 +103,9 @@ std::vector<Shape> parts_read(const LayerList& layers, const std::vector<Built>&
   return read;
 }
 
-/// A batch normalisation rounds what it reads only behind a convolution, whose outputs carry errors
-/// of that size: its operands are rounded. Deviations of other values, such as the samples', may be
-/// small beside their mean.
+/// A batch normalisation of images rounds what it reads only behind a convolution, whose outputs
+/// carry errors of that size: its operands are rounded. Deviations of other values, such as the
+/// samples', may be small beside their mean.
 KernelChoice kernels_of(const LayerList& layers, int i, KernelChoice choice) {
   const int before = layers.inputs(i)[0];
   const bool follows_convolution = before != kBatch && layers.at(before).type == LayerType::conv2d;

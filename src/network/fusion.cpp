@@ -192,7 +192,10 @@ void fuse_rounded_gradient(const Graph& graph, int n, Fusion& fusion) {
     if (v.producer < 0 || v.consumers.size() != 1) return;
     between.push_back(v.producer);
     const Node& producer = graph.node(v.producer);
-    if (traits_of(producer).reads_rounded_gradient) break;
+    if (traits_of(producer).reads_rounded_gradient) {
+      if (fusion.node(v.producer).pool) return;
+      break;
+    }
     if (!is_passed_by(fusion.node(v.producer))) return;
     value = producer.inputs[0];
   }

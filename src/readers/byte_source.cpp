@@ -24,15 +24,10 @@ bool begins_gzip(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
-std::string cannot_read_text(const std::filesystem::path& path) {
-  return fmt::format("cannot read '{}'", path.string());
-}
-
 }  // namespace
 
 void fail_reading(const std::filesystem::path& path, int error) {
-  throw_system_failure(error, cannot_read_text(path));
-  throw InputError(fmt::format("{}: {}", cannot_read_text(path), std::strerror(error)));
+  throw_read_failure(error, fmt::format("cannot read '{}'", path.string()));
 }
 
 struct ByteSource::Inflater {
@@ -50,7 +45,7 @@ struct ByteSource::Inflater {
 ByteSource::ByteSource(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code error;
   const auto status = std::filesystem::status(path_, error);
-  throw_system_failure(error.value(), cannot_read_text(path_));
+  throw_system_failure(error.value(), fmt::format("cannot read '{}'", path_.string()));
   if (!std::filesystem::exists(status))
     throw InputError(fmt::format("no file '{}'", path_.string()));
   if (!std::filesystem::is_regular_file(status)) {

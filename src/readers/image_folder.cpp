@@ -24,9 +24,7 @@ std::vector<std::filesystem::path> members_of(const std::filesystem::path& folde
     if (!entry->path().filename().string().starts_with('.')) members.push_back(entry->path());
   }
   if (error) {
-    const std::string cannot_read = fmt::format("cannot read folder '{}'", folder.string());
-    throw_system_failure(error.value(), cannot_read);
-    throw InputError(fmt::format("{}: {}", cannot_read, error.message()));
+    throw_read_failure(error.value(), fmt::format("cannot read folder '{}'", folder.string()));
   }
   std::sort(members.begin(), members.end());
   return members;

@@ -87,7 +87,7 @@ class File {
   void read_some(std::uint64_t offset, std::span<std::uint8_t> bytes) {
     stream_.clear();
     errno = 0;
-    stream_.seekg(static_cast<std::streamoff>(offset));
+    if (!stream_.seekg(static_cast<std::streamoff>(offset))) fail_reading(path_, errno);
     stream_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     if (stream_.bad()) fail_reading(path_, errno);
     if (!stream_) fail("cannot be read to its end");

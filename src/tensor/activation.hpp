@@ -20,7 +20,8 @@
 // unit = (c * H + h) * W + w, as in PyTorch's contiguous [N, C, H, W].
 //
 // And two of bfloat16, in which products read their operands:
-//   nchw16n_bf16  as nchw16n, element for element. Convolutions, where nobody else reads the value.
+//   nchw16n_bf16  as nchw16n, element for element. Between convolutions and batch normalisations,
+//            where nobody else reads the value.
 //   tiles    Flat layers: every value twice, in the order in which products over the units read it,
 //            and in the order in which products over the samples do. See tensor/operand_tiles.hpp.
 #pragma once

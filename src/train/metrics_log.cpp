@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "io/output_file.hpp"
 
 namespace quern {
@@ -55,8 +56,10 @@ bool is_later(const std::string& text, std::int64_t steps, std::int64_t epochs) 
 }
 
 void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs) {
+  const std::string cannot_read = "cannot read '" + file.string() + "'";
+  errno = 0;
   std::ifstream in(file);
-  if (!in && std::filesystem::exists(file)) throw InputError("cannot read '" + file.string() + "'");
+  if (!in && errno != ENOENT) throw_read_failure(errno, cannot_read);
   std::string kept;
   bool dropped = false;
   for (std::string line; std::getline(in, line);) {
@@ -66,6 +69,7 @@ void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std
       kept += line + '\n';
     }
   }
+  if (in.bad()) throw_read_failure(errno, cannot_read);  // the rest must not be dropped
   in.close();
   if (!dropped) return;
   write_whole_file(file, kept);

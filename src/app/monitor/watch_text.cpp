@@ -241,7 +241,7 @@ std::string watch_text(const RunLog& run, std::int64_t now, const TextPlot& size
   const auto seconds = seconds_left(run);
   if (seconds && !has_ended(run_state(run, now)))
     left += fmt::format("{}{} left", left.empty() ? "" : "   ", duration_text(*seconds));
-  std::string text = fmt::format("{}   {}", run.name, state_text(run, now));
+  std::string text = fmt::format("{}   {}", printable(run.name), state_text(run, now));
   for (const std::string& part :
        {progress_text(run), text_plot(losses, size, "step"), figures_text(run), left,
         waiting_text(run), events_text(run, now)})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose products have operands of bfloat16, on tiles. Sums are floats, and so is
-// everything outside of a work item.
+// Convolutions whose products have operands of bfloat16, on tiles. Sums are floats; images are
+// floats or bfloat16 (ConvShape::rounded_x and so on).
 #include <algorithm>
 
 #include "layers/conv2d_kernels.hpp"

@@ -79,6 +79,11 @@ class ImportTest(training.TrainingTest):
         (self.folder / "lost.h5").symlink_to("none/lost.h5")
         done = self.bring_in("w.safetensors", out="lost.h5", expected=2)
         self.assertIn("there is no folder 'none'", done.err)
+        (self.folder / "one.h5").symlink_to("two.h5")
+        (self.folder / "two.h5").symlink_to("one.h5")
+        done = self.bring_in("w.safetensors", "--force", out="one.h5", expected=2)
+        self.assertIn("cannot write 'one.h5': Too many levels of symbolic links", done.err)
+        self.assertTrue((self.folder / "two.h5").is_symlink())
 
     def test_short_floats_and_other_names(self):
         given = weights()

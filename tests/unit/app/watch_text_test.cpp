@@ -79,8 +79,9 @@ TEST(WatchText, EveryState) {
   run.events.push_back(event("stop", 1025, 25, "SIGTERM"));
   EXPECT_EQ(run_state(run, 9999), RunState::stopped);
   EXPECT_NE(watch_text(run, 9999, {}).find("stopped: SIGTERM"), std::string::npos);
+  run.name = "\x1b]0;";
   run.events.back().reason = "\x1b[2J";
-  EXPECT_NE(watch_text(run, 9999, {}).find("stopped: \\x1b[2J"), std::string::npos);
+  EXPECT_NE(watch_text(run, 9999, {}).find("\\x1b]0;   stopped: \\x1b[2J"), std::string::npos);
   EXPECT_EQ(watch_text(run, 9999, {}).find(" left"), std::string::npos);
   run.events.push_back(event("start", 2000, 25));
   run.last_change = 2000;

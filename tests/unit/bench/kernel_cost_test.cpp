@@ -114,6 +114,35 @@ TEST(LayerKernelCost, OfSumsIsThatOfThreeArraysOfTheirSize) {
   EXPECT_EQ(dense->info.weights, 4 * 36 * 3 + 3);
 }
 
+TEST(LayerKernelCost, CountsTwoBytesWhereImagesAreBfloat16) {
+  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  LayerSpec no_bias = test::conv2d(4, 3, 1, 1);
+  no_bias.bias = false;
+  const LayerSpec norm = test::simple(LayerType::batch_norm);
+  NetworkSetup setup;
+  setup.kernels.precision = OperandPrecision::bf16;
+  const Network network(test::network_of({2, 6, 6}, {no_bias, norm, test::relu, no_bias, norm,
+                                                     test::flatten, test::linear(3)}),
+                        setup);
+  // Bytes of a pixel; all layers but the first have 4 channels on both sides.
+  const auto bytes = [&](const char* name, const std::string& kernel) {
+    const auto layer = layer_of_region(network, region_of_layer(name));
+    EXPECT_TRUE(layer) << name;
+    LayerInfo info = layer ? layer->info : LayerInfo{};
+    info.weights = 0;
+    return layer_kernel_cost("quern::layers::" + kernel, info, 10).bytes / (10 * 36);
+  };
+  EXPECT_EQ(bytes("conv2d1", "conv2d_forward"), 2 * 4 + 4 * 2) << "of floats";
+  EXPECT_EQ(bytes("conv2d2", "conv2d_forward"), 4 * (2 + 2));
+  EXPECT_EQ(bytes("conv2d2", "conv2d_weight_gradient"), 4 * (2 + 2));
+  EXPECT_EQ(bytes("conv2d2", "conv2d_input_gradient"), 4 * (2 + 2));
+  EXPECT_EQ(bytes("batch_norm1", "batch_norm_statistics"), 4 * 2);
+  EXPECT_EQ(bytes("batch_norm1", "batch_norm"), 4 * (2 + 2));
+  EXPECT_EQ(bytes("batch_norm1", "batch_norm_backward"), 4 * (2 + 2 + 2));
+  EXPECT_EQ(bytes("batch_norm2", "batch_norm"), 4 * (2 + 4)) << "a dense layer reads it";
+  EXPECT_EQ(bytes("batch_norm2", "batch_norm_backward"), 4 * (2 + 2 + 4));
+}
+
 TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
   const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
   const auto bytes = [&](const char* label) { return step_kernel_cost(label, step, 8).bytes; };

@@ -149,6 +149,15 @@ TEST(MetricsLog, FolderThatIsNotThere) {
                {"cannot write", "no/metrics.jsonl"});
 }
 
+// What was read before a disk fails must not take the place of all lines.
+TEST(MetricsLog, DiskThatFailsIsAnErrorAndDropsNothing) {
+  const TempDir dir;
+  std::filesystem::create_symlink("/proc/self/mem", dir / "metrics.jsonl");  // nothing at 0
+  expect_error([&] { MetricsLog log(dir / "metrics.jsonl", 1, 1); }, ExitCode::failure,
+               {"cannot read", "metrics.jsonl': Input/output error"});
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "metrics.jsonl"));
+}
+
 TEST(MetricsLog, FullDiskIsAnError) {
   const TempDir dir;
   MetricsLog log(dir / "metrics.jsonl", 0, 0);
