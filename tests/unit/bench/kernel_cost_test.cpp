@@ -115,7 +115,7 @@ TEST(LayerKernelCost, OfSumsIsThatOfThreeArraysOfTheirSize) {
 }
 
 TEST(LayerKernelCost, CountsTwoBytesWhereImagesAreBfloat16) {
-  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  if (runs_device_kernels()) GTEST_SKIP() << "images in bfloat16 are for CPUs";
   LayerSpec no_bias = test::conv2d(4, 3, 1, 1);
   no_bias.bias = false;
   const LayerSpec norm = test::simple(LayerType::batch_norm);

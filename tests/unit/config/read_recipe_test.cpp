@@ -9,8 +9,8 @@
 
 #include "small_recipe.hpp"
 #include "support/expect_error.hpp"
-#include "support/no_more_files.hpp"
 #include "support/temp_dir.hpp"
+#include "support/without_files.hpp"
 
 namespace quern {
 namespace {
@@ -198,8 +198,7 @@ TEST(ReadRecipe, FailuresOfTheSystem) {
   // The first page of a process is never there.
   test::expect_error([] { read_recipe("/proc/self/mem"); }, ExitCode::failure,
                      {"/proc/self/mem: cannot be read: Input/output error"});
-  const test::NoMoreFiles limit;
-  test::expect_error([&] { read_recipe(path); }, ExitCode::failure,
+  test::expect_error(test::without_files([&] { read_recipe(path); }), ExitCode::failure,
                      {path.string() + ": cannot be opened: Too many open files"});
 }
 

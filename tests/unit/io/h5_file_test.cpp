@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "support/expect_error.hpp"
-#include "support/no_more_files.hpp"
 #include "support/temp_dir.hpp"
+#include "support/without_files.hpp"
 
 namespace quern {
 namespace {
@@ -165,8 +165,7 @@ TEST_F(H5FileTest, FilesThatCannotBeMade) {
         file.close();
       },
       ExitCode::failure, {"/dev/full", "No space left on device"});
-  const test::NoMoreFiles limit;
-  expect_error([&] { H5File::create(path()); }, ExitCode::failure,
+  expect_error(test::without_files([&] { H5File::create(path()); }), ExitCode::failure,
                {"cannot create '" + path().string() + "': Too many open files"});
 }
 

@@ -274,7 +274,7 @@ Activation in_bfloat16(const Activation& floats) {
 // With and without a ReLU, and with a sum behind it: in bf16 it computes what it computes in fp32
 // from values that are rounded, wherever they are rounded, and rounds y and dx if they are to be.
 TEST(BatchNorm, ReadsAndWritesImagesInBfloat16) {
-  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  if (runs_device_kernels()) GTEST_SKIP() << "images in bfloat16 are for CPUs";
   for (const Case& c : cases()) {
     if (c.shape.height * c.shape.width == 1) continue;
     for (const bool relu : {false, true}) {

@@ -180,7 +180,7 @@ TEST(Fusion, ConvolutionsAndBatchNormHandEachOtherBfloat16) {
 
 // Samples, and the output of a ReLU, may have deviations that bfloat16 does not see.
 TEST(Fusion, BatchNormRoundsWhatItReadsBehindAConvolutionAlone) {
-  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  if (runs_device_kernels()) GTEST_SKIP() << "images in bfloat16 are for CPUs";
   const LayerSpec norm = simple(LayerType::batch_norm);
   const NetworkSpec spec =
       network_of({3, 7, 6}, {norm, conv2d(5, 3, 1, 1), relu, norm, conv2d(4, 3), norm});

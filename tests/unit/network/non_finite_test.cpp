@@ -71,7 +71,7 @@ TEST(FirstNonFiniteLayer, IsFoundUnderASumAndWhereValuesAreNotKept) {
 
 // Infinity in the last channel of the last sample, where the values are bfloat16.
 TEST(FirstNonFiniteLayer, IsFoundAmongRoundedValues) {
-  if (runs_device_kernels()) GTEST_SKIP() << "floats on a device";
+  if (runs_device_kernels()) GTEST_SKIP() << "images in bfloat16 are for CPUs";
   const TestBatch batch{17, 17, 32};
   NetworkSetup setup;
   setup.kernels.precision = OperandPrecision::bf16;

@@ -8,9 +8,9 @@
 #include "readers/image_folder.hpp"
 #include "readers/zip_reader.hpp"
 #include "support/expect_error.hpp"
-#include "support/no_more_files.hpp"
 #include "support/npy_files.hpp"
 #include "support/temp_dir.hpp"
+#include "support/without_files.hpp"
 
 namespace quern {
 namespace {
@@ -86,10 +86,10 @@ TEST_F(SampleFileTest, FailuresOfTheSystem) {
   const std::string archive = write("a.npz", test::zip({{"x.npy", one_}}, false));
   const std::filesystem::path pictures = folder_ / "pictures";
   std::filesystem::create_directories(pictures / "cat");
-  const test::NoMoreFiles limit;
-  test::expect_error([&] { list_zip(archive); }, ExitCode::failure,
+  test::expect_error(test::without_files([&] { list_zip(archive); }), ExitCode::failure,
                      {"cannot read '" + archive + "': Too many open files"});
-  test::expect_error([&] { read_image_folder(pictures, {}); }, ExitCode::failure,
+  test::expect_error(test::without_files([&] { read_image_folder(pictures, {}); }),
+                     ExitCode::failure,
                      {"cannot read folder '" + pictures.string() + "': Too many open files"});
 }
 
