@@ -24,14 +24,13 @@ ConstMatrix weight_t(const LinearPass& pass) {
           shape.weight.panel};
 }
 
-// W as the input gradient reads it.
-std::int64_t transposed_floats(const LinearShape& shape, const DenseProducts& products) {
-  return products.copy_floats(shape.in, shape.out);
+std::int64_t nothing_kept(const LinearShape& /*shape*/, const DenseProducts& /*products*/) {
+  return 0;
 }
 
 std::int64_t products_workspace_floats(const LinearShape& shape, const DenseProducts& products,
                                        int max_rows) {
-  return products.workspace_floats(shape.in, shape.weight.stride, max_rows);
+  return products.workspace_floats(shape.in, shape.out, shape.weight.stride, max_rows);
 }
 
 void products_forward(const ExecSpace& exec, const LinearPass& pass, const StepContext& /*step*/,
@@ -45,18 +44,19 @@ void products_forward(const ExecSpace& exec, const LinearPass& pass, const StepC
 
 void products_backward(const ExecSpace& exec, const LinearPass& pass, const StepContext& step,
                        const LayerArrays& arrays) {
-  if (pass.is_trained) {
-    pass.products.multiply_blocks(
-        exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
-        pass.shape.weight, values_of(arrays.x), values_of(arrays.dy),
-        {pass.shape.bias, "quern::layers::linear_bias_gradient"}, arrays.workspace);
+  // First, because it reads W, which the weight gradient displaces in the caches.
+  if (!arrays.dx.empty()) {
+    Epilogue epilogue;
+    if (pass.with_input_relu) epilogue.relu_mask = arrays.x.data.data();
+    pass.products.multiply_transposed(
+        exec, "quern::layers::linear_input_gradient", matrix_of(arrays.dx), values_of(arrays.dy),
+        weight_t(pass), epilogue, {arrays.workspace, "quern::layers::linear_transpose"});
   }
-  if (arrays.dx.empty()) return;
-  Epilogue epilogue;
-  if (pass.with_input_relu) epilogue.relu_mask = arrays.x.data.data();
-  pass.products.multiply_transposed(exec, "quern::layers::linear_input_gradient",
-                                    matrix_of(arrays.dx), values_of(arrays.dy), weight_t(pass),
-                                    epilogue, {arrays.own, "quern::layers::linear_transpose"});
+  if (!pass.is_trained) return;
+  pass.products.multiply_blocks(
+      exec, "quern::layers::linear_weight_gradient", step.schedule, step.gradients,
+      pass.shape.weight, values_of(arrays.x), values_of(arrays.dy),
+      {pass.shape.bias, "quern::layers::linear_bias_gradient"}, arrays.workspace);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void products_backward(const ExecSpace& exec, const LinearPass& pass, const Step
 const LinearKernels& linear_by_products() {
   static constexpr LinearKernels kKernels = {
       .in_tiles = false,
-      .own_floats = transposed_floats,
+      .own_floats = nothing_kept,
       .workspace_floats = products_workspace_floats,
       .forward = products_forward,
       .backward = products_backward,

@@ -12,9 +12,10 @@ namespace quern {
 
 class DenseProducts {
  public:
-  /// Room for a copy of B in multiply_transposed(), and the label of the kernel that writes it.
+  /// Scratch memory for a copy of B in multiply_transposed(), and the label of the kernel that
+  /// writes it.
   struct Copy {
-    FloatView memory;  ///< copy_floats() floats, zero at first, of no other B
+    FloatView workspace;
     const char* label;
   };
   /// The sums of B's columns in multiply_blocks(): their offset in each partial sum, and the label
@@ -36,12 +37,10 @@ class DenseProducts {
   /// C = epilogue(A B). A [m, k], B [k, n].
   virtual void multiply(const ExecSpace& exec, const char* label, const Matrix& c,
                         const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue) = 0;
-  /// C = epilogue(A B^T). A [m, k], B [n, k].
+  /// C = epilogue(A B^T). A [m, k], B [n, k]. Overwrites the workspace.
   virtual void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                                    const ConstMatrix& a, const ConstMatrix& b,
                                    const Epilogue& epilogue, const Copy& copy) = 0;
-  /// Floats of Copy::memory for a B [n, k].
-  virtual std::int64_t copy_floats(int /*n*/, int /*k*/) const { return 0; }
   /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s; and B[s, j] at `sums`.
   /// A [rows, m], B [rows, n]. Overwrites the workspace.
   virtual void multiply_blocks(const ExecSpace& exec, const char* label,
@@ -49,9 +48,9 @@ class DenseProducts {
                                const GradientPlace& place, const ConstMatrix& a,
                                const ConstMatrix& b, const ColumnSums& sums,
                                const FloatView& workspace) = 0;
-  /// Floats of scratch memory that multiply_blocks() needs for at most `max_rows` rows and
-  /// results of m rows, `stride` floats each.
-  virtual std::int64_t workspace_floats(int /*m*/, std::int64_t /*stride*/,
+  /// Floats of workspace that multiply_transposed() needs for a B [m, n], and multiply_blocks()
+  /// for results [m, n], `stride` floats from row to row, of at most `max_rows` rows of A and B.
+  virtual std::int64_t workspace_floats(int /*m*/, int /*n*/, std::int64_t /*stride*/,
                                         int /*max_rows*/) const {
     return 0;
   }

@@ -14,9 +14,10 @@ class Mse final : public Loss {
   using Loss::Loss;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
-  /// Both by the kernels of a CPU.
+  /// All by the kernels of a CPU.
   bool compares_pixels() const override { return flat_layout() == Layout::cn16c; }
   bool writes_gradient_tiles() const override { return flat_layout() == Layout::cn16c; }
+  bool overwrites_prediction() const override { return flat_layout() == Layout::cn16c; }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,

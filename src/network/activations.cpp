@@ -41,6 +41,8 @@ struct Memory {
     for (std::size_t g = gradients.size(); g < plan.gradient_floats.size(); ++g) {
       gradients.push_back(floats("gradient_" + std::to_string(g), plan.gradient_floats[g]));
     }
+    if (fusion.loss_overwrites_output)
+      gradients[static_cast<std::size_t>(plan.d_output)] = value(graph.output()).data;
     if (workspace.extent(0) == 0) workspace = floats("workspace", plan.workspace_floats);
   }
 

@@ -37,9 +37,11 @@ class Activations {
   /// Network::row_multiple(); 0: in one.
   void set_rows(int rows, int block_rows = 0);
 
-  const Activation& input() const { return input_; }        ///< write the batch here
-  const Activation& output() const { return output_; }      ///< prediction, after forward
-  const Activation& d_output() const { return d_output_; }  ///< write its gradient here
+  const Activation& input() const { return input_; }    ///< write the batch here
+  const Activation& output() const { return output_; }  ///< prediction, after forward
+  /// Write its gradient here. It lies where output() does if NetworkSetup::loss_overwrites_output
+  /// has led to that.
+  const Activation& d_output() const { return d_output_; }
   /// The gradient of input(), after backward; empty unless it wants one.
   const Activation& d_input() const { return d_input_; }
 

@@ -95,7 +95,7 @@ class Planner {
     std::vector<std::int64_t>& sizes = plan_.gradient_floats;
     int best = -1;
     for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
-      if (users_[static_cast<std::size_t>(i)] > 0) continue;
+      if (users_[static_cast<std::size_t>(i)] > 0 || i == in_output_) continue;
       const auto size = [&](int b) { return sizes[static_cast<std::size_t>(b)]; };
       const bool fits = size(i) >= floats;
       if (best < 0 || (size(best) >= floats ? fits && size(i) < size(best) : size(i) > size(best)))
@@ -115,7 +115,10 @@ class Planner {
   void place_gradients() {
     gradient_of_value_.assign(graph_.values().size(), -1);
     plan_.backward.resize(graph_.nodes().size());
-    plan_.d_output = take_buffer(gradient_floats_of(graph_.output()));
+    if (fusion_.loss_overwrites_output)
+      plan_.d_output = in_output_ = take_buffer(0);
+    else
+      plan_.d_output = take_buffer(gradient_floats_of(graph_.output()));
     gradient_of_value_[static_cast<std::size_t>(graph_.output())] = plan_.d_output;
     for (int n = static_cast<int>(graph_.nodes().size()); n-- > 0;) {
       if (graph_.value(graph_.node(n).output).wants_gradient) place_backward(n);
@@ -221,6 +224,7 @@ class Planner {
   BufferPlan plan_;
   std::vector<int> users_;  // of each gradient buffer: who has still to read it
   std::vector<int> gradient_of_value_;
+  int in_output_ = -1;  // the gradient buffer where the output lies
 };
 
 }  // namespace

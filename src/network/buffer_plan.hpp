@@ -54,8 +54,10 @@ struct BufferPlan {
   std::vector<int> buffer_of_value;
   /// Of each buffer for gradients. One serves several gradients, one after the other.
   std::vector<std::int64_t> gradient_floats;
-  std::vector<NodeBackward> backward;    ///< of each node
-  int d_output = -1;                     ///< buffer of the gradient of the output
+  std::vector<NodeBackward> backward;  ///< of each node
+  /// Buffer of the gradient of the output. Where the loss overwrites the output it lies there: that
+  /// buffer has 0 floats, and serves no other gradient but those that take its place.
+  int d_output = -1;
   int d_input = -1;                      ///< of the batch; -1: it wants none
   std::vector<std::int64_t> own_floats;  ///< of each node (Layer::own_floats)
   std::int64_t workspace_floats = 0;     ///< shared by all layers

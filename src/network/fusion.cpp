@@ -164,6 +164,21 @@ bool is_passed_by(const NodeFusion& node) {
   return node.forward_elsewhere && node.backward_elsewhere;
 }
 
+/// May the gradient of the output be written where the output lies? Not where others read it, or a
+/// backward pass wants to see it again, or the gradient has another layout.
+bool may_overwrite_output(const Graph& graph, const Fusion& fusion) {
+  for (int value = graph.output();;) {
+    const Value& v = graph.value(value);
+    if (v.producer < 0 || v.consumers.size() != (value == graph.output() ? 0u : 1u)) return false;
+    const Node& producer = graph.node(v.producer);
+    const NodeFusion& node = fusion.node(v.producer);
+    if (producer.kind != NodeKind::reshape && !is_passed_by(node))
+      return node.overwritten < 0 && !traits_of(producer).reads_output &&
+             !node.loss_gradient_in_tiles;
+    value = producer.inputs[0];
+  }
+}
+
 /// Lets node `n` round y where all that the only reader does with it is to round it first.
 void fuse_rounded_output(const Graph& graph, int n, Fusion& fusion) {
   if (!traits_of(graph.node(n)).writes_rounded_output || fusion.node(n).pool) return;
@@ -222,6 +237,7 @@ Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
   if (loss.writes_tiles) fuse_loss_gradient(graph, fusion);
+  fusion.loss_overwrites_output = loss.overwrites_output && may_overwrite_output(graph, fusion);
   for (int i = 0; i < count; ++i) {
     fuse_rounded_output(graph, i, fusion);
     fuse_rounded_gradient(graph, i, fusion);

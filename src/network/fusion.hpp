@@ -42,6 +42,8 @@ struct Fusion {
   int batch_stands_for = -1;
   /// The loss applies the derivative of the ReLU out of which the output comes.
   bool relu_left_to_loss = false;
+  /// The gradient of the output lies where the output does.
+  bool loss_overwrites_output = false;
 
   const NodeFusion& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
 };
@@ -50,6 +52,7 @@ struct Fusion {
 struct LossTraits {
   bool applies_relu = false;
   bool writes_tiles = false;
+  bool overwrites_output = false;
 };
 
 /// In one segment.

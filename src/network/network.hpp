@@ -33,6 +33,9 @@ struct NetworkSetup {
   /// the loss reads the output, and the layer it comes from, or the one in front of a reshape or a
   /// ReLU that is left to the loss, takes it so (LayerTraits::writes_tiles).
   bool loss_writes_tiles = false;
+  /// Can the loss write the gradient of the output where the output lies? Then it does, where
+  /// nobody reads the output after it, and there is no array for that gradient.
+  bool loss_overwrites_output = false;
 };
 
 /// Owns the layers and the parameter table; the parameters themselves and their gradients live in

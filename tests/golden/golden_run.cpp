@@ -135,6 +135,8 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   batch_sums.begin_batch(sums_plan);
   step.batch_sums = &batch_sums;
   model_.network().forward(exec, step, model_.activations());
+  // Before the loss, which may write their gradient where they lie.
+  const std::vector<float> outputs = values_of(model_.activations().output());
   model_.network().store_statistics(exec, step, model_.activations());
   model_.compute_loss(exec, step, samples_, gradients, sums);
   model_.network().backward(exec, step, model_.activations());
@@ -142,7 +144,6 @@ GoldenRun::FirstStep GoldenRun::first_step() {
 
   FirstStep result;
   const int units = model_.network().output_shape().units();
-  const std::vector<float> outputs = values_of(model_.activations().output());
   for (int i = 0; i < plan.num_samples; ++i) {
     const int row = i / cut.block_samples * plan.schedule.block_rows + i % cut.block_samples;
     result.outputs[plan.first_sample + i] = sample_of(outputs, units, row);

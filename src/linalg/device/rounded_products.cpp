@@ -68,7 +68,8 @@ void RoundedProducts::multiply_transposed(const ExecSpace& exec, const char* lab
   run<true>(exec, label, precision_, c, a, b, epilogue);
 }
 
-std::int64_t RoundedProducts::workspace_floats(int m, std::int64_t stride, int max_rows) const {
+std::int64_t RoundedProducts::workspace_floats(int m, int /*n*/, std::int64_t stride,
+                                               int max_rows) const {
   const int tiles = BlockTiles{m, static_cast<int>(stride)}.count();
   return (blocks_of_round(tiles, max_rows) + most_depth(max_rows)) * m * stride;
 }

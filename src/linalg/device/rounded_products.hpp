@@ -18,7 +18,7 @@ class RoundedProducts final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
                            const Copy& copy) override;
-  std::int64_t workspace_floats(int m, std::int64_t stride, int max_rows) const override;
+  std::int64_t workspace_floats(int m, int n, std::int64_t stride, int max_rows) const override;
   /// Rows of the result become zero after the columns of B.
   void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,
                        const GradientSums& partial_sums, const GradientPlace& place,

@@ -19,15 +19,16 @@ class Products final : public DenseProducts {
   void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
                            const Copy& copy) override {
-    const Matrix columns = in_panels(copy.memory.data(), b.columns, b.rows);
+    const Matrix columns = in_panels(copy.workspace.data(), b.columns, b.rows);
     host::transpose(exec, copy.label, columns, b);
     host::multiply(exec, label, c, a,
                    {columns.data, columns.rows, columns.columns, columns.stride, columns.panel},
                    epilogue);
   }
 
-  std::int64_t copy_floats(int n, int k) const override {
-    return std::int64_t{k} * round_up_to_lanes(n);
+  // For that copy.
+  std::int64_t workspace_floats(int m, int n, std::int64_t, int) const override {
+    return std::int64_t{n} * round_up_to_lanes(m);
   }
 
   void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,

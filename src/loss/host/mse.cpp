@@ -25,11 +25,10 @@ struct MseArrays {
   float derivative_factor(std::int64_t row) const {
     return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
   }
-  /// Overwrites dx; `factor` as of derivative_factor(), of each lane. Zero where it is zero,
-  /// whatever an empty row holds. What all lanes share is asked outside of the loops: inside, GCC
-  /// 12 builds the mask of a vector from it bit by bit.
-  void set_derivatives(const float* KOKKOS_RESTRICT x, const float* KOKKOS_RESTRICT t,
-                       const float* KOKKOS_RESTRICT factor, float* KOKKOS_RESTRICT dx) const {
+  /// Overwrites dx, which may be x; `factor` as of derivative_factor(), of each lane. Zero where it
+  /// is zero, whatever an empty row holds. What all lanes share is asked outside of the loops:
+  /// inside, GCC 12 builds the mask of a vector from it bit by bit.
+  void set_derivatives(const float* x, const float* t, const float* factor, float* dx) const {
     if (after_relu) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l)

@@ -96,7 +96,7 @@ Values block_sums(DenseProducts* products, const Size& size, int first, int last
       Values(static_cast<std::size_t>(stride * std::max(schedule.num_partial_sums, 1)), 0.0f));
   const GradientPlace place{16, row_of(size.n)};
   const FloatView workspace("", products ? static_cast<std::size_t>(products->workspace_floats(
-                                               size.m, row_of(size.n), schedule.rows()))
+                                               size.m, size.n, row_of(size.n), schedule.rows()))
                                          : 0);
   const int begin = first * block_rows;
   const ConstMatrix left{a.data() + begin * row_of(size.m), schedule.rows(), size.m,

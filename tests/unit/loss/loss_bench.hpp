@@ -21,8 +21,8 @@ struct LossResult {
 inline constexpr std::int64_t kSumStride = 5;
 inline constexpr std::int64_t kSumOffset = 2;
 
-/// In tiles: the gradient only; d_prediction stays empty.
-enum class LossMode { train, train_in_tiles, evaluate };
+/// In tiles: the gradient only; d_prediction stays empty. In place: of a copy of the prediction.
+enum class LossMode { train, train_in_tiles, train_in_place, evaluate };
 
 inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation& prediction,
                            const LossTarget& target, LossMode mode = LossMode::train) {
@@ -33,18 +33,23 @@ inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation&
                           kSumStride};
   Kokkos::deep_copy(sums.data, 777.0f);
   LossResult result;
-  if (mode != LossMode::evaluate) {
+  Activation own = prediction;
+  if (mode == LossMode::train_in_place) {
+    own = filled_activation(prediction.shape, prediction.layout, prediction.rows, 0);
+    Kokkos::deep_copy(own.data, prediction.data);
+    result.gradient = own;
+  } else if (mode != LossMode::evaluate) {
     const Layout layout = mode == LossMode::train ? prediction.layout : Layout::tiles;
     result.gradient = filled_activation(prediction.shape, layout, prediction.rows, 777);
     result.gradient.block_rows = batch.block_rows;
   }
   const ExecSpace exec;
-  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_row}, prediction, target,
+  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_row}, own, target,
                result.gradient, sums, kSumOffset);
   exec.fence("test: read results");
   result.row_values = to_vector(loss.row_values());
   result.row_values.resize(static_cast<std::size_t>(batch.rows() * Loss::kColumns));
-  if (mode == LossMode::train) {
+  if (mode == LossMode::train || mode == LossMode::train_in_place) {
     result.d_prediction = values_of(result.gradient);
     result.d_padding = padding_of(result.gradient);
   }

@@ -133,6 +133,29 @@ TEST(Mse, AfterAReluTheGradientIsThatBeforeIt) {
   }
 }
 
+TEST(Mse, TheGradientMayTakeThePlaceOfThePrediction) {
+  for (const int units : {1, 16, 33}) {
+    for (const Layout layout : test::all_layouts()) {
+      for (const bool after_relu : {false, true}) {
+        SCOPED_TRACE(std::to_string(units) + (after_relu ? ", relu" : ""));
+        Mse loss({units});
+        EXPECT_EQ(loss.overwrites_prediction(), !runs_device_kernels());
+        if (!loss.overwrites_prediction()) continue;
+        if (after_relu) loss.apply_input_relu();
+        const test::TestBatch batch{33, 4, 16};
+        const Bench bench = make_bench(batch, {units}, layout);
+        const test::LossResult apart = test::run_loss(loss, batch, bench.x, bench.target);
+        const test::LossResult result =
+            test::run_loss(loss, batch, bench.x, bench.target, LossMode::train_in_place);
+        EXPECT_EQ(result.d_prediction, apart.d_prediction);
+        EXPECT_EQ(result.d_padding, 0);
+        EXPECT_EQ(result.row_values, apart.row_values);
+        EXPECT_EQ(result.sums, apart.sums);
+      }
+    }
+  }
+}
+
 TEST(Mse, ATargetOfAnotherShapeIsRefused) {
   Mse loss({2});
   LossTarget target;

@@ -38,10 +38,12 @@ void keep_label(const Kokkos::Tools::SpaceHandle, const char* label, const void*
   labels.emplace_back(label);
 }
 
-void expect_memory_as_said(const NetworkSpec& spec, bool recompute = false, int block_rows = 1) {
+void expect_memory_as_said(const NetworkSpec& spec, bool recompute = false, int block_rows = 1,
+                           bool loss_overwrites_output = false) {
   const BatchLimit most(kRows, block_rows);
   NetworkSetup setup;
   setup.recompute = recompute;
+  setup.loss_overwrites_output = loss_overwrites_output;
   const Network network(spec, setup);
   allocated = allocations = 0;
   tools::set_allocate_data_callback(count_allocation);
@@ -122,6 +124,7 @@ TEST(BufferPlan, TakeTheMemoryThatWasSaid) {
   expect_memory_as_said(network_of({2, 6, 6}, {relu, conv2d(18, 5, 2, 2), relu}));
   expect_memory_as_said(chain_of_linear(12), true);
   expect_memory_as_said(network_of({19, 1, 1}, {linear(33), block_norm(), relu}), false, 8);
+  expect_memory_as_said(network_of({19, 1, 1}, {linear(33), gelu, linear(33)}), false, 1, true);
 }
 
 }  // namespace quern::test

@@ -196,6 +196,21 @@ TEST(Fusion, BatchNormRoundsWhatItReadsBehindAConvolutionAlone) {
   EXPECT_FALSE(network.fusion().node(2).rounds_output);
 }
 
+// Copies what it is given into d_output(), as a loss does, after the ReLU if that is left to it.
+std::vector<float> gradients_after_loss(const Network& network, const Activations& arrays,
+                                        const TestBatch& batch) {
+  const StepContext step = step_for(batch, network.table());
+  set_values(arrays.input(), row_values(batch, network.input_shape().units(), 1, 0));
+  network.forward(ExecSpace(), step, arrays);
+  std::vector<float> gradient = row_values(batch, network.output_shape().units(), 2, 0);
+  const std::vector<float> output = values_of(arrays.output());
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    if (network.relu_left_to_loss() && output[i] <= 0) gradient[i] = 0;
+  set_values(arrays.d_output(), gradient);
+  network.backward(ExecSpace(), step, arrays);
+  return gradients_of(step, network.table());
+}
+
 TEST(Fusion, TheLossMayApplyTheDerivativeOfALastRelu) {
   NetworkSetup setup;
   setup.loss_applies_relu = true;
@@ -218,16 +233,56 @@ TEST(Fusion, TheLossMayApplyTheDerivativeOfALastRelu) {
   EXPECT_TRUE(network.relu_left_to_loss());
   Activations arrays = network.allocate(batch.rows());
   arrays.set_rows(batch.rows());
-  const StepContext step = step_for(batch, network.table());
-  set_values(arrays.input(), row_values(batch, 20, 1, 0));
-  network.forward(ExecSpace(), step, arrays);
-  std::vector<float> gradient = row_values(batch, 19, 2, 0);
-  const std::vector<float> output = values_of(arrays.output());
-  for (std::size_t i = 0; i < gradient.size(); ++i)
-    if (output[i] <= 0) gradient[i] = 0;
-  set_values(arrays.d_output(), gradient);
-  network.backward(ExecSpace(), step, arrays);
-  EXPECT_EQ(gradients_of(step, network.table()), run_network(spec, batch).gradients);
+  EXPECT_EQ(gradients_after_loss(network, arrays, batch), run_network(spec, batch).gradients);
+}
+
+TEST(Fusion, TheLossMayOverwriteTheOutput) {
+  NetworkSetup setup;
+  setup.loss_overwrites_output = true;
+  const auto lies_in_output = [&](const NetworkSpec& spec) {
+    EXPECT_FALSE(Network(spec).fusion().loss_overwrites_output);
+    const Network network(spec, setup);
+    const TestBatch batch;
+    Activations arrays = network.allocate(batch.rows());
+    Activations beside = network.allocate(batch.rows(), &arrays);
+    arrays.set_rows(batch.rows());
+    beside.set_rows(batch.rows());
+    const bool is_inside = arrays.d_output().data.data() == arrays.output().data.data();
+    EXPECT_EQ(beside.d_output().data.data() == beside.output().data.data(), is_inside);
+    EXPECT_NE(beside.output().data.data(), arrays.output().data.data());
+    EXPECT_EQ(network.fusion().loss_overwrites_output, is_inside);
+    const std::int64_t saved = Network(spec).memory_bytes(64) - network.memory_bytes(64);
+    EXPECT_GE(saved, 0);
+    const std::vector<float> expected = run_network(spec, batch).gradients;
+    EXPECT_EQ(gradients_after_loss(network, arrays, batch), expected);
+    EXPECT_EQ(gradients_after_loss(network, beside, batch), expected);
+    return is_inside;
+  };
+  const NetworkSpec chain = network_of({20, 1, 1}, {linear(33), relu, linear(7)});
+  EXPECT_LT(Network(chain, setup).memory_bytes(64), Network(chain).memory_bytes(64));
+  const LayerSpec norm = simple(LayerType::batch_norm);
+  const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  // Gradients on the way that are as large as the output, and larger.
+  EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(19), gelu, linear(19)})));
+  EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(33), tanh_layer, linear(7)})));
+  EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), relu, conv2d(3, 2), flatten})));
+  EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), norm})));
+  EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), norm, relu})));
+  EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), gelu})));
+  EXPECT_TRUE(lies_in_output(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean})));
+  // Backward reads the output.
+  EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(19), tanh_layer})));
+  EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(19), tanh_layer, tanh_layer})));
+  EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(18), relu, linear(19), relu})));
+  EXPECT_FALSE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
+  // It is a sum, or lies where another value does.
+  EXPECT_FALSE(lies_in_output(network_of(
+      {9, 1, 1}, {linear(7), reading(linear(7), {"input"}), add({"linear1", "linear2"})})));
+  EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(18), dropout(0.5)})));
+
+  setup.loss_applies_relu = true;
+  EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(18), relu, linear(19), relu})));
+  EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
 }
 
 }  // namespace quern::test
