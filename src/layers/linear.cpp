@@ -39,7 +39,7 @@ void Linear::set_up(const LayerSetup& setup) {
 }
 
 std::int64_t Linear::own_floats(const BatchLimit& /*most*/) const {
-  return kernels_.own_floats(shape_, *products_);
+  return kernels_.own_floats(shape_);
 }
 
 std::int64_t Linear::workspace_floats(const BatchLimit& most) const {

@@ -24,7 +24,7 @@ ConstMatrix weight_t(const LinearPass& pass) {
           shape.weight.panel};
 }
 
-std::int64_t nothing_kept(const LinearShape& /*shape*/, const DenseProducts& /*products*/) {
+std::int64_t nothing_kept(const LinearShape& /*shape*/) {
   return 0;
 }
 

@@ -33,7 +33,7 @@ struct LinearKernels {
   /// StepContext::update.
   bool in_tiles;
   /// Of LayerArrays::own and workspace.
-  std::int64_t (*own_floats)(const LinearShape& shape, const DenseProducts& products);
+  std::int64_t (*own_floats)(const LinearShape& shape);
   std::int64_t (*workspace_floats)(const LinearShape& shape, const DenseProducts& products,
                                    int max_rows);
   /// As Layer::forward and backward.

@@ -15,7 +15,7 @@ class DenseProducts {
   /// Scratch memory for a copy of B in multiply_transposed(), and the label of the kernel that
   /// writes it.
   struct Copy {
-    FloatView workspace;
+    FloatView workspace;  ///< workspace_floats()
     const char* label;
   };
   /// The sums of B's columns in multiply_blocks(): their offset in each partial sum, and the label
@@ -48,9 +48,10 @@ class DenseProducts {
                                const GradientPlace& place, const ConstMatrix& a,
                                const ConstMatrix& b, const ColumnSums& sums,
                                const FloatView& workspace) = 0;
-  /// Floats of workspace that multiply_transposed() needs for a B [m, n], and multiply_blocks()
-  /// for results [m, n], `stride` floats from row to row, of at most `max_rows` rows of A and B.
-  virtual std::int64_t workspace_floats(int /*m*/, int /*n*/, std::int64_t /*stride*/,
+  /// Floats of workspace that they need for weights [rows, columns], `stride` floats from row to
+  /// row, which are B in multiply_transposed() and the shape of the result in multiply_blocks(),
+  /// there of at most `max_rows` rows of A and B.
+  virtual std::int64_t workspace_floats(int /*rows*/, int /*columns*/, std::int64_t /*stride*/,
                                         int /*max_rows*/) const {
     return 0;
   }

@@ -60,7 +60,7 @@ class Loss {
   /// where the prediction itself is in a flat layout?
   virtual bool writes_gradient_tiles() const { return false; }
 
-  /// May compute() be handed a d_prediction that lies where the prediction does?
+  /// Can compute() write d_prediction where the prediction lies?
   virtual bool overwrites_prediction() const { return false; }
 
   /// Allocates the per-row values. Called once, before the first step.
@@ -69,7 +69,8 @@ class Loss {
   /// Loss, correct answers and gradient of one batch. Overwrites
   ///   d_prediction   gradient of the mean over the global batch (scalars().inverse_count), zero in
   ///                  empty rows and in the padding of rows; skipped when empty (evaluation); laid
-  ///                  out as the prediction, or in tiles; in its place, where that is allowed;
+  ///                  out as the prediction, or in tiles; may lie where the prediction
+  ///                  does if overwrites_prediction();
   ///   row_values()   see there;
   ///   sums           for every partial sum p, floats p * stride + offset + {kLoss, kCorrect}:
   ///                  the sums over the samples, added in the order of the fixed tree.

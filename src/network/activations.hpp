@@ -28,8 +28,8 @@ class Activations {
   /// None.
   Activations() = default;
   /// Allocates everything for batches up to `most`. `beside`, of the same graph and limit, may be
-  /// in flight at the same time: gradients and workspace are shared with it, and serve one backward
-  /// pass after the other.
+  /// in flight at the same time: gradients, but for a d_output() in its output(), and workspace
+  /// are shared with it, and serve one backward pass after the other.
   Activations(const Graph& graph, const Fusion& fusion, const BatchLimit& most,
               const Activations* beside = nullptr);
 

@@ -165,7 +165,8 @@ bool is_passed_by(const NodeFusion& node) {
 }
 
 /// May the gradient of the output be written where the output lies? Not where others read it, or a
-/// backward pass wants to see it again, or the gradient has another layout.
+/// backward pass wants to see it again, or the gradient has another layout. If it lies where
+/// another value did, nobody reads that any more (may_be_overwritten).
 bool may_overwrite_output(const Graph& graph, const Fusion& fusion) {
   for (int value = graph.output();;) {
     const Value& v = graph.value(value);
@@ -173,8 +174,7 @@ bool may_overwrite_output(const Graph& graph, const Fusion& fusion) {
     const Node& producer = graph.node(v.producer);
     const NodeFusion& node = fusion.node(v.producer);
     if (producer.kind != NodeKind::reshape && !is_passed_by(node))
-      return node.overwritten < 0 && !traits_of(producer).reads_output &&
-             !node.loss_gradient_in_tiles;
+      return !traits_of(producer).reads_output && !node.loss_gradient_in_tiles;
     value = producer.inputs[0];
   }
 }

@@ -116,14 +116,15 @@ class Model {
                                      const std::function<void()>& wait) const;
 
   /// Loss and correct answers of the batch after forward, summed over this rank's blocks to
-  /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites activations().d_output()
-  /// when training. Nothing but on the last stage.
+  /// sums[p * stride + offset + {Loss::kLoss, Loss::kCorrect}]; overwrites
+  /// activations().d_output(), which may lie where output() does, when training. Nothing but on the
+  /// last stage.
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                     const GradientSums& sums, std::int64_t offset, int batch = 0) const;
 
-  /// After forward, where normalizes_targets() and on the last stage: puts the outputs back into
-  /// the units of the targets, and the targets, if the samples have any, as they are.
-  /// compute_loss() is in these units from then on; nothing can follow in backward.
+  /// After forward in evaluation, where normalizes_targets() and on the last stage: puts the
+  /// outputs back into the units of the targets, and the targets, if the samples have any, as they
+  /// are. compute_loss() is in these units from then on; nothing can follow in backward.
   void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
 
   /// Network::backward; waits for the gradient from the next stage, and hands the stage before its

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   layer.add_parameters(table);
   layer.set_up(setup);
   LayerArrays arrays = allocate_memory(layer, schedule.rows());
+  Kokkos::deep_copy(arrays.workspace, std::numeric_limits<float>::quiet_NaN());
   std::vector<float> block(static_cast<std::size_t>(table.block_size()), 0.0f);
   for (const ParameterEntry& entry : table.entries()) {
     const auto begin = parameters.at(entry.name).begin() + entry.first_element();

@@ -8,8 +8,8 @@
 namespace quern::test {
 
 /// `action`, which can open nothing while it runs ("Too many open files"): a failure of the system
-/// that anybody may cause. The limit ends with the action: to look at an object, such as the error
-/// that it throws, the undefined behaviour sanitizer may open a pipe.
+/// that anybody may cause. The limit ends with the action, because the undefined behaviour
+/// sanitizer may open a pipe when somebody looks at the error that was thrown.
 template <class Action>
 auto without_files(Action action) {
   return [=] {

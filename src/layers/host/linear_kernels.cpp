@@ -9,7 +9,7 @@ namespace quern::host {
 namespace {
 
 // W rounded, for forward and for the input gradient.
-std::int64_t packed_floats(const LinearShape& shape, const DenseProducts& /*products*/) {
+std::int64_t packed_floats(const LinearShape& shape) {
   return packed_bf16(shape);  // two of half a float each
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/dense_products.hpp"
 
+#include "base/assert.hpp"
 #include "linalg/block_sum.hpp"
 #include "linalg/host/gemm.hpp"
 
@@ -15,10 +16,14 @@ class Products final : public DenseProducts {
     host::multiply(exec, label, c, a, b, epilogue);
   }
 
-  // Vectors are read along the rows of a transposed copy.
+  // Vectors are read along the rows of a transposed copy. Their padding stays as it was: nobody
+  // stores what comes of it.
   void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                            const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue,
                            const Copy& copy) override {
+    expect(workspace_floats(b.rows, b.columns, 0, 0) <=
+               static_cast<std::int64_t>(copy.workspace.extent(0)),
+           "workspace for the copy");
     const Matrix columns = in_panels(copy.workspace.data(), b.columns, b.rows);
     host::transpose(exec, copy.label, columns, b);
     host::multiply(exec, label, c, a,
@@ -27,8 +32,8 @@ class Products final : public DenseProducts {
   }
 
   // For that copy.
-  std::int64_t workspace_floats(int m, int n, std::int64_t, int) const override {
-    return std::int64_t{n} * round_up_to_lanes(m);
+  std::int64_t workspace_floats(int rows, int columns, std::int64_t, int) const override {
+    return std::int64_t{columns} * round_up_to_lanes(rows);
   }
 
   void multiply_blocks(const ExecSpace& exec, const char* label, const BlockSchedule& schedule,

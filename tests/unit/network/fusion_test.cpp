@@ -254,14 +254,15 @@ TEST(Fusion, TheLossMayOverwriteTheOutput) {
     const std::int64_t saved = Network(spec).memory_bytes(64) - network.memory_bytes(64);
     EXPECT_GE(saved, 0);
     const std::vector<float> expected = run_network(spec, batch).gradients;
-    EXPECT_EQ(gradients_after_loss(network, arrays, batch), expected);
-    EXPECT_EQ(gradients_after_loss(network, beside, batch), expected);
+    for (const Activations* in_flight : {&arrays, &beside, &arrays})
+      EXPECT_EQ(gradients_after_loss(network, *in_flight, batch), expected);
     return is_inside;
   };
   const NetworkSpec chain = network_of({20, 1, 1}, {linear(33), relu, linear(7)});
   EXPECT_LT(Network(chain, setup).memory_bytes(64), Network(chain).memory_bytes(64));
   const LayerSpec norm = simple(LayerType::batch_norm);
   const LayerSpec mean = pool(LayerType::avg_pool2d, 2);
+  const LayerSpec maximum = pool(LayerType::max_pool2d, 3);
   // Gradients on the way that are as large as the output, and larger.
   EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(19), gelu, linear(19)})));
   EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(33), tanh_layer, linear(7)})));
@@ -270,19 +271,50 @@ TEST(Fusion, TheLossMayOverwriteTheOutput) {
   EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), norm, relu})));
   EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), gelu})));
   EXPECT_TRUE(lies_in_output(network_of({1, 8, 8}, {conv2d(3, 3), relu, mean})));
+  EXPECT_TRUE(lies_in_output(network_of({1, 9, 9}, {conv2d(3, 3), relu, maximum})));
+  EXPECT_TRUE(lies_in_output(
+      network_of({9, 1, 1}, {linear(7), simple(LayerType::layer_norm), linear(5), norm})));
+  EXPECT_TRUE(lies_in_output(network_of({9, 1, 1}, {linear(7), simple(LayerType::layer_norm)})));
+  // In place of another value, or of none because backward reads that; both branches get it.
+  EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(18), dropout(0.5)})));
+  EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(18), tanh_layer, dropout(0.5)})));
+  EXPECT_TRUE(lies_in_output(network_of(
+      {9, 1, 1}, {linear(7), reading(linear(7), {"input"}), add({"linear1", "linear2"})})));
+  EXPECT_TRUE(
+      lies_in_output(network_of({9, 1, 1}, {linear(7), tanh_layer, reading(linear(7), {"input"}),
+                                            tanh_layer, add({"tanh1", "tanh2"})})));
   // Backward reads the output.
   EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(19), tanh_layer})));
   EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(19), tanh_layer, tanh_layer})));
   EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(18), relu, linear(19), relu})));
   EXPECT_FALSE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
-  // It is a sum, or lies where another value does.
-  EXPECT_FALSE(lies_in_output(network_of(
-      {9, 1, 1}, {linear(7), reading(linear(7), {"input"}), add({"linear1", "linear2"})})));
-  EXPECT_FALSE(lies_in_output(network_of({20, 1, 1}, {linear(18), dropout(0.5)})));
 
   setup.loss_applies_relu = true;
   EXPECT_TRUE(lies_in_output(network_of({20, 1, 1}, {linear(18), relu, linear(19), relu})));
   EXPECT_TRUE(lies_in_output(network_of({2, 3, 3}, {conv2d(4, 2), relu})));
+
+  setup.recompute = true;
+  const NetworkSpec deep =
+      network_of({20, 1, 1}, {linear(21), linear(22), linear(23), linear(24), linear(25),
+                              linear(26), linear(27), linear(28), linear(29), linear(30)});
+  EXPECT_GT(Network(deep, setup).num_recomputed_segments(), 0);
+  EXPECT_TRUE(lies_in_output(deep));
+}
+
+// Operands are another layout.
+TEST(Fusion, TheLossOverwritesNoOutputWhereItWritesTiles) {
+  NetworkSetup setup;
+  setup.kernels.precision = OperandPrecision::bf16;
+  setup.loss_applies_relu = setup.loss_writes_tiles = true;
+  NetworkSetup both = setup;
+  both.loss_overwrites_output = true;
+  for (const NetworkSpec& spec : {network_of({20, 1, 1}, {linear(18), relu, linear(19)}),
+                                  network_of({20, 1, 1}, {linear(18), relu, linear(19), relu})}) {
+    const Network network(spec, both);
+    EXPECT_EQ(network.fusion().loss_overwrites_output, runs_device_kernels());
+    EXPECT_EQ(network.memory_bytes(64) == Network(spec, setup).memory_bytes(64),
+              !runs_device_kernels());
+  }
 }
 
 }  // namespace quern::test
