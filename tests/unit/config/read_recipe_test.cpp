@@ -10,7 +10,7 @@
 #include "small_recipe.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
-#include "support/without_files.hpp"
+#include "support/unopenable_file.hpp"
 
 namespace quern {
 namespace {
@@ -192,14 +192,14 @@ TEST(ReadRecipe, MissingFileAndDirectory) {
 
 // A restart may mend it: no mistake of the user.
 TEST(ReadRecipe, FailuresOfTheSystem) {
-  const test::TempDir folder;
-  const std::filesystem::path path = folder / "good.toml";
-  std::ofstream(path) << kSmallRecipe;
   // The first page of a process is never there.
   test::expect_error([] { read_recipe("/proc/self/mem"); }, ExitCode::failure,
                      {"/proc/self/mem: cannot be read: Input/output error"});
-  test::expect_error(test::without_files([&] { read_recipe(path); }), ExitCode::failure,
-                     {path.string() + ": cannot be opened: Too many open files"});
+  const test::TempDir folder;
+  const std::string path = folder / "socket.toml";
+  test::make_unopenable_file(path);
+  test::expect_error([&] { read_recipe(path); }, ExitCode::failure,
+                     {path + ": cannot be opened: ", test::kUnopenable});
 }
 
 TEST(ReadRecipe, ReadsAFile) {
