@@ -251,6 +251,9 @@ TEST(Fusion, TheLossMayOverwriteTheOutput) {
     EXPECT_EQ(beside.d_output().data.data() == beside.output().data.data(), is_inside);
     EXPECT_NE(beside.output().data.data(), arrays.output().data.data());
     EXPECT_EQ(network.fusion().loss_overwrites_output, is_inside);
+    // No other gradient, which may be larger, lies there later.
+    const BufferPlan plan = plan_buffers(network.graph(), network.fusion(), batch.rows());
+    EXPECT_EQ(plan.gradient_floats[static_cast<std::size_t>(plan.d_output)] == 0, is_inside);
     const std::int64_t saved = Network(spec).memory_bytes(64) - network.memory_bytes(64);
     EXPECT_GE(saved, 0);
     const std::vector<float> expected = run_network(spec, batch).gradients;
