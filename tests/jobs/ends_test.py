@@ -137,6 +137,20 @@ class EndsTest(unittest.TestCase):
             said = self.run_script(f"fails() {{ echo a try; {write} return 7; }}; try_here fails; exit 0")[1]
             self.assertEqual(said.count("a try"), tries, said)
 
+    def test_resume_is_for_the_first_attempt_in_an_allocation(self):
+        (self.run_dir / "recipe.toml").write_text("of an earlier run")
+        for resume, written in (("never", "recipe.toml"), ("a.h5", f"checkpoints/{name(5)}")):
+            for writes, then in ((f"printf new >$run_dir/{written}", "auto"), ("true", resume)):
+                with self.subTest(resume=resume, then=then):
+                    (self.run_dir / "job" / "begun-one").unlink(missing_ok=True)
+                    said = self.run_script(f"""
+                        resume={resume} submission=one quern=quern recipe=r.toml; launch=(srun) settings=()
+                        has_progressed() {{ false; }}
+                        run_step() {{ echo "step: $*"; {writes}; return 137; }}
+                        try_here train; exit 0""")[1]
+                    steps = [line.split()[-1] for line in said.splitlines() if line.startswith("step: ")]
+                    self.assertEqual(steps, [resume, then, then])
+
     def test_a_stop_that_the_program_finds_is_no_wrong_input(self):
         self.assertEqual(self.end(2)[0], 2)
         (self.run_dir / "STOP").touch()

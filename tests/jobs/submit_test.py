@@ -248,8 +248,9 @@ class SubmitTest(SubmitCase):
 
     def start(self, resume):
         """What --resume becomes when a job of the run starts."""
-        functions = ROOT / "jobs" / "lib" / "job" / "run.sh"
-        command = f'set -u; source {functions}; resume={resume} run_dir=run submission=one; choose_resume; echo "$resume"'
+        job = ROOT / "jobs" / "lib" / "job"
+        command = (f"set -u; source {job}/requeue.sh; source {job}/run.sh; resume={resume} run_dir=run submission=one; "
+                   'choose_resume; echo "$resume"')
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True,
                               cwd=self.folder)
         self.assertEqual(done.stderr, "")

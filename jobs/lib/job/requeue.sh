@@ -18,13 +18,19 @@ newest_text() {
   ((step < 0)) && echo "no checkpoint yet" || echo "newest checkpoint: step $step"
 }
 
-# The checkpoints of the run folder $1, a line each, which is another one when the file is written again. Not by their
-# steps: where the newest one is damaged, the program goes on from an older one and writes those between.
-checkpoints_of() { find "$1/checkpoints" -name 'ckpt-*.h5' -printf '%f %T@ %s\n' 2>/dev/null; }
+# files_like PATTERN FOLDER [tests of find]: a line each, which is another one when the file is written again.
+files_like() { find "${@:2}" -name "$1" -printf '%f %T@ %s\n' 2>/dev/null || true; }
+
+# The checkpoints of the run folder $1. Not by their steps: where the newest one is damaged, the program goes on from an
+# older one and writes those between.
+checkpoints_of() { files_like 'ckpt-*.h5' "$1/checkpoints"; }
+
+# Has the list on standard input a line that the list $1 has not? It may be too long for an argument of grep.
+lists_more_than() { grep -qvxF -f <(printf '%s\n' "$1"); }
 
 # Has the run in folder $1 a checkpoint that is not in the list $2? No clocks are compared: nodes and file servers have
-# their own. The list may be too long for an argument of grep. No pipe, whose status would be that of find under pipefail.
-has_new_checkpoint() { grep -qvxF -f <(printf '%s\n' "$2") <(checkpoints_of "$1"); }
+# their own. No pipe, whose status would be that of find under pipefail.
+has_new_checkpoint() { lists_more_than "$2" < <(checkpoints_of "$1"); }
 
 # Why the run in folder $1 must not be started (again); nothing when it may.
 reason_not_to_start() {

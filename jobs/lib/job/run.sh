@@ -3,20 +3,24 @@
 
 starts_without_progress=5 # so many of them in a row, and the job is not requeued
 
-# RESUME is for the first start. Those after it, of this job or of a chain, go on from what was written
-# since; with nothing written they begin as the first one did.
+# RESUME is for the first attempt. Those after it, in the same allocation, after a restart or in the next job of a chain,
+# go on from what was written since; with nothing written they begin as the first one did. No clocks are compared.
 choose_resume() {
-  local begun="$run_dir/job/begun-$submission" written
+  local begun="$run_dir/job/begun-$submission"
   [[ $resume != auto ]] || return 0
   if [[ ! -e $begun ]]; then
-    : >"$begun"
-    return
+    files_to_go_on_from >"$begun.part" && mv "$begun.part" "$begun"
+  elif lists_more_than "$(cat "$begun")" < <(files_to_go_on_from); then
+    resume=auto
   fi
+}
+
+# Once there is a recipe, the program takes the folder for a run's, and refuses it for a new one.
+files_to_go_on_from() {
   if [[ $resume == never ]]; then
-    [[ ! $run_dir/recipe.toml -nt $begun ]] || resume=auto # the program took the folder for a new one
+    files_like recipe.toml "$run_dir" -maxdepth 1
   else
-    written="$(find "$run_dir/checkpoints" -name 'ckpt-*.h5' -newer "$begun" 2>/dev/null)"
-    [[ -z $written ]] || resume=auto
+    checkpoints_of "$run_dir"
   fi
 }
 
@@ -33,7 +37,6 @@ begin_run() {
       *) exit 85 ;;
     esac
   fi
-  choose_resume
 }
 
 has_progressed() { has_new_checkpoint "$run_dir" "$start_checkpoints"; }
@@ -60,6 +63,7 @@ check_launch() {
 
 train() {
   local status=0
+  choose_resume
   run_step "${launch[@]}" "$quern" train "$recipe" "${settings[@]}" --run-dir "$run_dir" --resume "$resume" || status=$?
   # srun's exit status is 0 also when it has lost a step that did not start on all nodes.
   if ((status == 0)) && [[ ! -e $run_dir/DONE ]]; then
