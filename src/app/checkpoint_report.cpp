@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
@@ -68,15 +70,20 @@ std::size_t name_width(const std::vector<NamedTensor>& tensors) {
 struct ListEntry {
   CheckpointFile file;
   std::string epoch = "?";
-  std::string problem;  ///< empty: good
+  std::string state = "good";
+  std::string problem;  ///< of another state
 };
 
-ListEntry inspect(const CheckpointFile& file) {
+// Nothing where a run has deleted the file meanwhile, which it may.
+std::optional<ListEntry> inspect(const CheckpointFile& file) {
   ListEntry entry;
   entry.file = file;
   try {
     entry.epoch = std::to_string(read_checkpoint(file.path).state().progress.epoch);
   } catch (const Error& problem) {
+    if (is_gone(file.path)) return std::nullopt;
+    const bool is_failure = dynamic_cast<const SystemFailure*>(&problem) != nullptr;
+    entry.state = is_failure ? "unread" : "damaged";
     entry.problem = problem.what();
   }
   return entry;
@@ -86,10 +93,10 @@ std::string list_line(const ListEntry& entry, const std::string& mark) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(entry.file.path, error);
   const fs::file_time_type written = fs::last_write_time(entry.file.path, error);
-  const std::string line = fmt::format(
-      "{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.file.step, entry.epoch,
-      error ? "?" : size_text(bytes), error ? "?" : age_text(written),
-      entry.problem.empty() ? "good" : "damaged", entry.file.path.filename().string(), mark);
+  const std::string line =
+      fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.file.step, entry.epoch,
+                  error ? "?" : size_text(bytes), error ? "?" : age_text(written), entry.state,
+                  entry.file.path.filename().string(), mark);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
@@ -110,16 +117,19 @@ std::string list_report(const fs::path& folder) {
   std::string lines = fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{}\n", "step", "epoch", "size",
                                   "age", "state", "file");
   std::string problems;
+  bool found_any = false;
   bool found_good = false;
   for (const CheckpointFile& file : files) {
-    const ListEntry entry = inspect(file);
-    std::string mark = &file == &files.front() ? "newest" : "";
-    if (entry.problem.empty() && !found_good) {
+    const std::optional<ListEntry> entry = inspect(file);
+    if (!entry) continue;
+    std::string mark = found_any ? "" : "newest";
+    found_any = true;
+    if (entry->problem.empty() && !found_good) {
       if (mark.empty()) mark = "newest good";
       found_good = true;
     }
-    lines += list_line(entry, mark);
-    if (!entry.problem.empty()) problems += "damaged: " + printable(entry.problem) + "\n";
+    lines += list_line(*entry, mark);
+    if (!entry->problem.empty()) problems += entry->state + ": " + printable(entry->problem) + "\n";
   }
   const std::string report = lines + problems;
   return report.substr(0, report.size() - 1);

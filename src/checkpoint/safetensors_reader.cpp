@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/float16.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
@@ -124,18 +125,6 @@ LoadedCheckpoint read(const fs::path& path) {
 }
 
 }  // namespace
-
-float float_of_half(std::uint16_t bits) {
-  const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
-  const std::uint32_t fraction = bits & 0x3ffu;
-  if (exponent == 0) {  // zero, and numbers below 2^-14
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
-  }
-  const std::uint32_t wide = exponent == 0x1f ? 0xffu : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
 
 LoadedCheckpoint read_safetensors(const fs::path& path) {
   try {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 
 #include "checkpoint/checkpoint_state.hpp"
@@ -15,8 +14,5 @@ namespace quern {
 /// what is wrong: whatever is in the file, reading it takes no more memory than twice its size.
 /// SystemFailure where a disk or a file server fails.
 LoadedCheckpoint read_safetensors(const std::filesystem::path& path);
-
-/// The value of an IEEE 754 half (binary16).
-float float_of_half(std::uint16_t bits);
 
 }  // namespace quern

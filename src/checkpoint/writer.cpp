@@ -119,23 +119,36 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   append_seal(path, places);
 }
 
-}  // namespace
-
-void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
+void write_whole(const fs::path& path, const CheckpointState& state) {
   require_free_space(path.has_parent_path() ? path.parent_path() : ".", estimated_bytes(state));
   PendingFile pending(path);
   write_content(pending.temporary(), state);
   pending.commit();
 }
 
+std::string cannot_write(const fs::path& path, const std::exception& problem) {
+  return fmt::format("cannot write the checkpoint '{}': {}", path.string(), problem.what());
+}
+
+}  // namespace
+
+void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
+  try {
+    write_whole(path, state);
+  } catch (const InputError& problem) {
+    throw InputError(cannot_write(path, problem));
+  } catch (const std::exception& problem) {
+    throw Error(cannot_write(path, problem));
+  }
+}
+
 fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state) {
   const fs::path path = folder / checkpoint_name(state.progress.step);
   try {
     make_folder(folder);
-    write_checkpoint_file(path, state);
+    write_whole(path, state);
   } catch (const std::exception& problem) {
-    throw Error(fmt::format("cannot write the checkpoint '{}': {} (older checkpoints are intact)",
-                            path.string(), problem.what()));
+    throw Error(cannot_write(path, problem) + " (older checkpoints are intact)");
   }
   return path;
 }

@@ -16,7 +16,8 @@ namespace quern {
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const CheckpointState& state);
 
-/// The same into the file `path`, of any name; its folder must exist.
+/// The same into the file `path`, of any name; its folder must exist. InputError where it does not
+/// let anybody write.
 void write_checkpoint_file(const std::filesystem::path& path, const CheckpointState& state);
 
 /// The checkpoints of one run: writes, then deletes what is too old.

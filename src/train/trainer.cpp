@@ -16,6 +16,7 @@
 #include "runtime/memory.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/report_text.hpp"
+#include "train/restore.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern {
@@ -161,11 +162,15 @@ void Trainer::enqueue_step(bool vote_to_stop) {
   samples_since_log_ += step_.batch().samples();
 }
 
-// The same answer on all ranks: a stop or a divergence is found by all at the same step.
+// The same answer on all ranks: a stop or a divergence is found by all at the same step. Where the
+// next batch is of another window, the host waits anyway: a rank that cannot read that window has
+// voted to stop, and what a diverged batch was made of is still there.
 bool Trainer::is_report_due() const {
   const auto every = [this](int steps) { return steps > 0 && step_.steps() % steps == 0; };
-  return step_.cursor() >= train_.count || every(options_.report_every_steps) ||
-         every(recipe_.train.log_every_steps) || every(recipe_.checkpoint.every_steps);
+  return step_.cursor() >= train_.count ||
+         (train_.stream && train_.stream->hands_back(progress_.epoch, step_.cursor())) ||
+         every(options_.report_every_steps) || every(recipe_.train.log_every_steps) ||
+         every(recipe_.checkpoint.every_steps);
 }
 
 StepReport Trainer::take_report() {

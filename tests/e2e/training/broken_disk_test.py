@@ -22,13 +22,17 @@ class BrokenDiskTest(training.TrainingTest):
     def train_on_broken_disk(self, recipe, run, text, *sets, **options):
         return self.run_on_broken_disk(text, *self.train_arguments(recipe, run, sets), **options)
 
-    def run_on_broken_disk(self, text, *arguments, least=0, ranks=1):
+    def start_on_broken_disk(self, text, *arguments, least=0, ranks=1):
         """One read of at least so many bytes fails, of a file with `text` in its path."""
         self.once.touch()
         env = {"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_FAIL_READ": text, "QUERN_TEST_FAIL_ONCE": str(self.once),
                "QUERN_TEST_FAIL_BYTES": str(least)}
         done = training.Run(*arguments, ranks=ranks, env=env, cwd=self.folder).wait()
         self.assertFalse(self.once.exists(), done)
+        return done
+
+    def run_on_broken_disk(self, text, *arguments, **options):
+        done = self.start_on_broken_disk(text, *arguments, **options)
         self.assertEqual(set(done.codes), {1}, done)
         self.assertIn(SAID, done.err)
         self.assertEqual(done.err.count("error:"), 1, done)
@@ -75,6 +79,11 @@ class BrokenDiskTest(training.TrainingTest):
                     done = self.train_on_broken_disk("wide", "run", "/ckpt-", "train.epochs=3", least=least)
                     self.assertNotIn("passed over", done.err)
                     self.assertIn(newest, done.err)
+        listed = self.start_on_broken_disk(f"/{newest}", "checkpoint", "ls", "run")
+        self.assertEqual(listed.code, 0, listed)
+        self.assertRegex(listed.out, rf"unread +{newest}")
+        self.assertIn(SAID, listed.out)
+        self.assertNotIn("damaged", listed.out)
         self.assertIn(newest, self.train("wide", "run", "train.epochs=3").err)
 
     def test_files_from_elsewhere(self):

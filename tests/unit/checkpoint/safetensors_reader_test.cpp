@@ -96,23 +96,6 @@ TEST_F(ReaderTest, KnowsCheckpointsAndSafetensorsByTheirFirstBytes) {
                      {"torch.save", "analysis/quern_weights.py"});
 }
 
-TEST_F(ReaderTest, EveryHalfIsItsValue) {
-  for (int bits = 0; bits < 0x10000; ++bits) {
-    const int exponent = bits >> 10 & 0x1f;
-    const int fraction = bits & 0x3ff;
-    const float value = float_of_half(static_cast<std::uint16_t>(bits));
-    EXPECT_EQ(std::signbit(value), (bits & 0x8000) != 0);
-    if (exponent == 0x1f) {
-      EXPECT_EQ(std::isnan(value), fraction != 0);
-      EXPECT_FALSE(std::isfinite(value));
-      continue;
-    }
-    const double expected =
-        exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-    ASSERT_EQ(std::abs(value), expected) << bits;
-  }
-}
-
 TEST_F(ReaderTest, ConvertsShortFloatsAndLeavesBatchCountsOut) {
   const std::string data = raw<std::int64_t>({7}) + raw<std::uint16_t>({0x3c00, 0xc100}) +
                            raw<std::uint16_t>({0x3f80, 0xc020}) + raw<float>({0.5f});

@@ -67,6 +67,16 @@ TEST(Writer, ANameThatIsTakenByAFolderIsAClearErrorAndLeavesNoTemporary) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"ckpt-0000000123.h5"});
 }
 
+TEST(Writer, AFileOfAnyNameIsNamedWhereItCannotBeWritten) {
+  const TempDir folder;
+  const std::string path = (folder / "none/start.h5").string();
+  expect_error([&] { write_checkpoint_file(path, SampleRun().state()); }, ExitCode::bad_input,
+               {"cannot write the checkpoint '" + path + "'", "No such file"});
+  std::filesystem::create_directories(folder / "start.h5/occupied");
+  expect_error([&] { write_checkpoint_file(folder / "start.h5", SampleRun().state()); },
+               ExitCode::failure, {"cannot write the checkpoint", "start.h5", "rename"});
+}
+
 /// -> 0 when writing fails with a good message.
 int write_and_fail(const std::filesystem::path& folder) {
   try {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/float16.hpp"
 #include "readers/checked_source.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_files.hpp"
@@ -136,29 +135,6 @@ TEST_F(NpyReaderTest, HeadersThatAreNoDictionaries) {
         "{'descr': '<f4, 'fortran_order': False, 'shape': (1,)}"}) {
     expect_bad(with_header(header), {"bad header"});
   }
-}
-
-TEST(Float16, EveryHalfIsReadBackAsItself) {
-  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
-    const float value = float_of_half(half);
-    if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff) != 0) {
-      EXPECT_TRUE(std::isnan(value));
-      EXPECT_TRUE(std::isnan(float_of_half(half_of_float(value))));
-    } else {
-      EXPECT_EQ(half_of_float(value), half);
-    }
-  }
-}
-
-TEST(Float16, TiesGoToEven) {
-  EXPECT_EQ(half_of_float(2049), half_of_float(2048));
-  EXPECT_EQ(half_of_float(2051), half_of_float(2052));
-  EXPECT_EQ(half_of_float(65519), 0x7bff);
-  EXPECT_EQ(half_of_float(65520), 0x7c00);
-  EXPECT_EQ(half_of_float(0x1p-25f), 0);
-  EXPECT_EQ(half_of_float(0x1.8p-25f), 1);
-  EXPECT_EQ(half_of_float(-std::numeric_limits<float>::infinity()), 0xfc00);
 }
 
 // In a plain file; of others what is left out has to be gone through.
