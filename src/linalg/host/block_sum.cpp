@@ -15,7 +15,7 @@ constexpr int kColumnChunk = 64;
 /// that the compiler knows.
 template <int Width>
 struct ColumnSum {
-  BlockSchedule schedule;
+  const BlockSchedule& schedule;
   ConstMatrix values;
   float* sums;
   std::int64_t partial_stride;
@@ -63,18 +63,19 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
                     std::int64_t offset) {
   float* target = partial_sums.data.data() + offset;
   const std::int64_t stride = partial_sums.stride;
-  quern::parallel_for(
-      label, RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
-      KOKKOS_LAMBDA(std::int64_t chunk) {
-        const int first = static_cast<int>(chunk) * kColumnChunk;
-        ConstMatrix part = values;
-        part.data += values.place(0, first);
-        part.columns = values.columns - first;
-        if (part.columns >= kColumnChunk)
-          ColumnSum<kColumnChunk>{schedule, part, target + first, stride}();
-        else
-          ColumnSum<0>{schedule, part, target + first, stride}();
-      });
+  // Kernels of the host are complete when their launch returns. Copies of views would be counted.
+  quern::parallel_for(label,
+                      RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
+                      [&](std::int64_t chunk) {
+                        const int first = static_cast<int>(chunk) * kColumnChunk;
+                        ConstMatrix part = values;
+                        part.data += values.place(0, first);
+                        part.columns = values.columns - first;
+                        if (part.columns >= kColumnChunk)
+                          ColumnSum<kColumnChunk>{schedule, part, target + first, stride}();
+                        else
+                          ColumnSum<0>{schedule, part, target + first, stride}();
+                      });
 }
 
 }  // namespace quern::host

@@ -173,8 +173,9 @@ void multiply_blocks(const ExecSpace& exec, const std::string& label, const Bloc
   const TileGrid<FixedSplit> grid(a.columns, b.columns, kBlockSumVectors, block_rows);
   const Matrix target{partial_sums.data.data() + gradient.offset, a.columns, b.columns,
                       gradient.stride, gradient.panel};
+  // Kernels of the host are complete when their launch returns. Copies of views would be counted.
   with_strides(a, b, [&](auto a_stride, auto b_stride) {
-    quern::parallel_for(label, RangePolicy(exec, 0, grid.count()), [=](std::int64_t item) {
+    quern::parallel_for(label, RangePolicy(exec, 0, grid.count()), [&](std::int64_t item) {
       const TilePlace place = grid[item];
       float* c = target.data + target.place(place.row, place.column);
       with_tile<block_rows>(place.rows, place.vectors(), [&]<int R, int V>() {
