@@ -19,21 +19,25 @@ namespace quern {
 
 namespace {
 
+// With what is added to it, also while the file is written, it has to fit into the 255 bytes of a
+// file's name.
+constexpr std::size_t kLongestName = 120;
+
 bool is_name(const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   };
-  return !name.empty() && name.size() <= 200 && name[0] != '.' && name[0] != '-' &&
+  return !name.empty() && name.size() <= kLongestName && name[0] != '.' && name[0] != '-' &&
          std::all_of(name.begin(), name.end(), allowed);
 }
 
 void check_set(const ShardSetName& set) {
   if (!is_name(set.name)) {
     throw InputError(fmt::format(
-        "'{}' is not a name for shards, expected letters, digits, '.', '_' or '-' (--name gives "
-        "another)",
-        set.name));
+        "'{}' is not a name for shards, expected at most {} letters, digits, '.', '_' or '-' "
+        "(--name gives another)",
+        set.name, kLongestName));
   }
   if (!is_split(set.split)) {
     throw InputError(fmt::format("unknown split '{}', expected train or test", set.split));

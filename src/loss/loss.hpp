@@ -41,8 +41,6 @@ class Loss {
   Loss(const Loss&) = delete;
   Loss& operator=(const Loss&) = delete;
 
-  const Shape& prediction_shape() const { return shape_; }
-
   /// Layout the prediction must have, given the layout the network ends with.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
 

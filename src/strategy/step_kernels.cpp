@@ -65,7 +65,7 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
         if (!scalars().apply_updates) return;
         count.loss_sum += double{count.batch_loss};
         // NOLINTNEXTLINE(bugprone-incorrect-roundings): a count, never negative
-        count.correct += static_cast<std::int64_t>(count.batch_correct + 0.5f);
+        count.correct += static_cast<std::int64_t>(double{count.batch_correct} + 0.5);
         count.samples += samples;
         scalars().step += 1;
         scalars().cursor += samples;

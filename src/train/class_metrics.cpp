@@ -25,9 +25,9 @@ bool is_in_top(std::span<const float> outputs, int label, int top) {
 
 ClassMetrics::ClassMetrics(const Model& model, const Samples& samples)
     : model_(model), outputs_(model.whole().output_shape().units()), samples_(samples) {
-  if (outputs_ > kMaxClasses) {
+  if (outputs_ > kMaxReportedClasses) {
     throw InputError("--metrics: the network has " + std::to_string(outputs_) +
-                     " outputs, expected at most " + std::to_string(kMaxClasses));
+                     " outputs, expected at most " + std::to_string(kMaxReportedClasses));
   }
   counts_.resize(static_cast<std::size_t>(outputs_) * static_cast<std::size_t>(outputs_) + 1);
 }

@@ -14,10 +14,10 @@ namespace quern {
 class ClassMetrics {
  public:
   static constexpr int kTop = 5;
-  static constexpr int kMaxClasses = 4096;  ///< a table of all pairs is kept
+  static constexpr int kMaxReportedClasses = 4096;  ///< a table of all pairs is kept
 
-  /// `samples` come with labels; they and the model outlive it. InputError above kMaxClasses
-  /// outputs.
+  /// `samples` come with labels; they and the model outlive it. InputError above
+  /// kMaxReportedClasses outputs.
   ClassMetrics(const Model& model, const Samples& samples);
 
   /// Counts the samples of this rank's part of a batch, after forward, where it has the outputs

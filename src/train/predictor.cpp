@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/error.hpp"
 #include "base/stopwatch.hpp"
 #include "comm/agree.hpp"
 #include "strategy/sample_stream.hpp"
@@ -110,9 +111,15 @@ Prediction prediction_of(std::span<const float> outputs, int label) {
 }
 
 BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples) {
+  const std::int64_t global_batch = std::int64_t{batch} * num_ranks;
+  if (std::min(global_batch, num_samples) > kMaxGlobalBatch) {
+    throw InputError("batches of " + std::to_string(batch) + " samples on " +
+                     std::to_string(num_ranks) + " ranks are " + std::to_string(global_batch) +
+                     " samples at a time, expected at most " + std::to_string(kMaxGlobalBatch));
+  }
   BatchRule rule;
   rule.num_samples = num_samples;
-  rule.full_batch = full_batch_of(std::int64_t{batch} * num_ranks, num_samples);
+  rule.full_batch = full_batch_of(global_batch, num_samples);
   rule.global_batch = rule.full_batch;
   const auto rest = static_cast<int>(num_samples % rule.full_batch);
   rule.last_batch = rest > 0 ? rest : rule.full_batch;

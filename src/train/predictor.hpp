@@ -35,7 +35,7 @@ struct Prediction {
 Prediction prediction_of(std::span<const float> outputs, int label);
 
 /// How predict() cuts a set: into consecutive samples for each of the ranks along the data axis,
-/// `batch` for all but the last ones.
+/// `batch` for all but the last ones. InputError above kMaxGlobalBatch samples at a time.
 BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples);
 
 /// Rows that predict() needs for batches of this many samples.

@@ -62,6 +62,7 @@ class BadInputTest(shard_files.ShardTest):
 
     def test_name_that_is_a_path(self):
         self.refused("'../x' is not a name", "--name", "../x")
+        self.refused("is not a name for shards, expected at most 120 letters", "--name", "x" * 121)
 
     def test_folder_that_cannot_be_made(self):
         self.out = self.labels / "below" / "a-file"
