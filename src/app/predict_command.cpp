@@ -21,6 +21,7 @@
 #include "io/finite_check.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
+#include "tensor/host_values.hpp"
 #include "train/class_names.hpp"
 #include "train/forward_model.hpp"
 #include "train/load_checkpoint.hpp"
@@ -42,15 +43,6 @@ struct PredictOptions {
   bool timing = false;
 };
 
-template <class T>
-View<const T> to_view(const std::string& label, const std::vector<T>& values) {
-  View<T> copy(label, values.size());
-  const auto host = Kokkos::create_mirror_view(copy);
-  std::copy(values.begin(), values.end(), host.data());
-  Kokkos::deep_copy(copy, host);
-  return copy;
-}
-
 Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
   check_finite_samples(set.values, "values", set.content.shape, set.content.input, set.range.first,
                        origins_of(source).inputs);
@@ -60,8 +52,8 @@ Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
   Samples samples;
   samples.count = set.count;
   samples.shape = set.content.shape;
-  samples.images = to_view("quern::app::images", set.images);
-  samples.values = to_view("quern::app::values", set.values);
+  samples.images = copy_to_kernels<std::uint8_t>("quern::app::images", set.images);
+  samples.values = copy_to_kernels<float>("quern::app::values", set.values);
   return samples;
 }
 

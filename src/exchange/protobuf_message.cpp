@@ -8,6 +8,7 @@ namespace quern {
 namespace {
 
 constexpr int kVarint = 0;
+constexpr int kFixed64 = 1;
 constexpr int kLengthDelimited = 2;
 constexpr int kFixed32 = 5;
 
@@ -29,10 +30,21 @@ void ProtobufMessage::add_int(int field, std::int64_t value) {
   add_varint(static_cast<std::uint64_t>(value));
 }
 
+// The lowest byte first, on any machine.
+template <class Bits>
+void ProtobufMessage::add_fixed(Bits bits) {
+  for (std::size_t i = 0; i < sizeof(Bits); ++i)
+    bytes_ += static_cast<char>(bits >> (8 * i) & 0xff);
+}
+
 void ProtobufMessage::add_float(int field, float value) {
   add_key(field, kFixed32);
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xff);
+  add_fixed(std::bit_cast<std::uint32_t>(value));
+}
+
+void ProtobufMessage::add_double(int field, double value) {
+  add_key(field, kFixed64);
+  add_fixed(std::bit_cast<std::uint64_t>(value));
 }
 
 void ProtobufMessage::add_bytes(int field, std::string_view bytes) {

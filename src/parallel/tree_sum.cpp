@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "tensor/host_values.hpp"
 #include "tensor/parallel_for.hpp"
 
 namespace quern {
@@ -16,14 +17,6 @@ namespace {
 constexpr int kTile = kHostExecution ? 16 * kLanes : 1;
 // And that one copies: slices are whole groups of lanes.
 constexpr int kPackTile = kHostExecution ? kLanes : 1;
-
-template <class T>
-View<const T> to_kernel(const std::string& label, const std::vector<T>& values) {
-  View<T> view(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), values.size());
-  Kokkos::deep_copy(view, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                              values.data(), values.size()));
-  return view;
-}
 
 // Adds `width` neighbouring elements; with a constant width the inner loops become vector code. A
 // leaf that is merged at once need not go through the stack.
@@ -64,8 +57,9 @@ TreeSumPlan make_tree_sum_plan(const std::vector<std::int64_t>& leaves,
   expect(traversal.roots.size() == 1, "nodes that cover the whole tree");
   expect(traversal.depth <= BlockSchedule::kMaxDepth,
          "a summation tree of at most 2^20 - 1 blocks");
-  return {static_cast<int>(leaves.size()), to_kernel("quern::parallel::leaves", leaves),
-          to_kernel("quern::parallel::merges", traversal.merges)};
+  return {static_cast<int>(leaves.size()),
+          copy_to_kernels<std::int64_t>("quern::parallel::leaves", leaves),
+          copy_to_kernels<int>("quern::parallel::merges", traversal.merges)};
 }
 
 namespace {

@@ -13,10 +13,6 @@ namespace quern {
 
 namespace {
 
-SumOrder sum_order(const BatchCut& cut) {
-  return cut.determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
-}
-
 // Of a rank's blocks [from, to), counted from its first.
 BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, int rank, int from,
                           int to) {
@@ -25,7 +21,7 @@ BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, 
   const int first = partition.first_block(rank);
   // Fast mode: each rank adds its blocks in a tree of its own.
   BlockSchedule schedule =
-      sum_order(cut) == SumOrder::ranks
+      cut.sum_order() == SumOrder::ranks
           ? make_block_schedule(from, to, std::max(1, partition.num_blocks(rank)), block_rows)
           : make_block_schedule(first + from, first + to, partition.num_blocks(), block_rows);
   schedule.block_samples = cut.block_samples;
@@ -58,7 +54,8 @@ std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int 
 }
 
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& whole, int rank) {
-  std::vector<PieceSums> sums = cut_share(sum_order(cut), whole.partition, rank, cut.micro_batches);
+  std::vector<PieceSums> sums =
+      cut_share(cut.sum_order(), whole.partition, rank, cut.micro_batches);
   to_kernels(sums);
   std::vector<BatchPiece> pieces;
   for (PieceSums& piece : sums) {
@@ -76,7 +73,7 @@ std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& 
 }
 
 int most_piece_sums(const BatchCut& cut, const BatchPartition& partition) {
-  return quern::most_piece_sums(sum_order(cut), partition, cut.micro_batches);
+  return quern::most_piece_sums(cut.sum_order(), partition, cut.micro_batches);
 }
 
 namespace {

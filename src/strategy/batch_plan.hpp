@@ -7,6 +7,7 @@
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/piece_sums.hpp"
+#include "parallel/tree_sum.hpp"
 #include "spec/training_spec.hpp"
 #include "tensor/step_scalars.hpp"
 
@@ -42,6 +43,10 @@ struct BatchCut {
   int row_multiple = 1;   ///< what the network's layouts need: rows of a micro-block
   Determinism determinism = Determinism::rank_invariant;
   int micro_batches = 1;  ///< parallel.micro_batches
+
+  SumOrder sum_order() const {
+    return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
+  }
 };
 
 /// InputError when there are more micro-blocks than the summation tree can hold.

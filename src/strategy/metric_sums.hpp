@@ -28,16 +28,6 @@ struct MetricSums {
 
 using MetricSumsView = ScalarView<MetricSums>;
 
-/// What a kernel has left in a scalar, once everything on its instance is done.
-template <class T>
-T read_scalar(const ScalarView<T>& scalar) {
-  if constexpr (kHostExecution) {
-    return scalar();
-  } else {
-    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scalar)();
-  }
-}
-
 /// What kernels read from the host, and tell it, while it runs ahead of them: pinned memory.
 struct HostFlags {
   float vote = 0;  ///< 1: this rank asks for a stop

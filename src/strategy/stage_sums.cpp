@@ -10,7 +10,9 @@
 namespace quern {
 
 StageSums::StageSums(const ProcessGrid& grid)
-    : grid_(grid), all_("quern::strategy::stage_sums", Loss::kColumns + 1) {}
+    : grid_(grid),
+      all_("quern::strategy::stage_sums", Loss::kColumns + 1),
+      host_(Kokkos::create_mirror_view(Kokkos::HostSpace(), all_)) {}
 
 ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) const {
   const GridShape& shape = grid_.shape();
@@ -24,14 +26,12 @@ ReducedGradient StageSums::add(const ExecSpace& exec, ReducedGradient gradient) 
         for (int i = 0; i < Loss::kColumns; ++i) all(i) = has_loss ? sums(i) : 0;
         all(Loss::kColumns) = votes(0);
       });
-  const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
-  Kokkos::deep_copy(exec, host, all);
+  Kokkos::deep_copy(exec, host_, all);
   exec.fence("quern::strategy::stage_sums");
-  const std::span<float> all_floats(host.data(), host.extent(0));
+  const std::span<float> all_floats(host_.data(), host_.extent(0));
   grid_.pipeline().all_reduce_sum(all_floats);
   grid_.tensor().all_reduce_sum(all_floats.last(1));  // whose ranks have the same loss
-  Kokkos::deep_copy(exec, all, host);
-  exec.fence("quern::strategy::stage_sums");  // before `host` ends
+  Kokkos::deep_copy(exec, all, host_);
   gradient.sums = Kokkos::subview(all, std::pair(0, int{Loss::kColumns}));
   gradient.votes = Kokkos::subview(all, std::pair(int{Loss::kColumns}, Loss::kColumns + 1));
   return gradient;

@@ -20,6 +20,7 @@ class StageSums {
  private:
   ProcessGrid grid_;
   FloatView all_;
+  Kokkos::View<float*, Kokkos::LayoutRight, Kokkos::HostSpace> host_;  // of all_; on CPUs the same
 };
 
 }  // namespace quern

@@ -14,6 +14,7 @@
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 #include "strategy/tensor_plan.hpp"
+#include "tensor/host_values.hpp"
 
 namespace quern {
 
@@ -171,10 +172,6 @@ StepReport TrainingStep::run(const ExecSpace& exec, bool vote_to_stop) {
 
 namespace {
 
-SumOrder sum_order(Determinism determinism) {
-  return determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
-}
-
 // Clipping adds up whole chunks of the gradient.
 Updaters updaters(const Recipe& recipe) {
   return {recipe.parallel.shard_optimizer,
@@ -214,7 +211,7 @@ void check_least_samples(const Network& network, const BatchRule& batches) {
 int most_partial_sums(const BatchCut& cut, const BatchPartition& partition) {
   int most = most_piece_sums(cut, partition);
   for (int rank = 0; rank < partition.num_ranks(); ++rank)
-    most = std::max(most, num_partial_sums(sum_order(cut.determinism), partition, rank));
+    most = std::max(most, num_partial_sums(cut.sum_order(), partition, rank));
   return most;
 }
 
@@ -252,11 +249,10 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
                                    : std::max(most_partial_sums(cut_, full_.plan.partition),
                                               most_partial_sums(cut_, last_.plan.partition)),
                           grid.shape().pipeline * grid.shape().tensor};
-  const SumOrder sum_order_of_step = sum_order(recipe.train.determinism);
   reducer_ = make_reducer(grid.data(), transports.data, sums_offset() + Loss::kColumns,
-                          sum_order_of_step, Loss::kColumns, updaters(recipe), needs);
+                          cut_.sum_order(), Loss::kColumns, updaters(recipe), needs);
   sums_ = std::make_unique<RankSums>(grid.data(), transports.data, sums_of_layers(model.network()),
-                                     sum_order_of_step);
+                                     cut_.sum_order());
   agree(grid.world(), [&] {
     for (const PlannedBatch* batch : {&full_, &last_})
       reducer_->reserve(most_piece_sums(cut_, batch->plan.partition));

@@ -14,6 +14,13 @@ std::vector<std::int64_t> ParameterEntry::whole_shape() const {
   return whole;
 }
 
+std::vector<ParameterEntry> trained_entries(const std::vector<ParameterEntry>& entries) {
+  std::vector<ParameterEntry> trained;
+  for (const ParameterEntry& entry : entries)
+    if (entry.is_trained()) trained.push_back(entry);
+  return trained;
+}
+
 std::vector<float> read_tensor(const ParameterEntry& entry, std::span<const float> block) {
   std::vector<float> values(static_cast<std::size_t>(entry.count));
   for (std::int64_t i = 0; i < entry.count; ++i) {

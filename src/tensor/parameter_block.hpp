@@ -68,6 +68,9 @@ struct ParameterEntry {
   }
 };
 
+/// Those that an optimizer keeps state for.
+std::vector<ParameterEntry> trained_entries(const std::vector<ParameterEntry>& entries);
+
 /// The floats [begin, end) of the block.
 struct BlockRange {
   std::int64_t begin = 0;

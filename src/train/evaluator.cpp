@@ -7,6 +7,7 @@
 #include "parallel/device_stream.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
+#include "tensor/host_values.hpp"
 #include "train/target_variance.hpp"
 
 namespace quern {

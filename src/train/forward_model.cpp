@@ -5,7 +5,7 @@
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
-#include "train/snapshot.hpp"
+#include "train/restore.hpp"
 
 namespace quern {
 

@@ -9,20 +9,17 @@
 #include "base/sha256.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
+#include "tensor/host_values.hpp"
 
 namespace quern {
 
 namespace {
 
 template <class T>
-View<const T> to_memory_space(const std::string& label, std::span<const T> values) {
+View<const T> checked_copy(const std::string& label, std::span<const T> values) {
   check_device_data(static_cast<std::int64_t>(values.size_bytes()), "the program's samples",
                     available_device_memory());
-  View<T> copy(label, values.size());
-  Kokkos::deep_copy(
-      copy, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                values.data(), values.size()));
-  return copy;
+  return copy_to_kernels(label, values);
 }
 
 // Whole samples, or InputError.
@@ -40,7 +37,7 @@ Samples make_samples(const Shape& shape, std::span<const float> values) {
   Samples samples;
   samples.count = count_samples(shape, values);
   samples.shape = shape;
-  samples.values = to_memory_space("quern::train::own_values", values);
+  samples.values = checked_copy("quern::train::own_values", values);
   return samples;
 }
 
@@ -66,7 +63,7 @@ Samples make_labelled_samples(const Shape& shape, std::span<const float> values,
   }
   samples.classes = classes;
   const std::vector<std::int32_t> wide(labels.begin(), labels.end());
-  samples.labels = to_memory_space<std::int32_t>("quern::train::own_labels", wide);
+  samples.labels = checked_copy<std::int32_t>("quern::train::own_labels", wide);
   samples.data_hash = hash_of(values, std::as_bytes(labels));
   return samples;
 }
@@ -79,7 +76,7 @@ Samples make_target_samples(const Shape& shape, std::span<const float> values, i
                      " target values, expected " + std::to_string(samples.count) + " times " +
                      std::to_string(target_units));
   }
-  samples.targets = to_memory_space("quern::train::own_targets", targets);
+  samples.targets = checked_copy("quern::train::own_targets", targets);
   samples.data_hash = hash_of(values, std::as_bytes(targets));
   return samples;
 }

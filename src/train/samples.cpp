@@ -14,6 +14,7 @@
 #include "runtime/memory.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
+#include "tensor/host_values.hpp"
 #include "train/shard_stream.hpp"
 
 namespace quern {
@@ -21,15 +22,11 @@ namespace quern {
 namespace {
 
 template <class T>
-View<const T> to_memory_space(std::span<const T> values) {
+View<const T> where_kernels_read(std::span<const T> values) {
   if constexpr (kHostExecution) {
     return View<const T>(values.data(), values.size());
   } else {
-    View<T> copy("quern::train::samples", values.size());
-    Kokkos::deep_copy(
-        copy, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                  values.data(), values.size()));
-    return copy;
+    return copy_to_kernels("quern::train::samples", values);
   }
 }
 
@@ -96,10 +93,10 @@ Samples make_node_samples(Communicator& comm, const std::string& name, std::int6
   samples.shape = content.shape;
   samples.classes = content.classes;
   samples.class_names = content.class_names;
-  samples.images = to_memory_space<std::uint8_t>(arrays.images);
-  samples.values = to_memory_space<float>(arrays.values);
-  samples.labels = to_memory_space<std::int32_t>(arrays.labels);
-  samples.targets = to_memory_space<float>(arrays.targets);
+  samples.images = where_kernels_read<std::uint8_t>(arrays.images);
+  samples.values = where_kernels_read<float>(arrays.values);
+  samples.labels = where_kernels_read<std::int32_t>(arrays.labels);
+  samples.targets = where_kernels_read<float>(arrays.targets);
   return samples;
 }
 

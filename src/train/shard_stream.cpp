@@ -7,10 +7,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "comm/agree.hpp"
-#include "comm/exchange.hpp"
 #include "device/inventory.hpp"
 #include "io/sample_reader.hpp"
 #include "runtime/memory.hpp"
@@ -83,17 +81,8 @@ void check_room(Communicator& world, const ShardContent& content, std::int64_t r
   const std::int64_t bytes = room * content.memory_bytes();
   const std::int64_t upload_bytes =
       runs_device_kernels() ? SampleUpload::num_bytes(content, upload_samples(content, room)) : 0;
-  const std::vector<std::int64_t> bytes_of_rank =
-      all_gather_value(world, (kHostExecution ? bytes : 0) + upload_bytes);
-  agree(world, [&] {
-    check_device_data(bytes, what, available_device_memory());
-    if (world.node_rank() != 0) return;
-    std::int64_t sum = 0;
-    for (int rank = 0; rank < world.size(); ++rank)
-      if (world.host(rank) == world.host(world.rank()))
-        sum += bytes_of_rank[static_cast<std::size_t>(rank)];
-    check_memory(sum, what);
-  });
+  agree(world, [&] { check_device_data(bytes, what, available_device_memory()); });
+  check_node_memory(world, (kHostExecution ? bytes : 0) + upload_bytes, what);
 }
 
 }  // namespace

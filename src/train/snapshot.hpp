@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a running training and its checkpoints.
+// From a running training to its checkpoints.
 #pragma once
 
 #include <list>
@@ -46,29 +46,5 @@ class Snapshot {
 /// Bytes of the numbers in a checkpoint: parameters, buffers, and so many arrays of optimizer
 /// state. A Snapshot takes as many.
 std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays);
-
-/// Collective. Puts model and optimizer state of rank 0's `state` (the other ranks pass nullptr)
-/// into `to`, on all ranks; what a node has once is written by rank 0 alone, and the caller
-/// publishes it. Where kernels run on the host and state is not spread it takes no memory besides;
-/// otherwise one array on rank 0 and kRestoreBytes on the others. AgreedError (exit 2) naming the
-/// tensor when the checkpoint is of another network or another optimizer; then nothing has changed.
-void restore(Communicator& comm, const CheckpointState* state, const ParameterTable& table,
-             const TrainState& to);
-/// The same where `table` is that of this rank's stage, and `whole` that of the network: every
-/// stage gets its own. Collective over the grid's world, whose rank 0 has `state`.
-void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
-             const ParameterTable& table, const TrainState& to);
-/// The model alone, whatever optimizer trained it: into `parameters`, every rank's own.
-void restore(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
-             const ParameterTable& table, const FloatView& parameters);
-
-/// Collective over the grid's world. Overwrites these of the model's parameters, rank 0's `tensors`
-/// (the other ranks pass nullptr), with names and shapes of `whole`; the rest stays as it is. As
-/// restore().
-void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tensors,
-                  const ParameterTable& whole, const ParameterTable& table, const TrainState& to);
-
-/// What restore() sends at a time.
-inline constexpr std::int64_t kRestoreBytes = std::int64_t{4} << 20;
 
 }  // namespace quern

@@ -29,6 +29,7 @@ ALLOWED = {
         "tensor/types.hpp": "the constant",
         "tensor/kernel_choice.hpp": "the mechanism",
         "tensor/chunks.hpp": "how much a work item does",
+        "tensor/host_values.hpp": "what the host reads where it lies needs no copy",
         "tensor/parallel_for.hpp": "how a kernel is launched",
         "tensor/team.hpp": "how many threads a team has",
         "linalg/device/tensor_tile.hpp": "how many threads a warp has",

@@ -13,6 +13,7 @@
 #include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
+#include "train/restore.hpp"
 #include "train/snapshot.hpp"
 
 namespace quern::test {

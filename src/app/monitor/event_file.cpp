@@ -2,7 +2,8 @@
 #include "app/monitor/event_file.hpp"
 
 #include <array>
-#include <cstring>
+
+#include "exchange/protobuf_message.hpp"
 
 namespace quern {
 
@@ -31,35 +32,6 @@ std::string little_endian(T value) {
 
 std::uint32_t masked(std::uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + kMaskDelta;
-}
-
-// Protobuf's wire types.
-enum Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
-
-std::string varint_bytes(std::uint64_t value) {
-  std::string text;
-  for (; value >= 0x80; value >>= 7) text += static_cast<char>((value & 0x7f) | 0x80);
-  return text + static_cast<char>(value);
-}
-
-std::string tag(int field, Wire wire) {
-  return varint_bytes(static_cast<std::uint64_t>(field) << 3 | wire);
-}
-
-std::string field_bytes(int field, std::string_view content) {
-  return tag(field, bytes) + varint_bytes(content.size()) + std::string(content);
-}
-
-std::string field_double(int field, double value) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return tag(field, fixed64) + little_endian(bits);
-}
-
-std::string field_float(int field, float value) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return tag(field, fixed32) + little_endian(bits);
 }
 
 // Field numbers of Event and Summary.
@@ -109,17 +81,26 @@ std::string tf_record(std::string_view content) {
 
 std::string scalar_event(double wall_time, std::int64_t step,
                          const std::vector<std::pair<std::string, float>>& scalars) {
-  std::string summary;
-  for (const auto& [name, value] : scalars)
-    summary += field_bytes(kValue, field_bytes(kTag, name) + field_float(kSimpleValue, value));
-  return tf_record(field_double(kWallTime, wall_time) + tag(kStep, varint) +
-                   varint_bytes(static_cast<std::uint64_t>(step)) + field_bytes(kSummary, summary));
+  ProtobufMessage summary;
+  for (const auto& [name, value] : scalars) {
+    ProtobufMessage scalar;
+    scalar.add_bytes(kTag, name);
+    scalar.add_float(kSimpleValue, value);
+    summary.add_message(kValue, scalar);
+  }
+  ProtobufMessage event;
+  event.add_double(kWallTime, wall_time);
+  event.add_int(kStep, step);
+  event.add_message(kSummary, summary);
+  return tf_record(event.bytes());
 }
 
 std::string event_file(const RunLog& run) {
   const double begin = run.metrics.empty() ? 0 : wall_time(run, run.metrics.front());
-  std::string file =
-      tf_record(field_double(kWallTime, begin) + field_bytes(kFileVersion, "brain.Event:2"));
+  ProtobufMessage version;
+  version.add_double(kWallTime, begin);
+  version.add_bytes(kFileVersion, "brain.Event:2");
+  std::string file = tf_record(version.bytes());
   for (const MetricsLine& line : run.metrics) {
     const auto scalars = scalars_of(line);
     if (!scalars.empty()) file += scalar_event(wall_time(run, line), line.step, scalars);

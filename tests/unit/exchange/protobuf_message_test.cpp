@@ -42,5 +42,11 @@ TEST(ProtobufMessage, FloatsAreFourBytes) {
   EXPECT_EQ(message.bytes(), "\x15\x00\x00\xc0\x3f"s);
 }
 
+TEST(ProtobufMessage, DoublesAreEightBytes) {
+  ProtobufMessage message;
+  message.add_double(1, -1.5);
+  EXPECT_EQ(message.bytes(), "\x09\x00\x00\x00\x00\x00\x00\xf8\xbf"s);
+}
+
 }  // namespace
 }  // namespace quern

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/views.hpp"
+#include "tensor/host_values.hpp"
 
 namespace quern::test {
 

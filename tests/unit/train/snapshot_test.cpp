@@ -9,6 +9,7 @@
 #include "strategy/training_step.hpp"
 #include "support/expect_error.hpp"
 #include "support/train_samples.hpp"
+#include "train/restore.hpp"
 
 namespace quern::test {
 
@@ -24,6 +25,9 @@ struct Trained {
     for (int i = 0; i < steps; ++i) step.run(ExecSpace(), false);
   }
   const ParameterTable& table() const { return model.network().table(); }
+  void restore(const Snapshot& snapshot) {
+    quern::restore(ProcessGrid(comm), &snapshot.state, table(), table(), step.state());
+  }
 
   mutable SerialCommunicator comm;
   Recipe recipe;
@@ -35,8 +39,7 @@ struct Trained {
 void expect_refused(const Trained& from, Trained& to, std::initializer_list<std::string> parts) {
   const Snapshot snapshot(from.comm, from.table(), from.step.state());
   const std::vector<float> before = to_vector(to.model.parameters());
-  expect_error([&] { restore(to.comm, &snapshot.state, to.table(), to.step.state()); },
-               ExitCode::bad_input, parts);
+  expect_error([&] { to.restore(snapshot); }, ExitCode::bad_input, parts);
   EXPECT_EQ(to_vector(to.model.parameters()), before);
 }
 
@@ -64,7 +67,7 @@ TEST(Snapshot, RestoreGivesBackEveryBit) {
   Trained other({"seed=4"}, 1);
   ASSERT_NE(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
   const Snapshot snapshot(trained.comm, trained.table(), trained.step.state());
-  restore(other.comm, &snapshot.state, other.table(), other.step.state());
+  other.restore(snapshot);
   EXPECT_EQ(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(to_vector(other.step.state().optimizer[i].pieces.front()),

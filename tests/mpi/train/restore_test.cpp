@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resuming on several ranks: everybody has rank 0's state, and it takes no copies of the blocks.
-#include "train/snapshot.hpp"
+#include "train/restore.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "strategy/training_step.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
+#include "train/snapshot.hpp"
 
 namespace quern::test {
 
@@ -81,7 +82,8 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
       restore(ProcessGrid(world()), state, model.network().table(), model.network().table(),
               parameters);
     } else {
-      restore(world(), state, model.network().table(), step.state());
+      const ParameterTable& table = model.network().table();
+      restore(ProcessGrid(world()), state, table, table, step.state());
       step.publish_state();
     }
     const std::int64_t grown = memory("VmHWM") - before;
