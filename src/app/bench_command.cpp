@@ -30,9 +30,11 @@ void add_overrides(CommandLine command, BenchOptions& options) {
 template <class Options>
 Command run_command(CommandLine command, std::shared_ptr<Options> options,
                     ExitCode (*bench)(Communicator&, const Options&)) {
-  return {command, [options = std::move(options), bench] {
+  return {command,
+          [options = std::move(options), bench] {
             return run_on_ranks([&](Communicator& comm) { return bench(comm, *options); });
-          }};
+          },
+          Started::as_ranks};
 }
 
 Command add_kernels_bench(CommandLine bench) {

@@ -10,10 +10,17 @@
 
 namespace quern {
 
+/// What a launcher that starts several processes makes of a command.
+enum class Started {
+  alone,     ///< each process works for itself, and speaks
+  as_ranks,  ///< they work together, and the first one speaks
+};
+
 /// A command: its options, and what it does once they are parsed.
 struct Command {
   CommandLine options;
   std::function<ExitCode()> run;
+  Started started = Started::alone;
 };
 
 Command add_train_command(CommandLine app);

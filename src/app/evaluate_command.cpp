@@ -116,7 +116,11 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   if (recipe.data.target == TargetType::label) info.correct = result.correct;
   info.rmse = result.rmse();
   info.r2 = result.r2();
-  if (metrics) add_metrics(choice, *metrics, info);
+  if (metrics) {
+    add_metrics(choice, *metrics, info);
+    if (checkpoint.loaded && (choice.per_class || choice.confusion))
+      info.class_names = checkpoint.state()->class_names;
+  }
   info.ranks = comm.size();
   log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;
@@ -146,9 +150,11 @@ Command add_evaluate_command(CommandLine app) {
                   "label, a column for each predicted class)")
       .type_name("NAMES");
   command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
-  return {command, [options] {
+  return {command,
+          [options] {
             return run_on_ranks([&](Communicator& comm) { return evaluate(comm, *options); });
-          }};
+          },
+          Started::as_ranks};
 }
 
 }  // namespace quern

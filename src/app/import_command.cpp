@@ -60,9 +60,11 @@ void check_normalization(const Recipe& recipe) {
   for (const auto& [key, spec] : {std::pair("data.normalize", &recipe.data.normalize),
                                   {"data.normalize_targets", &recipe.data.normalize_targets}}) {
     if (spec->type != NormalizeType::dataset) continue;
-    throw InputError(std::string(key) +
-                     " = \"dataset\" does not say by which numbers (expected --set '" + key +
-                     "={type=\"given\", mean=[...], std=[...]}', those of the training)");
+    throw InputError(
+        std::string(key) +
+        " = \"dataset\" does not say by which numbers (expected those of the training: "
+        "--recipe RUN/recipe.toml of a run of Quern has them, or --set '" +
+        key + "={type=\"given\", mean=[...], std=[...]}')");
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <string>
@@ -51,7 +52,7 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
          "--help prints the usage";
 }
 
-// Help, or wrong usage: the same on all ranks, so `speaks` on rank 0 only.
+// Help, or wrong usage.
 quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool speaks) {
   if (error.get_exit_code() == 0) {
     if (speaks) app.exit(error);
@@ -66,6 +67,13 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
   return quern::ExitCode::bad_input;
 }
 
+// Is a command given that several processes run each for itself?
+bool works_alone(const std::vector<quern::Command>& commands) {
+  return std::any_of(commands.begin(), commands.end(), [](const quern::Command& command) {
+    return command.options.is_parsed() && command.started == quern::Started::alone;
+  });
+}
+
 // Before constructors of other static objects, which may use any instruction already.
 [[gnu::constructor(101)]] void require_processor() {
   quern::cpu::require(quern::cpu::compiled_level());
@@ -75,16 +83,18 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
 
 int main(int argc, char** argv) {
   const int launched_rank = quern::read_launch().rank;
-  quern::log::set_rank(launched_rank);
   CLI::App app;
   const std::vector<quern::Command> commands = quern::add_commands(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return static_cast<int>(report(app, error, launched_rank == 0));
+    // Ranks are all started with the same words.
+    return static_cast<int>(report(app, error, launched_rank == 0 || works_alone(commands)));
   }
   for (const quern::Command& command : commands) {
-    if (command.options.is_parsed()) return static_cast<int>(run(command));
+    if (!command.options.is_parsed()) continue;
+    if (command.started == quern::Started::as_ranks) quern::log::set_rank(launched_rank);
+    return static_cast<int>(run(command));
   }
   return static_cast<int>(quern::ExitCode::bad_input);
 }

@@ -356,7 +356,7 @@ Command add_plan_command(CommandLine app) {
       .type_name("FILE");
   command.add_option("--json", options->json, "Write the figures to this file, too")
       .type_name("FILE");
-  return {command, [options] { return plan(*options); }};
+  return {command, [options] { return plan(*options); }, Started::as_ranks};
 }
 
 }  // namespace quern

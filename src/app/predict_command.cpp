@@ -170,9 +170,11 @@ Command add_predict_command(CommandLine app) {
                   "CSV file, which appears once it is complete (default: lines go to standard "
                   "output as they come)")
       .type_name("FILE");
-  return {command, [options] {
+  return {command,
+          [options] {
             return run_on_ranks([&](Communicator& comm) { return predict(comm, *options); });
-          }};
+          },
+          Started::as_ranks};
 }
 
 }  // namespace quern

@@ -174,7 +174,7 @@ Command add_preflight_command(CommandLine app) {
       .in_range(1, 86400)
       .show_default();
   command.add_flag("--json", options->json, "Print one JSON object instead of the table");
-  return {command, [options] { return start(*options); }};
+  return {command, [options] { return start(*options); }, Started::as_ranks};
 }
 
 }  // namespace quern

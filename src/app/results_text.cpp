@@ -34,10 +34,12 @@ std::string classes_text(const EvaluationInfo& info) {
   std::string text;
   for (std::size_t i = 0; i < info.class_samples.size(); ++i) {
     if (info.class_samples[i] == 0) continue;
-    text += fmt::format("\nclass {:>4}  accuracy {:6.2f} % ({} of {})", i,
+    const std::string name =
+        i < info.class_names.size() ? "  " + printable(info.class_names[i]) : "";
+    text += fmt::format("\nclass {:>4}  accuracy {:6.2f} % ({} of {}){}", i,
                         100.0 * static_cast<double>(info.class_correct[i]) /
                             static_cast<double>(info.class_samples[i]),
-                        info.class_correct[i], info.class_samples[i]);
+                        info.class_correct[i], info.class_samples[i], name);
   }
   return text;
 }
@@ -80,6 +82,7 @@ std::string evaluation_json(const EvaluationInfo& info) {
   if (info.top5) {
     json["top5_accuracy"] = static_cast<double>(*info.top5) / static_cast<double>(info.samples);
   }
+  if (!info.class_names.empty()) json["class_names"] = info.class_names;
   if (!info.class_samples.empty()) {
     json["class_samples"] = info.class_samples;
     json["class_correct"] = info.class_correct;

@@ -220,9 +220,11 @@ Command add_shard_command(CommandLine app) {
                   "Expected SHA-256 of the labels' file, or of its unpacked content")
       .type_name("HEX");
   command.add_flag("--force", options->force, "Replace all shards of this name and split");
-  return {command, [options] {
+  return {command,
+          [options] {
             return run_on_hosts([&](Communicator& comm) { return make_shards(comm, *options); });
-          }};
+          },
+          Started::as_ranks};
 }
 
 }  // namespace quern

@@ -172,7 +172,8 @@ Command add_train_command(CommandLine app) {
       .in_range(1, 1 << 20)
       .type_name("N")
       .show_default();
-  return {command, [options] {
+  return {command,
+          [options] {
             if (options->check_recipe) return check_only(*options);
             if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
@@ -180,7 +181,8 @@ Command add_train_command(CommandLine app) {
                                 [&](Communicator& comm) {
                                   recipe = load_recipe(comm, options->recipe, options->overrides);
                                 });
-          }};
+          },
+          Started::as_ranks};
 }
 
 }  // namespace quern

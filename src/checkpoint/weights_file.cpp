@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
@@ -16,6 +17,8 @@
 namespace quern {
 
 namespace {
+
+constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(8, '\0');
@@ -29,10 +32,18 @@ std::string first_bytes(const std::filesystem::path& path) {
 
 }  // namespace
 
+void refuse_other_formats(const std::filesystem::path& file) {
+  if (file.extension() == ".h5" || first_bytes(file) == kHdf5Signature) return;
+  throw InputError(fmt::format(
+      "'{}' is no checkpoint (expected one of Quern, or a run folder; quern import makes a "
+      "checkpoint of a safetensors file)",
+      file.string()));
+}
+
 LoadedCheckpoint read_weights(const std::filesystem::path& path) {
   const std::filesystem::path file = checkpoint_file_of(path);
   const std::string first = first_bytes(file);
-  if (first == "\x89HDF\r\n\x1a\n") return read_checkpoint(file);
+  if (first == kHdf5Signature) return read_checkpoint(file);
   if (first.starts_with("PK\x03\x04")) {
     throw InputError(fmt::format(
         "'{}' is a file of torch.save, expected safetensors (analysis/quern_weights.py writes it "

@@ -7,6 +7,10 @@
 
 namespace quern {
 
+/// InputError where the file is of another format than checkpoints are, and not named as one, which
+/// would be damaged.
+void refuse_other_formats(const std::filesystem::path& file);
+
 /// The weights of a Quern checkpoint, of the newest one of a run folder, or of a safetensors file
 /// from elsewhere: the kind is told by the first bytes. Throws as read_checkpoint() and
 /// read_safetensors() do, and InputError where it is another format.

@@ -17,7 +17,9 @@ void Problems::add(const Place& place, const std::string& key, const std::string
   message += ": ";
   if (!key.empty()) message += key + ": ";
   entries_.push_back({place, message + text});
-  keys_.insert(key);
+  // A bad number in a list is a problem of the list.
+  const bool is_element = key.ends_with(']');
+  keys_.insert(is_element ? key.substr(0, key.rfind('[')) : key);
 }
 
 bool Problems::concerns(const std::string& key) const {

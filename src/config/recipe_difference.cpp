@@ -89,6 +89,10 @@ bool follows_from(const std::vector<RecipeDifference>& found, const Key<Recipe>&
   if (key.path == "parallel.tensor_slices") {
     return ours.train.determinism != theirs.train.determinism;
   }
+  // It counts with one of the schedules.
+  if (key.path == "train.epochs") {
+    return ours.optimizer.schedule.type != theirs.optimizer.schedule.type;
+  }
   return std::ranges::any_of(
       found, [&](const RecipeDifference& earlier) { return earlier.key == key.selector; });
 }

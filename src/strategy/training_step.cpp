@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -11,6 +10,7 @@
 #include "parallel/device_stream.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/memory.hpp"
+#include "strategy/least_samples.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 #include "strategy/tensor_plan.hpp"
@@ -185,28 +185,6 @@ std::vector<std::int64_t> sums_of_layers(const Network& network) {
   return counts;
 }
 
-/// Of a batch and of a layer that cannot do with so few samples.
-[[noreturn]] void refuse_few_samples(const Layer& layer, const std::string& what, int samples) {
-  throw InputError("layer '" + layer.name() + "' takes mean and variance of each channel over " +
-                   what + ", and one has " + count_text(samples, "sample") +
-                   " (expected at least " + std::to_string(layer.traits().least_samples) +
-                   "; choose another size of the batch" +
-                   (layer.traits().in_each_block ? " or train.micro_block)" : ")"));
-}
-
-void check_least_samples(const Network& network, const BatchRule& batches) {
-  for (const Layer* layer : network.layers()) {
-    const LayerTraits traits = layer->traits();
-    for (const int batch : {batches.full_batch, batches.last_batch}) {
-      if (batch < traits.least_samples) refuse_few_samples(*layer, "the batch", batch);
-      const int rest = batch % batches.block_samples;
-      const int fewest = rest > 0 ? rest : batches.block_samples;
-      if (traits.in_each_block && fewest < traits.least_samples)
-        refuse_few_samples(*layer, "each micro-block", fewest);
-    }
-  }
-}
-
 // That a rank hands over of batches cut in this way, at most.
 int most_partial_sums(const BatchCut& cut, const BatchPartition& partition) {
   int most = most_piece_sums(cut, partition);
@@ -236,7 +214,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
     batches_ = training_batches(recipe, num_ranks, samples.count);
     sampling_.windows = window_plan(recipe.data, batches_, samples.sample_bytes());
     cut_ = batches_.cut(model.row_multiple());
-    check_least_samples(model.whole(), batches_);
+    for (const int batch : {batches_.full_batch, batches_.last_batch})
+      check_least_samples(model.whole(), batch, batches_.block_samples);
     full_ = make_batch({batches_.full_batch, cut_.block_samples, num_ranks});
     last_ = make_batch({batches_.last_batch, cut_.block_samples, num_ranks});
     for (const PlannedBatch* batch : {&full_, &last_}) {

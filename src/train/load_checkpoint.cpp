@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/weights_file.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
@@ -20,7 +21,10 @@ std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder)
 
 LoadedCheckpoint load_from(const std::filesystem::path& path) {
   const auto folder = checkpoint_folder_of(path);
-  if (!folder) return read_checkpoint(path);
+  if (!folder) {
+    refuse_other_formats(path);
+    return read_checkpoint(path);
+  }
   std::optional<LoadedCheckpoint> newest = load_newest(*folder);
   if (newest) return std::move(*newest);
   throw InputError("'" + path.string() +

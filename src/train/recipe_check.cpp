@@ -9,6 +9,7 @@
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
 #include "network/cut.hpp"
+#include "strategy/least_samples.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/types.hpp"
@@ -78,7 +79,9 @@ RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
   if (recipe.parallel.pipeline > 1)
     cut_network(recipe.network, recipe.parallel.pipeline, recipe.parallel.cut);
   const int data_ranks = grid_shape_of(recipe, num_ranks).data;
-  check_batch_for_ranks(recipe.global_batch(data_ranks), data_ranks);
+  const int batch = recipe.global_batch(data_ranks);
+  check_batch_for_ranks(batch, data_ranks);
+  check_least_samples(network, batch, micro_block_size(recipe, batch));
   return {network.table().num_parameters(), network.training_macs()};
 }
 

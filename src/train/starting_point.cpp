@@ -27,11 +27,19 @@ bool is_there(const std::filesystem::path& file) {
   return std::filesystem::exists(file, unreadable);
 }
 
+// Lists may have a number for every pixel.
+std::string shortened(const std::string& value) {
+  constexpr std::size_t kMost = 100;
+  if (value.size() <= kMost) return value;
+  return value.substr(0, value.rfind(' ', kMost)) + " ... (" + std::to_string(value.size()) +
+         " characters)";
+}
+
 std::string text_of(const std::vector<RecipeDifference>& found) {
   std::string text;
   for (std::size_t i = 0; i < std::min(found.size(), kMostDifferences); ++i) {
-    text += (i > 0 ? "; " : "") + found[i].key + " is " + found[i].theirs + " there, and " +
-            found[i].ours + " now";
+    text += (i > 0 ? "; " : "") + found[i].key + " is " + shortened(found[i].theirs) +
+            " there, and " + shortened(found[i].ours) + " now";
   }
   if (found.size() > kMostDifferences) {
     text += "; and " + std::to_string(found.size() - kMostDifferences) + " more";
@@ -61,6 +69,24 @@ void refuse_other_recipe(const RunIdentity& ours, const LoadedCheckpoint& start,
   const std::string where = start.path().string();
   refuse_other_recipe(ours.recipe, ours.batches.full_batch, parse_recipe(origin.recipe, where),
                       full_batch_of(origin.global_batch, ours.batches.num_samples), where, remedy);
+}
+
+bool normalizes(const Recipe& recipe) {
+  return recipe.data.normalize.type != NormalizeType::none ||
+         recipe.data.normalize_targets.type != NormalizeType::none;
+}
+
+void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start) {
+  const std::string& theirs = start.state().origin.data_sha256;
+  // Of imported weights nobody knows the data.
+  if (theirs.empty() || theirs == ours.data_hash) return;
+  const std::string set = ours.recipe.data.source == DataSource::shards
+                              ? "'" + ours.recipe.data.train + "'"
+                              : "those of now";
+  throw InputError("'" + start.path().string() + "' was trained on other data than " + set +
+                   " (SHA-256 " + theirs.substr(0, 12) + ", now " + ours.data_hash.substr(0, 12) +
+                   "; the same samples cut into other shards are other data, too): take another "
+                   "--run-dir, or the old data");
 }
 
 // The folder's own recipe.toml, which is there without a checkpoint as well.
@@ -96,18 +122,17 @@ void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
       "): --resume auto resumes from it; else take another --run-dir, or remove the later ones");
 }
 
-// Of a run that ended before its first checkpoint.
-void tell_of_lost_steps(const RunFolder& folder) {
-  if (!is_there(folder.metrics_file())) return;
-  log::info("there is no checkpoint in '" + folder.path().string() +
-            "': training begins anew, and so does metrics.jsonl");
-}
-
 }  // namespace
 
 void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
                          const std::string& where) {
   refuse_other_recipe(ours, our_batch, theirs, their_batch, where, kOtherFolder);
+}
+
+void tell_of_lost_steps(const RunFolder& folder) {
+  if (!is_there(folder.metrics_file())) return;
+  log::info("there is no checkpoint in '" + folder.path().string() +
+            "': training begins anew, and so does metrics.jsonl");
 }
 
 void refuse_earlier_run(const RunFolder& folder) {
@@ -137,25 +162,18 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
     start = load_from(resume);
     refuse_later_checkpoints(folder, start->state().progress.step);
   }
+  // Numbers that were taken out of other data would differ, too.
+  if (start && normalizes(run.recipe)) refuse_other_data(run, *start);
   refuse_other_recipe(run, folder);
-  if (!start) {
-    tell_of_lost_steps(folder);
-    return start;
-  }
+  if (!start) return start;
   refuse_other_recipe(run, *start, resume == "auto" ? kOtherFolder : kOtherCheckpoint);
-  const RunOrigin& origin = start->state().origin;
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
     throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +
                      start->path().string() + "' has trained " + std::to_string(trained) +
                      " already (expected at least as many, or another --run-dir)");
   }
-  // Of imported weights nobody knows the data.
-  if (!origin.data_sha256.empty() && origin.data_sha256 != run.data_hash) {
-    throw InputError("'" + start->path().string() + "' was trained on other data (SHA-256 " +
-                     origin.data_sha256.substr(0, 12) + ", expected " +
-                     run.data_hash.substr(0, 12) + ")");
-  }
+  refuse_other_data(run, *start);
   return start;
 }
 

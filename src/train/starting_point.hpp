@@ -27,6 +27,9 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                                                     const RunFolder& folder,
                                                     const RunIdentity& run);
 
+/// Says so, where a run had ended in the folder before its first checkpoint. For who has its lock.
+void tell_of_lost_steps(const RunFolder& folder);
+
 /// A start with --resume never in a folder that holds a run. InputError.
 [[noreturn]] void refuse_earlier_run(const RunFolder& folder);
 

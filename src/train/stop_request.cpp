@@ -14,31 +14,45 @@ extern "C" void remember_signal(int signal) {
   g_signal = signal;
 }
 
-void install(void (*handler)(int)) {
+void install(int signal, void (*handler)(int), int flags) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;  // system calls of MPI and HDF5 go on
-  sigaction(SIGUSR1, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  action.sa_flags = flags | SA_RESTART;  // system calls of MPI and HDF5 go on
+  sigaction(signal, &action, nullptr);
+}
+
+// Who starts a program in the background of a script has it ignore Ctrl-C.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+void watch() {
+  install(SIGUSR1, remember_signal, 0);
+  install(SIGTERM, remember_signal, 0);
+  // The second Ctrl-C kills.
+  if (!is_ignored(SIGINT)) install(SIGINT, remember_signal, static_cast<int>(SA_RESETHAND));
 }
 
 }  // namespace
 
 void watch_stop_signals() {
   g_watched_for_good = true;
-  install(remember_signal);
+  watch();
 }
 
 StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move(stop_file)) {
   if (g_watched_for_good) return;
   g_signal = 0;
-  install(remember_signal);
+  watch();
 }
 
 StopRequest::~StopRequest() {
   if (g_watched_for_good) return;
-  install(accepted_ ? SIG_IGN : SIG_DFL);
+  for (const int signal : {SIGUSR1, SIGTERM}) install(signal, accepted_ ? SIG_IGN : SIG_DFL, 0);
+  if (!is_ignored(SIGINT)) install(SIGINT, SIG_DFL, 0);
 }
 
 bool StopRequest::is_set() {
@@ -54,6 +68,7 @@ bool StopRequest::is_set() {
 std::string StopRequest::reason() const {
   if (g_signal == SIGUSR1) return "SIGUSR1";
   if (g_signal == SIGTERM) return "SIGTERM";
+  if (g_signal == SIGINT) return "Ctrl-C";
   return file_seen_ ? "the file " + stop_file_.string() : "another rank";
 }
 

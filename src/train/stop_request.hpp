@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run is asked to stop early: SIGUSR1, SIGTERM, or a file STOP in the run folder.
+// How a run is asked to stop early: SIGUSR1, SIGTERM, Ctrl-C (SIGINT), or a file STOP in the run
+// folder.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +10,15 @@
 
 namespace quern {
 
-/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag. For a program that
+/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag, and so does the
+/// first SIGINT, unless it was ignored; the second one kills. For a program that
 /// trains and does nothing else: a request that comes while MPI starts or data is loaded is met by
 /// the StopRequest of the run to come, and one that comes after the last step does no harm while
 /// the last checkpoint is still being written.
 void watch_stop_signals();
 
-/// While it lives, SIGUSR1 and SIGTERM only set a flag: nothing else is safe inside a handler.
+/// While it lives, SIGUSR1, SIGTERM and the first SIGINT only set a flag: nothing else is safe
+/// inside a handler.
 /// Afterwards they kill again, unless the request was accepted or watch_stop_signals() was called.
 /// The training loop asks between steps and the ranks agree there.
 class StopRequest {
@@ -30,9 +33,11 @@ class StopRequest {
   bool is_set();
   /// The ranks have agreed to stop. The same request may still be on its way to this one, because
   /// signals reach the nodes of a job one after the other, and schedulers repeat them: from now on
-  /// both signals are ignored, also when this object is gone. What does not end gets SIGKILL.
+  /// SIGUSR1 and SIGTERM are ignored, also when this object is gone. What does not end gets
+  /// SIGKILL.
   void accept() { accepted_ = true; }
-  /// "SIGUSR1", "SIGTERM", "the file STOP", or "another rank" when this one was not asked.
+  /// "SIGUSR1", "SIGTERM", "Ctrl-C", "the file STOP", or "another rank" when this one was not
+  /// asked.
   std::string reason() const;
   /// What has to be done before the run can go on: "remove that file, then "; mostly nothing.
   std::string condition() const;

@@ -252,6 +252,7 @@ ExitCode TrainingRun::Parts::train() {
   run_on_root(comm_, [&] {
     lock.emplace(folder_);
     find_start_again();
+    if (!start_) tell_of_lost_steps(folder_);
   });
   if (broadcast_value(comm_, start_.has_value())) {
     trainer_->resume(start_ ? &start_->state() : nullptr);

@@ -41,6 +41,8 @@ class BadRecipeTest(RefusalTest):
         self.refused([*check, "--ranks", "50"], "50 ranks", "49 samples", ranks=(0,))
         self.refused([*check, "--ranks", "2", "--set", "parallel.backend=serial"], "parallel.backend", ranks=(0,))
         self.refused([*check, "--set", "data.source=program"], "data.source", ranks=(0,))
+        normalized = 'network.layers=[{type="flatten"}, {type="batch_norm"}, {type="linear", features=10}]'
+        self.refused([*check, "--set", normalized, "--set", "data.global_batch=1"], "bn1", "at least 2", ranks=(0,))
         self.refused([*check, "--set", "loss.type=mse", "--set", "data.target=input"], "data.target", ranks=(0,))
         self.train("mlp", "run", "train.epochs=1")
         done = self.quern(*check, "--run-dir", "run", "--set", "train.epochs=9")
@@ -125,7 +127,7 @@ class BadRecipeTest(RefusalTest):
     def test_unknown_subcommand_and_options(self):
         self.refused(["trian"], "no command 'trian'", "known: train, ")
         self.refused(["checkpoint", "foo"], "no command 'foo' of 'checkpoint'", "known: ls, ",
-                     "quern checkpoint --help")
+                     "quern checkpoint --help", ranks=[0])
         self.refused([], "subcommand", ranks=[0])
         self.refused(["train"], "recipe", ranks=[0])
         self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")

@@ -97,6 +97,14 @@ class EvaluateTest(training.TrainingTest):
         done = self.quern("predict", "run", "--data", "test", "--batch", 0)
         self.assertEqual(done.code, 2, done)
 
+    def test_weights_of_another_format_are_no_damaged_checkpoint(self):
+        (self.folder / "w.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
+        for command in (["evaluate", "w.safetensors", "--data", "test"], ["predict", "w.safetensors", "--data", "test"]):
+            done = self.quern(*command)
+            self.assertEqual((done.code, done.out), (2, ""), done)
+            self.assertIn("is no checkpoint", done.err)
+            self.assertIn("quern import", done.err)
+
     def test_metrics_of_classes(self):
         self.train("mlp", "run", "train.epochs=1")
         images, labels = idx.blobs(151, seed=8)

@@ -34,6 +34,16 @@ class InterfaceTest(training.TrainingTest):
         self.assertEqual(set(done.codes), {0}, done)
         self.assertEqual(done.out.count("Usage:"), 1, done)
 
+    def test_commands_that_work_alone_do_so_on_every_rank(self):
+        """As in a farm of tasks, where each looks at a file of its own."""
+        self.train("mlp", "run", "train.epochs=1")
+        alone = self.quern("checkpoint", "hash", "run").out
+        self.assertEqual(len(alone), 65)
+        self.assertEqual(self.quern("checkpoint", "hash", "run", ranks=2).out, 2 * alone)
+        for launcher in ({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "2"}, {"PMIX_RANK": "1"}):
+            self.assertEqual(self.quern("checkpoint", "hash", "run", env=launcher).out, alone)
+            self.assertIn("there is no command 'hsh'", self.quern("checkpoint", "hsh", "run", env=launcher).err)
+
     def test_version_and_info(self):
         version = self.quern("--version")
         self.assertEqual((version.code, version.err), (0, ""))

@@ -63,6 +63,18 @@ class NormalizeTest(training.TrainingTest):
             done = self.train("mlp", "parts", *sets, expected=2)
             self.assertIn(message, done.err)
 
+    def test_other_data_are_called_so(self):
+        """Not by the numbers that were taken out of them."""
+        self.train("mlp", "run", DATASET, "train.epochs=1")
+        images, labels = idx.blobs(600, seed=9)
+        (self.folder / "images").write_bytes(idx.to_bytes(images))
+        (self.folder / "labels").write_bytes(idx.to_bytes(labels))
+        done = self.quern("shard", "--images", "images", "--labels", "labels", "--out", "other")
+        self.assertEqual(done.code, 0, done)
+        done = self.train("mlp", "run", DATASET, "data.train=other", expected=2)
+        self.assertIn("was trained on other data than 'other'", done.err)
+        self.assertNotIn("normalize", done.err)
+
     def test_features_of_their_own(self):
         random = np.random.default_rng(1)
         values = random.standard_normal((300, 4)) * [1, 100, 0, 1e-3] + [0, 5000, 3, 1]

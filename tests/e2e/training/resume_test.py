@@ -121,6 +121,7 @@ class ResumeTest(training.TrainingTest):
             fcntl.flock(lock, fcntl.LOCK_EX)
             run = self.start("mlp", "run", ranks=2)
             self.assertTrue(run.wait_until(lambda: "waiting for it to end" in run.err()))
+            self.assertNotIn("begins anew", run.err())
             shutil.copy(self.folder / "conv.toml", self.folder / "run" / "recipe.toml")
             before = tree(self.folder / "run")
         done = run.wait()
@@ -131,14 +132,14 @@ class ResumeTest(training.TrainingTest):
 
     def test_signal_to_the_single_process(self):
         self.train("mlp", "whole", LONG)
-        for number in (signal.SIGUSR1, signal.SIGTERM):
+        for number, said in ((signal.SIGUSR1, "SIGUSR1"), (signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")):
             name = number.name
             run = self.start("mlp", name, *SLOW)
             self.assertTrue(self.wait_for_step(run, name, 5))
             run.send(number)
             done = run.wait()
             self.assert_stopped(done, name)
-            self.assertIn(number.name, done.out)
+            self.assertIn(said, done.out)
             self.train("mlp", name, LONG)
             self.assert_same_run(name, "whole")
 

@@ -155,6 +155,8 @@ TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {
   const Recipe ours = with({"optimizer.schedule=cosine", "train.epochs=5"});
   const Recipe theirs = with({"optimizer.schedule=cosine", "train.epochs=4"});
   EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
+  EXPECT_EQ(keys_of(differences(ours, 32, with({"train.epochs=4"}), 32)),
+            "optimizer.schedule.type");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 namespace quern::test {
 
 TEST(StopRequest, SignalsAreRemembered) {
-  for (const auto& [signal, name] :
-       {std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGTERM, "SIGTERM")}) {
+  for (const auto& [signal, name] : {std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGTERM, "SIGTERM"),
+                                     std::pair(SIGINT, "Ctrl-C")}) {
     StopRequest stop("");
     EXPECT_FALSE(stop.is_set()) << "a request of the past does not count";
     std::raise(signal);
@@ -51,6 +51,39 @@ TEST(StopRequestDeathTest, SignalsKillAgainAfterwards) {
         std::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(StopRequestDeathTest, TheSecondCtrlCKills) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const bool for_good : {false, true}) {
+    EXPECT_EXIT(
+        {
+          if (for_good) watch_stop_signals();
+          StopRequest stop("");
+          std::raise(SIGINT);
+          if (!stop.is_set()) std::exit(1);
+          stop.accept();
+          std::raise(SIGINT);
+        },
+        testing::KilledBySignal(SIGINT), "");
+  }
+}
+
+// As of what a script starts in the background.
+TEST(StopRequestDeathTest, ACtrlCThatWasIgnoredStaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        std::signal(SIGINT, SIG_IGN);
+        {
+          StopRequest stop("");
+          std::raise(SIGINT);
+          if (stop.is_set()) std::exit(1);
+        }
+        std::raise(SIGINT);
+        std::exit(85);
+      },
+      testing::ExitedWithCode(85), "");
 }
 
 TEST(StopRequestDeathTest, SignalsThatComeLateDoNotKill) {
