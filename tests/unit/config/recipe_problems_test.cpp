@@ -26,13 +26,14 @@ TEST(UnknownKeys, GetLineAndNearestName) {
 }
 
 TEST(BadNumbers, OfAListAreNotCounted) {
-  EXPECT_EQ(error_of(small_recipe("global_batch = 32",
-                                  "global_batch = 32\n[data.normalize]\ntype = \"given\"\n"
-                                  "mean = [0, 0, 0]\nstd = [1, 0, 1]")),
-            "r.toml:8: data.normalize.mean: 3 numbers for the 1 channels of network.input, expected "
-            "one for each, or one for all\n"
-            "r.toml:9: data.normalize.std[1]: 0.0 is out of range, expected a number > 0 (as a 32-bit "
-            "float)");
+  EXPECT_EQ(
+      error_of(small_recipe("global_batch = 32",
+                            "global_batch = 32\n[data.normalize]\ntype = \"given\"\n"
+                            "mean = [0, 0, 0]\nstd = [1, 0, 1]")),
+      "r.toml:8: data.normalize.mean: 3 numbers for the 1 channels of network.input, expected "
+      "one for each, or one for all\n"
+      "r.toml:9: data.normalize.std[1]: 0.0 is out of range, expected a number > 0 (as a 32-bit "
+      "float)");
 }
 
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
