@@ -131,12 +131,14 @@ Command add_bench_command(CommandLine app) {
   bench.require_command();
   const std::vector<Command> commands = {add_kernels_bench(bench), add_step_bench(bench),
                                          add_allreduce_bench(bench), add_io_bench(bench)};
-  return {bench, [commands] {
+  return {bench,
+          [commands] {
             for (const Command& command : commands) {
               if (command.options.is_parsed()) return command.run();
             }
             return ExitCode::bad_input;
-          }};
+          },
+          Started::as_ranks};
 }
 
 }  // namespace quern

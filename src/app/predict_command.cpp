@@ -79,7 +79,9 @@ Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const Predic
   if (options.data.empty())
     return agree(grid.world(), [&] { return read_samples(options, files); });
   const auto choose_batches = [&](std::int64_t num_samples) {
-    return prediction_batches(options.batch, grid.data().size(), num_samples);
+    return agree(grid.world(), [&] {
+      return prediction_batches(options.batch, grid.data().size(), num_samples);
+    });
   };
   return load_samples_in_order(grid, data, choose_batches, options.data, options.split);
 }
@@ -112,6 +114,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   agree(comm, [&] {
     model.check_input(samples);
     if (is_classifier && has_labels) model.check_samples(samples);
+    prediction_batches(options.batch, forward.grid().data().size(), samples.count);
   });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,

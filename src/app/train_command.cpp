@@ -177,10 +177,13 @@ Command add_train_command(CommandLine app) {
             if (options->check_recipe) return check_only(*options);
             if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
-            return run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },
-                                [&](Communicator& comm) {
-                                  recipe = load_recipe(comm, options->recipe, options->overrides);
-                                });
+            const ExitCode code =
+                run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },
+                             [&](Communicator& comm) {
+                               recipe = load_recipe(comm, options->recipe, options->overrides);
+                             });
+            if (code == ExitCode::requeue) end_by_ctrl_c();
+            return code;
           },
           Started::as_ranks};
 }

@@ -24,6 +24,7 @@ std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(8, '\0');
   errno = 0;
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw_read_failure(errno, fmt::format("cannot read '{}'", path.string()));
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file) throw_system_failure(errno, fmt::format("'{}': it cannot be read", path.string()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));

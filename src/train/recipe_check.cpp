@@ -81,7 +81,8 @@ RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
   const int data_ranks = grid_shape_of(recipe, num_ranks).data;
   const int batch = recipe.global_batch(data_ranks);
   check_batch_for_ranks(batch, data_ranks);
-  check_least_samples(network, batch, micro_block_size(recipe, batch));
+  check_least_samples(network, batch,
+                      batch);  // how many a micro-block lacks is known with the data
   return {network.table().num_parameters(), network.training_macs()};
 }
 

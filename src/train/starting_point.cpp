@@ -31,8 +31,9 @@ bool is_there(const std::filesystem::path& file) {
 std::string shortened(const std::string& value) {
   constexpr std::size_t kMost = 100;
   if (value.size() <= kMost) return value;
-  return value.substr(0, value.rfind(' ', kMost)) + " ... (" + std::to_string(value.size()) +
-         " characters)";
+  const std::size_t blank = value.rfind(' ', kMost);
+  return value.substr(0, blank == std::string::npos ? kMost : blank) + " ... (" +
+         std::to_string(value.size()) + " characters)";
 }
 
 std::string text_of(const std::vector<RecipeDifference>& found) {
@@ -76,7 +77,7 @@ bool normalizes(const Recipe& recipe) {
          recipe.data.normalize_targets.type != NormalizeType::none;
 }
 
-void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start) {
+void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start, const char* remedy) {
   const std::string& theirs = start.state().origin.data_sha256;
   // Of imported weights nobody knows the data.
   if (theirs.empty() || theirs == ours.data_hash) return;
@@ -85,8 +86,8 @@ void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start) {
                               : "those of now";
   throw InputError("'" + start.path().string() + "' was trained on other data than " + set +
                    " (SHA-256 " + theirs.substr(0, 12) + ", now " + ours.data_hash.substr(0, 12) +
-                   "; the same samples cut into other shards are other data, too): take another "
-                   "--run-dir, or the old data");
+                   "; the same samples cut into other shards are other data, too): " + remedy +
+                   ", or the old data");
 }
 
 // The folder's own recipe.toml, which is there without a checkpoint as well.
@@ -163,17 +164,18 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
     refuse_later_checkpoints(folder, start->state().progress.step);
   }
   // Numbers that were taken out of other data would differ, too.
-  if (start && normalizes(run.recipe)) refuse_other_data(run, *start);
+  const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;
+  if (start && normalizes(run.recipe)) refuse_other_data(run, *start, remedy);
   refuse_other_recipe(run, folder);
   if (!start) return start;
-  refuse_other_recipe(run, *start, resume == "auto" ? kOtherFolder : kOtherCheckpoint);
+  refuse_other_recipe(run, *start, remedy);
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
     throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +
                      start->path().string() + "' has trained " + std::to_string(trained) +
                      " already (expected at least as many, or another --run-dir)");
   }
-  refuse_other_data(run, *start);
+  refuse_other_data(run, *start, remedy);
   return start;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/stop_request.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 
 namespace quern {
@@ -14,7 +17,17 @@ extern "C" void remember_signal(int signal) {
   g_signal = signal;
 }
 
-void install(int signal, void (*handler)(int), int flags) {
+// Who sees nothing happen would press it again.
+extern "C" void remember_ctrl_c(int signal) {
+  constexpr char kText[] =
+      "\nquern: a checkpoint is written after this step (Ctrl-C again ends at once, without one)\n";
+  const int reason = errno;
+  static_cast<void>(!write(STDERR_FILENO, kText, sizeof kText - 1));
+  errno = reason;
+  g_signal = signal;
+}
+
+void install(int signal, void (*handler)(int), int flags = 0) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
@@ -22,18 +35,15 @@ void install(int signal, void (*handler)(int), int flags) {
   sigaction(signal, &action, nullptr);
 }
 
-// Who starts a program in the background of a script has it ignore Ctrl-C.
-bool is_ignored(int signal) {
+void (*handler_of(int signal))(int) {
   struct sigaction action {};
   sigaction(signal, nullptr, &action);
-  return action.sa_handler == SIG_IGN;
+  return action.sa_handler;
 }
 
 void watch() {
-  install(SIGUSR1, remember_signal, 0);
-  install(SIGTERM, remember_signal, 0);
-  // The second Ctrl-C kills.
-  if (!is_ignored(SIGINT)) install(SIGINT, remember_signal, static_cast<int>(SA_RESETHAND));
+  install(SIGUSR1, remember_signal);
+  install(SIGTERM, remember_signal);
 }
 
 }  // namespace
@@ -43,16 +53,29 @@ void watch_stop_signals() {
   watch();
 }
 
+void end_by_ctrl_c() {
+  if (g_signal != SIGINT) return;
+  install(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
+
 StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move(stop_file)) {
-  if (g_watched_for_good) return;
+  if (g_watched_for_good) {
+    // Not where it is ignored, as in what a script starts in the background. The second one kills.
+    if (handler_of(SIGINT) == SIG_DFL)
+      install(SIGINT, remember_ctrl_c, static_cast<int>(SA_RESETHAND));
+    return;
+  }
   g_signal = 0;
   watch();
 }
 
 StopRequest::~StopRequest() {
-  if (g_watched_for_good) return;
-  for (const int signal : {SIGUSR1, SIGTERM}) install(signal, accepted_ ? SIG_IGN : SIG_DFL, 0);
-  if (!is_ignored(SIGINT)) install(SIGINT, SIG_DFL, 0);
+  if (g_watched_for_good) {
+    if (handler_of(SIGINT) == remember_ctrl_c) install(SIGINT, SIG_DFL);
+    return;
+  }
+  for (const int signal : {SIGUSR1, SIGTERM}) install(signal, accepted_ ? SIG_IGN : SIG_DFL);
 }
 
 bool StopRequest::is_set() {

@@ -10,15 +10,19 @@
 
 namespace quern {
 
-/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag, and so does the
-/// first SIGINT, unless it was ignored; the second one kills. For a program that
+/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag. While there is a
+/// StopRequest, the first SIGINT does, too, unless it was ignored; the second one kills. For a
+/// program that
 /// trains and does nothing else: a request that comes while MPI starts or data is loaded is met by
 /// the StopRequest of the run to come, and one that comes after the last step does no harm while
 /// the last checkpoint is still being written.
 void watch_stop_signals();
 
-/// While it lives, SIGUSR1, SIGTERM and the first SIGINT only set a flag: nothing else is safe
-/// inside a handler.
+/// Where Ctrl-C has asked for a stop: ends the process by SIGINT, as shells expect, whose loops go
+/// on after any other end. Of who called watch_stop_signals().
+void end_by_ctrl_c();
+
+/// While it lives, SIGUSR1 and SIGTERM only set a flag: nothing else is safe inside a handler.
 /// Afterwards they kill again, unless the request was accepted or watch_stop_signals() was called.
 /// The training loop asks between steps and the ranks agree there.
 class StopRequest {

@@ -128,6 +128,7 @@ class BadRecipeTest(RefusalTest):
         self.refused(["trian"], "no command 'trian'", "known: train, ")
         self.refused(["checkpoint", "foo"], "no command 'foo' of 'checkpoint'", "known: ls, ",
                      "quern checkpoint --help", ranks=[0])
+        self.refused(["bench", "nope"], "no command 'nope' of 'bench'")
         self.refused([], "subcommand", ranks=[0])
         self.refused(["train"], "recipe", ranks=[0])
         self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")

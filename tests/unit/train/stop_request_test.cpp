@@ -12,8 +12,8 @@
 namespace quern::test {
 
 TEST(StopRequest, SignalsAreRemembered) {
-  for (const auto& [signal, name] : {std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGTERM, "SIGTERM"),
-                                     std::pair(SIGINT, "Ctrl-C")}) {
+  for (const auto& [signal, name] :
+       {std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGTERM, "SIGTERM")}) {
     StopRequest stop("");
     EXPECT_FALSE(stop.is_set()) << "a request of the past does not count";
     std::raise(signal);
@@ -53,37 +53,75 @@ TEST(StopRequestDeathTest, SignalsKillAgainAfterwards) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
-TEST(StopRequestDeathTest, TheSecondCtrlCKills) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  for (const bool for_good : {false, true}) {
-    EXPECT_EXIT(
-        {
-          if (for_good) watch_stop_signals();
-          StopRequest stop("");
-          std::raise(SIGINT);
-          if (!stop.is_set()) std::exit(1);
-          stop.accept();
-          std::raise(SIGINT);
-        },
-        testing::KilledBySignal(SIGINT), "");
-  }
-}
-
-// As of what a script starts in the background.
-TEST(StopRequestDeathTest, ACtrlCThatWasIgnoredStaysSo) {
+TEST(StopRequestDeathTest, TheFirstCtrlCIsRememberedAndTheSecondOneKills) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        std::signal(SIGINT, SIG_IGN);
+        std::signal(SIGINT, SIG_DFL);
+        watch_stop_signals();
+        StopRequest stop("");
+        std::raise(SIGINT);
+        if (!stop.is_set() || stop.reason() != "Ctrl-C") std::exit(1);
+        stop.accept();
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "a checkpoint is written after this step");
+}
+
+TEST(StopRequestDeathTest, AProcessThatCtrlCStoppedEndsByIt) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        std::signal(SIGINT, SIG_DFL);
+        watch_stop_signals();
         {
           StopRequest stop("");
           std::raise(SIGINT);
-          if (stop.is_set()) std::exit(1);
+          stop.accept();
         }
-        std::raise(SIGINT);
+        end_by_ctrl_c();
+      },
+      testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(
+      {
+        watch_stop_signals();
+        std::raise(SIGTERM);
+        end_by_ctrl_c();
         std::exit(85);
       },
       testing::ExitedWithCode(85), "");
+}
+
+TEST(StopRequestDeathTest, CtrlCKillsOutsideOfItsLife) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        std::signal(SIGINT, SIG_DFL);
+        watch_stop_signals();
+        { StopRequest stop(""); }
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+}
+
+// As of what a script starts in the background, or of a program with a handler of its own.
+TEST(StopRequestDeathTest, ACtrlCThatIsHandledStaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const bool watched : {false, true}) {
+    EXPECT_EXIT(
+        {
+          std::signal(SIGINT, SIG_IGN);
+          if (watched) watch_stop_signals();
+          {
+            StopRequest stop("");
+            std::raise(SIGINT);
+            if (stop.is_set()) std::exit(1);
+          }
+          std::raise(SIGINT);
+          std::exit(85);
+        },
+        testing::ExitedWithCode(85), "");
+  }
 }
 
 TEST(StopRequestDeathTest, SignalsThatComeLateDoNotKill) {
