@@ -10,12 +10,11 @@
 
 namespace quern {
 
-/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag. While there is a
-/// StopRequest, the first SIGINT does, too, unless it was ignored; the second one kills. For a
-/// program that
+/// From now on and until the process ends, SIGUSR1 and SIGTERM only set a flag. For a program that
 /// trains and does nothing else: a request that comes while MPI starts or data is loaded is met by
 /// the StopRequest of the run to come, and one that comes after the last step does no harm while
-/// the last checkpoint is still being written.
+/// the last checkpoint is still being written. While there is a StopRequest, the first SIGINT only
+/// sets the flag, too, unless it was ignored; the second one kills.
 void watch_stop_signals();
 
 /// Where Ctrl-C has asked for a stop: ends the process by SIGINT, as shells expect, whose loops go

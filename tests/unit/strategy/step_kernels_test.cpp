@@ -36,4 +36,21 @@ TEST(StepKernels, HostIsToldOfEveryBatchThatHasEnded) {
   EXPECT_EQ(read_scalar(scalars).step, 2);
 }
 
+// Half of one above an odd count is no float any more from 2^23 on.
+TEST(StepKernels, CountsOfLargeBatchesAreExact) {
+  const ExecSpace exec;
+  const StepScalarsView scalars("test::scalars");
+  const MetricSumsView metric_sums("test::metric_sums");
+  const HostFlagsView host("test::host_flags");
+  set_position(scalars, 0, 0, 0, 0);
+  for (const int correct : {(1 << 23) + 1, (1 << 24) - 1, 1 << 24, 3}) {
+    std::vector<float> sums(Loss::kColumns);
+    sums[Loss::kCorrect] = static_cast<float>(correct);
+    reset_metric_sums(exec, metric_sums);
+    end_batch(exec, scalars, 1 << 24, to_view(sums), {}, metric_sums, host);
+    exec.fence();
+    EXPECT_EQ(read_scalar(metric_sums).correct, correct);
+  }
+}
+
 }  // namespace quern::test
