@@ -11,9 +11,13 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/preflight/data.hpp"
 #include "app/preflight/deadline.hpp"
+#include "app/preflight/files.hpp"
 #include "app/preflight/info.hpp"
-#include "app/preflight/probes.hpp"
+#include "app/preflight/launch.hpp"
+#include "app/preflight/network.hpp"
+#include "app/preflight/recipe.hpp"
 #include "app/preflight/report.hpp"
 #include "base/log.hpp"
 #include "base/sha256.hpp"
@@ -64,6 +68,16 @@ void look_at_files(const Communicator& comm, const PreflightOptions& options, co
   const DataProblems problems = data_problems(data_sets, data, comm.node_size(), comm.size());
   info.data_problem = problems.reading;
   info.memory_problem = problems.memory;
+}
+
+// The first problem alone: others follow from it.
+void look_at_recipe(const Recipe& recipe, int num_ranks, const DataSets& data_sets,
+                    Preflight& all) {
+  all.grid = grid_info(recipe, num_ranks);
+  if (!all.grid->problem.empty()) return;
+  all.recipe_problem = recipe_problem(recipe, num_ranks);
+  if (!all.recipe_problem.empty()) return;
+  all.fit_problem = fit_problem(recipe, num_ranks, data_sets);
 }
 
 RankInfo info_of_this_rank(const Communicator& comm, double clock_offset_s) {
@@ -117,9 +131,10 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
-    if (recipe) all.grid = grid_info(*recipe, comm.size());
+    if (recipe) look_at_recipe(*recipe, comm.size(), data_sets, all);
     if (!options.run_dir.empty()) {
-      const std::int64_t bytes = recipe ? checkpoint_bytes(*recipe) : 0;
+      const bool has_network = recipe && all.recipe_problem.empty() && all.grid->problem.empty();
+      const std::int64_t bytes = has_network ? checkpoint_bytes(*recipe) : 0;
       all.files = inspect_run_folder(options.run_dir, bytes, recipe ? recipe->checkpoint.keep : 0);
     }
     all.findings = judge(all);
@@ -154,7 +169,8 @@ Command add_preflight_command(CommandLine app) {
                                         "Start it with the launcher and options of the training");
   command
       .add_option("recipe", options->recipe,
-                  "Recipe file: checks that every node reads it and its data")
+                  "Recipe file: checks that it suits these ranks and its data, and that "
+                  "every node reads them")
       .type_name("FILE");
   command.add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
       .type_name("KEY=VALUE")

@@ -11,6 +11,7 @@
 #include "layers/layout.hpp"
 #include "runtime/host_staged_transport.hpp"
 #include "strategy/recipe_kernels.hpp"
+#include "strategy/sample_fit.hpp"
 #include "strategy/sample_stream.hpp"
 
 namespace quern {
@@ -142,10 +143,7 @@ bool Model::target_is_input() const {
 }
 
 void Model::check_input(const Samples& samples) const {
-  if (!(samples.shape == whole().input_shape())) {
-    throw InputError("network.input is " + to_string(whole().input_shape()) +
-                     ", but a sample of the data is " + to_string(samples.shape));
-  }
+  check_input_fits(whole(), traits_of(samples));
   if (samples.images.extent(0) + samples.values.extent(0) == 0) {
     throw InputError("the samples hold neither images nor values");
   }
@@ -153,22 +151,7 @@ void Model::check_input(const Samples& samples) const {
 
 void Model::check_samples(const Samples& samples) const {
   check_input(samples);
-  if (target_type_ == TargetType::label && samples.labels.extent(0) == 0) {
-    throw InputError("the samples come without labels (expected with data.target = \"label\")");
-  }
-  if (target_type_ == TargetType::values &&
-      samples.targets.extent(0) !=
-          static_cast<std::size_t>(samples.held() * whole().output_shape().units())) {
-    throw InputError("the network puts out " + to_string(whole().output_shape()) + ", but " +
-                     std::to_string(samples.held()) + " samples come with " +
-                     std::to_string(samples.targets.extent(0)) +
-                     " target values (expected one per output and sample)");
-  }
-  if (target_type_ == TargetType::label && samples.classes > whole().output_shape().units()) {
-    throw InputError("the network puts out " + to_string(whole().output_shape()) +
-                     ", but the data has " + std::to_string(samples.classes) +
-                     " classes (expected at least one output per class)");
-  }
+  check_fits(whole(), target_type_, traits_of(samples));
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,

@@ -38,9 +38,10 @@ WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int6
   throw InputError(
       "data.memory = " + bytes_text(data.memory) + " is too small for two windows of " +
       std::to_string(data.window > 0 ? std::min(data.window, count) : batches.full_batch) +
-      " samples of " + std::to_string(sample_bytes) + " bytes and the last batches (expected " +
-      bytes_text(std::min(needed, count) * sample_bytes) +
-      (data.window > 0 ? ", or a smaller data.window)" : ")"));
+      " samples of " + std::to_string(sample_bytes) +
+      " bytes and the last batches (expected at least \"" +
+      std::to_string(std::min(needed, count) * sample_bytes) +  // not rounded: to be entered
+      " B\"" + (data.window > 0 ? ", or a smaller data.window)" : ")"));
 }
 
 WindowBuffers window_buffers(const WindowPlan& plan, const BatchRule& batches, int rank,

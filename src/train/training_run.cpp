@@ -17,6 +17,7 @@
 #include "strategy/recipe_grid.hpp"
 #include "strategy/recipe_kernels.hpp"
 #include "train/class_names.hpp"
+#include "train/data_check.hpp"
 #include "train/initial_weights.hpp"
 #include "train/normalization.hpp"
 #include "train/normalization_match.hpp"
@@ -28,15 +29,6 @@
 namespace quern {
 
 namespace {
-
-void check_sizes(const BatchRule& batches, int num_ranks) {
-  if (num_ranks > batches.num_samples) {
-    throw InputError(std::to_string(num_ranks) + " ranks for " +
-                     std::to_string(batches.num_samples) +
-                     " training samples: expected at least one sample per rank");
-  }
-  check_batch_for_ranks(batches.full_batch, num_ranks);
-}
 
 void check_source(const Recipe& recipe, const RunOptions& options) {
   // load_training_samples refuses the opposite: data.source = "program" and nothing handed over.
@@ -177,7 +169,7 @@ void TrainingRun::Parts::check() const {
   model_.check_samples(samples_);
   if (test_) model_.check_samples(*test_);
   if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
-  check_sizes(batches_, grid_.data().size());
+  check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
 }
 

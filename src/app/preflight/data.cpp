@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/probes.hpp"
+#include "app/preflight/data.hpp"
+
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "comm/agree.hpp"

@@ -93,6 +93,8 @@ struct Preflight {
   std::optional<DeviceNetworkInfo> device_network;
   FileInfo files;
   std::optional<GridInfo> grid;  ///< of a recipe
+  std::string recipe_problem;    ///< why a training refuses it whatever its data are
+  std::string fit_problem;       ///< why a training refuses it with its data
   std::vector<Finding> findings;
 };
 

@@ -228,6 +228,8 @@ class Judge {
   }
 
   void recipes() {
+    if (!info_.recipe_problem.empty())
+      error("recipe", info_.recipe_problem, "the recipe, or the number of ranks");
     const RankInfo* first = nullptr;
     for (const RankInfo& rank : info_.ranks) {
       if (rank.recipe_hash.empty()) continue;
@@ -242,6 +244,9 @@ class Judge {
   }
 
   void data() {
+    if (!info_.fit_problem.empty())
+      error("data", info_.fit_problem,
+            "the recipe, or the shards that data.train and data.test name");
     for (const RankInfo& rank : info_.ranks) {
       if (rank.data_problem.empty()) continue;
       error("data", rank.host + ": " + rank.data_problem,

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "app/preflight/probes.hpp"
+#include "app/preflight/network.hpp"
 #include "comm/agree.hpp"
 #include "comm/nccl/transport.hpp"
 #include "mpi/comm/fake_nccl/fake_nccl.hpp"

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "app/preflight/probes.hpp"
+#include "app/preflight/data.hpp"
+#include "app/preflight/recipe.hpp"
 #include "comm/serial/communicator.hpp"
+#include "config/read_recipe.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_writer.hpp"
 #include "support/temp_dir.hpp"
@@ -37,6 +39,14 @@ class PreflightData : public testing::Test {
     const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count * 6), pixel);
     const std::vector<std::uint8_t> labels(static_cast<std::size_t>(count), 1);
     write_shards(folder_.path(), {"toy", split, {1, 3, 2}, 2, kShards}, pixels, labels, overwrite);
+  }
+
+  void write_test_set_of_three_classes() {
+    const std::vector<std::uint8_t> pixels(6 * kTested);
+    const std::vector<std::uint8_t> labels(kTested, 2);
+    for (int index = 0; index < kShards; ++index) std::filesystem::remove(shard("test", index));
+    write_shards(folder_.path(), {"toy", "test", {1, 3, 2}, 3, kShards}, pixels, labels,
+                 Overwrite::no);
   }
 
   std::filesystem::path shard(const std::string& split, int index) const {
@@ -84,6 +94,49 @@ TEST_F(PreflightData, ACopyOfAnotherSetIsAProblem) {
   write("test", kTested, 7, Overwrite::yes);
   EXPECT_THAT(data_problems(sets, data_, 1, 1).reading,
               AllOf(HasSubstr(shard("test", 0).string()), HasSubstr("rank 0 has opened")));
+}
+
+// The set has 12 samples [1, 3, 2] of 2 classes.
+TEST_F(PreflightData, ARecipeSuitsThem) {
+  const auto problem = [&](const std::vector<std::string>& more, int ranks = 1) {
+    std::vector<std::string> settings = {"data.train=" + data_.train, "data.test=" + data_.test};
+    settings.insert(settings.end(), more.begin(), more.end());
+    const std::string text = R"(
+name = "toy"
+[data]
+global_batch = 5
+[network]
+input = [1, 3, 2]
+layers = [{type = "flatten"}, {type = "linear", features = 2}]
+[loss]
+type = "cross_entropy"
+[optimizer]
+type = "sgd"
+lr = 0.1
+)";
+    const Recipe recipe = parse_recipe(text, "toy.toml", settings);
+    EXPECT_EQ(recipe_problem(recipe, ranks), "");
+    return fit_problem(recipe, ranks, open_data_sets(comm_, recipe.data));
+  };
+  const std::string norm =
+      "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = "
+      "2}, {type = \"batch_norm\"}]";
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({}, 5), "");
+  EXPECT_THAT(problem({"network.input=[3, 2, 1]"}),
+              HasSubstr("network.input is [3, 2, 1], but a sample of the data is [1, 3, 2]"));
+  EXPECT_THAT(problem({"network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 1}]"}),
+              HasSubstr("puts out [1], but the data has 2 classes"));
+  EXPECT_THAT(problem({"data.target=values", "loss.type=mse"}),
+              HasSubstr("a sample of the data comes with 0 target values"));
+  EXPECT_THAT(problem({"data.global_batch=13"}, 13), HasSubstr("13 ranks for 12 training samples"));
+  EXPECT_THAT(problem({"data.memory=\"100 B\""}),
+              HasSubstr("(expected at least \"120 B\")"));
+  EXPECT_EQ(problem({norm}), "") << "the last batch has two samples";
+  EXPECT_THAT(problem({norm, "data.global_batch=11"}), HasSubstr("'bn1' takes mean and variance"));
+  // What the test set alone has.
+  write_test_set_of_three_classes();
+  EXPECT_THAT(problem({}), HasSubstr("the data has 3 classes"));
 }
 
 TEST_F(PreflightData, SetsThatAreStreamedHoldWhatTheyMay) {

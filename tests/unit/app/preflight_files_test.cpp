@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/preflight/probes.hpp"
+#include "app/preflight/files.hpp"
 
 #include <gmock/gmock.h>
 

@@ -174,6 +174,15 @@ TEST(PreflightJudge, DataThatANodeCannotRead) {
   expect_error(info, "node2: there is no folder 'data'", "data.train");
 }
 
+TEST(PreflightJudge, ARecipeThatATrainingRefuses) {
+  Preflight info = good_launch(2, 1);
+  info.recipe_problem = "parallel.backend = \"serial\", but 2 ranks were started";
+  expect_error(info, "but 2 ranks were started", "the number of ranks");
+  info = good_launch(2, 1);
+  info.fit_problem = "the network puts out [4], but the data has 10 classes";
+  expect_error(info, "10 classes", "data.train");
+}
+
 TEST(PreflightJudge, DataThatANodeCannotHold) {
   Preflight info = good_launch(2, 1);
   info.ranks[1].memory_problem = "the data set needs 3 GiB";

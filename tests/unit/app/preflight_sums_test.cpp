@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "app/preflight/probes.hpp"
+#include "app/preflight/network.hpp"
 
 namespace quern {
 namespace {

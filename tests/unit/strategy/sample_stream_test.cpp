@@ -249,7 +249,8 @@ TEST(WindowPlan, FollowsFromMemoryOrIsStated) {
   test::expect_error([&] { plan(stated); }, ExitCode::bad_input,
                      {"two windows of 400 samples", "or a smaller data.window"});
   test::expect_error([&] { plan(recipe_of(20, 4, 79)); }, ExitCode::bad_input,
-                     {"data.memory = 0.8 KiB is too small", "20 samples of 10 bytes"});
+                     {"data.memory = 0.8 KiB is too small", "20 samples of 10 bytes",
+                      "expected at least \"800 B\""});
   EXPECT_TRUE(plan(recipe_of(20, 4, 80)).is_active());
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipe's shards, as each node sees them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "io/shard_set.hpp"
+#include "spec/recipe.hpp"
+
+namespace quern {
+
+/// The recipe's shards. None where its samples come from elsewhere.
+struct DataSets {
+  std::vector<ShardSet> sets;  ///< for training, then for tests
+  std::string problem;         ///< why rank 0 cannot open them all
+};
+
+/// Collective: rank 0 opens every shard and tells the others what they say of themselves.
+/// AgreedError (exit 1) where a disk or a file server fails.
+DataSets open_data_sets(Communicator& comm, const DataSpec& data);
+
+/// What a node with `node_ranks` of all `ranks` holds of them in memory during a training.
+std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data, int node_ranks,
+                        int ranks);
+
+/// Of a node; "" where there is none.
+struct DataProblems {
+  std::string reading;  ///< why it cannot read the recipe's shards
+  std::string memory;   ///< why it cannot hold of them what it is to hold
+};
+
+/// The first rank of a node, which has `node_ranks` of all `ranks`: opens the first and the last
+/// shard of each set, not more. A file server has to answer all nodes at the same time.
+/// SystemFailure where it fails.
+DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
+                           int ranks);
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/sample_fit.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+
+namespace quern {
+
+SampleTraits traits_of(const Samples& samples) {
+  const auto targets = static_cast<std::int64_t>(samples.targets.extent(0));
+  const std::int64_t held = samples.held();
+  return {samples.shape, samples.labels.extent(0) > 0, samples.classes,
+          held > 0 ? targets / held : 0};
+}
+
+void check_input_fits(const Network& network, const SampleTraits& samples) {
+  if (samples.shape == network.input_shape()) return;
+  throw InputError("network.input is " + to_string(network.input_shape()) +
+                   ", but a sample of the data is " + to_string(samples.shape));
+}
+
+void check_fits(const Network& network, TargetType target, const SampleTraits& samples) {
+  check_input_fits(network, samples);
+  const Shape& output = network.output_shape();
+  if (target == TargetType::label && !samples.has_labels) {
+    throw InputError("the samples come without labels (expected with data.target = \"label\")");
+  }
+  if (target == TargetType::values && samples.targets != output.units()) {
+    throw InputError("the network puts out " + to_string(output) +
+                     ", but a sample of the data comes with " + std::to_string(samples.targets) +
+                     " target values (expected one for each output)");
+  }
+  if (target == TargetType::label && samples.classes > output.units()) {
+    throw InputError("the network puts out " + to_string(output) + ", but the data has " +
+                     std::to_string(samples.classes) +
+                     " classes (expected at least one output per class)");
+  }
+}
+
+}  // namespace quern

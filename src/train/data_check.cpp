@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/data_check.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "network/network.hpp"
+#include "strategy/least_samples.hpp"
+#include "strategy/recipe_grid.hpp"
+#include "strategy/sample_fit.hpp"
+#include "strategy/sample_stream.hpp"
+#include "train/class_names.hpp"
+#include "train/recipe_check.hpp"
+
+namespace quern {
+
+namespace {
+
+SampleTraits traits_of(const ShardContent& content) {
+  return {content.shape, content.has_labels(), content.classes,
+          content.has_targets() ? content.target_shape.units() : 0};
+}
+
+}  // namespace
+
+void check_batches(const BatchRule& batches, int num_ranks) {
+  if (num_ranks > batches.num_samples) {
+    throw InputError(std::to_string(num_ranks) + " ranks for " +
+                     std::to_string(batches.num_samples) +
+                     " training samples: expected at least one sample per rank");
+  }
+  check_batch_for_ranks(batches.full_batch, num_ranks);
+}
+
+void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const ShardSet* test) {
+  const Recipe recipe = with_strategy(given, num_ranks);
+  const Network network(recipe.network);
+  check_fits(network, recipe.data.target, traits_of(train.content()));
+  if (test) {
+    check_fits(network, recipe.data.target, traits_of(test->content()));
+    check_class_names(train.content().class_names, test->content().class_names, "the test data");
+  }
+  const int data_ranks = grid_shape_of(recipe, num_ranks).data;
+  const BatchRule batches = training_batches(recipe, data_ranks, train.count());
+  check_batches(batches, data_ranks);
+  for (const int batch : {batches.full_batch, batches.last_batch})
+    check_least_samples(network, batch, batches.block_samples);
+  window_plan(recipe.data, batches, train.content().memory_bytes());
+}
+
+}  // namespace quern
