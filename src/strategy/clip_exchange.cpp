@@ -77,51 +77,51 @@ Ranges within(const Ranges& places, const std::vector<BlockRange>& ranges) {
 
 ClipExchange::ClipExchange(const ProcessGrid& grid, const ParameterTable& whole,
                            const ParameterTable& own, const GradientReducer& reducer)
-    : grid_(grid), over_data_(reducer.spreads_state()), block_size_(whole.trained_size()) {
+    : grid_(grid), block_size_(whole.trained_size()) {
+  const bool over_data = reducer.spreads_state();
+  axes_ = {{&grid_.tensor(), {}}, {&grid_.pipeline(), {}}};
+  if (over_data) axes_.push_back({&grid_.data(), {}});
   const std::vector<BlockRange> ranges =
-      over_data_ ? reducer.own_ranges() : std::vector<BlockRange>{{0, own.trained_size()}};
+      over_data ? reducer.own_ranges() : std::vector<BlockRange>{{0, own.trained_size()}};
   // Everybody's, axis by axis: the order in which all_gather() has them.
   std::vector<std::string> all = {to_bytes(within(places_in(whole, own), ranges))};
-  for (Communicator* axis : axes()) {
+  for (const Axis& axis : axes_) {
     const std::size_t before = all.size();
     std::vector<std::vector<std::string>> columns;
-    for (const std::string& text : all) columns.push_back(all_gather_strings(*axis, text));
+    for (const std::string& text : all) columns.push_back(all_gather_strings(*axis.comm, text));
     all.clear();
-    for (std::size_t r = 0; r < static_cast<std::size_t>(axis->size()); ++r)
+    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.comm->size()); ++r)
       for (const std::vector<std::string>& column : columns) all.push_back(column[r]);
-    rank_ += axis->rank() * static_cast<int>(before);
+    rank_ += axis.comm->rank() * static_cast<int>(before);
   }
   for (const std::string& text : all) ranges_.push_back(from_bytes(text));
 }
 
-std::vector<Communicator*> ClipExchange::axes() const {
-  std::vector<Communicator*> axes = {&grid_.tensor(), &grid_.pipeline()};
-  if (over_data_) axes.push_back(&grid_.data());
-  return axes;
+void ClipExchange::allocate(const FloatView& all) {
+  host_ = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
+  std::size_t count = all.extent(0) / ranges_.size();
+  for (Axis& axis : axes_) {
+    const auto ranks = static_cast<std::size_t>(axis.comm->size());
+    axis.counts.assign(ranks, static_cast<std::int64_t>(count));
+    count *= ranks;
+  }
 }
 
-void ClipExchange::all_gather(const ExecSpace& exec, const FloatView& all) const {
-  const auto part = static_cast<std::int64_t>(all.extent(0) / ranges_.size());
-  const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
-  Kokkos::deep_copy(exec, host, all);
+void ClipExchange::all_gather(const ExecSpace& exec, const FloatView& all) {
+  if (host_.extent(0) != all.extent(0)) allocate(all);
+  Kokkos::deep_copy(exec, host_, all);
   exec.fence("quern::strategy::clip_parts");
-  const std::span<float> floats(host.data(), host.extent(0));
+  const std::span<float> floats(host_.data(), host_.extent(0));
   // After each axis the rank has what all ranks have that differ from it along the axes so far.
-  std::int64_t begin = rank_ * part;
-  std::int64_t count = part;
-  for (Communicator* axis : axes()) {
-    const std::int64_t group = begin - axis->rank() * count;
-    const std::vector<std::int64_t> counts(static_cast<std::size_t>(axis->size()), count);
-    axis->all_gather_v(
-        floats.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)),
-        floats.subspan(static_cast<std::size_t>(group),
-                       static_cast<std::size_t>(count * axis->size())),
-        counts);
+  std::size_t begin = static_cast<std::size_t>(rank_) * (floats.size() / ranges_.size());
+  for (const Axis& axis : axes_) {
+    const auto count = static_cast<std::size_t>(axis.counts[0]);
+    const std::size_t group = begin - static_cast<std::size_t>(axis.comm->rank()) * count;
+    axis.comm->all_gather_v(floats.subspan(begin, count),
+                            floats.subspan(group, count * axis.counts.size()), axis.counts);
     begin = group;
-    count *= axis->size();
   }
-  Kokkos::deep_copy(exec, all, host);
-  exec.fence("quern::strategy::clip_gathered");  // before `host` ends
+  Kokkos::deep_copy(exec, all, host_);
 }
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 // Ranks along the data axis have the same gradient, and take part where each has but a slice of it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "comm/process_grid.hpp"
@@ -32,17 +33,23 @@ class ClipExchange {
   int rank() const { return rank_; }
 
   /// Collective: equal parts of `all`, one for each, to everybody; this rank's stands at its place.
-  /// The host waits.
-  void all_gather(const ExecSpace& exec, const FloatView& all) const;
+  /// The host waits. `all` is the same array in every step: the first call allocates.
+  void all_gather(const ExecSpace& exec, const FloatView& all);
 
  private:
-  std::vector<Communicator*> axes() const;
+  struct Axis {
+    Communicator* comm;
+    std::vector<std::int64_t> counts;  // floats from each of its ranks
+  };
+
+  void allocate(const FloatView& all);
 
   ProcessGrid grid_;
-  bool over_data_;
+  std::vector<Axis> axes_;
   std::int64_t block_size_;
   std::vector<std::vector<SpreadRange>> ranges_;
   int rank_ = 0;
+  Kokkos::View<float*, Kokkos::HostSpace> host_;  // the array itself where kernels run on the host
 };
 
 }  // namespace quern

@@ -84,6 +84,7 @@ class TrainingRun::Parts {
   void take_initial_weights();
   void check_same_samples() const;
   void warn_of_large_batch() const;
+  void warn_of_long_warmup() const;
   void warn_of_idle_ranks() const;
   void warn_of_missing_tile_unit() const;
   void warn_of_no_winograd() const;
@@ -129,6 +130,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
       TrainerOptions{.transports = connections_.get(), .has_read_checkpoint = start_.has_value()});
   if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
   warn_of_large_batch();
+  warn_of_long_warmup();
   warn_of_idle_ranks();
   warn_of_missing_tile_unit();
   warn_of_no_winograd();
@@ -187,6 +189,15 @@ void TrainingRun::Parts::warn_of_large_batch() const {
   log::warn("the global batch is " + std::to_string(batches_.global_batch) +
             ", but there are only " + std::to_string(samples_.count) +
             " samples: every step takes all of them");
+}
+
+void TrainingRun::Parts::warn_of_long_warmup() const {
+  const std::int64_t steps = recipe_.train.epochs * batches_.steps_per_epoch();
+  const int warmup = recipe_.optimizer.schedule.warmup_steps;
+  if (warmup <= steps) return;
+  log::warn("the run has " + std::to_string(steps) +
+            " steps, but optimizer.schedule.warmup_steps = " + std::to_string(warmup) +
+            ": the learning rate never reaches optimizer.lr");
 }
 
 void TrainingRun::Parts::warn_of_idle_ranks() const {

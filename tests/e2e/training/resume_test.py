@@ -194,6 +194,13 @@ class ResumeTest(training.TrainingTest):
                 self.assertEqual(json.loads(evaluated.out)["loss"],
                                  metrics(self.folder / name, "eval")[-1]["loss"])
 
+    def test_a_warm_up_that_is_longer_than_the_run(self):
+        sets = ("data.global_batch=100", "train.epochs=2")  # 12 steps
+        for steps, warned in ((13, 1), (12, 0)):
+            done = self.train("mlp", f"warm-up-{steps}", *sets, f"optimizer.schedule.warmup_steps={steps}")
+            self.assertEqual(done.err.count("warning: the run has 12 steps, but optimizer.schedule.warmup_steps = 13"),
+                             warned, done)
+
     def test_batches_that_differ_only_above_the_samples_are_the_same(self):
         self.train("mlp", "run", "train.epochs=1", "data.global_batch=1024")
         self.train("mlp", "run", "train.epochs=2", "data.global_batch=600", ranks=2)
