@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure_rank.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "bench/absent_ranks.hpp"
@@ -9,6 +12,7 @@
 #include "bench/rounds.hpp"
 #include "bench/workload.hpp"
 #include "parallel/device_stream.hpp"
+#include "train/progress.hpp"
 
 namespace quern {
 
@@ -61,9 +65,12 @@ RankWork measure_rank(Communicator& comm, const std::string& file,
                       const std::vector<int>& batches) {
   std::vector<std::vector<MeasuredLine::Point>> points;
   bool is_split = false;
+  std::optional<Progress> progress;
+  std::int64_t measured = 0;
   for (const int batch : batches) {
     const Recipe recipe = recipe_of_batch(comm, file, overrides, ranks, micro_block, batch);
     const int stages = recipe.parallel.pipeline;
+    if (!progress) progress.emplace(comm.rank() == 0, 0, std::ssize(batches) * stages);
     is_split = stages > 1 || recipe.parallel.tensor > 1;
     points.resize(static_cast<std::size_t>(stages));
     for (int stage = 0; stage < stages; ++stage) {
@@ -75,8 +82,13 @@ RankWork measure_rank(Communicator& comm, const std::string& file,
         seconds = step_s(comm, [&](const ExecSpace& exec, int steps) { alone.run(exec, steps); });
       }
       points[static_cast<std::size_t>(stage)].push_back({static_cast<double>(batch), seconds});
+      progress->step(++measured, [&] {
+        return "measured steps of " + std::to_string(batch) + " samples" +
+               (stages > 1 ? " in stage " + std::to_string(stage) : "");
+      });
     }
   }
+  if (progress) progress->finish();
   if (!is_split) return MeasuredLine(std::move(points.front()));
   std::vector<MeasuredLine> lines;
   for (auto& of_stage : points) lines.emplace_back(std::move(of_stage));
