@@ -193,7 +193,7 @@ std::string events_text(const RunLog& run, std::int64_t now) {
   std::string text;
   if (const EventLine* checkpoint = last_event(run, "checkpoint")) {
     text = fmt::format(
-        "kept      checkpoint of step {}, {} ago", thousands(static_cast<double>(checkpoint->step)),
+        "wrote     checkpoint of step {}, {} ago", thousands(static_cast<double>(checkpoint->step)),
         duration_text(static_cast<double>(std::max<std::int64_t>(0, now - checkpoint->time))));
   }
   if (starts > 1) text += fmt::format("{}{} starts", text.empty() ? "" : "   ", starts);

@@ -83,10 +83,12 @@ TEST(WatchText, EveryState) {
   run.events.back().reason = "\x1b[2J";
   EXPECT_NE(watch_text(run, 9999, {}).find("\\x1b]0;   stopped: \\x1b[2J"), std::string::npos);
   EXPECT_EQ(watch_text(run, 9999, {}).find(" left"), std::string::npos);
+  run.events.push_back(event("checkpoint", 1900, 25));
   run.events.push_back(event("start", 2000, 25));
   run.last_change = 2000;
   EXPECT_EQ(run_state(run, 2001), RunState::runs);
-  EXPECT_NE(watch_text(run, 2001, {}).find("2 starts"), std::string::npos);
+  EXPECT_NE(watch_text(run, 2001, {}).find("wrote     checkpoint of step 25, 1:41 ago   2 starts"),
+            std::string::npos);
   run.events.push_back(event("failure", 2001, 26, "not finite"));
   EXPECT_EQ(run_state(run, 2002), RunState::failed);
   EXPECT_NE(watch_text(run, 2002, {}).find("failed: not finite"), std::string::npos);
