@@ -80,13 +80,19 @@ FileLock::FileLock(const std::filesystem::path& path) : path_(path) {
 }
 
 // By opening, since that asks the file server; stat() may answer from what this node remembers.
-bool FileLock::is_of_file_there() const {
+FileLock::FileThere FileLock::file_there() const {
   const int there = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-  if (there < 0) return false;
+  if (there < 0) return {};
   struct stat ours, theirs;
   const bool known = fstat(descriptor_, &ours) == 0 && fstat(there, &theirs) == 0;
+  const bool is_ours = known && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  FileThere found{is_ours, known && !is_ours ? read_holder(there) : ""};
   ::close(there);
-  return known && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  return found;
+}
+
+std::string FileLock::new_holder() const {
+  return is_held_ ? file_there().other_holder : "";
 }
 
 std::optional<FileLock> FileLock::acquire(
@@ -97,7 +103,7 @@ std::optional<FileLock> FileLock::acquire(
   bool told = false;
   while (true) {
     if (flock(lock.descriptor_, LOCK_EX | LOCK_NB) == 0) {
-      if (lock.is_of_file_there()) break;
+      if (lock.file_there().is_ours) break;
       lock = FileLock(path);  // its holder has removed the file
       continue;
     }

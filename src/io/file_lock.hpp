@@ -28,12 +28,22 @@ class FileLock {
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
+  /// Who holds the lock in place of this object, because the file was removed and made again; ""
+  /// where nobody does.
+  std::string new_holder() const;
+
   /// Removes the file, if acquire() has made it. Whoever waits for the lock then makes another.
   void remove_new_file();
 
  private:
   explicit FileLock(const std::filesystem::path& path);
-  bool is_of_file_there() const;
+
+  /// What is found under the name.
+  struct FileThere {
+    bool is_ours = false;      // the file that was locked
+    std::string other_holder;  // of another one
+  };
+  FileThere file_there() const;
 
   std::filesystem::path path_;
   bool is_new_file_ = true;

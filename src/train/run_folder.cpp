@@ -103,6 +103,13 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
                    folder_.lock_file().string() + "' if it belongs to a node that is dead)");
 }
 
+void RunLock::check() const {
+  const std::string holder = lock_->new_holder();
+  if (holder.empty()) return;
+  throw Error("'" + folder_.path().string() + "' was taken over: " + holder +
+              " trains in it now. This process writes no more into it");
+}
+
 RunLock::~RunLock() {
   std::error_code unreadable;
   if (fs::exists(folder_.recipe_file(), unreadable) || unreadable) {

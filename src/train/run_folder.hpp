@@ -57,6 +57,10 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
   ~RunLock();
 
+  /// Error when another process has taken the folder over: a later start of the same Slurm job, or
+  /// a training that began after somebody had removed the lock's file.
+  void check() const;
+
  private:
   const RunFolder folder_;
   NewFolders new_folders_;  // goes after the lock, whose file is in them

@@ -70,7 +70,8 @@ void Trainer::check_checkpoint_memory() const {
   check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
 }
 
-ExitCode Trainer::run() {
+ExitCode Trainer::run(const RunLock* lock) {
+  lock_ = lock;
   try {
     return train();
   } catch (...) {
@@ -209,6 +210,7 @@ void Trainer::finish_epoch() {
   if (epoch_samples_here_ > 0) line.samples_per_s = rate;
   if constexpr (kHostExecution) add_rank_times(line, seconds);
   if (comm_.rank() == 0) {
+    if (lock_) lock_->check();
     metrics_->write(line);
     bar_->line(
         epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
@@ -366,6 +368,7 @@ std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
 
 // Rank 0's. UnusableError when the weights are not finite.
 void Trainer::write_checkpoint(Snapshot& snapshot) {
+  if (lock_) lock_->check();
   if (!snapshot.is_finite()) {
     throw UnusableError(bad_weights_text(progress_.step, checkpointed_step_));
   }

@@ -50,8 +50,9 @@ class Trainer {
   void begin_with(const std::vector<NamedTensor>* tensors);
 
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
-  /// with exit 93 when the loss is no longer finite; the last checkpoint stays.
-  ExitCode run();
+  /// with exit 93 when the loss is no longer finite; the last checkpoint stays. `lock`: rank 0's
+  /// right to the run folder, checked at each checkpoint and epoch; it may be null.
+  ExitCode run(const RunLock* lock = nullptr);
 
   /// Collective. Loss and accuracy over `test`, which must have been given.
   Evaluation evaluate_test_set();
@@ -110,6 +111,7 @@ class Trainer {
   Stopwatch since_start_;
 
   // Rank 0's.
+  const RunLock* lock_ = nullptr;
   std::optional<MetricsLog> metrics_;
   std::optional<EventLog> events_;
   std::optional<CheckpointWriter> checkpoints_;

@@ -262,7 +262,7 @@ ExitCode TrainingRun::Parts::train() {
     if (start_) log::info("continuing from " + start_->path().string());
     start_.reset();  // its memory
   }
-  return trainer_->run();
+  return trainer_->run(lock ? &*lock : nullptr);
 }
 
 Evaluation TrainingRun::Parts::evaluate() {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 at any moment, and damaged checkpoints: the run goes on to the same bits, or says why not."""
 import random
+import signal
 
 import training
 from training import checkpoint_file, checkpoint_steps, tree
@@ -47,6 +48,23 @@ class KillTest(training.TrainingTest):
                 done = self.quern("checkpoint", command[0], "going", *command[1:])
                 self.assertEqual((done.code, done.errors()), (0, []), done)
         run.kill()
+
+    def test_a_process_that_lost_its_folder_writes_no_more(self):
+        """As on a node that was out of touch while its job was started again elsewhere."""
+        self.train("conv", "whole", "train.epochs=40")
+        folder = self.folder / "run"
+        lost = self.start("conv", "run", "train.epochs=40", "checkpoint.every_steps=1", "train.log_every_steps=0", ranks=2)
+        self.assertTrue(lost.wait_until(lambda: checkpoint_steps(folder)))
+        lost.send(signal.SIGSTOP)
+        (folder / ".lock").unlink()
+        self.train("conv", "run", "train.epochs=40", "checkpoint.every_steps=1", "train.log_every_steps=0", ranks=3)
+        before = tree(folder)
+        lost.send(signal.SIGCONT)
+        done = lost.wait()
+        self.assertEqual((done.code, len(done.errors())), (1, 1), done)
+        self.assertRegex(done.errors()[0], "'run' was taken over: .* trains in it now. This process writes no more into it")
+        self.assertEqual(tree(folder), before)
+        self.assert_same_run("run", "whole")
 
     def damage_newest(self, damage):
         self.train("mlp", "whole")

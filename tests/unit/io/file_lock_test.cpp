@@ -83,14 +83,24 @@ TEST(FileLock, IsTakenFromAnEarlierStartOfTheSameJob) {
   EXPECT_THAT(holder, HasSubstr("job 99, start 1"));
   start("99", "1");
   EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
+  EXPECT_EQ(first->new_holder(), "");
   const auto second = FileLock::acquire(folder / "lock", kLong, tell);
   ASSERT_TRUE(second);
+  EXPECT_THAT(first->new_holder(), HasSubstr("job 99, start 2"));
+  EXPECT_EQ(second->new_holder(), "");
   start("99", "0");
   EXPECT_FALSE(FileLock::acquire(folder / "lock", kAtOnce, tell));
   EXPECT_THAT(holder, HasSubstr("job 99, start 2"));
   EXPECT_FALSE(FileLock::acquire(folder / "lock", milliseconds(2500), tell));
   unsetenv("SLURM_JOB_ID");
   unsetenv("SLURM_RESTART_COUNT");
+}
+
+TEST(FileLock, OneWhoseFileIsGoneHasNoNewHolder) {
+  const test::TempDir folder;
+  const auto lock = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  std::filesystem::remove(folder / "lock");
+  EXPECT_EQ(lock->new_holder(), "");
 }
 
 TEST(FileLock, RemovesOnlyAFileThatItMade) {
