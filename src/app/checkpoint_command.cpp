@@ -41,19 +41,6 @@ struct Options {
 
 using Action = ExitCode (*)(const Options&);
 
-/// Of a folder the newest one. A run that goes on meanwhile may delete it; then there is a newer
-/// one.
-LoadedCheckpoint load(const std::string& path) {
-  for (;;) {
-    const fs::path file = checkpoint_file_of(path);
-    try {
-      return read_checkpoint(file);
-    } catch (const Error&) {
-      if (file == path || !is_gone(file)) throw;
-    }
-  }
-}
-
 ExitCode list(const Options& options) {
   const auto folder = checkpoint_folder_of(options.path);
   if (!folder) {
@@ -65,7 +52,7 @@ ExitCode list(const Options& options) {
 }
 
 ExitCode show(const Options& options) {
-  const LoadedCheckpoint checkpoint = load(options.path);
+  const LoadedCheckpoint checkpoint = load_from(options.path);
   if (options.recipe) {
     log::print(checkpoint.state().origin.recipe);
   } else {
@@ -118,13 +105,13 @@ ExitCode verify(const Options& options) {
 }
 
 ExitCode hash(const Options& options) {
-  log::print(model_hash(load(options.path).state().model));
+  log::print(model_hash(load_from(options.path).state().model));
   return ExitCode::done;
 }
 
 ExitCode diff(const Options& options) {
-  const LoadedCheckpoint first = load(options.path);
-  const LoadedCheckpoint second = load(options.other_path);
+  const LoadedCheckpoint first = load_from(options.path);
+  const LoadedCheckpoint second = load_from(options.other_path);
   const Comparison comparison = compare_checkpoints(first.state(), second.state());
   log::print(diff_report(comparison));
   return comparison.same_training_state() ? ExitCode::done : ExitCode::failure;
@@ -150,7 +137,7 @@ ExitCode export_model(const Options& options) {
   const bool is_onnx = is_onnx_file(out);
   if (!out.empty()) check_out_file(out, options.force);
   if (!model.empty()) check_out_file(model, options.force);
-  const LoadedCheckpoint checkpoint = load(options.path);
+  const LoadedCheckpoint checkpoint = load_from(options.path);
   const CheckpointState& state = checkpoint.state();
   std::optional<Recipe> recipe;
   if (is_onnx || !model.empty())

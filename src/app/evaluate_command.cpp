@@ -17,6 +17,7 @@
 #include "train/class_names.hpp"
 #include "train/evaluator.hpp"
 #include "train/forward_model.hpp"
+#include "train/input_match.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/samples.hpp"
 
@@ -82,10 +83,13 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   Model& model = forward.model();
   const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
                                                   options.data, options.split);
-  agree(comm, [&] { model.check_samples(samples); });
+  agree(comm, [&] { model.check_samples(samples, "'" + options.data + "'"); });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,
                       "'" + options.data + "'");
+    const std::string difference =
+        input_difference(checkpoint.state()->input, samples.input_name(), "'" + options.data + "'");
+    if (!difference.empty()) log::warn(difference);
   });
 
   Evaluator evaluator(forward.grid(), model, samples,

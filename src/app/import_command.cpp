@@ -91,6 +91,7 @@ ExitCode import_weights(const ImportOptions& options) {
       version(),   /*data_sha256=*/"",          utc_timestamp()};
   for (const std::string& sentence : differing_normalizations(file, recipe)) log::warn(sentence);
   state.class_names = class_names_of_weights(file, recipe, network.output_shape().units());
+  state.input = file.state().input;
   write_checkpoint_file(file_behind(options.out), state);
   log::info("wrote " + std::to_string(state.model.size()) + " tensors to '" + options.out +
             "', SHA-256 of the model " + model_hash(state.model));

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <thread>
@@ -11,7 +12,10 @@
 #include "app/kernel_level.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/launch.hpp"
+#include "config/nearest_name.hpp"
+#include "config/recipe_keys.hpp"
 #include "cpu/choice.hpp"
 
 namespace {
@@ -36,6 +40,42 @@ const CLI::App& innermost(const CLI::App& app) {
   return given.empty() ? app : innermost(*given.back());
 }
 
+// "quern checkpoint show"
+std::string full_name(const CLI::App& command) {
+  const CLI::App* above = command.get_parent();
+  return (above ? full_name(*above) + " " : "") + command.get_name();
+}
+
+// "--set train.epochs=...", where an option is none but a key of recipes has its name.
+std::string key_hint(const CLI::App& command, const std::string& name) {
+  if (!command.get_option_no_throw("--set")) return "";
+  for (const quern::Key<quern::Recipe>& key : quern::recipe_keys()) {
+    if (key.path.substr(key.path.rfind('.') + 1) == name)
+      return " (the key of a recipe: --set " + key.path + "=VALUE)";
+  }
+  return "";
+}
+
+// The first option that the command does not have, else the first word that is too many.
+std::string unexpected_word(const CLI::App& command, const std::vector<std::string>& words) {
+  const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word.size() > 1 && word.starts_with('-');
+  });
+  if (option == words.end())
+    return "'" + quern::printable(words.front()) + "' is one word too many";
+  const std::string word = option->substr(0, option->find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* own : command.get_options()) {
+    for (const std::string& name : own->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+  std::string underscored = name;
+  std::replace(underscored.begin(), underscored.end(), '-', '_');
+  const std::string nearest = quern::nearest_name(word, known);
+  return "there is no option '" + quern::printable(word) + "'" +
+         (nearest.empty() ? key_hint(command, underscored) : " (did you mean '" + nearest + "'?)");
+}
+
 std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& asked = innermost(app);
   const std::vector<std::string> rest = asked.remaining();
@@ -44,12 +84,12 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   std::string problem = error.what();
+  if (known.empty() && !rest.empty()) problem = unexpected_word(asked, rest);
   if (!known.empty() && !rest.empty()) {
     problem = "there is no command '" + rest.front() + "'" +
               (&asked == &app ? "" : " of '" + asked.get_name() + "'") + " (known: " + known + ")";
   }
-  return problem + "; quern " + (&asked == &app ? "" : asked.get_name() + " ") +
-         "--help prints the usage";
+  return problem + "; " + full_name(asked) + " --help prints the usage";
 }
 
 // Help, or wrong usage.
@@ -82,6 +122,8 @@ bool works_alone(const std::vector<quern::Command>& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that grows past a limit (ulimit -f) is an error of writing, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   const int launched_rank = quern::read_launch().rank;
   CLI::App app;
   const std::vector<quern::Command> commands = quern::add_commands(app);

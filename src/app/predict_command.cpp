@@ -24,6 +24,7 @@
 #include "tensor/host_values.hpp"
 #include "train/class_names.hpp"
 #include "train/forward_model.hpp"
+#include "train/input_match.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/predictor.hpp"
 #include "train/samples.hpp"
@@ -63,6 +64,10 @@ DataSpec data_of(const Recipe& recipe, const PredictOptions& options) {
   if (!options.memory.empty() && options.data.empty())
     throw InputError("--memory is for shards, expected --data");
   return with_memory(recipe.data, options.memory);
+}
+
+std::string data_name(const PredictOptions& options) {
+  return "'" + (options.data.empty() ? options.source.inputs.front() : options.data) + "'";
 }
 
 Samples read_samples(const PredictOptions& options, std::vector<std::string>& files) {
@@ -112,13 +117,16 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
   const bool has_labels = samples.labels.extent(0) > 0;
   agree(comm, [&] {
-    model.check_input(samples);
-    if (is_classifier && has_labels) model.check_samples(samples);
+    model.check_input(samples, data_name(options));
+    if (is_classifier && has_labels) model.check_samples(samples, data_name(options));
     prediction_batches(options.batch, forward.grid().data().size(), samples.count);
   });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,
                       "'" + options.data + "'");
+    const std::string difference =
+        input_difference(checkpoint.state()->input, samples.input_name(), data_name(options));
+    if (!difference.empty()) log::warn(difference);
   });
   const auto most = static_cast<int>(std::min<std::int64_t>(options.batch, samples.count));
   forward.load(predictor_rows(model, std::max(1, most)), samples, checkpoint.state());
@@ -155,7 +163,11 @@ Command add_predict_command(CommandLine app) {
   command.add_option("--from", options->source.format, "Format of the file")
       .one_of(file_format_names())
       .show_default();
-  command.add_option("--data", options->data, "Folder of HDF5 shards; adds label and loss")
+  command.add_flag("--as-values", options->source.as_values,
+                   "Bytes of --images are numbers as they are, as with quern shard --as-values");
+  command
+      .add_option("--data", options->data,
+                  "Folder of HDF5 shards; of classifiers it adds label and loss")
       .type_name("DIR");
   command
       .add_option("--split", options->split,

@@ -46,6 +46,9 @@ struct CheckpointState {
   RunOrigin origin;
   /// Of the classes of the training data, where they have names.
   std::vector<std::string> class_names = {};
+  /// Of what a sample of the training data consists: "images" of bytes, which the network reads
+  /// divided by 255, or "values". "" where nobody has said.
+  std::string input = {};
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

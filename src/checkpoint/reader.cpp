@@ -11,15 +11,17 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/class_names.hpp"
+#include "checkpoint/data_attributes.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/seal.hpp"
 #include "checkpoint/train_attributes.hpp"
+#include "checkpoint/weights_file.hpp"
 #include "io/h5_file.hpp"
 
 namespace quern {
@@ -192,7 +194,7 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
     collect_damage(path, result, [&] {
       read_train(file, manifest, result.state);
       check_name(path, result.state.progress.step);
-      result.state.class_names = read_class_names(file);
+      read_data_attributes(file, result.state);
     });
     auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
     for (const ManifestEntry& entry : manifest.datasets) {
@@ -245,6 +247,27 @@ std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
       fmt::format("none of the {} checkpoints in '{}' can be used (quern "
                   "checkpoint verify says why; expected one that is whole)",
                   checkpoints.size(), folder.string()));
+}
+
+std::optional<LoadedCheckpoint> load_newest(const fs::path& folder,
+                                            std::vector<fs::path>* damaged) {
+  return load_newest_good(folder, [&](const fs::path& path, const std::string& problem) {
+    log::warn(problem + "; this checkpoint is passed over");
+    if (damaged) damaged->push_back(path);
+  });
+}
+
+LoadedCheckpoint load_from(const fs::path& path) {
+  const auto folder = checkpoint_folder_of(path);
+  if (!folder) {
+    refuse_other_formats(path);
+    return read_checkpoint(path);
+  }
+  std::optional<LoadedCheckpoint> newest = load_newest(*folder);
+  if (newest) return std::move(*newest);
+  throw InputError(
+      fmt::format("no checkpoint in '{}': expected a run folder, or files named like {}",
+                  folder->string(), checkpoint_name(0)));
 }
 
 }  // namespace quern

@@ -33,4 +33,12 @@ using DamageReport =
 std::optional<LoadedCheckpoint> load_newest_good(const std::filesystem::path& folder,
                                                  const DamageReport& report);
 
+/// The same with a warning of each damaged one, which `damaged`, if there, gets.
+std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder,
+                                            std::vector<std::filesystem::path>* damaged = nullptr);
+
+/// A checkpoint file, or the newest good one of a run folder or a folder of checkpoints. Throws as
+/// above, and InputError when there is none.
+LoadedCheckpoint load_from(const std::filesystem::path& path);
+
 }  // namespace quern

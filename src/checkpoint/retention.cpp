@@ -18,7 +18,8 @@ namespace quern {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> keep_newest(const fs::path& newest, int keep) {
+std::vector<fs::path> keep_newest(const fs::path& newest, int keep,
+                                  const std::vector<fs::path>& damaged) {
   expect(keep >= 1, "at least one checkpoint is kept");
   const auto newest_step = step_of_name(newest.filename().string());
   expect(newest_step.has_value(), "the newest checkpoint has a checkpoint's name");
@@ -36,8 +37,12 @@ std::vector<fs::path> keep_newest(const fs::path& newest, int keep) {
     throw Error(problem.what());  // a run that trains is not ended by its input
   }
   std::erase_if(older, [&](const CheckpointFile& file) { return file.step >= *newest_step; });
-  const std::size_t stay = std::min(older.size(), static_cast<std::size_t>(keep - 1));
-  older.resize(older.size() - stay);
+  // From the newest one down, until enough good ones stay.
+  int good = 1;
+  while (good < keep && !older.empty()) {
+    if (std::ranges::find(damaged, older.back().path) == damaged.end()) ++good;
+    older.pop_back();
+  }
 
   std::vector<fs::path> deleted;
   for (const CheckpointFile& file : older) {

@@ -10,7 +10,10 @@ namespace quern {
 /// steps just below it remain; then forces the folder to the disk. `newest` is the one just
 /// written: unless it is there and sealed, nothing is deleted and Error is thrown. Checkpoints of
 /// higher steps and files that are no checkpoints are never touched. Returns what was deleted; a
-/// file that cannot be deleted is worth a warning only. `keep` >= 1.
-std::vector<std::filesystem::path> keep_newest(const std::filesystem::path& newest, int keep);
+/// file that cannot be deleted is worth a warning only. `keep` >= 1. Those that are known to be
+/// `damaged` do not count: they stay as long as they are newer than the last one that is kept.
+std::vector<std::filesystem::path> keep_newest(
+    const std::filesystem::path& newest, int keep,
+    const std::vector<std::filesystem::path>& damaged = {});
 
 }  // namespace quern

@@ -23,6 +23,7 @@ std::string header_json(const CheckpointState& state) {
     metadata[attribute.name] = value_text(attribute.value);
   }
   if (!state.class_names.empty()) metadata["class_names"] = join_lines(state.class_names);
+  if (!state.input.empty()) metadata["input"] = state.input;
   std::size_t offset = 0;
   for (const NamedTensor& tensor : state.model) {
     const std::size_t end = offset + tensor.values.size_bytes();

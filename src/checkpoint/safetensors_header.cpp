@@ -89,6 +89,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         texts_.recipe = std::move(text);
       else if (key_ == "class_names")
         texts_.class_names = std::move(text);
+      else if (key_ == "input")
+        texts_.input = std::move(text);
       return true;
     }
     if (depth_ != 2 || in_list_ || key_ != "dtype") fail("a text");

@@ -118,8 +118,11 @@ LoadedCheckpoint read(const fs::path& path) {
     check_finite(entry.name, storage.back());
     state.model.push_back({std::move(entry.name), std::move(entry.shape), storage.back()});
   }
-  // Without a recipe it is no file of Quern, and the names may be in any form.
-  if (!texts.recipe.empty()) state.class_names = split_lines(texts.class_names);
+  // Without a recipe it is no file of Quern, and the texts may be in any form.
+  if (!texts.recipe.empty()) {
+    state.class_names = split_lines(texts.class_names);
+    state.input = std::move(texts.input);
+  }
   state.origin.recipe = std::move(texts.recipe);
   return {path, std::move(state), std::move(storage)};
 }

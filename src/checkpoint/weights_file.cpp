@@ -42,16 +42,16 @@ void refuse_other_formats(const std::filesystem::path& file) {
 }
 
 LoadedCheckpoint read_weights(const std::filesystem::path& path) {
-  const std::filesystem::path file = checkpoint_file_of(path);
-  const std::string first = first_bytes(file);
-  if (first == kHdf5Signature) return read_checkpoint(file);
+  if (checkpoint_folder_of(path)) return load_from(path);
+  const std::string first = first_bytes(path);
+  if (first == kHdf5Signature) return read_checkpoint(path);
   if (first.starts_with("PK\x03\x04")) {
     throw InputError(fmt::format(
         "'{}' is a file of torch.save, expected safetensors (analysis/quern_weights.py writes it "
         "from a state_dict)",
-        file.string()));
+        path.string()));
   }
-  return read_safetensors(file);
+  return read_safetensors(path);
 }
 
 }  // namespace quern

@@ -11,8 +11,8 @@ namespace quern {
 /// would be damaged.
 void refuse_other_formats(const std::filesystem::path& file);
 
-/// The weights of a Quern checkpoint, of the newest one of a run folder, or of a safetensors file
-/// from elsewhere: the kind is told by the first bytes. Throws as read_checkpoint() and
+/// The weights of a Quern checkpoint, of the newest good one of a run folder, or of a safetensors
+/// file from elsewhere: the kind is told by the first bytes. Throws as read_checkpoint() and
 /// read_safetensors() do, and InputError where it is another format.
 LoadedCheckpoint read_weights(const std::filesystem::path& path);
 

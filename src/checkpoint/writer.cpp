@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/class_names.hpp"
+#include "checkpoint/data_attributes.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/retention.hpp"
@@ -108,7 +108,7 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   const std::vector<TrainAttribute> attributes = train_attributes(state);
   for (const TrainAttribute& attribute : attributes) write_attribute(file, attribute);
   manifest.train_sha256 = train_attributes_sha256(attributes);
-  write_class_names(file, state.class_names);
+  write_data_attributes(file, state);
 
   const std::string json = manifest_json(manifest);
   file.write_string("/", "manifest", json);
@@ -153,16 +153,17 @@ fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state) 
   return path;
 }
 
-CheckpointWriter::CheckpointWriter(fs::path folder, int keep)
-    : folder_(std::move(folder)), keep_(keep) {
+CheckpointWriter::CheckpointWriter(fs::path folder, int keep, std::vector<fs::path> damaged)
+    : folder_(std::move(folder)), keep_(keep), damaged_(std::move(damaged)) {
   expect(keep >= 1, "at least one checkpoint is kept");
   make_folder(folder_);
   remove_stale_temporaries(folder_);
 }
 
-fs::path CheckpointWriter::write(const CheckpointState& state) const {
+fs::path CheckpointWriter::write(const CheckpointState& state) {
   fs::path path = write_checkpoint(folder_, state);
-  keep_newest(path, keep_);
+  std::erase(damaged_, path);  // it was, until now
+  keep_newest(path, keep_, damaged_);
   return path;
 }
 

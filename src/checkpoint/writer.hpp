@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
 
@@ -24,15 +25,18 @@ void write_checkpoint_file(const std::filesystem::path& path, const CheckpointSt
 class CheckpointWriter {
  public:
   /// Makes the folder and removes temporary files that dead processes left in it. `keep` >= 1: how
-  /// many checkpoints stay. Throws Error when the folder cannot be made.
-  CheckpointWriter(std::filesystem::path folder, int keep);
+  /// many checkpoints stay; `damaged` ones do not count. Throws Error when the folder cannot be
+  /// made.
+  CheckpointWriter(std::filesystem::path folder, int keep,
+                   std::vector<std::filesystem::path> damaged = {});
 
   /// write_checkpoint, then keep_newest.
-  std::filesystem::path write(const CheckpointState& state) const;
+  std::filesystem::path write(const CheckpointState& state);
 
  private:
   std::filesystem::path folder_;
   int keep_;
+  std::vector<std::filesystem::path> damaged_;
 };
 
 }  // namespace quern

@@ -142,16 +142,16 @@ bool Model::target_is_input() const {
          network().input_layout() == network().output_layout();
 }
 
-void Model::check_input(const Samples& samples) const {
-  check_input_fits(whole(), traits_of(samples));
+void Model::check_input(const Samples& samples, const std::string& data) const {
+  check_input_fits(whole(), traits_of(samples), data);
   if (samples.images.extent(0) + samples.values.extent(0) == 0) {
     throw InputError("the samples hold neither images nor values");
   }
 }
 
-void Model::check_samples(const Samples& samples) const {
-  check_input(samples);
-  check_fits(whole(), target_type_, traits_of(samples));
+void Model::check_samples(const Samples& samples, const std::string& data) const {
+  check_input(samples, data);
+  check_fits(whole(), target_type_, traits_of(samples), data);
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,

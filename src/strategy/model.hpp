@@ -95,10 +95,10 @@ class Model {
     return places(samples, in_flight(batch));
   }
 
-  /// InputError unless these samples can be put in.
-  void check_input(const Samples& samples) const;
+  /// InputError unless these samples can be put in. `data`: their name for the message.
+  void check_input(const Samples& samples, const std::string& data = "the data") const;
   /// InputError unless they can also be compared with what comes out.
-  void check_samples(const Samples& samples) const;
+  void check_samples(const Samples& samples, const std::string& data = "the data") const;
 
   /// The step's surroundings for layers and loss. `gradients` may be empty in evaluation.
   StepContext context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,

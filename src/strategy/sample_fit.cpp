@@ -14,25 +14,28 @@ SampleTraits traits_of(const Samples& samples) {
           held > 0 ? targets / held : 0};
 }
 
-void check_input_fits(const Network& network, const SampleTraits& samples) {
+void check_input_fits(const Network& network, const SampleTraits& samples,
+                      const std::string& data) {
   if (samples.shape == network.input_shape()) return;
-  throw InputError("network.input is " + to_string(network.input_shape()) +
-                   ", but a sample of the data is " + to_string(samples.shape));
+  throw InputError("network.input is " + to_string(network.input_shape()) + ", but a sample of " +
+                   data + " is " + to_string(samples.shape));
 }
 
-void check_fits(const Network& network, TargetType target, const SampleTraits& samples) {
-  check_input_fits(network, samples);
+void check_fits(const Network& network, TargetType target, const SampleTraits& samples,
+                const std::string& data) {
+  check_input_fits(network, samples, data);
   const Shape& output = network.output_shape();
   if (target == TargetType::label && !samples.has_labels) {
-    throw InputError("the samples come without labels (expected with data.target = \"label\")");
+    throw InputError("the samples of " + data +
+                     " come without labels (expected with data.target = \"label\")");
   }
   if (target == TargetType::values && samples.targets != output.units()) {
-    throw InputError("the network puts out " + to_string(output) +
-                     ", but a sample of the data comes with " + std::to_string(samples.targets) +
+    throw InputError("the network puts out " + to_string(output) + ", but a sample of " + data +
+                     " comes with " + std::to_string(samples.targets) +
                      " target values (expected one for each output)");
   }
   if (target == TargetType::label && samples.classes > output.units()) {
-    throw InputError("the network puts out " + to_string(output) + ", but the data has " +
+    throw InputError("the network puts out " + to_string(output) + ", but " + data + " has " +
                      std::to_string(samples.classes) +
                      " classes (expected at least one output per class)");
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/shape.hpp"
 #include "network/network.hpp"
@@ -21,10 +22,12 @@ struct SampleTraits {
 
 SampleTraits traits_of(const Samples& samples);
 
-/// InputError unless such samples can be put into the network.
-void check_input_fits(const Network& network, const SampleTraits& samples);
+/// InputError unless such samples can be put into the network. `data`: their name for the message,
+/// "'data/mnist/test'" or "the training data".
+void check_input_fits(const Network& network, const SampleTraits& samples, const std::string& data);
 
 /// InputError unless they can also be compared with what comes out.
-void check_fits(const Network& network, TargetType target, const SampleTraits& samples);
+void check_fits(const Network& network, TargetType target, const SampleTraits& samples,
+                const std::string& data);
 
 }  // namespace quern

@@ -39,6 +39,9 @@ struct Samples {
     return static_cast<std::int64_t>(units) / (shape.units() > 0 ? shape.units() : 1);
   }
 
+  /// As ShardContent::input_name().
+  const char* input_name() const { return images.extent(0) > 0 ? "images" : "values"; }
+
   /// All that the arrays take.
   std::int64_t num_bytes() const {
     return static_cast<std::int64_t>(images.size() + sizeof(std::int32_t) * labels.size() +

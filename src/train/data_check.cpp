@@ -23,6 +23,14 @@ SampleTraits traits_of(const ShardContent& content) {
 
 }  // namespace
 
+std::string training_data_name(const DataSpec& data) {
+  return data.source == DataSource::shards ? "'" + data.train + "'" : "the training data";
+}
+
+std::string test_data_name(const DataSpec& data) {
+  return data.source == DataSource::shards ? "'" + data.test + "'" : "the test data";
+}
+
 void check_batches(const BatchRule& batches, int num_ranks) {
   if (num_ranks > batches.num_samples) {
     throw InputError(std::to_string(num_ranks) + " ranks for " +
@@ -35,9 +43,11 @@ void check_batches(const BatchRule& batches, int num_ranks) {
 void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const ShardSet* test) {
   const Recipe recipe = with_strategy(given, num_ranks);
   const Network network(recipe.network);
-  check_fits(network, recipe.data.target, traits_of(train.content()));
+  check_fits(network, recipe.data.target, traits_of(train.content()),
+             training_data_name(recipe.data));
   if (test) {
-    check_fits(network, recipe.data.target, traits_of(test->content()));
+    check_fits(network, recipe.data.target, traits_of(test->content()),
+               test_data_name(recipe.data));
     check_class_names(train.content().class_names, test->content().class_names, "the test data");
   }
   const int data_ranks = grid_shape_of(recipe, num_ranks).data;

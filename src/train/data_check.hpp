@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "io/shard_set.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/batch_rule.hpp"
@@ -9,6 +11,10 @@ namespace quern {
 
 /// InputError unless there is a sample for each of so many ranks, in the set and in a batch.
 void check_batches(const BatchRule& batches, int num_ranks);
+
+/// For messages: "'data/mnist/train'", or "the training data" where they are not shards.
+std::string training_data_name(const DataSpec& data);
+std::string test_data_name(const DataSpec& data);
 
 /// Can `recipe` be trained on so many ranks with these shards, as far as they tell without being
 /// read? Of what a training refuses it knows shapes, answers, classes, batches and windows.

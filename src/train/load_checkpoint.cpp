@@ -4,32 +4,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
-#include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/weights_file.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
 
 namespace quern {
-
-std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder) {
-  return load_newest_good(folder, [](const std::filesystem::path&, const std::string& problem) {
-    log::warn(problem + "; this checkpoint is passed over");
-  });
-}
-
-LoadedCheckpoint load_from(const std::filesystem::path& path) {
-  const auto folder = checkpoint_folder_of(path);
-  if (!folder) {
-    refuse_other_formats(path);
-    return read_checkpoint(path);
-  }
-  std::optional<LoadedCheckpoint> newest = load_newest(*folder);
-  if (newest) return std::move(*newest);
-  throw InputError("'" + path.string() +
-                   "' holds no checkpoint (expected a run folder or a file ckpt-<step>.h5)");
-}
 
 SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path& path) {
   SharedCheckpoint checkpoint;

@@ -24,11 +24,4 @@ struct SharedCheckpoint {
 /// (damaged ones are reported). AgreedError when there is none that can be used.
 SharedCheckpoint load_checkpoint(Communicator& comm, const std::filesystem::path& path);
 
-/// Rank 0: the same, without telling the others. InputError when `path` holds none, UnusableError
-/// when there are some and none is good.
-LoadedCheckpoint load_from(const std::filesystem::path& path);
-
-/// Rank 0: the newest good checkpoint in `folder`, if any; warns of damaged ones.
-std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder);
-
 }  // namespace quern

@@ -76,11 +76,12 @@ std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {
       step, checkpoint_text(last_checkpoint), kHint);
 }
 
-std::string bad_samples_text(const std::string& problem, std::int64_t step) {
+std::string bad_samples_text(const std::string& problem, std::int64_t step,
+                             const std::string& resuming_command) {
   return fmt::format(
-      "{}; stopped at step {}, where a checkpoint is written: once the file is as it was, the same "
-      "command resumes",
-      problem, step);
+      "{}; stopped at step {}, where a checkpoint is written: once the file is as it was, {} "
+      "resumes",
+      problem, step, resuming_command);
 }
 
 }  // namespace quern

@@ -35,6 +35,7 @@ std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint);
 
 /// "rank 1 on HOST: 'FILE': ...; stopped at step 12 ..."; `problem`: with the file's name.
-std::string bad_samples_text(const std::string& problem, std::int64_t step);
+std::string bad_samples_text(const std::string& problem, std::int64_t step,
+                             const std::string& resuming_command);
 
 }  // namespace quern

@@ -9,9 +9,10 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/comparison.hpp"
+#include "checkpoint/reader.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
-#include "train/load_checkpoint.hpp"
 
 namespace quern {
 
@@ -112,15 +113,33 @@ void refuse_lost_checkpoints(const RunFolder& folder) {
                       "(take another --run-dir, or remove that folder to train it again)");
 }
 
+// Is what the file at `path` holds the same as in `start`, or no use to anybody?
+bool is_same_or_damaged(const std::filesystem::path& path, const LoadedCheckpoint& start,
+                        std::vector<std::filesystem::path>& damaged) {
+  if (is_in_folder(start, path.parent_path())) return true;
+  try {
+    return compare_checkpoints(read_checkpoint(path).state(), start.state()).same_training_state();
+  } catch (const UnusableError& problem) {
+    log::warn(std::string(problem.what()) + "; this checkpoint is passed over");
+    damaged.push_back(path);
+    return true;
+  }
+}
+
 // The next start would go on from those, which may be of another past.
-void refuse_later_checkpoints(const RunFolder& folder, std::int64_t step) {
+void refuse_others_checkpoints(const RunFolder& folder, const LoadedCheckpoint& start,
+                               std::vector<std::filesystem::path>& damaged) {
   const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder.checkpoints());
-  if (checkpoints.empty() || checkpoints.back().step <= step) return;
-  throw InputError(
-      "the run folder '" + folder.path().string() + "' has a checkpoint of step " +
-      std::to_string(checkpoints.back().step) + ", later than the one to start from (" +
-      std::to_string(step) +
-      "): --resume auto resumes from it; else take another --run-dir, or remove the later ones");
+  const std::int64_t step = start.state().progress.step;
+  if (checkpoints.empty() || checkpoints.back().step < step) return;
+  const bool is_later = checkpoints.back().step > step;
+  if (!is_later && is_same_or_damaged(checkpoints.back().path, start, damaged)) return;
+  throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +
+                   std::to_string(checkpoints.back().step) +
+                   (is_later ? ", later than the one to start from (" + std::to_string(step) + ")"
+                             : ", which is not the same as the one to start from") +
+                   ": --resume auto resumes from it; else take another --run-dir, or remove " +
+                   (is_later ? "the later ones" : "that one"));
 }
 
 }  // namespace
@@ -141,33 +160,39 @@ void refuse_earlier_run(const RunFolder& folder) {
                    "' holds a run already (expected a new folder with --resume never)");
 }
 
-std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
-                                                    const RunFolder& folder,
-                                                    const RunIdentity& run) {
+bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& checkpoints) {
+  std::error_code absent;
+  return std::filesystem::equivalent(
+      start.path(), checkpoints / checkpoint_name(start.state().progress.step), absent);
+}
+
+StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
+                                  const RunIdentity& run) {
   if (std::filesystem::exists(folder.stop_file())) {
     throw InputError("'" + folder.stop_file().string() +
                      "' asks this run to stop (remove the file to train on)");
   }
-  std::optional<LoadedCheckpoint> start;
+  StartingPoint found;
+  std::optional<LoadedCheckpoint>& start = found.checkpoint;
   if (resume == "never") {
     if (is_there(folder.done_file()) || !folder.recipe_text().empty()) refuse_earlier_run(folder);
-    return start;
+    return found;
   }
   if (resume == "auto") {
-    start = load_newest(folder.checkpoints());
+    start = load_newest(folder.checkpoints(), &found.damaged);
     if (!start) refuse_lost_checkpoints(folder);
   } else if (!std::filesystem::exists(resume)) {
     throw InputError("--resume: there is no checkpoint '" + resume +
                      "' (expected auto, never, a checkpoint file or a run folder)");
   } else {
     start = load_from(resume);
-    refuse_later_checkpoints(folder, start->state().progress.step);
+    refuse_others_checkpoints(folder, *start, found.damaged);
   }
   // Numbers that were taken out of other data would differ, too.
   const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;
   if (start && normalizes(run.recipe)) refuse_other_data(run, *start, remedy);
   refuse_other_recipe(run, folder);
-  if (!start) return start;
+  if (!start) return found;
   refuse_other_recipe(run, *start, remedy);
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
@@ -176,7 +201,7 @@ std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
                      " already (expected at least as many, or another --run-dir)");
   }
   refuse_other_data(run, *start, remedy);
-  return start;
+  return found;
 }
 
 }  // namespace quern

@@ -2,8 +2,10 @@
 // What a run continues from.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint/reader.hpp"
 #include "spec/recipe.hpp"
@@ -19,13 +21,20 @@ struct RunIdentity {
   std::string data_hash;
 };
 
-/// Rank 0: the checkpoint to continue from; nothing for a fresh start. `resume`: "auto" (the newest
+struct StartingPoint {
+  std::optional<LoadedCheckpoint> checkpoint;  ///< none: a fresh start
+  std::vector<std::filesystem::path> damaged;  ///< checkpoints of the folder that were passed over
+};
+
+/// Rank 0: the checkpoint to continue from. `resume`: "auto" (the newest
 /// good one of the folder), "never", a checkpoint file or a run folder, whose newest good one is
 /// taken. InputError rather than writing over another run, or going on from a checkpoint of other
 /// data or another recipe; UnusableError where the run is done and its checkpoints are gone.
-std::optional<LoadedCheckpoint> find_starting_point(const std::string& resume,
-                                                    const RunFolder& folder,
-                                                    const RunIdentity& run);
+StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
+                                  const RunIdentity& run);
+
+/// Is it the file of its step in the folder `checkpoints`?
+bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& checkpoints);
 
 /// Says so, where a run had ended in the folder before its first checkpoint. For who has its lock.
 void tell_of_lost_steps(const RunFolder& folder);

@@ -70,8 +70,9 @@ void Trainer::check_checkpoint_memory() const {
   check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
 }
 
-ExitCode Trainer::run(const RunLock* lock) {
+ExitCode Trainer::run(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   lock_ = lock;
+  damaged_ = std::move(damaged);
   try {
     return train();
   } catch (...) {
@@ -117,7 +118,7 @@ void Trainer::open_outputs() {
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
     metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
-    checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep);
+    checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, damaged_);
     events_.emplace(folder_.events_file());
     std::vector<std::string> hosts;
     for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
@@ -152,7 +153,8 @@ void Trainer::stop_on_bad_samples() {
 void Trainer::fail_with_checkpoint(const AgreedError& error) {
   finish_with_checkpoint();
   bar_->finish();
-  const std::string text = bad_samples_text(error.what(), progress_.step);
+  const std::string text =
+      bad_samples_text(error.what(), progress_.step, options_.resuming_command);
   if (events_) events_->failed(progress_, text);
   throw AgreedError(text, error.code());
 }
@@ -378,6 +380,7 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
                            git_commit(),     version(),
                            train_.data_hash, utc_timestamp()};
   snapshot.state.class_names = train_.class_names;
+  snapshot.state.input = train_.input_name();
   const Stopwatch writing;
   const std::filesystem::path file = checkpoints_->write(snapshot.state);
   events_->wrote_checkpoint(progress_, file, writing.seconds());
@@ -397,7 +400,7 @@ ExitCode Trainer::stop_early(const StopRequest& stop) {
     events_->stopped(progress_, stop.reason());
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
                stop.reason() + "); a checkpoint is written, " + stop.condition() +
-               "the same command resumes");
+               options_.resuming_command + " resumes");
   }
   return ExitCode::requeue;
 }
@@ -432,16 +435,12 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
   step_.publish_state();
 }
 
-void Trainer::resume(const CheckpointState* state) {
+void Trainer::resume(const CheckpointState* state, bool is_in_folder) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
-  const std::string name = checkpoint_name(progress_.step);
-  // What another folder's checkpoint began is written here, too, when nothing is left to train.
-  if (comm_.rank() == 0 && std::filesystem::exists(folder_.checkpoints() / name)) {
-    checkpointed_step_ = progress_.step;
-  }
+  if (comm_.rank() == 0 && is_in_folder) checkpointed_step_ = progress_.step;
 }
 
 }  // namespace quern

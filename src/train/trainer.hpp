@@ -29,6 +29,8 @@ struct TrainerOptions {
   int report_every_steps = kHostExecution ? 1 : 50;
   /// Rank 0 has read the checkpoint to start from: its memory is free again before one is written.
   bool has_read_checkpoint = false;
+  /// What goes on with the run after a stop, for messages.
+  std::string resuming_command = "the same command";
 };
 
 class Trainer {
@@ -42,8 +44,10 @@ class Trainer {
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
 
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
-  /// when it does not fit (exit 2) or stands outside the data (exit 93).
-  void resume(const CheckpointState* state);
+  /// when it does not fit (exit 2) or stands outside the data (exit 93). `is_in_folder`, rank 0's:
+  /// is that file the run folder's own? Another is written there, also when nothing is left to
+  /// train.
+  void resume(const CheckpointState* state, bool is_in_folder = true);
 
   /// Collective, before run(). Overwrites these of the model's parameters with rank 0's `tensors`
   /// (the other ranks pass nullptr), which have names and shapes of the network.
@@ -51,8 +55,9 @@ class Trainer {
 
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
   /// with exit 93 when the loss is no longer finite; the last checkpoint stays. `lock`: rank 0's
-  /// right to the run folder, checked at each checkpoint and epoch; it may be null.
-  ExitCode run(const RunLock* lock = nullptr);
+  /// right to the run folder, checked at each checkpoint and epoch; it may be null. `damaged`: its
+  /// checkpoints there that do not count for checkpoint.keep.
+  ExitCode run(const RunLock* lock = nullptr, std::vector<std::filesystem::path> damaged = {});
 
   /// Collective. Loss and accuracy over `test`, which must have been given.
   Evaluation evaluate_test_set();
@@ -112,6 +117,7 @@ class Trainer {
 
   // Rank 0's.
   const RunLock* lock_ = nullptr;
+  std::vector<std::filesystem::path> damaged_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventLog> events_;
   std::optional<CheckpointWriter> checkpoints_;

@@ -19,6 +19,7 @@
 #include "train/class_names.hpp"
 #include "train/data_check.hpp"
 #include "train/initial_weights.hpp"
+#include "train/input_match.hpp"
 #include "train/normalization.hpp"
 #include "train/normalization_match.hpp"
 #include "train/recipe_check.hpp"
@@ -85,6 +86,7 @@ class TrainingRun::Parts {
   void check_same_samples() const;
   void warn_of_large_batch() const;
   void warn_of_long_warmup() const;
+  void warn_of_other_inputs() const;
   void warn_of_idle_ranks() const;
   void warn_of_missing_tile_unit() const;
   void warn_of_no_winograd() const;
@@ -99,8 +101,10 @@ class TrainingRun::Parts {
   Samples samples_;
   BatchRule batches_;
   std::optional<Samples> test_;
-  std::optional<LoadedCheckpoint> start_;  // rank 0's
-  std::string folder_state_;               // rank 0's: what start_ was found in
+  // Rank 0's: where the run starts, what was passed over, and the folder's state then.
+  std::optional<LoadedCheckpoint> start_;
+  std::vector<std::filesystem::path> damaged_;
+  std::string folder_state_;
   GridConnections connections_;
   std::optional<Trainer> trainer_;
 };
@@ -125,12 +129,16 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
-  trainer_.emplace(
-      recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
-      TrainerOptions{.transports = connections_.get(), .has_read_checkpoint = start_.has_value()});
+  trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+                   TrainerOptions{.transports = connections_.get(),
+                                  .has_read_checkpoint = start_.has_value(),
+                                  .resuming_command = resume_ == "auto"
+                                                          ? "the same command"
+                                                          : "the same command with --resume auto"});
   if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
   warn_of_large_batch();
   warn_of_long_warmup();
+  warn_of_other_inputs();
   warn_of_idle_ranks();
   warn_of_missing_tile_unit();
   warn_of_no_winograd();
@@ -164,12 +172,15 @@ void TrainingRun::Parts::find_start_again() {
 
 void TrainingRun::Parts::find_start() {
   folder_state_ = folder_.state();
-  start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
+  StartingPoint found =
+      find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
+  start_ = std::move(found.checkpoint);
+  damaged_ = std::move(found.damaged);
 }
 
 void TrainingRun::Parts::check() const {
-  model_.check_samples(samples_);
-  if (test_) model_.check_samples(*test_);
+  model_.check_samples(samples_, training_data_name(recipe_.data));
+  if (test_) model_.check_samples(*test_, test_data_name(recipe_.data));
   if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
   check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
@@ -198,6 +209,13 @@ void TrainingRun::Parts::warn_of_long_warmup() const {
   log::warn("the run has " + std::to_string(steps) +
             " steps, but optimizer.schedule.warmup_steps = " + std::to_string(warmup) +
             ": the learning rate never reaches optimizer.lr");
+}
+
+void TrainingRun::Parts::warn_of_other_inputs() const {
+  if (!test_) return;
+  const std::string difference =
+      input_difference(samples_.input_name(), test_->input_name(), test_data_name(recipe_.data));
+  if (!difference.empty()) log::warn(difference);
 }
 
 void TrainingRun::Parts::warn_of_idle_ranks() const {
@@ -258,11 +276,12 @@ ExitCode TrainingRun::Parts::train() {
     if (!start_) tell_of_lost_steps(folder_);
   });
   if (broadcast_value(comm_, start_.has_value())) {
-    trainer_->resume(start_ ? &start_->state() : nullptr);
+    trainer_->resume(start_ ? &start_->state() : nullptr,
+                     start_ && is_in_folder(*start_, folder_.checkpoints()));
     if (start_) log::info("continuing from " + start_->path().string());
     start_.reset();  // its memory
   }
-  return trainer_->run(lock ? &*lock : nullptr);
+  return trainer_->run(lock ? &*lock : nullptr, damaged_);
 }
 
 Evaluation TrainingRun::Parts::evaluate() {

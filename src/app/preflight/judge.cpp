@@ -250,7 +250,9 @@ class Judge {
     for (const RankInfo& rank : info_.ranks) {
       if (rank.data_problem.empty()) continue;
       error("data", rank.host + ": " + rank.data_problem,
-            "data.train and data.test on a file system that all nodes share");
+            nodes_.size() > 1
+                ? "data.train and data.test: whole files, on a file system that all nodes share"
+                : "data.train and data.test: folders of whole shards");
       return;
     }
   }

@@ -217,7 +217,7 @@ class BadFilesTest(RefusalTest):
 
     def test_checkpoint_that_is_none(self):
         self.refused([*TRAIN, "--resume", "absent.h5"], "absent.h5", "auto, never", "run folder")
-        self.refused([*TRAIN, "--resume", "train"], "'train' holds no checkpoint", "run folder", ranks=[0])
+        self.refused([*TRAIN, "--resume", "train"], "no checkpoint in 'train'", "run folder", ranks=[0])
         (self.folder / "bad.h5").write_text("not HDF5")
         self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)
 

@@ -13,7 +13,6 @@ from program import EACH_RANK, EACH_RANK_ALONE, PROGRAM
 from training import checkpoint_steps, metrics
 
 # A rank that meets its limit of file size gets an error and no signal, as on a full disk.
-NO_SIGNAL = 'trap "" XFSZ; ' + EACH_RANK_ALONE
 WIDE = """[
   {type = "flatten"},
   {type = "linear", features = 12000},
@@ -150,8 +149,7 @@ class OutputTest(training.TrainingTest):
 class FailingRankTest(training.TrainingTest):
     def test_disk_becomes_full(self):
         self.write_recipe("wide", training.RECIPE, WIDE)
-        run = self.start("wide", "run", "train.epochs=2000", "checkpoint.every_steps=2", ranks=3,
-                         each_rank=NO_SIGNAL)
+        run = self.start("wide", "run", "train.epochs=2000", "checkpoint.every_steps=2", ranks=3)
         self.assertTrue(run.wait_until(lambda: checkpoint_steps(self.folder / "run")))
         for pid in run.rank_pids():
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (2 ** 23, 2 ** 23))

@@ -44,6 +44,18 @@ class InterfaceTest(training.TrainingTest):
             self.assertEqual(self.quern("checkpoint", "hash", "run", env=launcher).out, alone)
             self.assertIn("there is no command 'hsh'", self.quern("checkpoint", "hsh", "run", env=launcher).err)
 
+    def test_words_that_a_command_does_not_know(self):
+        for words, message in (
+                (("train", "conv.toml", "--rundir", "run"), "no option '--rundir' (did you mean '--run-dir'?); quern train --help"),
+                (("train", "--epochs", "5", "conv.toml"), "'--epochs' (the key of a recipe: --set train.epochs=VALUE)"),
+                (("train", "--micro-block=8", "conv.toml"), "'--micro-block' (the key of a recipe: --set train.micro_block"),
+                (("shard", "--images", "x.npy", "--frobnicate"), "no option '--frobnicate'; quern shard --help"),
+                (("checkpoint", "show", "run", "--jsn"), "'--json'?); quern checkpoint show --help"),
+                (("train", "conv.toml", "5"), "'5' is one word too many")):
+            done = self.quern(*words)
+            self.assertEqual((done.code, done.out, len(done.errors())), (2, "", 1), done)
+            self.assertIn(message, done.err)
+
     def test_version_and_info(self):
         version = self.quern("--version")
         self.assertEqual((version.code, version.err), (0, ""))

@@ -80,6 +80,34 @@ class KillTest(training.TrainingTest):
         self.assertIn(checkpoint_file(self.folder / "run", steps[-2]).name, done.err)
         self.assert_same_run("run", "whole")
 
+    def test_damaged_checkpoints_are_kept_beside_good_ones(self):
+        sets = ("train.epochs=1", "checkpoint.every_steps=1")
+        self.train("mlp", "run", *sets, "checkpoint.keep=5")  # 9 to 13
+        folder = self.folder / "run"
+        (folder / "DONE").unlink()
+        checkpoint_file(folder, 13).unlink()
+        for step in (11, 12):
+            flip_a_byte(checkpoint_file(folder, step))
+        # 12 is not written again.
+        self.train("mlp", "run", "train.epochs=1", "checkpoint.every_steps=11", "checkpoint.keep=3", ranks=2)
+        self.assertEqual(checkpoint_steps(folder), [10, 11, 12, 13])
+        self.assertEqual(self.quern("checkpoint", "verify", "run").out.count("good: "), 3)
+
+    def test_weights_come_from_the_newest_good_checkpoint(self):
+        self.train("mlp", "run", "train.epochs=2")
+        first, last = (checkpoint_file(self.folder / "run", step) for step in checkpoint_steps(self.folder / "run"))
+        wanted = self.quern("checkpoint", "hash", first).out
+        flip_a_byte(last)
+        init = f'network.init={{type="checkpoint", file="{self.folder / "run"}"}}'
+        for command in (["checkpoint", "hash", "run"], ["checkpoint", "export", "run", "--out", "w.safetensors"],
+                        ["import", "run", "--recipe", "mlp.toml", "--out", "start.h5"],
+                        self.train_arguments("mlp", "new", (init, "optimizer.lr=1e-30", "train.epochs=1"))):
+            done = self.quern(*command)
+            self.assertEqual((done.code, done.err.count(f"{last.name}")), (0, 1), done)
+            self.assertIn("this checkpoint is passed over", done.err)
+        self.assertEqual(self.quern("checkpoint", "hash", "run").out, wanted)
+        self.assertEqual(self.quern("checkpoint", "hash", "start.h5").out, wanted)
+
     def test_newest_checkpoint_truncated(self):
         self.damage_newest(truncate)
 

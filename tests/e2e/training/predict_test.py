@@ -56,6 +56,30 @@ class PredictTest(refusal.RefusalTest):
         shutil.copytree(training.data_folder() / "test", self.folder / "test")  # without names
         self.assertEqual(self.quern("evaluate", "run", "--data", "test").code, 0)
 
+    def test_bytes_after_values_and_the_other_way_round(self):
+        """A network that was trained on the one seldom knows the other."""
+        self.train("mlp", "run", "train.epochs=1")
+        chance = np.random.default_rng(2)
+        np.save(self.folder / "bytes.npy", chance.integers(0, 256, (4, 12, 12), np.uint8))
+        np.save(self.folder / "values.npy", chance.random((4, 12, 12), np.float32))
+        np.save(self.folder / "labels.npy", np.arange(4))
+        for kind in ("bytes", "values"):
+            for split in ("train", "test"):
+                self.quern("shard", "--images", f"{kind}.npy", "--labels", "labels.npy", "--classes", 10, "--split", split,
+                           "--out", f"{kind}-{split}")
+        warning = "warning: the network was trained on bytes, which it read divided by 255, but 'values"
+        for command in (["evaluate", "run", "--data", "{}-test"], ["predict", "run", "--data", "{}-test"],
+                        ["predict", "run", "--images", "{}.npy"],
+                        ["train", "mlp.toml", "--run-dir", "other", "--set", "train.epochs=1", "--set", "data.test={}-test"]):
+            for kind, count in (("bytes", 0), ("values", 1)):
+                done = self.quern(*(word.format(kind) for word in command))
+                self.assertEqual((done.code, done.err.count(warning)), (0, count), done)
+        self.train("mlp", "values", "train.epochs=1", "data.train=values-train", "data.test=values-test")
+        done = self.quern("predict", "values", "--images", "bytes.npy")
+        self.assertIn("was trained on values, which it read as they are, but 'bytes.npy' holds bytes", done.err)
+        done = self.quern("predict", "values", "--images", "bytes.npy", "--as-values")
+        self.assertEqual((done.code, done.err), (0, ""), done)
+
     def test_names_change_no_hash(self):
         self.train("mlp", "run", "train.epochs=1")
         self.assertIsNone(names_of(checkpoint_file(self.folder / "run", 13)))

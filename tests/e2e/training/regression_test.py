@@ -83,15 +83,15 @@ class RegressionTest(training.TrainingTest):
         self.assertFalse((self.folder / "refused").exists())
 
     def test_what_does_not_fit_together(self):
-        self.train_refused("the samples come without labels", "data.target=label", "loss.type=cross_entropy")
-        self.train_refused("network.input is [11], but a sample of the data is [10]", "network.input=[11]")
+        self.train_refused("come without labels", "data.target=label", "loss.type=cross_entropy")
+        self.train_refused("network.input is [11], but a sample of 'train' is [10]", "network.input=[11]")
         self.train_refused("as many values as its input [10] has", "data.target=input")
         blobs = f"data.train={self.folder / 'train'}"
-        self.train_refused("a sample of the data is [1, 12, 12]", blobs)
+        self.train_refused("train' is [1, 12, 12]", blobs)
         self.train("regression-toy", "run", "train.epochs=1")
-        self.refused("a sample of the data is [1, 12, 12]", "evaluate", "run", "--data", "test")
+        self.refused("a sample of 'test' is [1, 12, 12]", "evaluate", "run", "--data", "test")
         np.save(self.folder / "wide.npy", np.zeros((3, 12), np.float32))
-        self.refused("a sample of the data is [12]", "predict", "run", "--images", "wide.npy")
+        self.refused("a sample of 'wide.npy' is [12]", "predict", "run", "--images", "wide.npy")
 
     def test_bad_arrays(self):
         def shard(*options):

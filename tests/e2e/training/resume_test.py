@@ -258,6 +258,47 @@ class ResumeTest(training.TrainingTest):
         self.assertEqual(set(done.codes), {0}, done)
         self.assertEqual(self.hash("third"), self.hash("whole"))
 
+    def test_start_from_a_file_where_that_step_is_done_already(self):
+        self.train("mlp", "whole")
+        last = training.checkpoint_file(self.folder / "whole", 3 * STEPS_PER_EPOCH)
+        # A backup over a damaged one, and over the same one.
+        shutil.copytree(self.folder / "whole", self.folder / "run")
+        mine = training.checkpoint_file(self.folder / "run", 3 * STEPS_PER_EPOCH)
+        damaged = bytearray(mine.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        mine.write_bytes(damaged)
+        for warnings in (1, 0):
+            done = self.quern("train", "mlp.toml", "--run-dir", "run", "--resume", last, ranks=2)
+            self.assertEqual((done.code, done.err.count("this checkpoint is passed over")), (0, warnings), done)
+            self.assertEqual(self.quern("checkpoint", "verify", "run").code, 0)
+            self.assert_same_run("run", "whole")
+        # One of another past.
+        self.train("mlp", "seeded", "seed=9")
+        self.quern("checkpoint", "export", "seeded", "--out", "w.safetensors")
+        self.quern("import", "w.safetensors", "--recipe", "mlp.toml", "--out", "start.h5")
+        done = self.quern("train", "mlp.toml", "--run-dir", "other", "--resume", "start.h5")
+        self.assertEqual(done.code, 0, done)
+        before = tree(self.folder / "run")
+        other = training.checkpoint_file(self.folder / "other", 3 * STEPS_PER_EPOCH)
+        done = self.quern("train", "mlp.toml", "--run-dir", "run", "--resume", other, ranks=2)
+        self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
+        self.assertIn("has a checkpoint of step 39, which is not the same as the one to start from", done.err)
+        self.assertEqual(tree(self.folder / "run"), before)
+
+    def test_a_stop_after_a_start_from_a_file_says_how_to_go_on(self):
+        self.train("mlp", "whole", LONG)
+        self.train("mlp", "first", LONG, "train.epochs=1", ranks=2)
+        file = training.checkpoint_file(self.folder / "first", STEPS_PER_EPOCH)
+        command = self.train_arguments("mlp", "run", SLOW)
+        run = training.Run(*command, "--resume", file, cwd=self.folder, ranks=2)
+        self.assertTrue(self.wait_for_step(run, "run", STEPS_PER_EPOCH + 2))
+        run.send(signal.SIGUSR1)
+        done = run.wait()
+        self.assert_stopped(done, "run")
+        self.assertIn("the same command with --resume auto resumes", done.out)
+        self.train("mlp", "run", LONG)
+        self.assertEqual(self.hash("run"), self.hash("whole"))
+
     def test_start_from_the_newest_good_checkpoint_of_a_run_folder(self):
         self.train("mlp", "whole")
         self.train("mlp", "first", "train.epochs=2", ranks=2)

@@ -123,20 +123,20 @@ lr = 0.1
       "2}, {type = \"batch_norm\"}]";
   EXPECT_EQ(problem({}), "");
   EXPECT_EQ(problem({}, 5), "");
-  EXPECT_THAT(problem({"network.input=[3, 2, 1]"}),
-              HasSubstr("network.input is [3, 2, 1], but a sample of the data is [1, 3, 2]"));
+  EXPECT_THAT(
+      problem({"network.input=[3, 2, 1]"}),
+      HasSubstr("network.input is [3, 2, 1], but a sample of '" + data_.train + "' is [1, 3, 2]"));
   EXPECT_THAT(problem({"network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 1}]"}),
-              HasSubstr("puts out [1], but the data has 2 classes"));
+              HasSubstr("puts out [1], but '" + data_.train + "' has 2 classes"));
   EXPECT_THAT(problem({"data.target=values", "loss.type=mse"}),
-              HasSubstr("a sample of the data comes with 0 target values"));
+              HasSubstr("' comes with 0 target values"));
   EXPECT_THAT(problem({"data.global_batch=13"}, 13), HasSubstr("13 ranks for 12 training samples"));
-  EXPECT_THAT(problem({"data.memory=\"100 B\""}),
-              HasSubstr("(expected at least \"120 B\")"));
+  EXPECT_THAT(problem({"data.memory=\"100 B\""}), HasSubstr("(expected at least \"120 B\")"));
   EXPECT_EQ(problem({norm}), "") << "the last batch has two samples";
   EXPECT_THAT(problem({norm, "data.global_batch=11"}), HasSubstr("'bn1' takes mean and variance"));
   // What the test set alone has.
   write_test_set_of_three_classes();
-  EXPECT_THAT(problem({}), HasSubstr("the data has 3 classes"));
+  EXPECT_THAT(problem({}), HasSubstr("has 3 classes"));
 }
 
 TEST_F(PreflightData, SetsThatAreStreamedHoldWhatTheyMay) {

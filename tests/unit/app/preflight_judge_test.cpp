@@ -171,7 +171,10 @@ TEST(PreflightJudge, DifferentRecipes) {
 TEST(PreflightJudge, DataThatANodeCannotRead) {
   Preflight info = good_launch(2, 1);
   info.ranks[1].data_problem = "there is no folder 'data'";
-  expect_error(info, "node2: there is no folder 'data'", "data.train");
+  expect_error(info, "node2: there is no folder 'data'", "that all nodes share");
+  info = good_launch(1, 2);
+  info.ranks[0].data_problem = "'data/a.h5' is not a whole HDF5 file";
+  expect_error(info, "'data/a.h5'", "folders of whole shards");
 }
 
 TEST(PreflightJudge, ARecipeThatATrainingRefuses) {

@@ -22,7 +22,7 @@ using test::TempDir;
 [[noreturn]] void write_for_ever(const std::filesystem::path& folder, int pipe_end) {
   try {
     const auto begin = load_newest_good(folder, [](const auto&, const auto&) { _exit(3); });
-    const CheckpointWriter writer(folder, 2);
+    CheckpointWriter writer(folder, 2);
     for (std::int64_t step = begin ? begin->state().progress.step + 1 : 1;; ++step) {
       writer.write(SampleRun(step, static_cast<int>(step % 1000)).state());
       if (write(pipe_end, "x", 1) != 1) _exit(5);
@@ -73,7 +73,7 @@ TEST(InterruptedWriter, KilledAtAnyMomentTheNewestCheckpointIsWhole) {
   }
   EXPECT_GT(temporaries, 0) << "no kill hit a write, so nothing was tested";
 
-  const CheckpointWriter next(folder.path(), 2);
+  CheckpointWriter next(folder.path(), 2);
   for (const std::string& name : test::names_in(folder.path())) {
     EXPECT_EQ(name.find(".tmp."), std::string::npos) << name;
   }

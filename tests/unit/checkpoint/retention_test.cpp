@@ -53,6 +53,20 @@ TEST(Retention, HigherStepsAndForeignFilesStay) {
                                       "ckpt-0000000050.h5", "ckpt-1.h5"}));
 }
 
+TEST(Retention, DamagedOnesDoNotCount) {
+  const TempDir folder;
+  for (const std::int64_t step : {1, 2, 3, 4, 5, 6}) write_step(folder, step);
+  const std::vector<std::filesystem::path> damaged = {
+      folder / "ckpt-0000000002.h5", folder / "ckpt-0000000004.h5", folder / "ckpt-0000000005.h5"};
+  keep_newest(write_step(folder, 7), 3, damaged);
+  EXPECT_EQ(
+      names_in(folder.path()),
+      (std::vector<std::string>{"ckpt-0000000003.h5", "ckpt-0000000004.h5", "ckpt-0000000005.h5",
+                                "ckpt-0000000006.h5", "ckpt-0000000007.h5"}));
+  keep_newest(folder / "ckpt-0000000007.h5", 1, damaged);
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"ckpt-0000000007.h5"});
+}
+
 TEST(Retention, NothingIsDeletedUnlessTheNewestIsGood) {
   const TempDir folder;
   write_step(folder, 1);

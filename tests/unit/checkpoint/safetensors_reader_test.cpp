@@ -69,8 +69,10 @@ TEST_F(ReaderTest, ReadsTheNamesOfClassesThatWereExported) {
   write_safetensors(path_, run.state());
   EXPECT_THAT(read_safetensors(path_).state().class_names, ::testing::IsEmpty());
   run.state().class_names = {"grüße", "a, b", "\"", "caf\xe9"};  // the last in Latin-1
+  run.state().input = "images";
   write_safetensors(path_, run.state());
   const LoadedCheckpoint file = read_safetensors(path_);
+  EXPECT_EQ(file.state().input, "images");
   EXPECT_THAT(file.state().class_names,
               ::testing::ElementsAre("grüße", "a, b", "\"", "caf\xef\xbf\xbd"));
   EXPECT_EQ(file.state().origin.recipe, run.state().origin.recipe);

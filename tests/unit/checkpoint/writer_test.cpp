@@ -148,7 +148,7 @@ TEST(CheckpointWriter, CleansUpAfterDeadRunsAndKeepsTheNewest) {
   test::put_bytes(folder / ("ckpt-0000000001.h5.tmp." + host_name() + "." + std::to_string(child)),
                   "half");
 
-  const CheckpointWriter writer(folder.path(), 2);
+  CheckpointWriter writer(folder.path(), 2);
   for (const std::int64_t step : {1, 2, 3, 4}) writer.write(SampleRun(step).state());
 
   EXPECT_EQ(names_in(folder.path()),

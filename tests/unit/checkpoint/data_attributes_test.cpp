@@ -39,5 +39,15 @@ TEST(ClassNames, AreOptional) {
               IsEmpty());
 }
 
+TEST(InputOfTheData, IsReadAsItWasWritten) {
+  const test::TempDir folder;
+  test::SampleRun run;
+  EXPECT_EQ(read_checkpoint(write_checkpoint(folder.path(), run.state())).state().input, "");
+  run.state().input = "values";
+  const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+  EXPECT_EQ(read_checkpoint(file).state().input, "values");
+  EXPECT_TRUE(find_damage(file).empty());
+}
+
 }  // namespace
 }  // namespace quern

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the training data were, for those who use the weights on others: attributes that a
+// checkpoint may lack, because an earlier program wrote it or the weights come from elsewhere.
+#pragma once
+
+#include "checkpoint/checkpoint_state.hpp"
+#include "io/h5_file.hpp"
+
+namespace quern {
+
+/// CheckpointState::class_names and input, where they say something. The seal covers them,
+/// train_sha256 does not: earlier programs read the file as well.
+void write_data_attributes(H5File& file, const CheckpointState& state);
+
+/// Overwrites these members of `state`; names in UTF-8.
+void read_data_attributes(const H5File& file, CheckpointState& state);
+
+}  // namespace quern
