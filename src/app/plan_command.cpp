@@ -322,7 +322,7 @@ Command add_plan_command(CommandLine app) {
       .add_option(
           "--site", options->site,
           "Nodes and network of this site (jobs/sites/figures.txt); default: nodes like this "
-          "machine")
+          "machine, of which several need a network out of --bench")
       .type_name("NAME");
   command
       .add_option("--bench", options->bench,

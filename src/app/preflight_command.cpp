@@ -183,7 +183,8 @@ Command add_preflight_command(CommandLine app) {
       .in_range(1, 100000000);
   command
       .add_option("--min-bandwidth", options->min_bandwidth_gb_s,
-                  "GB/s that an all-reduce of 1 MiB must reach")
+                  "What an all-reduce of 1 MiB must reach")
+      .type_name("GB/S")
       .not_negative();
   command
       .add_option("--timeout", options->timeout_s, "Seconds until a hanging check ends the launch")

@@ -13,6 +13,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/shard_format.hpp"
+#include "readers/byte_source.hpp"
+#include "readers/byte_stream.hpp"
+#include "readers/text_lines.hpp"
 
 namespace quern {
 
@@ -35,9 +38,9 @@ Shape shape_of_part(Array& array, std::int64_t count) {
   return shape;
 }
 
-void set_input(Array array, SampleSet& set) {
+void set_input(Array array, bool as_values, SampleSet& set) {
   set.content.shape = shape_of_part(array, set.count);
-  if (array.type == NumberType::uint8) {
+  if (array.type == NumberType::uint8 && !as_values) {
     set.content.input = StoredType::uint8;
     set.images = std::get<std::vector<std::uint8_t>>(std::move(array.values));
     return;
@@ -56,6 +59,29 @@ void set_labels(std::vector<std::int32_t> labels, int classes, SampleSet& set) {
   set.content.answer = Answer::labels;
   if (classes == 0 && !set.labels.empty()) classes = 1 + std::ranges::max(set.labels);
   set_classes(set, classes);
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  ByteSource source(path);
+  const ByteStream stream{fmt::format("'{}'", path), source.longest_content(),
+                          [&](std::span<std::uint8_t> bytes) { return source.read(bytes); }};
+  TextLines lines(stream);
+  std::vector<std::string> texts;
+  while (const std::optional<std::string_view> line = lines.next()) texts.emplace_back(*line);
+  return texts;
+}
+
+// As many classes as there are names, also where the last ones have no samples.
+void set_class_names(const SampleSetSource& source, SampleSet& set) {
+  std::vector<std::string> names = read_lines(source.class_names);
+  const auto count = static_cast<int>(names.size());
+  if (set.content.classes > count) {
+    throw InputError(
+        fmt::format("'{}' names {} classes, but there are {} (expected a line for each)",
+                    source.class_names, count, set.content.classes));
+  }
+  set_classes(set, count);
+  set.content.class_names = std::move(names);
 }
 
 void set_targets(Array array, SampleSet& set) {
@@ -182,6 +208,10 @@ void set_classes(SampleSet& set, int classes) {
 
 SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose) {
   const bool has_labels = !source.labels.path.empty();
+  if (!has_labels && !source.class_names.empty()) {
+    throw InputError(
+        "--class-names without --labels (a folder of pictures names its classes by its folders)");
+  }
   if (!has_labels && !source.labels.sha256.empty()) {
     throw InputError("--sha256-labels without --labels");
   }
@@ -207,13 +237,14 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.answer_sha256 = answer.sha256;
   set.count = input.count;
   set.range = input.range;
-  set_input(std::move(input.array), set);
+  set_input(std::move(input.array), source.as_values, set);
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
     check_counts(set, source, answer.count, answer_source.path);
     if (has_labels) {
       set_labels(labels_of(std::move(answer.array), answer), source.classes, set);
+      if (!source.class_names.empty()) set_class_names(source, set);
     } else {
       set_targets(std::move(answer.array), set);
     }

@@ -20,6 +20,8 @@ struct SampleSetSource {
   std::string format = "auto";  ///< of all files
   std::string sha256;           ///< expected of the one file of inputs
   int classes = 0;              ///< 0: as many as the format has, or the largest label + 1
+  std::string class_names;      ///< a file with a line for each class; "": what the format has
+  bool as_values = false;       ///< bytes are no pixels
 };
 
 struct SampleSet {
@@ -39,10 +41,10 @@ struct SampleSet {
   ConstSampleArrays arrays() const { return {images, values, labels, targets}; }
 };
 
-/// Bytes become images, other numbers values; what is not float16 becomes float32. InputError, also
-/// where a column of a table is among the inputs and among the labels or targets.
-/// `choose`: which samples to keep; empty: all. Of a file of labels the classes are then those of
-/// the labels that are kept, unless the source says how many there are: see set_classes().
+/// Bytes become images, unless they are values, other numbers values; what is not float16 becomes
+/// float32. InputError, also where a column of a table is among the inputs and among the labels or
+/// targets. `choose`: which samples to keep; empty: all. Of a file of labels the classes are then
+/// those of the labels that are kept, unless the source says how many there are: see set_classes().
 SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choose = {});
 
 /// Of a set with labels: how many classes all of its samples have.

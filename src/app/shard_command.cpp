@@ -94,6 +94,45 @@ void warn(const ShardOptions& options, const SampleSet& set) {
     log::warn(fmt::format("'{}' holds no pictures: no sample is of this class", set.empty_class));
 }
 
+// "0, 8 to 98"
+std::string classes_text(const std::vector<int>& classes) {
+  std::string text;
+  for (std::size_t i = 0; i < classes.size();) {
+    std::size_t last = i;
+    while (last + 1 < classes.size() && classes[last + 1] == classes[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(classes[i]);
+    if (last > i) text += (last == i + 1 ? ", " : " to ") + std::to_string(classes[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+// Labels that begin with 1, or one that is far too large, make classes that nobody meant.
+// Collective. A test set may well lack some of the training set's.
+void warn_of_empty_classes(Communicator& comm, const ShardOptions& options, const SampleSet& set) {
+  if (!set.content.has_labels()) return;
+  if (options.split != "train" || !set.empty_class.empty()) return;
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(set.content.classes));
+  for (const std::int32_t label : set.labels) ++samples[static_cast<std::size_t>(label)];
+  comm.all_reduce_sum(std::span(samples));
+  std::vector<int> empty;
+  for (int label = 0; label < set.content.classes; ++label)
+    if (samples[static_cast<std::size_t>(label)] == 0) empty.push_back(label);
+  if (empty.empty() || comm.rank() != 0) return;
+  log::warn(fmt::format("of {} classes {} {} no sample: {}", set.content.classes, empty.size(),
+                        empty.size() == 1 ? "has" : "have",
+                        printable_start(classes_text(empty), 200)));
+}
+
+void warn_of_rows_of_bytes(const ShardOptions& options, const SampleSet& set) {
+  const Shape& shape = set.content.shape;
+  if (!set.content.has_pixels() || shape.height > 1 || shape.width > 1) return;
+  log::warn(fmt::format(
+      "{}: rows of bytes are taken as pixels, which networks read divided by 255 (--as-values "
+      "takes them as the numbers that they are)",
+      origins_of(options.source).inputs));
+}
+
 void check_same_samples(Communicator& comm, const SampleSet& set) {
   const std::string mine = describe(set.content, set.count);
   const std::string first = broadcast_string(comm, mine);
@@ -160,6 +199,8 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   check_same_samples(comm, set);
   write_together(comm, options, name, set, first, last);
   warn(options, set);
+  warn_of_rows_of_bytes(options, set);
+  warn_of_empty_classes(comm, options, set);
   if (comm.rank() == 0) report(options, name, set);
   return ExitCode::done;
 }
@@ -179,8 +220,7 @@ Command add_shard_command(CommandLine app) {
           "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
           "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or pictures: a folder with a folder "
           "for each class, a folder without, or single files. Several files follow one another. "
-          "Bytes are pixels, "
-          "other numbers are values")
+          "Bytes are pixels unless --as-values, other numbers are values")
       .required()
       .type_name("FILE...");
   const Option labels =
@@ -211,6 +251,13 @@ Command add_shard_command(CommandLine app) {
   command
       .add_option("--classes", source.classes, "Number of classes (default: the largest label + 1)")
       .in_range(1, kMaxClasses);
+  command
+      .add_option(
+          "--class-names", source.class_names,
+          "Text file with the name of each class, a line each, from class 0 on; with --labels")
+      .type_name("FILE");
+  command.add_flag("--as-values", source.as_values,
+                   "Bytes are numbers as they are: no pixels, which networks read divided by 255");
   command
       .add_option("--sha256", source.sha256,
                   "Expected SHA-256 of the samples' file, or of its unpacked content")

@@ -63,9 +63,9 @@ void add_data(Keys& list) {
              "sets are held in memory")
       .only_with("data.source", {"shards"});
   keys.integer("window", &D::window, at_least(1),
-               "Samples that are shuffled among each other: an epoch takes one window after the "
-               "other. Not stated: half of what `memory` holds where the set is streamed, else the "
-               "whole set")
+               "At most so many samples are shuffled among each other: an epoch takes one window "
+               "after the other, all about as long. Not stated: half of what `memory` holds where "
+               "the set is streamed, else the whole set")
       .left_out_when_zero();
   keys.choice<TargetType>(
       "target", &D::target,
@@ -154,10 +154,10 @@ void add_network(Keys& list) {
       "(He, for residual networks); or those of a file, for fine-tuning");
   init.number("std", &InitSpec::std, above_zero(), "Standard deviation of the weights")
       .only_with("network.init.type", {"normal"});
-  init.string(
-          "file", &InitSpec::file,
-          "A checkpoint, a run folder (its newest checkpoint) or a safetensors file. A run that "
-          "is resumed does not need it any more")
+  init.string("file", &InitSpec::file,
+              "A checkpoint, a run folder (its newest good checkpoint) or a safetensors file. A "
+              "run that "
+              "is resumed does not need it any more")
       .only_with("network.init.type", {"checkpoint"})
       .required();
   const std::string names = "array of strings";
@@ -235,11 +235,14 @@ void add_schedule(Keys& list) {
   using S = ScheduleSpec;
   TableKeys keys(
       list, "optimizer.schedule", [](auto& recipe) -> auto& { return recipe.optimizer.schedule; });
-  keys.choice<ScheduleType>("type", &S::type,
-                            {{"constant", ScheduleType::constant},
-                             {"step", ScheduleType::step},
-                             {"cosine", ScheduleType::cosine}},
-                            "How the learning rate changes");
+  keys.choice<ScheduleType>(
+      "type", &S::type,
+      {{"constant", ScheduleType::constant},
+       {"step", ScheduleType::step},
+       {"cosine", ScheduleType::cosine}},
+      "How the learning rate changes after the warm-up: `\"cosine\"` falls to "
+      "`min_lr` at the last step of the run; of `\"step\"` the epochs count "
+      "from the start of the run");
   keys.integer("warmup_steps", &S::warmup_steps, at_least(0),
                "The rate rises linearly from 0 to `lr` over this many steps");
   keys.integer("every_epochs", &S::every_epochs, at_least(1),

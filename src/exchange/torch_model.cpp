@@ -200,7 +200,7 @@ class Writer {
 constexpr const char* kFile = R"py(# The network of the recipe {0}, written by quern {1}.
 #
 #     network = load({6})
-#     prediction = network(x)  # x: floats [batch, {2}], pixels divided by 255
+#     prediction = network(x)  # x: floats [batch, {2}]; bytes of images divided by 255
 import json
 import pathlib
 import struct

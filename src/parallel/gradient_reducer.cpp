@@ -94,7 +94,7 @@ void GradientReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
 }
 
 std::string GradientReducer::describe() const {
-  return comm_.size() == 1 ? "none, one rank"
+  return comm_.size() == 1 ? "none: one rank has each batch"
                            : "by messages, " + std::to_string(comm_.size()) + " ranks";
 }
 

@@ -52,6 +52,20 @@ bool is_number(std::string_view field) {
   return error != std::errc::invalid_argument && end == field.data() + field.size();
 }
 
+/// Of a line that was not cut: several numbers with spaces between them, as numpy.savetxt writes.
+bool are_spaced_numbers(std::string_view line) {
+  int numbers = 0;
+  for (std::size_t begin = 0; begin < line.size();) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    if (end > begin) {
+      if (!is_number(line.substr(begin, end - begin))) return false;
+      ++numbers;
+    }
+    begin = end + 1;
+  }
+  return numbers > 1;
+}
+
 struct FirstLine {
   char separator = ',';
   LineFields fields;
@@ -85,6 +99,11 @@ FirstLine read_first_line(const ByteStream& stream, TextLines& lines) {
   const auto number = std::find_if(begin, end, is_number);
   const auto word = std::find_if_not(begin, end, is_number);
   first.has_names = number == end;
+  if (first.fields.texts.size() == 1 && are_spaced_numbers(first.fields.texts[0])) {
+    stream.fail(
+        "the numbers of line 1 are separated by spaces, expected commas, semicolons or tabs "
+        "(numpy.savetxt: delimiter=\",\")");
+  }
   if (number != end && word != end) {
     fail_mixed(stream, first, static_cast<std::size_t>(word - begin),
                static_cast<std::size_t>(number - begin));

@@ -135,7 +135,7 @@ void read_values(const ByteStream& stream, std::uint64_t count, const NumberForm
                  Array& array) {
   const bool is_swapped = format.is_swapped;
   array.type = NumberType::integer;
-  if (format.kind == 'b' || (format.kind == 'u' && format.width == 1)) {
+  if (format.kind == 'u' && format.width == 1) {
     array.type = NumberType::uint8;
     array.values = read_as<std::uint8_t, std::uint8_t>(stream, count, false);
   } else if (format.kind == 'f') {
@@ -149,6 +149,8 @@ void read_values(const ByteStream& stream, std::uint64_t count, const NumberForm
         return float_of_half(load<std::uint16_t>(bytes, is_swapped));
       });
     }
+  } else if (format.kind == 'b') {
+    array.values = read_as<std::uint8_t, std::int64_t>(stream, count, false);
   } else if (format.width == 1) {
     array.values = read_integers<std::int8_t>(stream, count, format);
   } else if (format.width == 2) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.hpp"
@@ -33,6 +34,15 @@ Array read_npz(const std::filesystem::path& path, const std::string& name,
     if (own.empty()) continue;
     names.push_back(own);
     if (name.empty() || own == name) wanted = &member;
+  }
+  if (names.empty()) {
+    const bool is_torch = std::any_of(members.begin(), members.end(), [](const ZipMember& member) {
+      return member.name.ends_with("data.pkl");
+    });
+    throw InputError(fmt::format(
+        "'{}' {}, expected arrays of NumPy ({})", path.string(),
+        is_torch ? "is a file of torch.save" : "is a ZIP file without arrays",
+        is_torch ? "numpy.save(FILE, tensor.numpy()) writes one" : "numpy.savez writes them"));
   }
   if (!wanted || (name.empty() && names.size() > 1)) {
     throw InputError(

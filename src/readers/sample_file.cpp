@@ -85,6 +85,7 @@ FileFormat detect_format(const std::filesystem::path& path) {
   if (const auto cifar = detect_cifar(path)) return *cifar;
   if (has_extension(path, {".csv", ".tsv", ".txt"})) return FileFormat::csv;
   if (count >= 4 && bytes[0] == 0 && bytes[1] == 0) return FileFormat::idx;
+  if (count == 0) throw InputError(fmt::format("'{}' is empty", path.string()));
   std::vector<std::string> names;
   for (const auto& [name, format] : kFormats) names.emplace_back(name);
   throw InputError(fmt::format(

@@ -46,6 +46,15 @@ Stopped, do not requeue: training diverged, or data or checkpoint cannot be used
 .TP
 .B 1
 Anything else, such as a disk or a file server that fails.
+.SH SIGNALS
+.TP
+.BR SIGUSR1 ", " SIGTERM
+.B quern train
+writes a checkpoint after the step that it is in, and ends with status 85.
+.TP
+.B SIGINT
+(Ctrl\-C), without a launcher: the same, but the program ends by that signal, which a shell shows
+as 130. A second one ends it at once, without a checkpoint.
 .SH ENVIRONMENT
 .TP
 .B OMP_NUM_THREADS

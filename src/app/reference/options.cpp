@@ -14,10 +14,18 @@ OptionInfo info_of(const CLI::Option& option) {
   info.is_required = option.get_required();
   info.meaning = option.get_description();
   if (option.get_items_expected_max() == 0) return info;  // a flag
-  // "INT:INT in [1 - 9]", "UINT:SIZE:UINT in [4 - 9]": the type, and how it is checked.
+  const std::string standard = option.get_default_str();
+  if (!standard.empty() && info.meaning.find("(default") == std::string::npos)
+    info.meaning += " (default: " + standard + ")";
+  // "INT:INT in [1 - 9]", "BYTES:SIZE:UINT in [4 - 9]": the type, and how it is checked. A check
+  // says more than a type of the library.
   const std::string type = option.get_type_name();
+  const std::string name = type.substr(0, type.find(':'));
+  const bool is_plain = name == "INT" || name == "UINT" || name == "FLOAT" || name == "TEXT";
   const std::string checks = type.substr(type.find(':') + 1);
-  info.value = checks.substr(0, checks.find(':'));
+  const std::string check = checks.substr(0, checks.find(':'));
+  const std::size_t range = check.find(" in [");
+  info.value = is_plain ? check : range == std::string::npos ? name : name + check.substr(range);
   return info;
 }
 

@@ -55,10 +55,48 @@ class FormatsTest(shard_files.ShardTest):
         found = self.sharded("--images", "x.npy")
         self.assertEqual(set(found), {"values"})
         np.testing.assert_array_equal(found["values"], values[:, None])
-        found = self.sharded("--images", "set.npz:x", "--labels", "set.npz:y", "--shards", 3)
+        found = self.sharded("--images", "set.npz:x", "--labels", "set.npz:y", "--shards", 3, warnings=("294 have no sample",))
         np.testing.assert_array_equal(found["values"], values[:, None])
         np.testing.assert_array_equal(found["labels"], np.arange(7) * 50)
         self.assertEqual(found["labels"].dtype, np.int32)
+
+    def test_bytes_and_bools_as_values(self):
+        """Of no pictures: features of 0 and 1, of whole numbers."""
+        rows = RANDOM.integers(0, 256, (6, 5)).astype(np.uint8)
+        np.save(self.folder / "x.npy", rows)
+        as_pixels = "'x.npy': rows of bytes are taken as pixels, which networks read divided by 255 (--as-values"
+        np.testing.assert_array_equal(self.sharded("--images", "x.npy", warnings=(as_pixels,))["images"][:, :, 0, 0], rows)
+        found = self.sharded("--images", "x.npy", "--as-values")
+        self.assertEqual((set(found), found["values"].dtype), ({"values"}, np.float32))
+        np.testing.assert_array_equal(found["values"].reshape(6, 5), rows)
+        np.save(self.folder / "x.npy", rows > 100)
+        np.testing.assert_array_equal(self.sharded("--images", "x.npy")["values"].reshape(6, 5), rows > 100)
+        np.save(self.folder / "y.npy", np.array([True, False] * 3))
+        found = self.sharded("--images", "x.npy", "--labels", "y.npy")
+        np.testing.assert_array_equal(found["labels"], [1, 0] * 3)
+
+    def test_classes_without_samples(self):
+        np.save(self.folder / "x.npy", np.zeros((4, 2), np.float32))
+        for labels, words in (([1, 2, 3, 3], "of 4 classes 1 has no sample: 0"),
+                              ([0, 2, 9, 9], "of 10 classes 7 have no sample: 1, 3 to 8"), ([0, 1, 1, 0], None)):
+            np.save(self.folder / "y.npy", np.array(labels))
+            source = ("--images", "x.npy", "--labels", "y.npy")
+            self.sharded(*source, warnings=(words,) if words else ())
+            self.sharded(*source, "--split", "test")
+
+    def test_names_of_the_classes_of_an_array(self):
+        np.save(self.folder / "x.npy", np.zeros((4, 2), np.float32))
+        np.save(self.folder / "y.npy", np.array([0, 2, 1, 0]))
+        source = ("--images", "x.npy", "--labels", "y.npy", "--class-names", "names.txt")
+        self.refused("names.txt", *source)
+        (self.folder / "names.txt").write_text("ant\r\nbee\ncat\ngrüße\n", encoding="utf-8")
+        self.sharded(*source, warnings=("of 4 classes 1 has no sample: 3",))
+        self.assertEqual((self.attributes["class_names"], self.attributes["classes"]), ("ant\nbee\ncat\ngrüße", 4))
+        (self.folder / "names.txt").write_text("ant\nbee\n")
+        self.refused("'names.txt' names 2 classes, but there are 3 (expected a line for each)", *source)
+        (self.folder / "names.txt").write_text("ant\n\nbee\n")
+        self.refused("'' is no name for a class", *source)
+        self.refused("--class-names without --labels", "--images", "x.npy", "--class-names", "names.txt")
 
     def test_hdf5(self):
         values = RANDOM.integers(0, 255, (9, 1, 4, 3)).astype(np.uint8)
@@ -96,7 +134,7 @@ class FormatsTest(shard_files.ShardTest):
         ten = np.concatenate([labels, pixels], axis=1)
         (self.folder / "a.bin").write_bytes(ten[:5].tobytes())
         (self.folder / "b.bin").write_bytes(ten[5:].tobytes())
-        found = self.sharded("--images", "a.bin", "b.bin", "--shards", 2)
+        found = self.sharded("--images", "a.bin", "b.bin", "--shards", 2, warnings=("have no sample",))
         np.testing.assert_array_equal(found["images"], pixels.reshape(12, 3, 32, 32))
         np.testing.assert_array_equal(found["labels"], labels[:, 0])
         self.assertEqual(self.attributes["classes"], 10)
@@ -128,6 +166,10 @@ class FormatsTest(shard_files.ShardTest):
         (self.folder / "plain.data").write_text("1,2\n3,4")
         self.refused("--from csv for a table of any ending", "--images", "plain.data")
         np.testing.assert_array_equal(self.sharded("--images", "plain.data", "--from", "csv")["values"], [[1, 2], [3, 4]])
+        np.savetxt(self.folder / "spaced.txt", RANDOM.standard_normal((3, 4)))
+        for columns in "", ":1-3":
+            self.refused("the numbers of line 1 are separated by spaces, expected commas, semicolons or tabs "
+                         '(numpy.savetxt: delimiter=",")', "--images", f"spaced.txt{columns}")
         (self.folder / "plain.tsv").write_text("1\t2\n3\t4")
         np.testing.assert_array_equal(self.sharded("--images", "plain.tsv")["values"], [[1, 2], [3, 4]])
         for bad, message in (("1,2\n3\n", "line 2 has 1 fields, expected 2"), ("1,2\n3,x\n", "'x' in line 2, column 2"),
@@ -262,7 +304,8 @@ class FormatsTest(shard_files.ShardTest):
         found = self.sharded("--images", folder)
         self.assertEqual(set(found), {"images"})
         np.testing.assert_array_equal(found["images"][:, 0], grey[:2])
-        found = self.sharded("--images", folder / "b.png", folder / "a.png", "--labels", "y.npy")
+        found = self.sharded("--images", folder / "b.png", folder / "a.png", "--labels", "y.npy",
+                             warnings=("of 4 classes 2 have no sample: 0, 2",))
         np.testing.assert_array_equal(found["images"][:, 0], grey[[1, 0]])
         np.testing.assert_array_equal(found["labels"], [3, 1])
         (folder / "notes.txt").write_text("x")
@@ -275,7 +318,7 @@ class FormatsTest(shard_files.ShardTest):
             np.save(self.folder / "x.npy", RANDOM.integers(0, 256, (5, *shape)).astype(np.uint8))
             self.sharded("--images", "x.npy", warnings=(words.format(", ".join(map(str, shape))),) if warns else ())
         np.save(self.folder / "x.npy", RANDOM.integers(0, 256, (5, 30)).astype(np.uint8))
-        self.sharded("--images", "x.npy")
+        self.sharded("--images", "x.npy", "--as-values")
 
     def test_a_class_without_pictures(self):
         """So that a held-out set has the classes of the training set."""

@@ -275,7 +275,7 @@ TEST(BucketReducer, IsWhatATransportAsksFor) {
   EXPECT_TRUE(reducer->is_capturable());
   EXPECT_EQ(reducer->describe(),
             world().size() == 1
-                ? "none, one rank"
+                ? "none: one rank has each batch"
                 : "counting, " + std::to_string(world().size()) + " ranks, 1 bucket");
 }
 

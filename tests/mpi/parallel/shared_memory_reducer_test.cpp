@@ -200,13 +200,13 @@ TEST(GradientReducers, ByMessagesUpdateEverythingEverywhere) {
 TEST_F(SharedMemoryReducers, AreWhatRanksOfOneNodeGet) {
   const std::string text = make_reducer(world(), nullptr, 10, SumOrder::tree)->describe();
   if (world().size() == 1) {
-    EXPECT_EQ(text, "none, one rank");
+    EXPECT_EQ(text, "none: one rank has each batch");
   } else {
     EXPECT_EQ(text,
               "through shared memory, " + std::to_string(world().size()) + " ranks of one node");
   }
   const std::string messages = world().size() == 1
-                                   ? "none, one rank"
+                                   ? "none: one rank has each batch"
                                    : "by messages, " + std::to_string(world().size()) + " ranks";
   EXPECT_EQ(make_message_reducer(world(), 10, SumOrder::tree)->describe(), messages);
   // Far more partial sums than memory.
