@@ -295,6 +295,25 @@ class ProgramTest(ReportCase):
         shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
         self.assertIn("dog taken for bird: 1 of 2", shown)
 
+    def test_names_of_classes_that_are_never_predicted(self):
+        """Three images of class 1, of which none is predicted to be one; its name is in the checkpoint."""
+        csv = ('"index,class,label,probability,loss,class_name\\n0,0,1,0.9,3.1,cat\\n1,2,1,0.8,4.5,bird\\n'
+               '2,2,1,0.7,2.3,bird\\n3,2,2,0.6,0.5,bird\\n"')
+        start, end = PROGRAM.index('"index,class'), PROGRAM.index(")\nelif")
+        named = PROGRAM[:start] + csv + PROGRAM[end:]
+        metadata = '"data_offsets": [0, len(values)]}},\n "__metadata__": {{"class_names": "cat\\ndog\\nbird"}}}}).encode()'
+        run = self.classifier(named.replace('"data_offsets": [0, len(values)]}}}}).encode()', metadata))
+        for _ in range(2):  # also of predictions that were kept
+            shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+            self.assertIn("dog taken for bird: 2 of 3", shown)
+            self.assertIn("| dog | bird (2) | 3 | 0.00 % |", (run / "report" / "report.md").read_text())
+            self.assertIn("| dog | bird | 80.0 % |", (run / "report" / "report.md").read_text())
+        (self.folder / "quern").write_text(named.replace('"checkpoint"', '"else"').format(python=sys.executable))
+        shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+        self.assertIn("1 taken for bird: 2 of 3", shown)
+        self.assertIn("The classes that are never predicted have no names here: quern checkpoint says", shown)
+        self.assertIn("with the newest checkpoint (", shown)
+
     def test_why_there_are_none(self):
         run = self.classifier()
         for program, why in (("absent", "there is no program 'absent'"), ("./quern", "quern predict says: ")):
