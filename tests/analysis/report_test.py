@@ -330,6 +330,33 @@ class ProgramTest(ReportCase):
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
 
 
+class MapTest(unittest.TestCase):
+    def draw(self, labels, title):
+        return panels.matrix("map", labels, labels, [[(0.5, 1)] * 2] * 2, str, lambda r, c: "", title, title)
+
+    def assert_inside(self, drawn):
+        width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', drawn).groups())
+        for x, y, anchor, more, content in re.findall(
+                r'<text x="(\S+)" y="(\S+)"[^>]*text-anchor="(\w+)"([^>]*)>([^<]*)<', drawn):
+            x, y, long = float(x), float(y), 6.5 * len(content)
+            if "rotate(-90" in more:
+                self.assertTrue(long / 2 <= y <= height - long / 2, content)
+            elif "rotate(-40" in more:
+                self.assertTrue(x + 0.77 * long <= width and y - 0.64 * long >= 16, content)
+            else:
+                begin = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
+                self.assertTrue(0 <= begin and begin + long <= width, content)
+
+    def test_long_labels_have_room(self):
+        drawn = self.draw(["linear-relu-linear-relu-linear", "linear-tanh-linear-relu-linear"], "optimizer.lr")
+        self.assert_inside(drawn)
+        self.assertEqual(drawn.count("rotate(-40"), 2)
+        self.assertNotIn("rotate(-40", self.draw(["a", "b"], "seed"))
+
+    def test_long_titles_have_room(self):
+        self.assert_inside(self.draw(["1", "2"], "network.layers.layer1.downsample.channels.of.blocks"))
+
+
 class DrawingTest(unittest.TestCase):
     def test_running_mean(self):
         self.assertEqual(svg.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
