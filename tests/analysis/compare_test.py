@@ -181,14 +181,13 @@ class ScalingOfRunsTest(ReportCase):
 
 
 class DifferencesTest(ReportCase):
-    def test_where_files_lie_is_no_difference(self):
+    def test_where_results_lie_is_no_difference(self):
         runs = [read_run(run_of(self.folder / name, 0.5)) for name in "ab"]
-        runs[0].recipe["data"]["train"] = "elsewhere"
         runs[0].recipe["checkpoint"] = {"keep": 9}
-        self.assertEqual(differences.differing_keys(runs), [])
+        self.assertEqual(differences.Settings(runs).keys, [])
         runs[0].recipe["seed"] = 5
-        self.assertEqual(differences.differing_keys(runs), ["seed"])
-        self.assertEqual(sweep.axes_of(runs), ["seed"])
+        self.assertEqual(differences.Settings(runs).keys, ["seed"])
+        self.assertEqual(sweep.axes_of(differences.Settings(runs)), ["seed"])
 
 
 if __name__ == "__main__":
