@@ -175,6 +175,9 @@ class ScalingOfRunsTest(ReportCase):
                 scaling.points_of_runs([read_run(run) for run in runs])
         refuse("at least two numbers", {"ranks": 1})
         refuse("second run on 2 ranks", {"ranks": 2}, {"ranks": 2})
+        network = '[[network.layers]]\nname = "fc1"\ntype = "linear"\nfeatures = %d\n'
+        refuse("differ in network.layers.fc1.features: their speeds are of different work",
+               *({"ranks": ranks, "extra": network % ranks} for ranks in (1, 2)))
         refuse("neither the same", {"ranks": 1}, {"ranks": 2, "batch": 300}, {"ranks": 4})
         with self.assertRaisesRegex(RunError, "has measured its speed"):
             scaling.points_of_runs([read_run(write_run(self.folder / "none", []))])
