@@ -90,7 +90,7 @@ def prediction_sections(run, wanted, out):
     blocks = [Text(f"{forms.count(right)} of {forms.plural(len(predictions), 'test image')} are "
                    f"classified right, {forms.percent(right / len(predictions))}, with the newest "
                    f"{'good ' if found.warnings else ''}checkpoint ({found.checkpoint}).")]
-    blocks += [Text(warning, True) for warning in found.warnings]
+    blocks += [Text(warning, True) for warning in [*found.warnings, *found.remarks]]
     if classes <= MOST_CLASSES:
         blocks.append(matrix_figure(counts, names))
     blocks.append(class_table(counts, names))

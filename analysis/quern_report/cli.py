@@ -78,10 +78,11 @@ def compare_of(runs, _options, _out):
 def sweep_of(runs, options, _out):
     if len(runs) < 2:
         raise RunError("sweep expects at least two runs")
+    settings = differences.Settings(runs)
     return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep",
                   f"{forms.plural(len(runs), 'run')} that differ in "
-                  f"{', '.join(differences.differing_keys(runs)) or 'nothing'}.",
-                  sweep.sections_of(runs, options.by))
+                  f"{forms.listed(settings.keys, sweep.MOST_NAMED) or 'nothing'}.",
+                  sweep.sections_of(runs, settings, options.by))
 
 
 MAKERS = {"report": report_of, "compare": compare_of, "sweep": sweep_of}

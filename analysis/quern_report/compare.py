@@ -3,12 +3,15 @@
 
 import statistics
 
-from . import differences, forms, svg
-from .blocks import Cell, Figure, Section, Table, Text
+from . import differences, forms, networks, svg
+from .blocks import Cell, Figure, Listing, Section, Table, Text
 from .learning import best_row, points
 from .svg import Mark, Series
 
 MOST_CURVES = 7  # told apart by colour; more are a table
+MOST_COLUMNS = 6  # of settings beside the figures; of more there is a table of their own
+
+MOST_LISTINGS = 12  # of networks
 
 
 def outcome(run):
@@ -71,22 +74,49 @@ def told_of_best(labels, outcomes, key, best):
     return f"Bold: the best runs, of the same {MEASURES[key][0]}."
 
 
-def summary(runs, labels, outcomes):
-    keys = differences.differing_keys(runs)
-    keys = [key for key in keys if key != "network.layers"][:6]
+def setting_cell(value):
+    return Cell(differences.shown(value), order=value if isinstance(value, (int, float)) else None)
+
+
+def summary(labels, outcomes, rows_of_settings, keys):
+    """`keys`: the settings that are columns."""
     columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)]
     key_of_best, best = ranking(outcomes)
     marked = best if len(best) < len(outcomes) else []
     rows = []
-    for index, (run, label, one) in enumerate(zip(runs, labels, outcomes)):
-        settings = differences.settings_of(run)
+    for index, (label, one, settings) in enumerate(zip(labels, outcomes, rows_of_settings)):
         rows.append([Cell(label, style="mark" if index in marked else ""),
-                     *(Cell(differences.shown(settings.get(key)), order=settings.get(key)
-                            if isinstance(settings.get(key), (int, float)) else None) for key in keys),
+                     *(setting_cell(settings.get(key)) for key in keys),
                      *(Cell(show(one[key]), order="" if one[key] is None else one[key])
                        for key, _, show in columns), "yes" if one["done"] else "no"])
     return Table(["run", *keys, *(name for _, name, _ in columns), "finished"], rows,
                  caption=told_of_best(labels, outcomes, key_of_best, best))
+
+
+def all_differences(labels, settings):
+    """A table of every setting that differs, a row for each or, of many runs, a column for each."""
+    if len(labels) <= MOST_CURVES:
+        return Table(["setting", *labels], [[key, *(setting_cell(row.get(key)) for row in settings.rows)]
+                                            for key in settings.keys])
+    return Table(["run", *settings.keys], [[label, *(setting_cell(row.get(key)) for key in settings.keys)]
+                                           for label, row in zip(labels, settings.rows)])
+
+
+def difference_section(runs, labels, settings):
+    """What the Summary has no column for; none where it has all."""
+    blocks = []
+    if len(settings.keys) > MOST_COLUMNS:
+        blocks.append(all_differences(labels, settings))
+    blocks += [Listing(f"Layers of network.layers = {label}", networks.listing_of(layers))
+               for label, layers in settings.networks[:MOST_LISTINGS]]
+    if len(settings.networks) > MOST_LISTINGS:
+        more = len(settings.networks) - MOST_LISTINGS
+        blocks.append(Text(f"And {forms.plural(more, 'more network')}: see the recipe.toml of their runs."))
+    if not settings.keys:
+        same = all(run.recipe == runs[0].recipe for run in runs)
+        blocks.append(Text("The recipes are the same." if same else
+                           "The recipes differ only in names, checkpoints and what is logged."))
+    return [Section("Differences", blocks)] if blocks else []
 
 
 def by_epoch(runs, key):
@@ -115,13 +145,15 @@ def figures(runs, labels, outcomes):
     return [Figure(name, picture, title) for name, title, picture in drawn if picture]
 
 
-def sections_of(runs):
+def sections_of(runs, settings=None, first=()):
+    """`first`: settings whose columns come first."""
     labels = differences.labels_of(runs)
     outcomes = [outcome(run) for run in runs]
-    blocks = [summary(runs, labels, outcomes)]
-    keys = differences.differing_keys(runs)
-    if not keys:
-        blocks.insert(0, Text("The recipes are the same."))
+    settings = settings or differences.Settings(runs)
+    keys = [*first, *(key for key in settings.keys if key not in first)]
+    blocks = [summary(labels, outcomes, settings.rows, keys[:MOST_COLUMNS])]
+    if len(keys) > MOST_COLUMNS:
+        blocks.append(Text(f"The recipes differ in {len(keys)} settings: the table Differences has all of them."))
     shown = list(range(len(runs)))
     if len(runs) > MOST_CURVES:
         key, _ = ranking(outcomes)
@@ -129,6 +161,6 @@ def sections_of(runs):
         shown = sorted((i for i in shown if key and outcomes[i][key] is not None),
                        key=lambda i: sign * outcomes[i][key])[:MOST_CURVES]
         blocks.append(Text(f"Curves: the {len(shown)} best of {len(runs)} runs."))
-    return [Section("Summary", blocks),
+    return [Section("Summary", blocks), *difference_section(runs, labels, settings),
             Section("Curves", figures([runs[i] for i in shown], [labels[i] for i in shown],
                                       [outcomes[i] for i in shown]))]

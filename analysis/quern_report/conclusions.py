@@ -75,19 +75,19 @@ def answers(means, axes, better, name, show):
     return [text for text in texts if text]
 
 
-def way_to_split(run):
-    """The settings that say how the ranks share the work; `strategy` is another name for the others."""
-    return {key: value for key, value in differences.settings_of(run).items()
-            if key.startswith("parallel.") and key != "parallel.strategy"}
+def way_to_split(settings):
+    """The settings that say how the ranks share which work; `parallel.strategy` is another name for the others."""
+    return {key: value for key, value in settings.items()
+            if key.startswith(("parallel.", *differences.WORK)) and key != "parallel.strategy"}
 
 
-def speeds(runs, outcomes):
+def speeds(runs, settings, outcomes):
     """How much faster more ranks are, a sentence for each way to split of which there are several numbers."""
     ways = []  # [settings, {ranks: [samples a second]}]
-    for run, one in zip(runs, outcomes):
+    for run, row, one in zip(runs, settings.rows, outcomes):
         if run.ranks and one["samples_per_s"]:
-            way = way_to_split(run)
-            found = next((told for settings, told in ways if settings == way), None)
+            way = way_to_split(row)
+            found = next((told for of, told in ways if of == way), None)
             if found is None:
                 ways.append((way, found := {}))
             found.setdefault(run.ranks[-1], []).append(one["samples_per_s"])

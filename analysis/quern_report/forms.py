@@ -59,3 +59,8 @@ def size(value):
 
 def plural(number, word, words=None):
     return f"{count(number)} {word if number == 1 else words or word + 's'}"
+
+
+def listed(texts, most):
+    """`a, b and 3 more`: no more than `most` of them."""
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

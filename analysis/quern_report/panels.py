@@ -8,6 +8,7 @@ import zlib
 from . import forms
 from .svg import line, picture, rectangle, text, ticks
 
+CHARACTER = 7  # about its width in a label
 WIDTH = 980  # of pictures that take the width of the page
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200)  # s
 
@@ -70,14 +71,23 @@ def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title,
     """A heat map with its numbers in it. `values[r][c]`: (share 0 to 1, number) or None."""
     n, m = len(row_labels), len(column_labels)
     cell = max(17, min(50, 720 // max(n, m)))
-    left, top = 76 + 7 * min(12, max((len(label) for label in row_labels), default=1)), 58
+    every = 1 if cell >= 24 else 5
+    long = CHARACTER * max(map(len, column_labels), default=0)
+    slanted = long > every * cell - 4
+    # Titles are centred on the cells; what they are longer goes to all sides.
+    beside = max(0, CHARACTER * len(column_title) - m * cell) / 2
+    above = max(0, CHARACTER * len(row_title) - n * cell) / 2
+    left = max(76 + CHARACTER * max(map(len, row_labels), default=1), math.ceil(beside))
+    top = max(58 + math.ceil(0.64 * long - 9 if slanted else 0), math.ceil(above))
     parts = [text(left + m * cell / 2, 16, column_title, "label"),
              text(14, top + n * cell / 2, row_title, "label", "middle",
                   f' transform="rotate(-90 14 {top + n * cell / 2:.0f})"')]
-    every = 1 if cell >= 24 else 5
     for c, label in enumerate(column_labels):
-        if c % every == 0:
-            parts.append(text(left + (c + 0.5) * cell, top - 9, label, "tick"))
+        x = left + (c + 0.5) * cell
+        if c % every == 0 and slanted:
+            parts.append(text(x, top - 9, label, "tick", "start", f' transform="rotate(-40 {x:.1f} {top - 9:.1f})"'))
+        elif c % every == 0:
+            parts.append(text(x, top - 9, label, "tick"))
     for r, label in enumerate(row_labels):
         if r % every == 0:
             parts.append(text(left - 9, top + (r + 0.5) * cell + 4.5, label, "tick", "end"))
@@ -91,8 +101,9 @@ def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title,
             if cell >= 34 and value:
                 parts.append(text(left + (c + 0.5) * cell, top + (r + 0.5) * cell + 4.5,
                                   cell_form(value), "in-cell" + (" on-dark" if share > 0.55 else "")))
-    width = left + m * cell + 10
-    return picture(width, top + n * cell + 10, parts, title, f' style="max-width:{1.25 * width:.0f}px;min-width:{min(width, 520):.0f}px"')
+    width = left + m * cell + max(10, math.ceil(beside), math.ceil(0.77 * long - cell / 2) + 10 if slanted else 0)
+    return picture(width, top + n * cell + max(10, math.ceil(above)), parts, title,
+                   f' style="max-width:{1.25 * width:.0f}px;min-width:{min(width, 520):.0f}px"')
 
 
 def timeline(title, spans, points, length, gaps=()):

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 from array import array
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +24,10 @@ class ProgramError(Exception):
 @dataclass
 class Predictions:
     rows: list  # (index, class, label, probability, loss)
-    names: dict  # of the classes that were predicted, where the training data had names
+    names: dict  # of the classes, where the training data had names
     checkpoint: str  # its file
     warnings: list  # about newer checkpoints
+    remarks: list  # why something is missing
 
 
 def find_program(wanted=""):
@@ -92,12 +94,45 @@ def predictions_of(program, run_folder, data, out):
         checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
         with out.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        return Predictions([(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
-                             float(row["loss"])) for row in rows],
-                           {int(row["class"]): row["class_name"] for row in rows if row.get("class_name")},
-                           checkpoint, warnings)
+        predictions = [(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
+                        float(row["loss"])) for row in rows]
+        names = {int(row["class"]): row["class_name"] for row in rows if row.get("class_name")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProgramError(f"cannot read {out}: {error!r}") from error
+    classes = range(1 + max((max(one[1], one[2]) for one in predictions), default=0))
+    remarks = []
+    if names and any(index not in names for index in classes):  # some are never predicted
+        try:
+            names = class_names(program, run_folder, checkpoint) or names
+        except ProgramError as error:
+            remarks.append(f"The classes that are never predicted have no names here: {error}.")
+    return Predictions(predictions, names, checkpoint, warnings, remarks)
+
+
+def class_names(program, run_folder, checkpoint):
+    """{class: name} of all classes, which a checkpoint keeps: from the head of its export, which takes no pass over
+    data. `checkpoint`: a file's name; a run that goes on may have deleted it, and its others have the same classes."""
+    file = Path(run_folder) / "checkpoints" / checkpoint
+    with exported(program, file if file.exists() else run_folder) as weights:
+        try:
+            names = read_head(weights)["__metadata__"].get("class_names", "").rstrip("\n")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+            raise ProgramError(f"cannot read the exported weights: {error!r}") from error
+    return dict(enumerate(names.split("\n"))) if names else {}
+
+
+@contextmanager
+def exported(program, source):
+    """A file of safetensors of a checkpoint, or of the newest one of a run folder, while it is looked at."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "model.safetensors"
+        call(program, "checkpoint", "export", source, "--out", file)
+        yield file
+
+
+def read_head(path):
+    with open(path, "rb") as file:
+        return json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
 
 
 def read_safetensors(path, wanted):
@@ -116,9 +151,7 @@ def read_safetensors(path, wanted):
 
 def first_weights(program, run_folder, layer):
     """(shape, values) of the weights of `layer` in the newest checkpoint."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "model.safetensors"
-        call(program, "checkpoint", "export", run_folder, "--out", file)
+    with exported(program, run_folder) as file:
         try:
             shape, values = read_safetensors(file, lambda name, _: name == f"{layer}.weight")
         except (OSError, ValueError, KeyError, struct.error) as error:

@@ -10,7 +10,7 @@ import csv
 import json
 import statistics
 
-from . import forms, svg
+from . import differences, forms, svg
 from .blocks import Cell, Figure, Section, Table, Text
 from .learning import points
 from .runlog import RunError
@@ -87,9 +87,11 @@ def points_of_runs(runs):
     weak = len({point["global_batch"] / point["ranks"] for point in ordered}) == 1
     if not strong and not weak:
         raise RunError("the runs have neither the same global batch nor the same batch for each rank")
-    for key in ("workload",):
-        if len({point[key] for point in ordered}) > 1:
-            raise RunError(f"the runs differ in {key}: {', '.join(point[key] for point in ordered)}")
+    if len({point["workload"] for point in ordered}) > 1:
+        raise RunError(f"the runs differ in workload: {', '.join(point['workload'] for point in ordered)}")
+    others = [key for key in differences.Settings(runs).keys if key.startswith(differences.WORK)]
+    if others:
+        raise RunError(f"the runs differ in {', '.join(others)}: their speeds are of different work")
     for point in ordered:
         point["mode"] = "strong" if strong else "weak"
     add_efficiency(ordered, "ranks")

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sweep: which settings led to what. Rows and columns of the map are the two settings that vary most."""
 
-import json
+import collections
+import statistics
 
 from . import conclusions, differences, forms, panels
 from .blocks import Figure, Section, Text
 from .compare import MEASURES, outcome, ranking, sections_of as compare_sections
 from .runlog import RunError
 
+MOST_NAMED = 8  # settings in a sentence
 
 def ordered(values):
     """Numbers by size, then texts."""
@@ -15,84 +17,124 @@ def ordered(values):
                                              if isinstance(value, (int, float)) else 0, str(value)))
 
 
-def axes_of(runs, wanted=()):
+def axes_of(settings, wanted=()):
     """The settings that make rows and columns: those named, or the two with the most values (seeds
     only when nothing else varies)."""
-    keys = differences.differing_keys(runs)
-    for key in wanted:
-        if key not in keys:
-            raise RunError(f"the runs do not differ in {key} (they do in: {', '.join(keys) or 'nothing'})")
-    if wanted:
-        return list(wanted)[:2]
-    def rank(key):
-        return (key == "seed", -len(differences.values_of(runs, key)))
-    keys = sorted((key for key in keys if key != "network.layers"), key=rank)
-    return [key for key in keys if key != "seed"][:2] or keys[:1]
+    keys = [settings.find(key) for key in wanted]
+    if None in keys:
+        raise RunError(f"the runs do not differ in {wanted[keys.index(None)]} "
+                       f"(they do in: {', '.join(settings.keys) or 'nothing'})")
+    if keys:
+        return list(dict.fromkeys(keys))[:2]
+    keys = sorted(settings.keys, key=lambda key: preference(settings, key))
+    axes = [key for key in keys if key != "seed"][:1] or keys[:1]
+    others = [key for key in keys if key not in (*axes, "seed")]
+    told = [key for key in others if follows(settings, axes[0], key)]  # a row of it would have a single column
+    apart = [key for key in others if key not in told] or [key for key in told if not settings.is_derived(key)]
+    return [*axes, *apart[:1]]
 
 
-def cells_of(runs, outcomes, axes, key):
-    """{(row value, column value): [figures of the runs there]}"""
+def preference(settings, key):
+    """Small for what varies most. Statistics follow from the data, and paths may be those of copies: both come after
+    what is set by hand, and seeds last."""
+    counts = collections.Counter(row.get(key) for row in settings.rows)
+    return (key == "seed", key in differences.STATISTICS, key in ("data.train", "data.test"),
+            -len(settings.values(key)), max(counts.values()))
+
+
+def follows(settings, axis, key):
+    """Does the value of `axis` say that of `key`, though several runs share it or `key` is derived?"""
+    told = {}
+    if len(settings.values(axis)) == len(settings.rows) and not settings.is_derived(key):
+        return False
+    return all(told.setdefault(row.get(axis), row.get(key)) == row.get(key) for row in settings.rows)
+
+
+def cells_of(settings, outcomes, axes, key):
+    """{(row value, column value): {other settings: [figures of the runs there]}}. Runs of the same settings differ in
+    nothing but their seed."""
     column_key, row_key = axes[0], (axes[1] if len(axes) > 1 else None)
+    others = [key for key in settings.keys if key not in (*axes, "seed")]
     cells = {}
-    for run, one in zip(runs, outcomes):
-        settings = differences.settings_of(run)
-        place = tuple(json.dumps(value) if isinstance(value, list) else value for value in
-                      (settings.get(row_key) if row_key else "", settings.get(column_key)))
+    for row, one in zip(settings.rows, outcomes):
         if one[key] is not None:
-            cells.setdefault(place, []).append(one[key])
+            place = (row.get(row_key) if row_key else "", row.get(column_key))
+            cells.setdefault(place, {}).setdefault(tuple(row.get(key) for key in others), []).append(one[key])
     return cells
 
 
-def heat_map(runs, outcomes, axes, key):
+def figures_of(cells, better):
+    """{place: the mean of the runs of the same settings; of several settings the best of their means}"""
+    return {place: better(statistics.fmean(values) for values in groups.values()) for place, groups in cells.items()}
+
+
+def hidden(settings, axes, cells):
+    """The settings that differ within a cell."""
+    others = [key for key in settings.keys if key not in (*axes, "seed")]
+    return [key for index, key in enumerate(others)
+            if any(len({values[index] for values in groups}) > 1 for groups in cells.values())]
+
+
+def heat_map(cells, axes, key):
     column_key, row_key = axes[0], (axes[1] if len(axes) > 1 else None)
-    cells = cells_of(runs, outcomes, axes, key)
     rows = ordered({place[0] for place in cells})
     columns = ordered({place[1] for place in cells})
-    means = {place: sum(values) / len(values) for place, values in cells.items()}
-    low, high = min(means.values()), max(means.values())
-    name, show, _ = MEASURES[key]
+    name, show, better = MEASURES[key]
+    figures = figures_of(cells, better)
+    low, high = min(figures.values()), max(figures.values())
 
     def entry(r, c):
-        value = means.get((rows[r], columns[c]))
+        value = figures.get((rows[r], columns[c]))
         if value is None:
             return None
         share = (value - low) / (high - low) if show(high) != show(low) else 0.5
         return (0.06 + 0.94 * (share if key == "best_accuracy" else 1 - share), value)
 
     def hint(r, c):
-        count = len(cells[rows[r], columns[c]])
+        groups = cells[rows[r], columns[c]]
+        several = f"best of {len(groups)} settings" if len(groups) > 1 else ""
+        runs = sum(map(len, groups.values()))
+        if not several and runs > 1:
+            several = f"mean of {runs} runs"
         return (f"{column_key} {differences.shown(columns[c])}"
                 + (f", {row_key} {differences.shown(rows[r])}" if row_key else "")
-                + f": {show(means[rows[r], columns[c]])}" + (f", mean of {count} runs" if count > 1 else ""))
+                + f": {show(figures[rows[r], columns[c]])}" + (f", {several}" if several else ""))
 
     svg = panels.matrix(name, [differences.shown(value) for value in rows],
                         [differences.shown(value) for value in columns],
                         [[entry(r, c) for c in range(len(columns))] for r in range(len(rows))],
                         (lambda value: f"{100 * value:.1f}") if key == "best_accuracy"
                         else (lambda value: f"{value:.3g}"), hint, row_key or "", column_key)
-    many = any(len(values) > 1 for values in cells.values())
+    groups = [group for place in cells.values() for group in place.values()]
     return Figure("sweep", svg, f"{name[0].upper()}{name[1:]} by {' and '.join(axes)}",
                   ("In per cent. " if key == "best_accuracy" else "") + "The stronger the colour, the better."
-                  + (" Where settings were run several times, the mean." if many else ""), wide=True)
+                  + (" Where settings were run several times, the mean." if any(len(one) > 1 for one in groups) else "")
+                  + (" Where a cell has several settings, the best." if len(groups) > len(cells) else ""), wide=True)
 
 
-def answers(runs, outcomes, axes, key):
-    means = {place: sum(values) / len(values) for place, values in cells_of(runs, outcomes, axes, key).items()}
-    rows = {row: {column: means[row, column] for column in ordered({place[1] for place in means})
-                  if (row, column) in means} for row in ordered({place[0] for place in means})}
+def answers(cells, axes, key):
     name, show, better = MEASURES[key]
+    figures = figures_of(cells, better)
+    rows = {row: {column: figures[row, column] for column in ordered({place[1] for place in figures})
+                  if (row, column) in figures} for row in ordered({place[0] for place in figures})}
     return conclusions.answers(rows, axes, better, name, show)
 
 
-def sections_of(runs, wanted=()):
+def sections_of(runs, settings, wanted=()):
     outcomes = [outcome(run) for run in runs]
-    axes = axes_of(runs, wanted)
+    axes = axes_of(settings, wanted)
     key, _ = ranking(outcomes)
+    tables = compare_sections(runs, settings, axes)
     if not axes or key is None:
         why = "The runs differ in no setting." if not axes else "No run has completed an epoch."
-        return [Section("Answers", [Text(why, True)]), *compare_sections(runs)]
-    texts = [Text(text) for text in [*answers(runs, outcomes, axes, key), *conclusions.speeds(runs, outcomes)]]
+        return [Section("Answers", [Text(why, True)]), *tables]
+    cells = cells_of(settings, outcomes, axes, key)
+    texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]
+    others = hidden(settings, axes, cells)
+    if others:
+        texts.insert(0, Text(f"The runs differ in {forms.listed(others, MOST_NAMED)} as well: of each "
+                             f"{' and '.join(axes)} the best of them counts, not their mean.", True))
     missing = sum(one[key] is None for one in outcomes)
     if missing:
         texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or not begun.", True))
-    return [Section("Answers", [*texts, heat_map(runs, outcomes, axes, key)]), *compare_sections(runs)]
+    return [Section("Answers", [*texts, heat_map(cells, axes, key)]), *tables]

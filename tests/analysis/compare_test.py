@@ -175,20 +175,22 @@ class ScalingOfRunsTest(ReportCase):
                 scaling.points_of_runs([read_run(run) for run in runs])
         refuse("at least two numbers", {"ranks": 1})
         refuse("second run on 2 ranks", {"ranks": 2}, {"ranks": 2})
+        network = '[[network.layers]]\nname = "fc1"\ntype = "linear"\nfeatures = %d\n'
+        refuse("differ in network.layers.fc1.features: their speeds are of different work",
+               *({"ranks": ranks, "extra": network % ranks} for ranks in (1, 2)))
         refuse("neither the same", {"ranks": 1}, {"ranks": 2, "batch": 300}, {"ranks": 4})
         with self.assertRaisesRegex(RunError, "has measured its speed"):
             scaling.points_of_runs([read_run(write_run(self.folder / "none", []))])
 
 
 class DifferencesTest(ReportCase):
-    def test_where_files_lie_is_no_difference(self):
+    def test_where_results_lie_is_no_difference(self):
         runs = [read_run(run_of(self.folder / name, 0.5)) for name in "ab"]
-        runs[0].recipe["data"]["train"] = "elsewhere"
         runs[0].recipe["checkpoint"] = {"keep": 9}
-        self.assertEqual(differences.differing_keys(runs), [])
+        self.assertEqual(differences.Settings(runs).keys, [])
         runs[0].recipe["seed"] = 5
-        self.assertEqual(differences.differing_keys(runs), ["seed"])
-        self.assertEqual(sweep.axes_of(runs), ["seed"])
+        self.assertEqual(differences.Settings(runs).keys, ["seed"])
+        self.assertEqual(sweep.axes_of(differences.Settings(runs)), ["seed"])
 
 
 if __name__ == "__main__":

@@ -295,6 +295,25 @@ class ProgramTest(ReportCase):
         shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
         self.assertIn("dog taken for bird: 1 of 2", shown)
 
+    def test_names_of_classes_that_are_never_predicted(self):
+        """Three images of class 1, of which none is predicted to be one; its name is in the checkpoint."""
+        csv = ('"index,class,label,probability,loss,class_name\\n0,0,1,0.9,3.1,cat\\n1,2,1,0.8,4.5,bird\\n'
+               '2,2,1,0.7,2.3,bird\\n3,2,2,0.6,0.5,bird\\n"')
+        start, end = PROGRAM.index('"index,class'), PROGRAM.index(")\nelif")
+        named = PROGRAM[:start] + csv + PROGRAM[end:]
+        metadata = '"data_offsets": [0, len(values)]}},\n "__metadata__": {{"class_names": "cat\\ndog\\nbird"}}}}).encode()'
+        run = self.classifier(named.replace('"data_offsets": [0, len(values)]}}}}).encode()', metadata))
+        for _ in range(2):  # also of predictions that were kept
+            shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+            self.assertIn("dog taken for bird: 2 of 3", shown)
+            self.assertIn("| dog | bird (2) | 3 | 0.00 % |", (run / "report" / "report.md").read_text())
+            self.assertIn("| dog | bird | 80.0 % |", (run / "report" / "report.md").read_text())
+        (self.folder / "quern").write_text(named.replace('"checkpoint"', '"else"').format(python=sys.executable))
+        shown = self.page(Path(self.report(run, "--quern", "./quern")[0].strip()))
+        self.assertIn("1 taken for bird: 2 of 3", shown)
+        self.assertIn("The classes that are never predicted have no names here: quern checkpoint says", shown)
+        self.assertIn("with the newest checkpoint (", shown)
+
     def test_why_there_are_none(self):
         run = self.classifier()
         for program, why in (("absent", "there is no program 'absent'"), ("./quern", "quern predict says: ")):
@@ -309,6 +328,33 @@ class ProgramTest(ReportCase):
         self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
         (self.folder / "test").rmdir()
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
+
+
+class MapTest(unittest.TestCase):
+    def draw(self, labels, title):
+        return panels.matrix("map", labels, labels, [[(0.5, 1)] * 2] * 2, str, lambda r, c: "", title, title)
+
+    def assert_inside(self, drawn):
+        width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', drawn).groups())
+        for x, y, anchor, more, content in re.findall(
+                r'<text x="(\S+)" y="(\S+)"[^>]*text-anchor="(\w+)"([^>]*)>([^<]*)<', drawn):
+            x, y, long = float(x), float(y), 6.5 * len(content)
+            if "rotate(-90" in more:
+                self.assertTrue(long / 2 <= y <= height - long / 2, content)
+            elif "rotate(-40" in more:
+                self.assertTrue(x + 0.77 * long <= width and y - 0.64 * long >= 16, content)
+            else:
+                begin = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
+                self.assertTrue(0 <= begin and begin + long <= width, content)
+
+    def test_long_labels_have_room(self):
+        drawn = self.draw(["linear-relu-linear-relu-linear", "linear-tanh-linear-relu-linear"], "optimizer.lr")
+        self.assert_inside(drawn)
+        self.assertEqual(drawn.count("rotate(-40"), 2)
+        self.assertNotIn("rotate(-40", self.draw(["a", "b"], "seed"))
+
+    def test_long_titles_have_room(self):
+        self.assert_inside(self.draw(["1", "2"], "network.layers.layer1.downsample.channels.of.blocks"))
 
 
 class DrawingTest(unittest.TestCase):
