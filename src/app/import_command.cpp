@@ -64,7 +64,8 @@ void check_normalization(const Recipe& recipe) {
         std::string(key) +
         " = \"dataset\" does not say by which numbers (expected those of the training: "
         "--recipe RUN/recipe.toml of a run of Quern has them, or --set '" +
-        key + "={type=\"given\", mean=[...], std=[...]}')");
+        key +
+        "={type=\"given\", mean=[...], std=[...]}'; quern train RECIPE --dry-run prints them)");
   }
 }
 
@@ -122,7 +123,8 @@ Command add_import_command(CommandLine app) {
   command
       .add_option("--rename", options->rename,
                   "Names in the file that begin with OLD begin with NEW in the network: "
-                  "'module.=' takes a prefix away (may be repeated)")
+                  "'module.=' takes a prefix away; a rule that fits no tensor is an error (may be "
+                  "repeated)")
       .type_name("OLD=NEW")
       .one_value_each();
   command

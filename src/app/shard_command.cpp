@@ -121,7 +121,7 @@ void warn_of_empty_classes(Communicator& comm, const ShardOptions& options, cons
   if (empty.empty() || comm.rank() != 0) return;
   log::warn(fmt::format("of {} classes {} {} no sample: {}", set.content.classes, empty.size(),
                         empty.size() == 1 ? "has" : "have",
-                        printable_start(classes_text(empty), 200)));
+                        printable_start(classes_text(empty), 100)));
 }
 
 void warn_of_rows_of_bytes(const ShardOptions& options, const SampleSet& set) {

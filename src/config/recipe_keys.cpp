@@ -63,9 +63,10 @@ void add_data(Keys& list) {
              "sets are held in memory")
       .only_with("data.source", {"shards"});
   keys.integer("window", &D::window, at_least(1),
-               "At most so many samples are shuffled among each other: an epoch takes one window "
-               "after the other, all about as long. Not stated: half of what `memory` holds where "
-               "the set is streamed, else the whole set")
+               "The most samples that a window may have; samples are shuffled within a window. An "
+               "epoch is cut into as few windows of whole batches as this allows, equally long up "
+               "to one batch. Not stated: what half of `memory` holds, less one batch, where the "
+               "set is streamed, else the whole set")
       .left_out_when_zero();
   keys.choice<TargetType>(
       "target", &D::target,
@@ -174,7 +175,8 @@ void add_network(Keys& list) {
   Key<Recipe>& rename =
       init.add("rename", names,
                "`\"OLD=NEW\"`: names in the file that begin with OLD begin with NEW in the network "
-               "(`\"module.=\"`, `\"fc=head\"`); one after the other");
+               "(`\"module.=\"`, `\"fc=head\"`); one after the other. A rule "
+               "that fits no tensor of the file is an error");
   rename.only_with("network.init.type", {"checkpoint"});
   rename.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
     read_strings(node, context, recipe.network.init.rename);
@@ -235,22 +237,23 @@ void add_schedule(Keys& list) {
   using S = ScheduleSpec;
   TableKeys keys(
       list, "optimizer.schedule", [](auto& recipe) -> auto& { return recipe.optimizer.schedule; });
-  keys.choice<ScheduleType>(
-      "type", &S::type,
-      {{"constant", ScheduleType::constant},
-       {"step", ScheduleType::step},
-       {"cosine", ScheduleType::cosine}},
-      "How the learning rate changes after the warm-up: `\"cosine\"` falls to "
-      "`min_lr` at the last step of the run; of `\"step\"` the epochs count "
-      "from the start of the run");
-  keys.integer("warmup_steps", &S::warmup_steps, at_least(0),
-               "The rate rises linearly from 0 to `lr` over this many steps");
+  keys.choice<ScheduleType>("type", &S::type,
+                            {{"constant", ScheduleType::constant},
+                             {"step", ScheduleType::step},
+                             {"cosine", ScheduleType::cosine}},
+                            "How the learning rate changes after the warm-up");
+  keys.integer(
+      "warmup_steps", &S::warmup_steps, at_least(0),
+      "The rate rises linearly over this many steps: to `lr` / warmup_steps in the first, to "
+      "`lr` in the last");
   keys.integer("every_epochs", &S::every_epochs, at_least(1),
-               "Epochs after which the rate is multiplied by `gamma`, again and again")
+               "Epochs, counted from the start of the run, after which the rate is multiplied by "
+               "`gamma`, again and again")
       .only_with("optimizer.schedule.type", {"step"});
   keys.number("gamma", &S::gamma, above_zero_to_one(), "See `every_epochs`")
       .only_with("optimizer.schedule.type", {"step"});
-  keys.number("min_lr", &S::min_lr, at_least(0), "The rate after the last epoch")
+  keys.number("min_lr", &S::min_lr, at_least(0),
+              "Where the cosine ends, after the last step of the run")
       .only_with("optimizer.schedule.type", {"cosine"});
 }
 

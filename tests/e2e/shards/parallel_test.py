@@ -208,7 +208,7 @@ class ParallelTest(unittest.TestCase):
                     with self.subTest(name, shards=shards, ranks=ranks):
                         out = f"{name}{shards}/{ranks}"
                         done = self.shard(out, *options_of_set, ranks=ranks)
-                        self.assertEqual((set(done.codes), done.err), ({0}, ""), done)
+                        self.assertEqual((set(done.codes), done.err), ({0}, alone.err), done)
                         self.assertEqual(done.out, alone.out.replace(f"{shards}/alone", f"{shards}/{ranks}"))
                         self.assertEqual(self.files(out), files)
 

@@ -84,7 +84,7 @@ class RegressionTest(training.TrainingTest):
 
     def test_what_does_not_fit_together(self):
         self.train_refused("come without labels", "data.target=label", "loss.type=cross_entropy")
-        self.train_refused("network.input is [11], but a sample of 'train' is [10]", "network.input=[11]")
+        self.train_refused("network.input is [11], but a sample of 'data/regression-toy/train' is [10]", "network.input=[11]")
         self.train_refused("as many values as its input [10] has", "data.target=input")
         blobs = f"data.train={self.folder / 'train'}"
         self.train_refused("train' is [1, 12, 12]", blobs)

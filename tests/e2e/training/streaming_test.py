@@ -370,7 +370,7 @@ class StreamingTest(training.TrainingTest):
         for ranks in (1, 2):
             done = self.train("conv", "run", "data.memory='20 KB'", expected=2, ranks=ranks)
             self.assertEqual(len(done.errors()), 1, done)
-            self.assertRegex(done.errors()[0], r"data.memory = 19.5 KiB is too small .*expected 29.2 KiB")
+            self.assertRegex(done.errors()[0], r"data.memory = 19.5 KiB is too small .*expected at least \"29896 B\"")
         done = self.train("conv", "run", MEMORY, "data.window=2000", expected=2)
         self.assertRegex(done.errors()[0], r"two windows of 2000 samples .* or a smaller data.window")
         self.assertFalse((self.folder / "run").exists())

@@ -186,8 +186,12 @@ TEST_F(CheckpointCommandTest, WhatIsNotThereIsBadInput) {
 TEST_F(CheckpointCommandTest, DamagedFilesAreUnusable) {
   damage(newest_);
   for (const char* action : {"show", "hash"}) {
-    expect_error([&] { run({action, run_}); }, ExitCode::do_not_requeue, {newest_});
+    expect_error([&] { run({action, newest_}); }, ExitCode::do_not_requeue, {newest_});
+    EXPECT_EQ(run({action, run_}).output, run({action, older_}).output) << "the newest good one";
   }
+  damage(older_);
+  for (const char* action : {"show", "hash"})
+    expect_error([&] { run({action, run_}); }, ExitCode::do_not_requeue, {"none of the 2"});
 }
 
 TEST_F(CheckpointCommandTest, UsageIsChecked) {

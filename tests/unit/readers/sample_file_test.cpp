@@ -47,7 +47,7 @@ TEST_F(SampleFileTest, FormatsAreKnownByTheirContent) {
   EXPECT_THAT(read(write("e", test::idx({6}, test::counting(6))), ArrayRole::labels).shape,
               ElementsAre(6));
   expect_bad({write("f", {'{', '}', 1, 2})}, {"7b7d0102", "idx, npy, npz, hdf5"});
-  expect_bad({write("f", {})}, {"of no format"});
+  expect_bad({write("f", {})}, {"/f' is empty"});
   expect_bad({(folder_ / "none").string()}, {"no file"});
   expect_bad({write("a", two_by_three_), "idx"}, {"wrong IDX magic number"});
 }
@@ -60,7 +60,10 @@ TEST_F(SampleFileTest, PartsOfArchives) {
   EXPECT_EQ(read(path + ":y").name, "'" + path + ":y'");
   expect_bad({path}, {"2 arrays", "(x, y)"});
   expect_bad({path + ":z"}, {"no array 'z'", "(x, y)"});
-  expect_bad({write("none.npz", test::zip({{"x.txt", one_}}, false))}, {"no arrays"});
+  expect_bad({write("none.npz", test::zip({{"x.txt", one_}}, false))},
+             {"a ZIP file without arrays"});
+  expect_bad({write("model.pt", test::zip({{"model/data.pkl", one_}}, false))},
+             {"is a file of torch.save", "numpy.save"});
   expect_bad({write("a.npy", one_) + ":x"}, {"':x' names a part"});
 }
 
