@@ -46,18 +46,19 @@ std::string full_name(const CLI::App& command) {
   return (above ? full_name(*above) + " " : "") + command.get_name();
 }
 
-// "--set train.epochs=...", where an option is none but a key of recipes has its name.
+// "--set train.epochs=...", where an option is none but one key of recipes has its name.
 std::string key_hint(const CLI::App& command, const std::string& name) {
   if (!command.get_option_no_throw("--set")) return "";
+  std::vector<std::string> paths;
   for (const quern::Key<quern::Recipe>& key : quern::recipe_keys()) {
-    if (key.path.substr(key.path.rfind('.') + 1) == name)
-      return " (the key of a recipe: --set " + key.path + "=VALUE)";
+    if (key.path.substr(key.path.rfind('.') + 1) == name) paths.push_back(key.path);
   }
-  return "";
+  return paths.size() == 1 ? " (the key of a recipe: --set " + paths[0] + "=VALUE)" : "";
 }
 
 // The first option that the command does not have, else the first word that is too many.
-std::string unexpected_word(const CLI::App& command, const std::vector<std::string>& words) {
+std::string unexpected_word(const CLI::App& command, std::vector<std::string> words) {
+  if (std::erase(words, "--") > 0 && words.empty()) words = {"--"};
   const auto option = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return word.size() > 1 && word.starts_with('-');
   });

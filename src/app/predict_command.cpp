@@ -63,6 +63,8 @@ DataSpec data_of(const Recipe& recipe, const PredictOptions& options) {
     throw InputError("predict expects either --images or --data");
   if (!options.memory.empty() && options.data.empty())
     throw InputError("--memory is for shards, expected --data");
+  if (options.source.as_values && options.source.inputs.empty())
+    throw InputError("--as-values is of files, expected --images (shards say what they hold)");
   return with_memory(recipe.data, options.memory);
 }
 

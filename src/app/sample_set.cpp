@@ -74,8 +74,14 @@ std::vector<std::string> read_lines(const std::string& path) {
 // As many classes as there are names, also where the last ones have no samples.
 void set_class_names(const SampleSetSource& source, SampleSet& set) {
   std::vector<std::string> names = read_lines(source.class_names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].empty() && is_utf8(names[i])) continue;
+    throw InputError(fmt::format("'{}': line {} is {}, expected the name of class {}",
+                                 source.class_names, i + 1, names[i].empty() ? "empty" : "no UTF-8",
+                                 i));
+  }
   const auto count = static_cast<int>(names.size());
-  if (set.content.classes > count) {
+  if (set.content.classes > count || (source.classes > 0 && source.classes != count)) {
     throw InputError(
         fmt::format("'{}' names {} classes, but there are {} (expected a line for each)",
                     source.class_names, count, set.content.classes));

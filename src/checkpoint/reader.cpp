@@ -257,13 +257,13 @@ std::optional<LoadedCheckpoint> load_newest(const fs::path& folder,
   });
 }
 
-LoadedCheckpoint load_from(const fs::path& path) {
+LoadedCheckpoint load_from(const fs::path& path, std::vector<fs::path>* damaged) {
   const auto folder = checkpoint_folder_of(path);
   if (!folder) {
     refuse_other_formats(path);
     return read_checkpoint(path);
   }
-  std::optional<LoadedCheckpoint> newest = load_newest(*folder);
+  std::optional<LoadedCheckpoint> newest = load_newest(*folder, damaged);
   if (newest) return std::move(*newest);
   throw InputError(
       fmt::format("no checkpoint in '{}': expected a run folder, or files named like {}",

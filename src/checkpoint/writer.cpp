@@ -119,10 +119,12 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   append_seal(path, places);
 }
 
-void write_whole(const fs::path& path, const CheckpointState& state) {
+void write_whole(const fs::path& path, const CheckpointState& state,
+                 const std::function<void()>& before_it_appears = {}) {
   require_free_space(path.has_parent_path() ? path.parent_path() : ".", estimated_bytes(state));
   PendingFile pending(path);
   write_content(pending.temporary(), state);
+  if (before_it_appears) before_it_appears();
   pending.commit();
 }
 
@@ -142,11 +144,12 @@ void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
   }
 }
 
-fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state) {
+fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state,
+                          const std::function<void()>& before_it_appears) {
   const fs::path path = folder / checkpoint_name(state.progress.step);
   try {
     make_folder(folder);
-    write_whole(path, state);
+    write_whole(path, state, before_it_appears);
   } catch (const std::exception& problem) {
     throw Error(cannot_write(path, problem) + " (older checkpoints are intact)");
   }
@@ -160,8 +163,9 @@ CheckpointWriter::CheckpointWriter(fs::path folder, int keep, std::vector<fs::pa
   remove_stale_temporaries(folder_);
 }
 
-fs::path CheckpointWriter::write(const CheckpointState& state) {
-  fs::path path = write_checkpoint(folder_, state);
+fs::path CheckpointWriter::write(const CheckpointState& state,
+                                 const std::function<void()>& before_it_appears) {
+  fs::path path = write_checkpoint(folder_, state, before_it_appears);
   std::erase(damaged_, path);  // it was, until now
   keep_newest(path, keep_, damaged_);
   return path;

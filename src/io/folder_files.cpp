@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -46,8 +48,18 @@ std::optional<Writer> writer_of_temporary(const std::string& name) {
   return Writer{name.substr(0, at), name.substr(host, dot - host), pid};
 }
 
+/// Has it ended, although nobody has asked how? In a container whose first process does not ask, it
+/// stays in the table for good.
+bool is_zombie(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t state =
+      text.rfind(')');  // of "4711 (name) Z ...", in which a name may have one
+  return state != std::string::npos && text.compare(state, 3, ") Z") == 0;
+}
+
 bool is_alive(pid_t pid) {
-  return kill(pid, 0) == 0 || errno != ESRCH;
+  return (kill(pid, 0) == 0 || errno != ESRCH) && !is_zombie(pid);
 }
 
 bool is_stale(const fs::path& file, const Writer& writer) {

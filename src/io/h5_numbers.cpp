@@ -50,9 +50,12 @@ class Reader {
     if (kind == H5T_FLOAT) {
       numbers.is_float16 = width == 2;
       numbers.values = read_as<float>(H5T_NATIVE_FLOAT);
-    } else if (kind == H5T_ENUM || (width == 1 && !is_signed)) {
-      // An enumeration is converted to itself alone.
-      numbers.values = read_as<std::uint8_t>(kind == H5T_ENUM ? type_.get() : H5T_NATIVE_UINT8);
+    } else if (kind == H5T_ENUM) {
+      // An enumeration is converted to itself alone. Its numbers are no bytes of a picture.
+      const std::vector<std::uint8_t> bytes = read_as<std::uint8_t>(type_.get());
+      numbers.values = std::vector<std::int64_t>(bytes.begin(), bytes.end());
+    } else if (width == 1 && !is_signed) {
+      numbers.values = read_as<std::uint8_t>(H5T_NATIVE_UINT8);
     } else {
       numbers.values = read_as<std::int64_t>(H5T_NATIVE_INT64);
     }

@@ -106,8 +106,8 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
 void RunLock::check() const {
   const std::string holder = lock_->new_holder();
   if (holder.empty()) return;
-  throw Error("'" + folder_.path().string() + "' was taken over: " + holder +
-              " trains in it now. This process writes no more into it");
+  throw Error("'" + folder_.path().string() + "' was taken over by " + holder +
+              ": this process writes no more into it");
 }
 
 RunLock::~RunLock() {

@@ -113,33 +113,57 @@ void refuse_lost_checkpoints(const RunFolder& folder) {
                       "(take another --run-dir, or remove that folder to train it again)");
 }
 
-// Is what the file at `path` holds the same as in `start`, or no use to anybody?
-bool is_same_or_damaged(const std::filesystem::path& path, const LoadedCheckpoint& start,
-                        std::vector<std::filesystem::path>& damaged) {
-  if (is_in_folder(start, path.parent_path())) return true;
+// Is it the file of its step there?
+bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& checkpoints) {
+  std::error_code absent;
+  return std::filesystem::equivalent(
+      start.path(), checkpoints / checkpoint_name(start.state().progress.step), absent);
+}
+
+// Nothing where it is damaged, of which a warning tells. `known`: those whose turn that was before.
+std::optional<LoadedCheckpoint> read_good(const std::filesystem::path& path,
+                                          const std::vector<std::filesystem::path>& known) {
+  const auto is_it = [&](const std::filesystem::path& other) {
+    std::error_code absent;
+    return std::filesystem::equivalent(path, other, absent);
+  };
+  if (std::any_of(known.begin(), known.end(), is_it)) return std::nullopt;
   try {
-    return compare_checkpoints(read_checkpoint(path).state(), start.state()).same_training_state();
+    return read_checkpoint(path);
   } catch (const UnusableError& problem) {
     log::warn(std::string(problem.what()) + "; this checkpoint is passed over");
-    damaged.push_back(path);
-    return true;
+    return std::nullopt;
   }
 }
 
-// The next start would go on from those, which may be of another past.
-void refuse_others_checkpoints(const RunFolder& folder, const LoadedCheckpoint& start,
-                               std::vector<std::filesystem::path>& damaged) {
-  const std::vector<CheckpointFile> checkpoints = list_checkpoints(folder.checkpoints());
+// The next start would go on from those of later steps, or of this one, which may be of another
+// past. `known_damaged`: files that have been looked at.
+void compare_with_folder(const RunFolder& folder,
+                         const std::vector<std::filesystem::path>& known_damaged,
+                         StartingPoint& found) {
+  const LoadedCheckpoint& start = *found.checkpoint;
   const std::int64_t step = start.state().progress.step;
-  if (checkpoints.empty() || checkpoints.back().step < step) return;
-  const bool is_later = checkpoints.back().step > step;
-  if (!is_later && is_same_or_damaged(checkpoints.back().path, start, damaged)) return;
-  throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +
-                   std::to_string(checkpoints.back().step) +
-                   (is_later ? ", later than the one to start from (" + std::to_string(step) + ")"
-                             : ", which is not the same as the one to start from") +
-                   ": --resume auto resumes from it; else take another --run-dir, or remove " +
-                   (is_later ? "the later ones" : "that one"));
+  found.is_in_folder = is_in_folder(start, folder.checkpoints());
+  const std::vector<CheckpointFile> files = list_checkpoints(folder.checkpoints());
+  for (auto file = files.rbegin(); file != files.rend() && file->step >= step; ++file) {
+    const bool is_later = file->step > step;
+    if (!is_later && found.is_in_folder) return;
+    const std::optional<LoadedCheckpoint> theirs = read_good(file->path, known_damaged);
+    if (!theirs) {
+      found.damaged.push_back(file->path);
+      continue;
+    }
+    if (!is_later && compare_checkpoints(theirs->state(), start.state()).same_training_state()) {
+      found.is_in_folder = true;
+      return;
+    }
+    throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +
+                     std::to_string(file->step) +
+                     (is_later ? ", later than the one to start from (" + std::to_string(step) + ")"
+                               : ", which is not the same as the one to start from") +
+                     ": --resume auto resumes from it; else take another --run-dir, or remove " +
+                     (is_later ? "the later ones" : "that one"));
+  }
 }
 
 }  // namespace
@@ -160,12 +184,6 @@ void refuse_earlier_run(const RunFolder& folder) {
                    "' holds a run already (expected a new folder with --resume never)");
 }
 
-bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& checkpoints) {
-  std::error_code absent;
-  return std::filesystem::equivalent(
-      start.path(), checkpoints / checkpoint_name(start.state().progress.step), absent);
-}
-
 StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
                                   const RunIdentity& run) {
   if (std::filesystem::exists(folder.stop_file())) {
@@ -180,13 +198,15 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   }
   if (resume == "auto") {
     start = load_newest(folder.checkpoints(), &found.damaged);
+    found.is_in_folder = true;
     if (!start) refuse_lost_checkpoints(folder);
   } else if (!std::filesystem::exists(resume)) {
     throw InputError("--resume: there is no checkpoint '" + resume +
                      "' (expected auto, never, a checkpoint file or a run folder)");
   } else {
-    start = load_from(resume);
-    refuse_others_checkpoints(folder, *start, found.damaged);
+    std::vector<std::filesystem::path> known_damaged;
+    start = load_from(resume, &known_damaged);
+    compare_with_folder(folder, known_damaged, found);
   }
   // Numbers that were taken out of other data would differ, too.
   const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;

@@ -23,6 +23,7 @@ struct RunIdentity {
 
 struct StartingPoint {
   std::optional<LoadedCheckpoint> checkpoint;  ///< none: a fresh start
+  bool is_in_folder = false;                   ///< or the run's folder has the same
   std::vector<std::filesystem::path> damaged;  ///< checkpoints of the folder that were passed over
 };
 
@@ -32,9 +33,6 @@ struct StartingPoint {
 /// data or another recipe; UnusableError where the run is done and its checkpoints are gone.
 StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
                                   const RunIdentity& run);
-
-/// Is it the file of its step in the folder `checkpoints`?
-bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& checkpoints);
 
 /// Says so, where a run had ended in the folder before its first checkpoint. For who has its lock.
 void tell_of_lost_steps(const RunFolder& folder);

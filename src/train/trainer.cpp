@@ -23,6 +23,8 @@ namespace quern {
 
 namespace {
 
+constexpr double kFolderCheckSeconds = 1;
+
 // An intact checkpoint may have been written by a program with other limits.
 void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
   if (progress.step >= 0 && progress.epoch >= 0 && progress.cursor >= 0 &&
@@ -191,6 +193,8 @@ void Trainer::log_step(const StepReport& report) {
   });
   const int every = recipe_.train.log_every_steps;
   if (!metrics_ || every == 0 || progress_.step % every != 0) return;
+  // A file server is asked: not after each of many short steps.
+  if (since_folder_check_.seconds() > kFolderCheckSeconds) check_folder();
   MetricsRecord line =
       record("step", progress_.epoch + 1, report.loss / samples, report.correct, samples);
   line.learning_rate = step_.learning_rate(progress_.step - 1);
@@ -212,7 +216,7 @@ void Trainer::finish_epoch() {
   if (epoch_samples_here_ > 0) line.samples_per_s = rate;
   if constexpr (kHostExecution) add_rank_times(line, seconds);
   if (comm_.rank() == 0) {
-    if (lock_) lock_->check();
+    check_folder();
     metrics_->write(line);
     bar_->line(
         epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
@@ -368,9 +372,15 @@ std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
   return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
 }
 
+// Rank 0's. Error when the run folder is another training's by now.
+void Trainer::check_folder() {
+  if (lock_) lock_->check();
+  since_folder_check_.restart();
+}
+
 // Rank 0's. UnusableError when the weights are not finite.
 void Trainer::write_checkpoint(Snapshot& snapshot) {
-  if (lock_) lock_->check();
+  check_folder();
   if (!snapshot.is_finite()) {
     throw UnusableError(bad_weights_text(progress_.step, checkpointed_step_));
   }
@@ -382,7 +392,8 @@ void Trainer::write_checkpoint(Snapshot& snapshot) {
   snapshot.state.class_names = train_.class_names;
   snapshot.state.input = train_.input_name();
   const Stopwatch writing;
-  const std::filesystem::path file = checkpoints_->write(snapshot.state);
+  const std::filesystem::path file =
+      checkpoints_->write(snapshot.state, [this] { check_folder(); });
   events_->wrote_checkpoint(progress_, file, writing.seconds());
 }
 

@@ -55,7 +55,7 @@ class Trainer {
 
   /// Collective. Trains to the end (done) or to a stop that was asked for (requeue). AgreedError
   /// with exit 93 when the loss is no longer finite; the last checkpoint stays. `lock`: rank 0's
-  /// right to the run folder, checked at each checkpoint and epoch; it may be null. `damaged`: its
+  /// right to the run folder, checked before it is written to; it may be null. `damaged`: its
   /// checkpoints there that do not count for checkpoint.keep.
   ExitCode run(const RunLock* lock = nullptr, std::vector<std::filesystem::path> damaged = {});
 
@@ -79,6 +79,7 @@ class Trainer {
   void try_checkpoint();
   void finish_with_checkpoint();
   std::unique_ptr<Snapshot> take_snapshot() const;
+  void check_folder();
   void write_checkpoint(Snapshot& snapshot);
   std::string hash_of_model() const;
   bool has_stage_state() const;
@@ -117,6 +118,7 @@ class Trainer {
 
   // Rank 0's.
   const RunLock* lock_ = nullptr;
+  Stopwatch since_folder_check_;
   std::vector<std::filesystem::path> damaged_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventLog> events_;

@@ -39,6 +39,10 @@ void check_source(const Recipe& recipe, const RunOptions& options) {
       "\"program\")");
 }
 
+void warn_unless_empty(const std::string& sentence) {
+  if (!sentence.empty()) log::warn(sentence);
+}
+
 RunFolder folder_of(const Recipe& recipe, const RunOptions& options) {
   return RunFolder(options.folder.empty() ? std::filesystem::path("runs") / recipe.name
                                           : options.folder);
@@ -101,9 +105,8 @@ class TrainingRun::Parts {
   Samples samples_;
   BatchRule batches_;
   std::optional<Samples> test_;
-  // Rank 0's: where the run starts, what was passed over, and the folder's state then.
-  std::optional<LoadedCheckpoint> start_;
-  std::vector<std::filesystem::path> damaged_;
+  // Rank 0's: where the run starts, and the folder's state then.
+  StartingPoint start_;
   std::string folder_state_;
   GridConnections connections_;
   std::optional<Trainer> trainer_;
@@ -131,7 +134,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
   trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
                    TrainerOptions{.transports = connections_.get(),
-                                  .has_read_checkpoint = start_.has_value(),
+                                  .has_read_checkpoint = start_.checkpoint.has_value(),
                                   .resuming_command = resume_ == "auto"
                                                           ? "the same command"
                                                           : "the same command with --resume auto"});
@@ -155,12 +158,14 @@ void TrainingRun::Parts::resolve_normalization() {
 
 // Where the run starts afresh.
 void TrainingRun::Parts::take_initial_weights() {
-  if (broadcast_value(comm_, start_.has_value())) return;
+  if (broadcast_value(comm_, start_.checkpoint.has_value())) return;
   std::optional<InitialWeights> weights;
   run_on_root(comm_, [&] {
     weights.emplace(load_initial_weights(recipe_.network.init, model_.whole().table()));
     for (const std::string& sentence : differing_normalizations(weights->file, recipe_))
       log::warn(sentence);
+    warn_unless_empty(input_difference(weights->file.state().input, samples_.input_name(),
+                                       training_data_name(recipe_.data)));
   });
   trainer_->begin_with(weights ? &weights->tensors : nullptr);
 }
@@ -172,10 +177,7 @@ void TrainingRun::Parts::find_start_again() {
 
 void TrainingRun::Parts::find_start() {
   folder_state_ = folder_.state();
-  StartingPoint found =
-      find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
-  start_ = std::move(found.checkpoint);
-  damaged_ = std::move(found.damaged);
+  start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
 }
 
 void TrainingRun::Parts::check() const {
@@ -212,10 +214,12 @@ void TrainingRun::Parts::warn_of_long_warmup() const {
 }
 
 void TrainingRun::Parts::warn_of_other_inputs() const {
-  if (!test_) return;
-  const std::string difference =
-      input_difference(samples_.input_name(), test_->input_name(), test_data_name(recipe_.data));
-  if (!difference.empty()) log::warn(difference);
+  const std::string mine = samples_.input_name();
+  if (start_.checkpoint)
+    warn_unless_empty(
+        input_difference(start_.checkpoint->state().input, mine, training_data_name(recipe_.data)));
+  if (test_)
+    warn_unless_empty(input_difference(mine, test_->input_name(), test_data_name(recipe_.data)));
 }
 
 void TrainingRun::Parts::warn_of_idle_ranks() const {
@@ -273,15 +277,15 @@ ExitCode TrainingRun::Parts::train() {
   run_on_root(comm_, [&] {
     lock.emplace(folder_);
     find_start_again();
-    if (!start_) tell_of_lost_steps(folder_);
+    if (!start_.checkpoint) tell_of_lost_steps(folder_);
   });
-  if (broadcast_value(comm_, start_.has_value())) {
-    trainer_->resume(start_ ? &start_->state() : nullptr,
-                     start_ && is_in_folder(*start_, folder_.checkpoints()));
-    if (start_) log::info("continuing from " + start_->path().string());
-    start_.reset();  // its memory
+  if (broadcast_value(comm_, start_.checkpoint.has_value())) {
+    std::optional<LoadedCheckpoint>& start = start_.checkpoint;
+    trainer_->resume(start ? &start->state() : nullptr, start_.is_in_folder);
+    if (start) log::info("continuing from " + start->path().string());
+    start.reset();  // its memory
   }
-  return trainer_->run(lock ? &*lock : nullptr, damaged_);
+  return trainer_->run(lock ? &*lock : nullptr, start_.damaged);
 }
 
 Evaluation TrainingRun::Parts::evaluate() {

@@ -246,7 +246,7 @@ class Judge {
   void data() {
     if (!info_.fit_problem.empty())
       error("data", info_.fit_problem,
-            "the recipe, or the shards that data.train and data.test name");
+            "the recipe, the shards that data.train and data.test name, or the number of ranks");
     for (const RankInfo& rank : info_.ranks) {
       if (rank.data_problem.empty()) continue;
       error("data", rank.host + ": " + rank.data_problem,

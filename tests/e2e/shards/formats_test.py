@@ -71,6 +71,9 @@ class FormatsTest(shard_files.ShardTest):
         np.testing.assert_array_equal(found["values"].reshape(6, 5), rows)
         np.save(self.folder / "x.npy", rows > 100)
         np.testing.assert_array_equal(self.sharded("--images", "x.npy")["values"].reshape(6, 5), rows > 100)
+        with h5py.File(self.folder / "x.h5", "w") as file:
+            file["x"] = rows > 100
+        np.testing.assert_array_equal(self.sharded("--images", "x.h5:/x")["values"].reshape(6, 5), rows > 100)
         np.save(self.folder / "y.npy", np.array([True, False] * 3))
         found = self.sharded("--images", "x.npy", "--labels", "y.npy")
         np.testing.assert_array_equal(found["labels"], [1, 0] * 3)
@@ -95,7 +98,11 @@ class FormatsTest(shard_files.ShardTest):
         (self.folder / "names.txt").write_text("ant\nbee\n")
         self.refused("'names.txt' names 2 classes, but there are 3 (expected a line for each)", *source)
         (self.folder / "names.txt").write_text("ant\n\nbee\n")
-        self.refused("'' is no name for a class", *source)
+        self.refused("'names.txt': line 2 is empty, expected the name of class 1", *source)
+        (self.folder / "names.txt").write_bytes(b"ant\nb\xe9e\ncat\n")
+        self.refused("'names.txt': line 2 is no UTF-8, expected the name of class 1", *source)
+        (self.folder / "names.txt").write_text("ant\nbee\ncat\n")
+        self.refused("names 3 classes, but there are 4", *source, "--classes", 4)
         self.refused("--class-names without --labels", "--images", "x.npy", "--class-names", "names.txt")
 
     def test_hdf5(self):
@@ -116,7 +123,7 @@ class FormatsTest(shard_files.ShardTest):
         found = self.sharded("--images", "other.h5:/half")
         np.testing.assert_array_equal(found["values"], values.astype(np.float16) / 7)
         self.assertEqual(found["values"].dtype, np.float16)
-        np.testing.assert_array_equal(self.sharded("--images", "other.h5:/flags")["images"], values > 100)
+        np.testing.assert_array_equal(self.sharded("--images", "other.h5:/flags")["values"], values > 100)
         self.refused("with one of its datasets (", "--images", "other.h5")
         self.refused("no dataset '/z', expected one of /flags, /group/x, /half", "--images", "other.h5:/z")
         self.refused("no dataset '/link'", "--images", "other.h5:/link")

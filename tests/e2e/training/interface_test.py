@@ -51,6 +51,8 @@ class InterfaceTest(training.TrainingTest):
                 (("train", "--micro-block=8", "conv.toml"), "'--micro-block' (the key of a recipe: --set train.micro_block"),
                 (("shard", "--images", "x.npy", "--frobnicate"), "no option '--frobnicate'; quern shard --help"),
                 (("checkpoint", "show", "run", "--jsn"), "'--json'?); quern checkpoint show --help"),
+                (("train", "--type", "x", "conv.toml"), "no option '--type'; quern train --help"),
+                (("train", "--", "conv.toml", "5"), "'5' is one word too many"),
                 (("train", "conv.toml", "5"), "'5' is one word too many")):
             done = self.quern(*words)
             self.assertEqual((done.code, done.out, len(done.errors())), (2, "", 1), done)

@@ -66,7 +66,9 @@ class KillTest(training.TrainingTest):
         """As on a node that was out of touch while its job was started again elsewhere."""
         self.train("conv", "whole", "train.epochs=40")
         folder = self.folder / "run"
-        sets = ("train.epochs=40", "checkpoint.every_steps=1", "checkpoint.keep=1000", "train.log_every_steps=0")
+        # The next checkpoint, or line of an epoch, is some steps away.
+        sets = ("train.epochs=40", "checkpoint.every_steps=60", "checkpoint.every_epochs=0", "checkpoint.keep=1000",
+                "train.log_every_steps=0")
         lost = self.start("conv", "run", *sets, ranks=2)
         self.freeze_between_checkpoints(lost, folder)
         (folder / ".lock").unlink()
@@ -75,7 +77,7 @@ class KillTest(training.TrainingTest):
         lost.send(signal.SIGCONT)
         done = lost.wait()
         self.assertEqual((done.code, len(done.errors())), (1, 1), done)
-        self.assertRegex(done.errors()[0], "'run' was taken over: .* trains in it now. This process writes no more into it")
+        self.assertRegex(done.errors()[0], "'run' was taken over by .*: this process writes no more into it")
         after = tree(folder)
         self.assertEqual([file for file in before.keys() | after.keys() if before.get(file) != after.get(file)], [])
         self.assert_same_run("run", "whole")

@@ -79,6 +79,13 @@ class PredictTest(refusal.RefusalTest):
         self.assertIn("was trained on values, which it read as they are, but 'bytes.npy' holds bytes", done.err)
         done = self.quern("predict", "values", "--images", "bytes.npy", "--as-values")
         self.assertEqual((done.code, done.err), (0, ""), done)
+        self.refused(["predict", "values", "--data", "values-test", "--as-values"], "--as-values is of files")
+        init = f'network.init={{type="checkpoint", file="{self.folder / "run"}"}}'
+        sets = ("train.epochs=1", "data.train=values-train", "data.test=values-test")
+        self.assertEqual(self.train("mlp", "begun", init, *sets).err.count(warning), 1)
+        self.quern("import", "run", "--recipe", "mlp.toml", "--out", "start.h5")
+        done = self.quern(*self.train_arguments("mlp", "resumed", sets), "--resume", "start.h5")
+        self.assertEqual((done.code, done.err.count(warning)), (0, 1), done)
 
     def test_names_change_no_hash(self):
         self.train("mlp", "run", "train.epochs=1")

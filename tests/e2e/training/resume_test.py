@@ -272,6 +272,20 @@ class ResumeTest(training.TrainingTest):
             self.assertEqual((done.code, done.err.count("this checkpoint is passed over")), (0, warnings), done)
             self.assertEqual(self.quern("checkpoint", "verify", "run").code, 0)
             self.assert_same_run("run", "whole")
+        # Over damaged ones of later steps, too.
+        shutil.rmtree(self.folder / "run")
+        shutil.copytree(self.folder / "whole", self.folder / "run")
+        steps = checkpoint_steps(self.folder / "run")
+        for step in steps:
+            training.checkpoint_file(self.folder / "run", step).write_text("junk")
+        first = training.checkpoint_file(self.folder / "whole", steps[0])
+        done = self.quern("train", "mlp.toml", "--run-dir", "run", "--resume", first, ranks=2)
+        self.assertEqual((done.code, done.err.count("this checkpoint is passed over")), (0, len(steps)), done)
+        self.assert_same_run("run", "whole")
+        training.checkpoint_file(self.folder / "run", steps[-1]).write_text("junk")
+        done = self.quern("train", "mlp.toml", "--run-dir", "run", "--resume", "run")
+        self.assertEqual((done.code, done.err.count("this checkpoint is passed over")), (0, 1), done)
+        self.assert_same_run("run", "whole")
         # One of another past.
         self.train("mlp", "seeded", "seed=9")
         self.quern("checkpoint", "export", "seeded", "--out", "w.safetensors")

@@ -84,6 +84,19 @@ TEST(CheckpointFolder, OnlyTemporariesOfDeadProcessesAreRemoved) {
   EXPECT_EQ(std::count(left.begin(), left.end(), living), 1);
 }
 
+// Killed with the launcher that would have asked how it ended.
+TEST(CheckpointFolder, TemporariesOfZombiesAreRemoved) {
+  const TempDir folder;
+  const pid_t zombie = fork();
+  if (zombie == 0) _exit(0);
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(zombie), &ended, WEXITED | WNOWAIT), 0);
+  put_bytes(folder / (checkpoint_name(1) + ".tmp." + host_name() + "." + std::to_string(zombie)),
+            "x");
+  EXPECT_EQ(remove_stale_temporaries(folder.path()).size(), 1u);
+  waitpid(zombie, nullptr, 0);
+}
+
 // Its process number says nothing here: a run there may be writing it just now.
 TEST(CheckpointFolder, TemporariesOfOtherMachinesAreRemovedWhenTheyAreOld) {
   const TempDir folder;
