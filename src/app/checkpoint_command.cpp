@@ -17,6 +17,7 @@
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "checkpoint/weights_file.hpp"
 #include "config/read_recipe.hpp"
 #include "exchange/onnx_model.hpp"
 #include "exchange/torch_model.hpp"

@@ -21,7 +21,6 @@
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/seal.hpp"
 #include "checkpoint/train_attributes.hpp"
-#include "checkpoint/weights_file.hpp"
 #include "io/h5_file.hpp"
 
 namespace quern {
@@ -255,19 +254,6 @@ std::optional<LoadedCheckpoint> load_newest(const fs::path& folder,
     log::warn(problem + "; this checkpoint is passed over");
     if (damaged) damaged->push_back(path);
   });
-}
-
-LoadedCheckpoint load_from(const fs::path& path, std::vector<fs::path>* damaged) {
-  const auto folder = checkpoint_folder_of(path);
-  if (!folder) {
-    refuse_other_formats(path);
-    return read_checkpoint(path);
-  }
-  std::optional<LoadedCheckpoint> newest = load_newest(*folder, damaged);
-  if (newest) return std::move(*newest);
-  throw InputError(
-      fmt::format("no checkpoint in '{}': expected a run folder, or files named like {}",
-                  folder->string(), checkpoint_name(0)));
 }
 
 }  // namespace quern

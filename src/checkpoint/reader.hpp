@@ -37,9 +37,4 @@ std::optional<LoadedCheckpoint> load_newest_good(const std::filesystem::path& fo
 std::optional<LoadedCheckpoint> load_newest(const std::filesystem::path& folder,
                                             std::vector<std::filesystem::path>* damaged = nullptr);
 
-/// A checkpoint file, or the newest good one of a run folder or a folder of checkpoints. Throws as
-/// above, and InputError when there is none.
-LoadedCheckpoint load_from(const std::filesystem::path& path,
-                           std::vector<std::filesystem::path>* damaged = nullptr);
-
 }  // namespace quern

@@ -41,6 +41,20 @@ void refuse_other_formats(const std::filesystem::path& file) {
       file.string()));
 }
 
+LoadedCheckpoint load_from(const std::filesystem::path& path,
+                           std::vector<std::filesystem::path>* damaged) {
+  const auto folder = checkpoint_folder_of(path);
+  if (!folder) {
+    refuse_other_formats(path);
+    return read_checkpoint(path);
+  }
+  std::optional<LoadedCheckpoint> newest = load_newest(*folder, damaged);
+  if (newest) return std::move(*newest);
+  throw InputError(
+      fmt::format("no checkpoint in '{}': expected a run folder, or files named like {}",
+                  folder->string(), checkpoint_name(0)));
+}
+
 LoadedCheckpoint read_weights(const std::filesystem::path& path) {
   if (checkpoint_folder_of(path)) return load_from(path);
   const std::string first = first_bytes(path);

@@ -49,12 +49,11 @@ std::optional<Writer> writer_of_temporary(const std::string& name) {
 }
 
 /// Has it ended, although nobody has asked how? In a container whose first process does not ask, it
-/// stays in the table for good.
+/// stays in the table for good. The file reads "4711 (name) Z ...", and a name may have a bracket.
 bool is_zombie(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t state =
-      text.rfind(')');  // of "4711 (name) Z ...", in which a name may have one
+  const std::size_t state = text.rfind(')');
   return state != std::string::npos && text.compare(state, 3, ") Z") == 0;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "checkpoint/weights_file.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"

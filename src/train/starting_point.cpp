@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/comparison.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/weights_file.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
 

@@ -66,9 +66,9 @@ class KillTest(training.TrainingTest):
         """As on a node that was out of touch while its job was started again elsewhere."""
         self.train("conv", "whole", "train.epochs=40")
         folder = self.folder / "run"
-        # The next checkpoint, or line of an epoch, is some steps away.
+        # The next checkpoint is some steps away; the next line of metrics comes first.
         sets = ("train.epochs=40", "checkpoint.every_steps=60", "checkpoint.every_epochs=0", "checkpoint.keep=1000",
-                "train.log_every_steps=0")
+                "train.log_every_steps=1")
         lost = self.start("conv", "run", *sets, ranks=2)
         self.freeze_between_checkpoints(lost, folder)
         (folder / ".lock").unlink()

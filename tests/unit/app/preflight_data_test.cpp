@@ -13,6 +13,7 @@
 #include "io/shard_format.hpp"
 #include "io/shard_writer.hpp"
 #include "support/temp_dir.hpp"
+#include "unit/config/small_recipe.hpp"
 
 namespace quern {
 namespace {
@@ -99,22 +100,12 @@ TEST_F(PreflightData, ACopyOfAnotherSetIsAProblem) {
 // The set has 12 samples [1, 3, 2] of 2 classes.
 TEST_F(PreflightData, ARecipeSuitsThem) {
   const auto problem = [&](const std::vector<std::string>& more, int ranks = 1) {
-    std::vector<std::string> settings = {"data.train=" + data_.train, "data.test=" + data_.test};
+    std::vector<std::string> settings = {
+        "data.train=" + data_.train, "data.test=" + data_.test, "data.global_batch=5",
+        "network.input=[1, 3, 2]",
+        "network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 2}]"};
     settings.insert(settings.end(), more.begin(), more.end());
-    const std::string text = R"(
-name = "toy"
-[data]
-global_batch = 5
-[network]
-input = [1, 3, 2]
-layers = [{type = "flatten"}, {type = "linear", features = 2}]
-[loss]
-type = "cross_entropy"
-[optimizer]
-type = "sgd"
-lr = 0.1
-)";
-    const Recipe recipe = parse_recipe(text, "toy.toml", settings);
+    const Recipe recipe = parse_recipe(kSmallRecipe, "small.toml", settings);
     EXPECT_EQ(recipe_problem(recipe, ranks), "");
     return fit_problem(recipe, ranks, open_data_sets(comm_, recipe.data));
   };

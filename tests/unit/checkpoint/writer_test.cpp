@@ -51,6 +51,20 @@ TEST(Writer, RefusesStatesThatCannotBeStored) {
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
+TEST(Writer, AsksJustBeforeTheFileAppears) {
+  const TempDir folder;
+  write_checkpoint(folder.path(), SampleRun(5).state());
+  expect_error(
+      [&] {
+        CheckpointWriter(folder.path(), 1).write(SampleRun(6).state(), [&] {
+          EXPECT_EQ(names_in(folder.path()).size(), 2u) << "it is written, under another name";
+          throw Error("taken over");
+        });
+      },
+      ExitCode::failure, {"ckpt-0000000006.h5", "taken over"});
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"ckpt-0000000005.h5"});
+}
+
 TEST(Writer, UnusableFolderIsAClearError) {
   const TempDir folder;
   test::put_bytes(folder / "file", "x");
