@@ -64,11 +64,11 @@ class KillTest(training.TrainingTest):
 
     def test_a_process_that_lost_its_folder_writes_no_more(self):
         """As on a node that was out of touch while its job was started again elsewhere."""
-        self.train("conv", "whole", "train.epochs=40")
+        # 75 steps an epoch: after the checkpoint of step 80 come a line of step 120, the epoch's end, another checkpoint.
+        sets = ("data.global_batch=8", "train.epochs=6", "checkpoint.every_steps=80", "checkpoint.every_epochs=0",
+                "checkpoint.keep=1000", "train.log_every_steps=40")
+        self.train("conv", "whole", *sets)
         folder = self.folder / "run"
-        # The next checkpoint is some steps away; the next line of metrics comes first.
-        sets = ("train.epochs=40", "checkpoint.every_steps=60", "checkpoint.every_epochs=0", "checkpoint.keep=1000",
-                "train.log_every_steps=1")
         lost = self.start("conv", "run", *sets, ranks=2)
         self.freeze_between_checkpoints(lost, folder)
         (folder / ".lock").unlink()
