@@ -2,6 +2,7 @@
 """kill -9 at any moment, and damaged checkpoints: the run goes on to the same bits, or says why not."""
 import random
 import signal
+import time
 
 import training
 from training import checkpoint_file, checkpoint_steps, tree
@@ -74,6 +75,7 @@ class KillTest(training.TrainingTest):
         (folder / ".lock").unlink()
         self.train("conv", "run", *sets, ranks=3)
         before = tree(folder)
+        time.sleep(1.2)  # where steps are logged, the folder is looked at once a second
         lost.send(signal.SIGCONT)
         done = lost.wait()
         self.assertEqual((done.code, len(done.errors())), (1, 1), done)
