@@ -78,6 +78,8 @@ optimizer.schedule.every_epochs=
 optimizer.schedule.gamma=
 optimizer.schedule.min_lr=
 train.epochs=
+train.patience=
+train.monitor=
 train.determinism=
 train.precision=
 train.bf16_sums=
@@ -100,6 +102,7 @@ checkpoint.every_epochs=
 checkpoint.every_steps=
 checkpoint.every_seconds=
 checkpoint.keep=
+checkpoint.keep_best=
 KEYS
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
@@ -69,6 +70,7 @@ std::vector<fs::path> files_to_verify(const std::string& path) {
   checkpoint_file_of(path);  // throws when there is none
   std::vector<fs::path> files;
   for (const CheckpointFile& file : list_checkpoints(*folder)) files.push_back(file.path);
+  if (const auto best = best_checkpoint_of(*folder)) files.push_back(*best);
   return files;
 }
 

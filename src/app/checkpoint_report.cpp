@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
@@ -68,20 +69,24 @@ std::size_t name_width(const std::vector<NamedTensor>& tensors) {
 }
 
 struct ListEntry {
-  CheckpointFile file;
+  fs::path path;
+  std::string step = "?";
   std::string epoch = "?";
   std::string state = "good";
   std::string problem;  ///< of another state
 };
 
 // Nothing where a run has deleted the file meanwhile, which it may.
-std::optional<ListEntry> inspect(const CheckpointFile& file) {
+std::optional<ListEntry> inspect(const fs::path& path) {
   ListEntry entry;
-  entry.file = file;
+  entry.path = path;
+  if (const auto step = step_of_name(path.filename().string())) entry.step = std::to_string(*step);
   try {
-    entry.epoch = std::to_string(read_checkpoint(file.path).state().progress.epoch);
+    const TrainingProgress progress = read_checkpoint(path).state().progress;
+    entry.step = std::to_string(progress.step);
+    entry.epoch = std::to_string(progress.epoch);
   } catch (const Error& problem) {
-    if (is_gone(file.path)) return std::nullopt;
+    if (is_gone(path)) return std::nullopt;
     const bool is_failure = dynamic_cast<const SystemFailure*>(&problem) != nullptr;
     entry.state = is_failure ? "unread" : "damaged";
     entry.problem = problem.what();
@@ -91,13 +96,18 @@ std::optional<ListEntry> inspect(const CheckpointFile& file) {
 
 std::string list_line(const ListEntry& entry, const std::string& mark) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(entry.file.path, error);
-  const fs::file_time_type written = fs::last_write_time(entry.file.path, error);
+  const std::uintmax_t bytes = fs::file_size(entry.path, error);
+  const fs::file_time_type written = fs::last_write_time(entry.path, error);
   const std::string line =
-      fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.file.step, entry.epoch,
+      fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.step, entry.epoch,
                   error ? "?" : size_text(bytes), error ? "?" : age_text(written), entry.state,
-                  entry.file.path.filename().string(), mark);
+                  entry.path.filename().string(), mark);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string best_text(const BestEvaluation& best) {
+  return fmt::format("{} {:g} of epoch {}, step {}", monitor_name(best.monitor), best.value,
+                     best.epoch, best.step);
 }
 
 nlohmann::ordered_json tensors_json(const std::vector<NamedTensor>& tensors) {
@@ -117,10 +127,14 @@ std::string list_report(const fs::path& folder) {
   std::string lines = fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{}\n", "step", "epoch", "size",
                                   "age", "state", "file");
   std::string problems;
+  const auto add = [&](const ListEntry& entry, const std::string& mark) {
+    lines += list_line(entry, mark);
+    if (!entry.problem.empty()) problems += entry.state + ": " + printable(entry.problem) + "\n";
+  };
   bool found_any = false;
   bool found_good = false;
   for (const CheckpointFile& file : files) {
-    const std::optional<ListEntry> entry = inspect(file);
+    const std::optional<ListEntry> entry = inspect(file.path);
     if (!entry) continue;
     std::string mark = found_any ? "" : "newest";
     found_any = true;
@@ -128,8 +142,10 @@ std::string list_report(const fs::path& folder) {
       if (mark.empty()) mark = "newest good";
       found_good = true;
     }
-    lines += list_line(*entry, mark);
-    if (!entry->problem.empty()) problems += entry->state + ": " + printable(entry->problem) + "\n";
+    add(*entry, mark);
+  }
+  if (const auto best = best_checkpoint_of(folder)) {
+    if (const auto entry = inspect(*best)) add(*entry, "best");
   }
   const std::string report = lines + problems;
   return report.substr(0, report.size() - 1);
@@ -145,6 +161,7 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
             : printable(value_text(attribute.value));
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
+  if (state.best.epoch > 0) text += fmt::format("  {:<16}{}\n", "best", best_text(state.best));
   const std::size_t width = name_width(state.model);
   const auto add_tensors = [&](const std::vector<NamedTensor>& tensors) {
     for (const NamedTensor& tensor : tensors) {
@@ -167,6 +184,11 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
   for (const TrainAttribute& attribute : train_attributes(state)) {
     std::visit([&](const auto& value) { json["train"][attribute.name] = value; }, attribute.value);
   }
+  if (state.best.epoch > 0)
+    json["best"] = {{"monitor", monitor_name(state.best.monitor)},
+                    {"epoch", state.best.epoch},
+                    {"step", state.best.step},
+                    {"value", state.best.value}};
   json["model_sha256"] = model_hash(state.model);
   json["parameters"] = num_values(state.model, false);
   json["model"] = tensors_json(state.model);

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "io/folder_files.hpp"
 
 namespace quern {
@@ -60,8 +61,9 @@ std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
 }
 
 std::vector<fs::path> remove_stale_temporaries(const fs::path& folder) {
-  return remove_stale_files(folder,
-                            [](const std::string& name) { return step_of_name(name).has_value(); });
+  return remove_stale_files(folder, [](const std::string& name) {
+    return step_of_name(name).has_value() || name == kBestCheckpointName;
+  });
 }
 
 std::optional<fs::path> checkpoint_folder_of(const fs::path& path) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "spec/best_evaluation.hpp"
 #include "spec/training_progress.hpp"
 
 namespace quern {
@@ -49,6 +50,8 @@ struct CheckpointState {
   /// Of what a sample of the training data consists: "images" of bytes, which the network reads
   /// divided by 255, or "values". "" where nobody has said.
   std::string input = {};
+  /// Of the run until then.
+  BestEvaluation best = {};
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

@@ -16,9 +16,9 @@
 #include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/data_attributes.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/optional_attributes.hpp"
 #include "checkpoint/seal.hpp"
 #include "checkpoint/train_attributes.hpp"
 #include "io/h5_file.hpp"
@@ -193,7 +193,7 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
     collect_damage(path, result, [&] {
       read_train(file, manifest, result.state);
       check_name(path, result.state.progress.step);
-      read_data_attributes(file, result.state);
+      read_optional_attributes(file, result.state);
     });
     auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
     for (const ManifestEntry& entry : manifest.datasets) {

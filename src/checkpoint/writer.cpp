@@ -11,9 +11,9 @@
 #include "base/error.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/data_attributes.hpp"
 #include "checkpoint/dataset_path.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/optional_attributes.hpp"
 #include "checkpoint/retention.hpp"
 #include "checkpoint/seal.hpp"
 #include "checkpoint/train_attributes.hpp"
@@ -108,7 +108,7 @@ void write_content(const fs::path& path, const CheckpointState& state) {
   const std::vector<TrainAttribute> attributes = train_attributes(state);
   for (const TrainAttribute& attribute : attributes) write_attribute(file, attribute);
   manifest.train_sha256 = train_attributes_sha256(attributes);
-  write_data_attributes(file, state);
+  write_optional_attributes(file, state);
 
   const std::string json = manifest_json(manifest);
   file.write_string("/", "manifest", json);

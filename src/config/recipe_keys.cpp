@@ -262,6 +262,16 @@ void add_train(Keys& list) {
   TableKeys keys(
       list, "train", [](auto& recipe) -> auto& { return recipe.train; });
   keys.integer("epochs", &T::epochs, at_least(1), "Passes over the training data").free_to_change();
+  keys.integer("patience", &T::patience, at_least(0),
+               "The training ends after so many epochs without a better evaluation of `data.test`; "
+               "0: after `epochs`")
+      .free_to_change();
+  keys.choice<Monitor>("monitor", &T::monitor,
+                       {{"loss", Monitor::loss}, {"accuracy", Monitor::accuracy}},
+                       "Which evaluation is better, for `train.patience` and "
+                       "`checkpoint.keep_best`: that with the lower loss, or with the higher "
+                       "accuracy")
+      .free_to_change();
   keys.choice<Determinism>(
       "determinism", &T::determinism,
       {{"rank-invariant", Determinism::rank_invariant}, {"fast", Determinism::fast}},
@@ -380,6 +390,10 @@ void add_checkpoint(Keys& list) {
   keys.number("every_seconds", &C::every_seconds, at_least(0), "The same, in seconds")
       .free_to_change();
   keys.integer("keep", &C::keep, at_least(1), "How many checkpoints are kept, the newest")
+      .free_to_change();
+  keys.boolean("keep_best", &C::keep_best,
+               "The checkpoint of the best evaluation of `data.test` is kept as well, as `best.h5` "
+               "beside the others; each better one is written, whatever `every_epochs` says")
       .free_to_change();
 }
 

@@ -128,6 +128,22 @@ void check_augment(const Checker& check) {
   }
 }
 
+// Without evaluations there is no best one.
+void check_monitor(const Checker& check) {
+  if (!check.are_sound({"data.test", "data.target", "loss.type", "train.patience", "train.monitor",
+                        "checkpoint.keep_best"}))
+    return;
+  const Recipe& recipe = check.recipe;
+  const bool has_test_set = !recipe.data.test.empty() || recipe.data.source == DataSource::program;
+  const auto need_test_set = [&](const char* key) {
+    check.report(key, check.text_of(key) + " needs evaluations, expected data.test");
+  };
+  if (recipe.train.patience > 0 && !has_test_set) need_test_set("train.patience");
+  if (recipe.checkpoint.keep_best && !has_test_set) need_test_set("checkpoint.keep_best");
+  if (recipe.train.monitor == Monitor::accuracy && recipe.data.target != TargetType::label)
+    check.report("train.monitor", "\"accuracy\" needs data.target = \"label\", expected \"loss\"");
+}
+
 void check_optimizer(const Checker& check) {
   const OptimizerSpec& optimizer = check.recipe.optimizer;
   const bool is_momentum_known =
@@ -234,6 +250,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_window(check);
   check_normalize(check);
   check_augment(check);
+  check_monitor(check);
   check_optimizer(check);
   check_micro_batches(check);
   check_tensor(check);

@@ -96,7 +96,8 @@ struct CheckpointSpec {
   int every_epochs = 1;
   int every_steps = 0;
   double every_seconds = 0;
-  int keep = 3;  ///< how many are kept
+  int keep = 3;            ///< how many are kept
+  bool keep_best = false;  ///< and that of the best evaluation
   friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
 };
 

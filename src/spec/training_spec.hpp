@@ -69,8 +69,16 @@ enum class Convolution {
   winograd,  ///< kernels of 3 x 3 pixels by F(2 x 2, 3 x 3) (layers/host/conv2d_winograd.hpp)
 };
 
+/// What makes one evaluation better than another.
+enum class Monitor {
+  loss,      ///< a lower loss
+  accuracy,  ///< more correct answers; of labels
+};
+
 struct TrainSpec {
   int epochs = 1;
+  int patience = 0;  ///< training ends after so many epochs without a better evaluation; 0: never
+  Monitor monitor = Monitor::loss;
   Determinism determinism = Determinism::rank_invariant;
   Precision precision = Precision::fp32;
   Bf16Sums bf16_sums = Bf16Sums::tiles;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "base/count_text.hpp"
+
 namespace quern {
 
 namespace {
@@ -24,6 +26,11 @@ std::string checkpoint_text(std::int64_t last_checkpoint) {
              : fmt::format("the checkpoint of step {} is untouched", last_checkpoint);
 }
 
+std::string value_text(const BestEvaluation& best) {
+  return best.monitor == Monitor::loss ? fmt::format("test loss {:.4f}", best.value)
+                                       : fmt::format("test accuracy {:.2f} %", 100 * best.value);
+}
+
 constexpr const char* kHint = "A smaller optimizer.lr or optimizer.clip_norm may help";
 
 }  // namespace
@@ -40,6 +47,23 @@ std::string evaluation_text(const MetricsRecord& record) {
   if (record.rmse) text += fmt::format("  rmse {:.4f}", *record.rmse);
   if (record.r2) text += fmt::format("  r2 {:.4f}", *record.r2);
   return text + fmt::format("  ({} samples)", record.samples);
+}
+
+std::string patience_text(Monitor monitor, int patience) {
+  return fmt::format("           no {} for {} (train.patience): the training ends",
+                     monitor == Monitor::loss ? "lower test loss" : "higher test accuracy",
+                     count_text(patience, "epoch"));
+}
+
+std::string best_text(const BestEvaluation& best, const std::string& file) {
+  return fmt::format("           best: epoch {}, {} ('{}')", best.epoch, value_text(best), file);
+}
+
+std::string missing_best_text(const BestEvaluation& best) {
+  return fmt::format(
+      "the checkpoint of the best evaluation, epoch {} with {}, is not in the run folder: best.h5 "
+      "will be that of the next better one",
+      best.epoch, value_text(best));
 }
 
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/best_evaluation.hpp"
 #include "train/metrics_log.hpp"
 
 namespace quern {
@@ -18,6 +19,15 @@ std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
 /// "           test loss 0.4410  accuracy 84.10 %  (10000 samples)"; of targets
 /// "           test loss 0.0102  rmse 0.1010  r2 0.9898  (1000 samples)"
 std::string evaluation_text(const MetricsRecord& record);
+
+/// "           no lower test loss for 3 epochs (train.patience): the training ends"
+std::string patience_text(Monitor monitor, int patience);
+
+/// "           best: epoch 7, test loss 0.3112 ('FILE')"
+std::string best_text(const BestEvaluation& best, const std::string& file);
+
+/// "the best evaluation, of epoch 3, ..."
+std::string missing_best_text(const BestEvaluation& best);
 
 /// "epoch 2/10  loss 0.3971"
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);

@@ -6,24 +6,18 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "base/version.hpp"
-#include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/model_hash.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
-#include "parallel/device_stream.hpp"
-#include "runtime/memory.hpp"
+#include "device/queue.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/report_text.hpp"
 #include "train/restore.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 
 namespace {
-
-constexpr double kFolderCheckSeconds = 1;
 
 // An intact checkpoint may have been written by a program with other limits.
 void check_progress(const TrainingProgress& progress, std::int64_t num_samples) {
@@ -50,11 +44,13 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       train_(train),
       options_(options),
       step_(recipe, grid, model, train, options.transports),
-      all_checkpoint_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
-                      step_.state().place == StatePlace::owners || !options.transports.are_none()),
+      checkpoints_(recipe, grid, folder, model, step_, train, options.transports),
       exec_(make_instance()),
-      has_accuracy_(recipe.data.target == TargetType::label) {
-  run_on_root(comm_, [&] { check_checkpoint_memory(); });
+      has_accuracy_(recipe.data.target == TargetType::label),
+      best_{.monitor = recipe.train.monitor} {
+  run_on_root(comm_, [&] {
+    if (!options_.has_read_checkpoint) checkpoints_.check_room();
+  });
   if (!test) return;
   evaluator_.emplace(grid, model, *test,
                      evaluation_batches(recipe, step_.full_batch().samples(), test->count,
@@ -62,21 +58,9 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
                      options.transports);
 }
 
-// Rank 0's: it copies model and optimizer state before it writes them. All else is allocated.
-void Trainer::check_checkpoint_memory() const {
-  if (options_.has_read_checkpoint) return;
-  std::int64_t bytes = snapshot_bytes(model_.whole().table(), num_state_arrays(recipe_.optimizer));
-  // An array that is spread is collected before it is copied.
-  if (step_.state().place == StatePlace::owners)
-    bytes += model_.network().table().trained_size() * std::int64_t{sizeof(float)};
-  check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
-}
-
 ExitCode Trainer::run(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
-  lock_ = lock;
-  damaged_ = std::move(damaged);
   try {
-    return train();
+    return train(lock, std::move(damaged));
   } catch (...) {
     // Before buffers go: freeing them would wait for exchanges whose other side never comes.
     options_.transports.abort();
@@ -84,15 +68,15 @@ ExitCode Trainer::run(const RunLock* lock, std::vector<std::filesystem::path> da
   }
 }
 
-ExitCode Trainer::train() {
-  open_outputs();
+ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
+  open_outputs(lock, std::move(damaged));
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   await_first_samples();
-  while (progress_.epoch < recipe_.train.epochs) {
+  while (progress_.epoch < recipe_.train.epochs && !is_out_of_patience()) {
     step_.set_position(progress_);
     since_epoch_.restart();
     while (step_.cursor() < train_.count) {
-      enqueue_step(stop.is_set() || !bad_weights_.empty());
+      enqueue_step(stop.is_set() || !checkpoints_.bad_weights().empty());
       if (!is_report_due()) continue;
       const StepReport report = take_report();
       log_step(report);
@@ -101,13 +85,15 @@ ExitCode Trainer::train() {
         stop.accept();
         return stop_early(stop);
       }
-      if (progress_.cursor < train_.count && is_checkpoint_due()) try_checkpoint();
+      if (progress_.cursor < train_.count && checkpoints_.is_due(progress_, best_))
+        checkpoints_.write(progress_, best_);
     }
     finish_epoch();
   }
-  finish_with_checkpoint();
+  checkpoints_.finish(progress_, best_);
+  report_end();
   bar_->finish();
-  const std::string hash = hash_of_model();
+  const std::string hash = checkpoints_.hash_of_model();
   run_on_root(comm_, [&] {
     folder_.mark_done(hash);
     events_->finished(progress_, hash);
@@ -115,13 +101,13 @@ ExitCode Trainer::train() {
   return ExitCode::done;
 }
 
-void Trainer::open_outputs() {
+void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
     metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
-    checkpoints_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, damaged_);
     events_.emplace(folder_.events_file());
+    checkpoints_.open(best_, *events_, lock, std::move(damaged));
     std::vector<std::string> hosts;
     for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
     events_->started(progress_, total_steps(), hosts, exec_.concurrency());
@@ -153,7 +139,7 @@ void Trainer::stop_on_bad_samples() {
 }
 
 void Trainer::fail_with_checkpoint(const AgreedError& error) {
-  finish_with_checkpoint();
+  checkpoints_.finish(progress_, best_);
   bar_->finish();
   const std::string text =
       bad_samples_text(error.what(), progress_.step, options_.resuming_command);
@@ -194,7 +180,7 @@ void Trainer::log_step(const StepReport& report) {
   const int every = recipe_.train.log_every_steps;
   if (!metrics_ || every == 0 || progress_.step % every != 0) return;
   // A file server is asked: not after each of many short steps.
-  if (since_folder_check_.seconds() > kFolderCheckSeconds) check_folder();
+  checkpoints_.check_folder_at_times();
   MetricsRecord line =
       record("step", progress_.epoch + 1, report.loss / samples, report.correct, samples);
   line.learning_rate = step_.learning_rate(progress_.step - 1);
@@ -216,7 +202,7 @@ void Trainer::finish_epoch() {
   if (epoch_samples_here_ > 0) line.samples_per_s = rate;
   if constexpr (kHostExecution) add_rank_times(line, seconds);
   if (comm_.rank() == 0) {
-    check_folder();
+    checkpoints_.check_folder();
     metrics_->write(line);
     bar_->line(
         epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
@@ -233,9 +219,7 @@ void Trainer::finish_epoch() {
   progress_.epoch_samples = 0;
   epoch_samples_here_ = 0;
   samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
-  const int every = recipe_.checkpoint.every_epochs;
-  const bool epochs_due = every > 0 && progress_.epoch % every == 0;
-  if (epochs_due || is_checkpoint_due()) try_checkpoint();
+  if (checkpoints_.is_due(progress_, best_)) checkpoints_.write(progress_, best_);
   since_log_.restart();
 }
 
@@ -274,6 +258,8 @@ std::optional<AgreedError> Trainer::evaluate() {
     if (!evaluator_->is_streamed()) throw;
     return error;
   }
+  const double value = best_.monitor == Monitor::loss ? result.loss : result.accuracy();
+  if (best_.is_beaten_by(value)) best_ = {best_.monitor, progress_.epoch, progress_.step, value};
   if (comm_.rank() != 0) return std::nullopt;
   MetricsRecord line = record("eval", progress_.epoch, result.loss,
                               static_cast<double>(result.correct), result.samples);
@@ -282,6 +268,19 @@ std::optional<AgreedError> Trainer::evaluate() {
   metrics_->write(line);
   bar_->line(evaluation_text(line));
   return std::nullopt;
+}
+
+bool Trainer::is_out_of_patience() const {
+  const int patience = recipe_.train.patience;
+  return evaluator_ && patience > 0 &&
+         progress_.epoch - std::max(best_.epoch, judged_from_) >= patience;
+}
+
+void Trainer::report_end() {
+  if (is_out_of_patience() && progress_.epoch < recipe_.train.epochs)
+    bar_->line(patience_text(best_.monitor, recipe_.train.patience));
+  if (recipe_.checkpoint.keep_best && best_.epoch > 0)
+    bar_->line(best_text(best_, (folder_.checkpoints() / kBestCheckpointName).string()));
 }
 
 MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,
@@ -311,102 +310,8 @@ void Trainer::print_rank_losses() {
   if (comm_.rank() == 0) bar_->line(rank_losses_text(losses, is_whole));
 }
 
-bool Trainer::is_checkpoint_due() const {
-  const CheckpointSpec& when = recipe_.checkpoint;
-  const bool steps_due = when.every_steps > 0 && progress_.step % when.every_steps == 0;
-  if (when.every_seconds == 0) return steps_due;
-  // The clock is rank 0's. Where the others take part in a checkpoint, they have to know.
-  const bool time_due = since_checkpoint_.seconds() >= when.every_seconds;
-  return steps_due || (all_checkpoint_ ? broadcast_value(comm_, time_due) : time_due);
-}
-
-// In the middle of a run the other ranks hand over their state, where it is spread, and go on:
-// they wait for rank 0 in the next exchange. One between devices has a deadline, and to write a
-// large checkpoint may take longer: before those they wait here. If rank 0 finds something wrong
-// with the weights, it votes to stop, and they learn of it with the next step.
-void Trainer::try_checkpoint() {
-  since_checkpoint_.restart();
-  const std::unique_ptr<Snapshot> snapshot = take_snapshot();
-  try {
-    if (snapshot) write_checkpoint(*snapshot);
-    checkpointed_step_ = progress_.step;
-  } catch (const UnusableError& error) {
-    bad_weights_ = error.what();
-  }
-  await_ranks(comm_, options_.transports);
-}
-
-// Collective: nobody leaves before the checkpoint of the last step is on disk.
-void Trainer::finish_with_checkpoint() {
-  const bool is_due =
-      broadcast_value(comm_, bad_weights_.empty() && checkpointed_step_ != progress_.step);
-  const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
-  run_on_root(comm_, [&] {
-    try {
-      if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
-      if (snapshot) write_checkpoint(*snapshot);
-    } catch (const UnusableError& error) {
-      events_->failed(progress_, error.what());
-      throw;
-    }
-  });
-  checkpointed_step_ = progress_.step;
-}
-
-// One rank of each stage has all of its state, or collects it.
-bool Trainer::has_stage_state() const {
-  return grid_.data().rank() == 0;
-}
-
-// From the parts of this rank to the whole network on rank 0; of the ranks that has_stage_state().
-void Trainer::join_network(Snapshot& snapshot) const {
-  snapshot.join_parts(grid_.tensor(), model_.network().table());
-  if (grid_.tensor().rank() == 0) snapshot.collect_stages(grid_, model_.whole().table());
-}
-
-// Rank 0's; null on the others. Collective where state is spread.
-std::unique_ptr<Snapshot> Trainer::take_snapshot() const {
-  if (!has_stage_state() && step_.state().place != StatePlace::owners) return nullptr;
-  auto snapshot = std::make_unique<Snapshot>(grid_.data(), model_.network().table(), step_.state());
-  if (has_stage_state()) join_network(*snapshot);
-  return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
-}
-
-// Rank 0's. Error when the run folder is another training's by now.
-void Trainer::check_folder() {
-  if (lock_) lock_->check();
-  since_folder_check_.restart();
-}
-
-// Rank 0's. UnusableError when the weights are not finite.
-void Trainer::write_checkpoint(Snapshot& snapshot) {
-  check_folder();
-  if (!snapshot.is_finite()) {
-    throw UnusableError(bad_weights_text(progress_.step, checkpointed_step_));
-  }
-  snapshot.state.progress = progress_;
-  snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
-                           comm_.size(),     to_toml(recipe_),
-                           git_commit(),     version(),
-                           train_.data_hash, utc_timestamp()};
-  snapshot.state.class_names = train_.class_names;
-  snapshot.state.input = train_.input_name();
-  const Stopwatch writing;
-  const std::filesystem::path file =
-      checkpoints_->write(snapshot.state, [this] { check_folder(); });
-  events_->wrote_checkpoint(progress_, file, writing.seconds());
-}
-
-// Rank 0's; "" on the others. Collective where the network is split.
-std::string Trainer::hash_of_model() const {
-  if (!has_stage_state()) return "";
-  Snapshot snapshot(model_.network().table(), model_.parameters());
-  join_network(snapshot);
-  return comm_.rank() == 0 ? model_hash(snapshot.state.model) : "";
-}
-
 ExitCode Trainer::stop_early(const StopRequest& stop) {
-  finish_with_checkpoint();
+  checkpoints_.finish(progress_, best_);
   if (comm_.rank() == 0) {
     events_->stopped(progress_, stop.reason());
     bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
@@ -433,10 +338,10 @@ void Trainer::report_divergence(double loss) {
     break;
   }
   // What rank 0 prints. Weights that are not finite came before the loss of the next step.
-  const std::string text = bad_weights_.empty()
+  const std::string text = checkpoints_.bad_weights().empty()
                                ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
-                                                 culprit, place, checkpointed_step_)
-                               : bad_weights_;
+                                                 culprit, place, checkpoints_.last_step())
+                               : checkpoints_.bad_weights();
   if (events_) events_->failed(progress_, text);
   throw AgreedError(text, ExitCode::do_not_requeue);
 }
@@ -449,9 +354,12 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
 void Trainer::resume(const CheckpointState* state, bool is_in_folder) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
+  const BestEvaluation best = broadcast_value(comm_, state ? state->best : BestEvaluation{});
+  if (best.monitor == best_.monitor) best_ = best;
+  if (best_.epoch == 0) judged_from_ = progress_.epoch;
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
-  if (comm_.rank() == 0 && is_in_folder) checkpointed_step_ = progress_.step;
+  if (comm_.rank() == 0 && is_in_folder) checkpoints_.begin_at(progress_.step);
 }
 
 }  // namespace quern

@@ -7,15 +7,14 @@
 #include <string>
 
 #include "checkpoint/checkpoint_state.hpp"
-#include "checkpoint/writer.hpp"
 #include "comm/agree.hpp"
 #include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
 #include "train/event_log.hpp"
 #include "train/metrics_log.hpp"
 #include "train/progress.hpp"
+#include "train/run_checkpoints.hpp"
 #include "train/run_folder.hpp"
-#include "train/snapshot.hpp"
 #include "train/stop_request.hpp"
 
 namespace quern {
@@ -63,9 +62,8 @@ class Trainer {
   Evaluation evaluate_test_set();
 
  private:
-  void check_checkpoint_memory() const;
-  ExitCode train();
-  void open_outputs();
+  ExitCode train(const RunLock* lock, std::vector<std::filesystem::path> damaged);
+  void open_outputs(const RunLock* lock, std::vector<std::filesystem::path> damaged);
   void await_first_samples();
   void stop_on_bad_samples();
   [[noreturn]] void fail_with_checkpoint(const AgreedError& error);
@@ -75,15 +73,8 @@ class Trainer {
   void log_step(const StepReport& report);
   void finish_epoch();
   std::optional<AgreedError> evaluate();
-  bool is_checkpoint_due() const;
-  void try_checkpoint();
-  void finish_with_checkpoint();
-  std::unique_ptr<Snapshot> take_snapshot() const;
-  void check_folder();
-  void write_checkpoint(Snapshot& snapshot);
-  std::string hash_of_model() const;
-  bool has_stage_state() const;
-  void join_network(Snapshot& snapshot) const;
+  bool is_out_of_patience() const;
+  void report_end();
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
   void print_rank_losses();
@@ -99,30 +90,24 @@ class Trainer {
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
-  /// All ranks take part in checkpoints: to hand over their state, or to wait for rank 0.
-  bool all_checkpoint_;
+  RunCheckpoints checkpoints_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
   bool has_accuracy_;
 
   TrainingProgress progress_;            // as of the last report
-  std::int64_t checkpointed_step_ = -1;  // rank 0's: of this run folder
-  std::string bad_weights_;              // rank 0's: why it could not write a good checkpoint
+  BestEvaluation best_;                  // equal on all ranks
+  std::int64_t judged_from_ = 0;         // epochs that were done before evaluations were compared
   double rank_loss_ = 0;                 // see StepReport, as of the last report
   std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part
   Stopwatch since_epoch_;
   Stopwatch since_log_;
   std::int64_t samples_since_log_ = 0;
-  Stopwatch since_checkpoint_;
   Stopwatch since_start_;
 
   // Rank 0's.
-  const RunLock* lock_ = nullptr;
-  Stopwatch since_folder_check_;
-  std::vector<std::filesystem::path> damaged_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventLog> events_;
-  std::optional<CheckpointWriter> checkpoints_;
   std::optional<Progress> bar_;
 };
 

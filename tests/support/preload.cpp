@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a rank. With $QUERN_TEST_OPENS: notes every path it opens in that folder's
 // opens-<rank>. With $QUERN_TEST_SYNC_MS: syncing a file takes at least so long, as on a busy disk.
+// With $QUERN_TEST_NO_LINKS: no file gets a second name, as on some file systems.
 // With $QUERN_TEST_FAIL_READ: a read of at least $QUERN_TEST_FAIL_BYTES of a file with that text in
 // its path fails as on a broken disk, once, when there is a file $QUERN_TEST_FAIL_ONCE; it removes
 // that.
@@ -116,6 +117,13 @@ ssize_t pread(int descriptor, void* bytes, std::size_t count, off_t offset) {
 
 ssize_t pread64(int descriptor, void* bytes, std::size_t count, off_t offset) {
   return read_or_fail("pread64", descriptor, bytes, count, offset);
+}
+
+int link(const char* from, const char* to) {
+  if (!std::getenv("QUERN_TEST_NO_LINKS"))
+    return next<int (*)(const char*, const char*)>("link")(from, to);
+  errno = EPERM;
+  return -1;
 }
 
 int fsync(int descriptor) {

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "optim/optimizer.hpp"
 #include "strategy/model.hpp"
@@ -64,7 +65,9 @@ class ProbeFile {
 // A run that goes on has most of its room already: each new checkpoint takes the place of an old
 // one, which is deleted only when the new one is whole.
 int checkpoints_to_come(const fs::path& folder, int keep) {
-  const auto there = static_cast<int>(list_checkpoints(folder / "checkpoints").size());
+  const fs::path checkpoints = folder / "checkpoints";
+  const int there = static_cast<int>(list_checkpoints(checkpoints).size()) +
+                    (best_checkpoint_of(checkpoints) ? 1 : 0);
   return std::max(1, keep + 1 - there);
 }
 

@@ -16,6 +16,11 @@ namespace quern {
 /// else.
 FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
 
+/// How many checkpoints a run keeps.
+inline int checkpoints_kept(const Recipe& recipe) {
+  return recipe.checkpoint.keep + (recipe.checkpoint.keep_best ? 1 : 0);
+}
+
 /// Bytes of a checkpoint of this recipe: weights and optimizer state, a little more for the rest.
 /// InputError when the network does not fit together.
 std::int64_t checkpoint_bytes(const Recipe& recipe);

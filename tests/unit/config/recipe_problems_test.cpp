@@ -36,6 +36,12 @@ TEST(BadNumbers, OfAListAreNotCounted) {
       "float)");
 }
 
+TEST(Monitor, IsTheLossWhereThereAreNoLabels) {
+  EXPECT_EQ(error_of(kSmallRecipe,
+                     {"loss.type=\"mse\"", "data.target=\"values\"", "train.monitor=\"accuracy\""}),
+            "--set: train.monitor: \"accuracy\" needs data.target = \"label\", expected \"loss\"");
+}
+
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
@@ -236,6 +242,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
                  "is \"linear\" (known: type, name, input, features, trainable)"},
+        BadValue{"0.1", "0.1\n[train]\npatience = 3",
+                 "r.toml:24: train.patience: 3 needs evaluations, expected data.test"},
+        BadValue{"0.1", "0.1\n[checkpoint]\nkeep_best = true",
+                 "r.toml:24: checkpoint.keep_best: true needs evaluations, expected data.test"},
+        BadValue{"0.1", "0.1\n[train]\nmonitor = \"accurracy\"",
+                 "r.toml:24: train.monitor: \"accurracy\" is unknown, expected \"loss\" or "
+                 "\"accuracy\""},
         BadValue{"0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.2}",
                  "r.toml:23: optimizer.schedule.min_lr: 0.2 is above optimizer.lr = 0.1, expected "
                  "at most that"},

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/error.hpp"
 #include "checkpoint/writer.hpp"
 #include "checkpoint_fixture.hpp"
 
@@ -47,6 +50,33 @@ TEST(InputOfTheData, IsReadAsItWasWritten) {
   const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
   EXPECT_EQ(read_checkpoint(file).state().input, "values");
   EXPECT_TRUE(find_damage(file).empty());
+}
+
+TEST(BestEvaluationOfARun, IsReadAsItWasWritten) {
+  const test::TempDir folder;
+  test::SampleRun run;  // of step 123, with two epochs done
+  EXPECT_EQ(read_checkpoint(write_checkpoint(folder.path(), run.state())).state().best,
+            BestEvaluation{});
+  for (const Monitor monitor : {Monitor::loss, Monitor::accuracy}) {
+    run.state().best = {monitor, 2, 120, 0.1};
+    const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+    EXPECT_EQ(read_checkpoint(file).state().best, run.state().best);
+    EXPECT_TRUE(find_damage(file).empty());
+  }
+}
+
+TEST(BestEvaluationOfARun, IsOfItsPast) {
+  const test::TempDir folder;
+  test::SampleRun run;
+  for (const BestEvaluation& best :
+       {BestEvaluation{Monitor::loss, 3, 120, 0.1}, BestEvaluation{Monitor::loss, 2, 124, 0.1},
+        BestEvaluation{Monitor::loss, 2, -1, 0.1},
+        BestEvaluation{Monitor::loss, 2, 120, std::nan("")}}) {
+    run.state().best = best;
+    const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+    test::expect_error([&] { read_checkpoint(file); }, ExitCode::do_not_requeue,
+                       {"the best evaluation is", "expected a finite number"});
+  }
 }
 
 }  // namespace

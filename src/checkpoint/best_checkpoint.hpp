@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// "best.h5": a second name, in the same folder, of the checkpoint of the best evaluation. It stays
+// when that checkpoint is too old to be kept.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "spec/best_evaluation.hpp"
+
+namespace quern {
+
+inline constexpr const char* kBestCheckpointName = "best.h5";
+
+/// The file of that name in a folder of checkpoints; nothing when there is none.
+std::optional<std::filesystem::path> best_checkpoint_of(const std::filesystem::path& folder);
+
+/// Gives `checkpoint` that name, at once and whole: another one loses it. A hard link, or a copy on
+/// file systems without. Throws Error when neither can be made; then the name is where it was.
+void name_best_checkpoint(const std::filesystem::path& checkpoint);
+
+/// Before a run goes on in `folder`: afterwards best.h5 is of `best`, or not there. Where the name
+/// is missing or of another past, it is taken away, and given to the checkpoint of that step if
+/// there is one. True when best.h5 is there, or `best` is of no epoch.
+bool restore_best_checkpoint(const std::filesystem::path& folder, const BestEvaluation& best);
+
+}  // namespace quern

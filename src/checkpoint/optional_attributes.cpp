@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/optional_attributes.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr const char* kGroup = "/train";
+constexpr const char* kNames = "class_names";
+constexpr const char* kInput = "input";
+constexpr const char* kBestMonitor = "best_monitor";
+constexpr const char* kBestEpoch = "best_epoch";
+constexpr const char* kBestStep = "best_step";
+constexpr const char* kBestValue = "best_value";
+
+Monitor monitor_of(const std::string& name) {
+  if (name == "loss") return Monitor::loss;
+  if (name == "accuracy") return Monitor::accuracy;
+  throw Error(fmt::format("{} is '{}', expected 'loss' or 'accuracy'", kBestMonitor,
+                          printable_start(name)));
+}
+
+void write_best(H5File& file, const BestEvaluation& best) {
+  file.write_string(kGroup, kBestMonitor, monitor_name(best.monitor));
+  file.write_int64(kGroup, kBestEpoch, best.epoch);
+  file.write_int64(kGroup, kBestStep, best.step);
+  file.write_double(kGroup, kBestValue, best.value);
+}
+
+BestEvaluation read_best(const H5File& file, const TrainingProgress& progress) {
+  const BestEvaluation best{.monitor = monitor_of(file.read_string(kGroup, kBestMonitor)),
+                            .epoch = file.read_int64(kGroup, kBestEpoch),
+                            .step = file.read_int64(kGroup, kBestStep),
+                            .value = file.read_double(kGroup, kBestValue)};
+  const bool is_past = best.epoch >= 1 && best.epoch <= progress.epoch && best.step >= 0 &&
+                       best.step <= progress.step;
+  if (is_past && std::isfinite(best.value)) return best;
+  throw Error(fmt::format(
+      "the best evaluation is {} at step {}, epoch {}, expected a finite number of the {} epochs "
+      "and {} steps that are done",
+      best.value, best.step, best.epoch, progress.epoch, progress.step));
+}
+
+}  // namespace
+
+void write_optional_attributes(H5File& file, const CheckpointState& state) {
+  if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
+  if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
+  if (state.best.epoch > 0) write_best(file, state.best);
+}
+
+void read_optional_attributes(const H5File& file, CheckpointState& state) {
+  state.class_names.clear();
+  state.input.clear();
+  state.best = {};
+  // Earlier programs took names of shards as they were, in any encoding.
+  if (file.has_attribute(kGroup, kNames))
+    state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
+  if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
+  if (file.has_attribute(kGroup, kBestEpoch)) state.best = read_best(file, state.progress);
+}
+
+}  // namespace quern

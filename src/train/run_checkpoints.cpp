@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_checkpoints.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/version.hpp"
+#include "checkpoint/best_checkpoint.hpp"
+#include "checkpoint/model_hash.hpp"
+#include "comm/agree.hpp"
+#include "comm/device_wait.hpp"
+#include "comm/exchange.hpp"
+#include "config/write_recipe.hpp"
+#include "runtime/memory.hpp"
+#include "train/report_text.hpp"
+
+namespace quern {
+
+namespace {
+
+constexpr double kFolderCheckSeconds = 1;
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(const Recipe& recipe, const ProcessGrid& grid,
+                               const RunFolder& folder, const Model& model,
+                               const TrainingStep& step, const Samples& train,
+                               const GridTransports& transports)
+    : recipe_(recipe),
+      grid_(grid),
+      comm_(grid.world()),
+      folder_(folder),
+      model_(model),
+      step_(step),
+      train_(train),
+      transports_(transports),
+      all_take_part_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
+                     step.state().place == StatePlace::owners || !transports.are_none()) {}
+
+// It copies model and optimizer state before it writes them. All else is allocated.
+void RunCheckpoints::check_room() const {
+  std::int64_t bytes = snapshot_bytes(model_.whole().table(), num_state_arrays(recipe_.optimizer));
+  // An array that is spread is collected before it is copied.
+  if (step_.state().place == StatePlace::owners)
+    bytes += model_.network().table().trained_size() * std::int64_t{sizeof(float)};
+  check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
+}
+
+void RunCheckpoints::open(const BestEvaluation& best, EventLog& events, const RunLock* lock,
+                          std::vector<std::filesystem::path> damaged) {
+  events_ = &events;
+  lock_ = lock;
+  writer_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, std::move(damaged));
+  if (!recipe_.checkpoint.keep_best || restore_best_checkpoint(folder_.checkpoints(), best)) return;
+  log::warn(missing_best_text(best));
+}
+
+bool RunCheckpoints::is_due(const TrainingProgress& at, const BestEvaluation& best) const {
+  const CheckpointSpec& when = recipe_.checkpoint;
+  const bool is_epoch_due =
+      at.cursor == 0 && when.every_epochs > 0 && at.epoch % when.every_epochs == 0;
+  if (is_epoch_due || is_to_be_best(at, best)) return true;
+  const bool steps_due = when.every_steps > 0 && at.step % when.every_steps == 0;
+  if (when.every_seconds == 0) return steps_due;
+  // The clock is rank 0's. Where the others take part in a checkpoint, they have to know.
+  const bool time_due = since_last_.seconds() >= when.every_seconds;
+  return steps_due || (all_take_part_ ? broadcast_value(comm_, time_due) : time_due);
+}
+
+void RunCheckpoints::write(const TrainingProgress& at, const BestEvaluation& best) {
+  since_last_.restart();
+  const std::unique_ptr<Snapshot> snapshot = take_snapshot();
+  try {
+    if (snapshot) write_file(*snapshot, at, best);
+    last_step_ = at.step;
+  } catch (const UnusableError& error) {
+    bad_weights_ = error.what();
+  }
+  await_ranks(comm_, transports_);
+}
+
+void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& best) {
+  const bool is_due = broadcast_value(comm_, bad_weights_.empty() && last_step_ != at.step);
+  const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
+  run_on_root(comm_, [&] {
+    try {
+      if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
+      if (snapshot) write_file(*snapshot, at, best);
+    } catch (const UnusableError& error) {
+      events_->failed(at, error.what());
+      throw;
+    }
+  });
+  last_step_ = at.step;
+}
+
+void RunCheckpoints::check_folder() {
+  if (lock_) lock_->check();
+  since_folder_check_.restart();
+}
+
+void RunCheckpoints::check_folder_at_times() {
+  if (since_folder_check_.seconds() > kFolderCheckSeconds) check_folder();
+}
+
+std::string RunCheckpoints::hash_of_model() const {
+  if (!has_stage_state()) return "";
+  Snapshot snapshot(model_.network().table(), model_.parameters());
+  join_network(snapshot);
+  return comm_.rank() == 0 ? model_hash(snapshot.state.model) : "";
+}
+
+// One rank of each stage has all of its state, or collects it.
+bool RunCheckpoints::has_stage_state() const {
+  return grid_.data().rank() == 0;
+}
+
+// From the parts of this rank to the whole network on rank 0; of the ranks that has_stage_state().
+void RunCheckpoints::join_network(Snapshot& snapshot) const {
+  snapshot.join_parts(grid_.tensor(), model_.network().table());
+  if (grid_.tensor().rank() == 0) snapshot.collect_stages(grid_, model_.whole().table());
+}
+
+// Rank 0's; null on the others. Collective where state is spread.
+std::unique_ptr<Snapshot> RunCheckpoints::take_snapshot() const {
+  if (!has_stage_state() && step_.state().place != StatePlace::owners) return nullptr;
+  auto snapshot = std::make_unique<Snapshot>(grid_.data(), model_.network().table(), step_.state());
+  if (has_stage_state()) join_network(*snapshot);
+  return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
+}
+
+bool RunCheckpoints::is_to_be_best(const TrainingProgress& at, const BestEvaluation& best) const {
+  return recipe_.checkpoint.keep_best && best.epoch > 0 && best.epoch == at.epoch &&
+         best.step == at.step;
+}
+
+// Rank 0's. UnusableError when the weights are not finite.
+void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
+                                const BestEvaluation& best) {
+  check_folder();
+  if (!snapshot.is_finite()) throw UnusableError(bad_weights_text(at.step, last_step_));
+  snapshot.state.progress = at;
+  snapshot.state.best = best;
+  snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
+                           comm_.size(),     to_toml(recipe_),
+                           git_commit(),     version(),
+                           train_.data_hash, utc_timestamp()};
+  snapshot.state.class_names = train_.class_names;
+  snapshot.state.input = train_.input_name();
+  const Stopwatch writing;
+  const std::filesystem::path file = writer_->write(snapshot.state, [this] { check_folder(); });
+  if (is_to_be_best(at, best)) name_best_checkpoint(file);
+  events_->wrote_checkpoint(at, file, writing.seconds());
+}
+
+}  // namespace quern

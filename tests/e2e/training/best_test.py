@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkpoint of the best evaluation (checkpoint.keep_best) and the end of training without a better one
+(train.patience)."""
+import shutil
+import sys
+from pathlib import Path
+
+import h5py
+import training
+from training import checkpoint_file, checkpoint_steps, metrics
+
+PRELOAD = Path(sys.argv.pop(3)).resolve()  # tests/support/preload.cpp
+STEPS = 13  # of an epoch
+# So large a rate that evaluations become better and worse.
+SHAKY = ("train.epochs=40", "train.patience=3", "checkpoint.keep_best=true", "checkpoint.keep=1",
+         "optimizer.type=\"sgd\"", "optimizer.lr=1.0")
+
+
+class BestTest(training.TrainingTest):
+    def best_file(self, run):
+        return self.folder / run / "checkpoints" / "best.h5"
+
+    def best_step(self, run):
+        with h5py.File(self.best_file(run), "r") as checkpoint:
+            return int(checkpoint["train"].attrs["step"])
+
+    def evaluations(self, run, key="loss"):
+        return [line[key] for line in metrics(self.folder / run, "eval")]
+
+    def best_epoch(self, run):
+        losses = self.evaluations(run)
+        return losses.index(min(losses)) + 1
+
+    def assert_ended_by_patience(self, run, patience=3):
+        self.assertEqual(len(self.evaluations(run)), self.best_epoch(run) + patience)
+        self.assertTrue((self.folder / run / "DONE").exists())
+
+    def test_the_best_evaluation_is_kept_and_ends_the_training(self):
+        done = self.train("mlp", "run", *SHAKY)
+        self.assert_ended_by_patience("run")
+        best = self.best_epoch("run")
+        self.assertGreater(best, 1)  # else nothing here says anything
+        last = best + 3
+        self.assertEqual(checkpoint_steps(self.folder / "run"), [STEPS * last])
+        self.assertEqual(self.best_step("run"), STEPS * best)
+        self.assertIn("no lower test loss for 3 epochs (train.patience): the training ends\n", done.out)
+        self.assertRegex(done.out, rf"best: epoch {best}, test loss [0-9.]+ \('run/checkpoints/best\.h5'\)\n")
+        self.train("mlp", "short", *SHAKY, f"train.epochs={best}")
+        self.assertEqual(self.hash("short"), self.hash(self.best_file("run")))
+        answer = self.quern("evaluate", self.best_file("run"), "--data", "test")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertIn(f"loss {min(self.evaluations('run')):.6f} ", answer.out)
+
+    def test_ranks_threads_and_stops_change_nothing(self):
+        self.train("mlp", "run", *SHAKY)
+        for ranks in (2, 3):
+            self.train("mlp", f"run-{ranks}", *SHAKY, ranks=ranks)
+            self.assert_same_run(f"run-{ranks}", "run")
+            self.assertEqual(self.hash(self.best_file(f"run-{ranks}")), self.hash(self.best_file("run")))
+        for epochs in range(1, len(self.evaluations("run"))):  # a start for each epoch, one of them the best
+            self.train("mlp", "part", *SHAKY, f"train.epochs={epochs}", ranks=1 + epochs % 2)
+        self.train("mlp", "part", *SHAKY)
+        self.assert_same_run("part", "run")
+        self.assertEqual(self.hash(self.best_file("part")), self.hash(self.best_file("run")))
+
+    def test_a_split_network_has_a_best_checkpoint_too(self):
+        for kind in ("pipeline", "tensor", "shard_optimizer"):
+            value = "true" if kind == "shard_optimizer" else "2"
+            self.train("mlp", kind, *SHAKY, f"parallel.{kind}={value}", ranks=2)
+            self.assert_ended_by_patience(kind)
+            self.assertEqual(self.best_step(kind), STEPS * self.best_epoch(kind))
+
+    def test_an_ended_training_is_over_until_it_may_go_on(self):
+        self.train("mlp", "run", *SHAKY)
+        before = self.evaluations("run")
+        self.train("mlp", "run", *SHAKY)
+        self.assertEqual(self.evaluations("run"), before)
+        self.train("mlp", "run", *SHAKY, f"train.epochs={len(before) + 2}", "train.patience=0")
+        self.assertEqual(len(self.evaluations("run")), len(before) + 2)
+
+    def test_each_better_one_is_written_whatever_else_is(self):
+        self.train("mlp", "run", *SHAKY, "checkpoint.every_epochs=0", "checkpoint.keep=50")
+        losses = self.evaluations("run")
+        better = [epoch for epoch in range(1, len(losses) + 1) if min(losses[:epoch]) < min(losses[:epoch - 1], default=9e9)]
+        self.assertEqual(checkpoint_steps(self.folder / "run"),
+                         sorted({STEPS * epoch for epoch in (*better, len(losses))}))
+
+    def test_accuracy(self):
+        self.train("mlp", "run", *SHAKY, 'train.monitor="accuracy"', "train.patience=5")
+        accuracies = self.evaluations("run", "accuracy")
+        best = accuracies.index(max(accuracies)) + 1
+        self.assertEqual(len(accuracies), best + 5)
+        self.assertEqual(self.best_step("run"), STEPS * best)
+
+    def test_another_monitor_begins_anew(self):
+        self.train("mlp", "run", *SHAKY, "train.epochs=4", "train.patience=0")
+        done = self.train("mlp", "run", *SHAKY, 'train.monitor="accuracy"', "train.epochs=6", "train.patience=2")
+        accuracies = self.evaluations("run", "accuracy")
+        self.assertEqual(len(accuracies), 6)  # not at once: nothing was compared before
+        best = 5 + (accuracies[5] > accuracies[4])
+        self.assertEqual(self.best_step("run"), STEPS * best)
+        self.assertNotIn("warning", done.err)
+
+    def test_a_run_that_goes_on_from_earlier_loses_what_is_no_more_its_own(self):
+        self.train("mlp", "run", *SHAKY, "checkpoint.keep=50")
+        best = self.best_epoch("run")
+        early = checkpoint_file(self.folder / "run", STEPS)
+        shutil.copy(early, self.folder / "early.h5")
+        settings = [part for item in (*SHAKY, "train.epochs=1") for part in ("--set", item)]
+        done = self.quern("train", "mlp.toml", "--run-dir", "other", "--resume", "early.h5", *settings)
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(self.best_step("other"), STEPS)  # that of the file, which was written here
+        self.best_file("other").unlink()
+        shutil.copy(self.best_file("run"), self.best_file("other"))
+        self.train("mlp", "other", *SHAKY, "train.epochs=1")
+        self.assertEqual(self.best_step("other"), STEPS)
+        self.assertGreater(best, 1)
+
+    def test_one_that_is_gone_is_warned_of(self):
+        self.train("mlp", "run", *SHAKY)
+        self.best_file("run").unlink()
+        done = self.train("mlp", "run", *SHAKY)
+        self.assertIn(f"warning: the checkpoint of the best evaluation, epoch {self.best_epoch('run')} with test loss ",
+                      done.err)
+        self.assertFalse(self.best_file("run").exists())
+
+    def test_a_run_may_begin_to_keep_it_later(self):
+        self.train("mlp", "run", *SHAKY, "checkpoint.keep_best=false", "checkpoint.keep=50")
+        self.assertFalse(self.best_file("run").exists())
+        self.train("mlp", "run", *SHAKY)
+        self.assertEqual(self.best_step("run"), STEPS * self.best_epoch("run"))
+
+    def test_a_file_system_without_links_gets_a_copy(self):
+        done = training.Run(*self.train_arguments("mlp", "run", SHAKY), cwd=self.folder,
+                            env={"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_NO_LINKS": "1"}).wait()
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(self.best_step("run"), STEPS * self.best_epoch("run"))
+        self.assertEqual(self.best_file("run").stat().st_nlink, 1)
+
+    def test_lists_and_checks_know_it(self):
+        self.train("mlp", "run", *SHAKY)
+        best = self.best_epoch("run")
+        listed = self.quern("checkpoint", "ls", "run")
+        self.assertRegex(listed.out, rf"(?m)^ +{STEPS * best} +{best} .* good +best\.h5 +best$")
+        shown = self.quern("checkpoint", "show", self.best_file("run"))
+        self.assertRegex(shown.out, rf"(?m)^  best +loss [0-9.]+ of epoch {best}, step {STEPS * best}$")
+        self.assertIn("best.h5", self.quern("checkpoint", "verify", "run").out)
+        damaged = bytearray(self.best_file("run").read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        self.best_file("run").write_bytes(damaged)
+        self.assertEqual(self.quern("checkpoint", "verify", "run").code, 93)
+        self.assertRegex(self.quern("checkpoint", "ls", "run").out, r"(?m)^ +\? .* damaged +best\.h5 +best$")
+        self.assertEqual(self.quern("evaluate", "run", "--data", "test").code, 0)
+
+    def test_kills_change_nothing(self):
+        self.train("mlp", "whole", *SHAKY)
+        for count in range(1, self.best_epoch("whole") + 1):
+            run = self.start("mlp", "run", *SHAKY, "checkpoint.every_steps=1")
+            run.wait_until(lambda: (self.folder / "run" / "metrics.jsonl").exists() and
+                           (self.folder / "run" / "metrics.jsonl").read_text().count('"eval"') >= count)
+            run.kill()
+        self.train("mlp", "run", *SHAKY, ranks=2)
+        self.assert_same_run("run", "whole")
+        self.assertEqual(self.hash(self.best_file("run")), self.hash(self.best_file("whole")))
+
+
+if __name__ == "__main__":
+    training.main()

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/best_checkpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/retention.hpp"
+#include "checkpoint/writer.hpp"
+#include "checkpoint_fixture.hpp"
+
+namespace quern {
+namespace {
+
+using testing::ElementsAre;
+
+std::filesystem::path write_at(const std::filesystem::path& folder, std::int64_t step) {
+  return write_checkpoint(folder, test::SampleRun(step).state());
+}
+
+std::int64_t step_of_best(const std::filesystem::path& folder) {
+  return read_checkpoint(folder / kBestCheckpointName).state().progress.step;
+}
+
+TEST(BestEvaluation, IsTheOneWithTheLowerLossOrTheHigherAccuracy) {
+  BestEvaluation loss{.monitor = Monitor::loss};
+  EXPECT_TRUE(loss.is_beaten_by(7));  // there is none yet
+  loss.epoch = 1;
+  loss.value = 7;
+  EXPECT_TRUE(loss.is_beaten_by(std::nextafter(7.0, 0.0)));
+  EXPECT_FALSE(loss.is_beaten_by(7));
+  EXPECT_FALSE(loss.is_beaten_by(8));
+  const BestEvaluation accuracy{.monitor = Monitor::accuracy, .epoch = 1, .value = 0.5};
+  EXPECT_TRUE(accuracy.is_beaten_by(0.6));
+  EXPECT_FALSE(accuracy.is_beaten_by(0.5));
+  EXPECT_FALSE(accuracy.is_beaten_by(0.4));
+}
+
+TEST(BestEvaluation, IsAFiniteOne) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double value : {std::nan(""), infinity, -infinity}) {
+    for (const std::int64_t epoch : {0, 1}) {
+      EXPECT_FALSE((BestEvaluation{.epoch = epoch, .value = 1}).is_beaten_by(value));
+      EXPECT_FALSE((BestEvaluation{Monitor::accuracy, epoch, 1, 1}).is_beaten_by(value));
+    }
+  }
+}
+
+TEST(BestCheckpoint, StaysWhenTheCheckpointIsDeleted) {
+  const test::TempDir folder;
+  EXPECT_FALSE(best_checkpoint_of(folder.path()));
+  name_best_checkpoint(write_at(folder.path(), 1));
+  keep_newest(write_at(folder.path(), 2), 1);
+  EXPECT_THAT(test::names_in(folder.path()), ElementsAre("best.h5", checkpoint_name(2)));
+  EXPECT_EQ(best_checkpoint_of(folder.path()), folder.path() / "best.h5");
+  EXPECT_EQ(step_of_best(folder.path()), 1);
+  EXPECT_TRUE(find_damage(folder.path() / "best.h5").empty());
+}
+
+TEST(BestCheckpoint, IsTheOneThatWasNamedLast) {
+  const test::TempDir folder;
+  name_best_checkpoint(write_at(folder.path(), 1));
+  name_best_checkpoint(write_at(folder.path(), 2));
+  EXPECT_EQ(step_of_best(folder.path()), 2);
+  EXPECT_THAT(test::names_in(folder.path()),
+              ElementsAre("best.h5", checkpoint_name(1), checkpoint_name(2)));
+}
+
+TEST(BestCheckpoint, IsAsItWasWhenAnotherCannotBeNamed) {
+  const test::TempDir folder;
+  name_best_checkpoint(write_at(folder.path(), 1));
+  EXPECT_THROW(name_best_checkpoint(folder.path() / "not-there.h5"), Error);
+  EXPECT_EQ(step_of_best(folder.path()), 1);
+  EXPECT_THAT(test::names_in(folder.path()), ElementsAre("best.h5", checkpoint_name(1)));
+}
+
+TEST(BestCheckpoint, IsNotTheNewestOne) {
+  const test::TempDir folder;
+  name_best_checkpoint(write_at(folder.path(), 9));
+  std::filesystem::remove(folder.path() / checkpoint_name(9));
+  write_at(folder.path(), 5);
+  EXPECT_EQ(load_newest(folder.path())->state().progress.step, 5);
+}
+
+struct RestoreBestCheckpoint : testing::Test {
+  BestEvaluation best_at(std::int64_t step) { return {.epoch = 1, .step = step, .value = 1}; }
+  bool restore(const BestEvaluation& best) { return restore_best_checkpoint(folder.path(), best); }
+  bool is_there() { return best_checkpoint_of(folder.path()).has_value(); }
+
+  test::TempDir folder;
+};
+
+TEST_F(RestoreBestCheckpoint, LeavesTheRightOne) {
+  name_best_checkpoint(write_at(folder.path(), 1));
+  std::filesystem::remove(folder.path() / checkpoint_name(1));
+  EXPECT_TRUE(restore(best_at(1)));
+  EXPECT_EQ(step_of_best(folder.path()), 1);
+}
+
+TEST_F(RestoreBestCheckpoint, TakesTheNameFromOneOfAnotherPast) {
+  name_best_checkpoint(write_at(folder.path(), 3));
+  EXPECT_FALSE(restore(best_at(1)));
+  EXPECT_FALSE(is_there());
+  name_best_checkpoint(folder.path() / checkpoint_name(3));
+  EXPECT_TRUE(restore({}));  // of a run without any evaluation
+  EXPECT_FALSE(is_there());
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / checkpoint_name(3)));
+}
+
+TEST_F(RestoreBestCheckpoint, NamesTheCheckpointOfThatStep) {
+  write_at(folder.path(), 1);
+  name_best_checkpoint(write_at(folder.path(), 3));
+  EXPECT_TRUE(restore(best_at(1)));
+  EXPECT_EQ(step_of_best(folder.path()), 1);
+}
+
+TEST_F(RestoreBestCheckpoint, NamesNoDamagedOne) {
+  test::put_bytes(folder.path() / "best.h5", "no checkpoint");
+  test::put_bytes(folder.path() / checkpoint_name(1), "no checkpoint");
+  EXPECT_FALSE(restore(best_at(1)));
+  EXPECT_FALSE(is_there());
+}
+
+TEST_F(RestoreBestCheckpoint, FindsNothingInAnEmptyFolder) {
+  EXPECT_TRUE(restore({}));
+  EXPECT_FALSE(restore(best_at(1)));
+  EXPECT_FALSE(is_there());
+}
+
+}  // namespace
+}  // namespace quern
