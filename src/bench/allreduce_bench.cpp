@@ -17,6 +17,7 @@
 #include "comm/exchange.hpp"
 #include "parallel/device_stream.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/halving.hpp"
 #include "parallel/make_reducer.hpp"
 #include "runtime/devices.hpp"
 #include "spec/training_spec.hpp"
@@ -75,6 +76,11 @@ struct Gradient {
   BatchPartition partition;
   std::optional<Recipe> own_step = {};  ///< what a rank computes before, by itself
 };
+
+std::optional<ExchangeLoad> load_of(const Gradient& gradient) {
+  const auto halving = make_lighter_halving(gradient.partition, gradient.floats + 1, 0);
+  return halving ? std::optional(halving->load) : std::nullopt;
+}
 
 Gradient gradient_of_size(std::uint64_t bytes, int num_blocks, int num_ranks) {
   return {"", static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float)),
@@ -211,6 +217,7 @@ AllreduceRow measure(Communicator& comm, const Gradient& gradient,
           gradient.floats * static_cast<std::int64_t>(sizeof(float)),
           gradient.partition.num_blocks(),
           invariant ? invariant->num_partial_sums() : 0,
+          invariant && kHostExecution ? load_of(gradient) : std::nullopt,
           spread(invariant),
           spread(fast),
           spread_of(transport_s),

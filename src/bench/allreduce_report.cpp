@@ -67,6 +67,9 @@ std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenc
     object["bytes"] = row.bytes;
     object["blocks"] = row.blocks;
     object["partials"] = row.num_partial_sums;
+    if (row.halving) {
+      object["halving"] = {{"messages", row.halving->messages}, {"floats", row.halving->floats}};
+    }
     if (row.rank_invariant_s) {
       object["rank_invariant"] =
           method_json(row, *row.rank_invariant_s, row.rank_invariant_after_step_s);

@@ -58,6 +58,14 @@ double time_of(const Json& row, const char* method) {
   return row.contains(method) ? positive(row.at(method), "time_us") * 1e-6 : 0;
 }
 
+/// Nothing in documents of programs that did not halve.
+std::optional<ExchangeLoad> halving_of(const Json& row) {
+  if (!row.contains("halving")) return std::nullopt;
+  const Json& halving = row.at("halving");
+  return ExchangeLoad{count(halving, "messages"),
+                      static_cast<std::int64_t>(positive(halving, "floats"))};
+}
+
 void read_document(const Json& document, BenchFigures& figures) {
   const auto benchmark = document.at("benchmark").get<std::string>();
   if (benchmark == "step") {
@@ -78,7 +86,7 @@ void read_document(const Json& document, BenchFigures& figures) {
                                  rank_invariant_s > 0 ? count(row, "partials") : 0,
                                  rank_invariant_s, time_of(row, "fast"), time_of(row, "transport"),
                                  row.value("workload", ""), after_step_of(row, "rank_invariant"),
-                                 after_step_of(row, "fast")});
+                                 after_step_of(row, "fast"), halving_of(row)});
     }
     if (reductions.rows.empty()) throw Error("it has no rows");
     figures.reductions.push_back(std::move(reductions));
@@ -94,6 +102,7 @@ StepDemand demand_of(const MeasuredReduction& row, int ranks, bool rank_invarian
   demand.determinism = rank_invariant ? Determinism::rank_invariant : Determinism::fast;
   demand.partial_sums = rank_invariant ? row.partial_sums : 1;
   demand.all_partial_sums = demand.partial_sums * ranks;
+  if (rank_invariant) demand.halving = row.halving;
   return demand;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/measured_line.hpp"
+#include "parallel/halving.hpp"
 
 namespace quern {
 
@@ -37,6 +38,7 @@ struct MeasuredReduction {
   // The same sums after a step that each rank makes by itself; 0: not measured.
   double rank_invariant_after_step_s = 0;
   double fast_after_step_s = 0;
+  std::optional<ExchangeLoad> halving = {};  ///< rank-invariant, between nodes
 };
 struct MeasuredReductions {
   BenchMachine machine;

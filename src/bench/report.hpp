@@ -9,6 +9,7 @@
 
 #include "bench/kernel_cost.hpp"
 #include "bench/machine_info.hpp"
+#include "parallel/halving.hpp"
 
 namespace quern {
 
@@ -75,6 +76,8 @@ struct AllreduceRow {
   std::int64_t bytes = 0;
   int blocks = 0;            ///< micro-blocks of the batch
   int num_partial_sums = 0;  ///< that rank 0 passes on in rank-invariant mode
+  /// Of messages between nodes in that mode, where the ranks halve the gradient.
+  std::optional<ExchangeLoad> halving = {};
   std::optional<Spread> rank_invariant_s;
   std::optional<Spread> fast_s;
   Spread transport_s;  ///< the communicator's own all-reduce of the same bytes

@@ -25,10 +25,15 @@ double doublings(int ranks) {
   return std::bit_width(static_cast<unsigned>(ranks - 1));
 }
 
+bool gathers_parameters(const StepDemand& demand) {
+  return is_fast(demand) && demand.shards_optimizer;
+}
+
 /// Starts of messages that a rank waits for, one after the other.
-double exchange_messages(const StepDemand& demand, double floats) {
+double exchange_messages(const StepDemand& demand, double floats, bool halves) {
   const int ranks = demand.data_ranks();
-  if (is_fast(demand)) return 2 * doublings(ranks) + (demand.gathers_parameters ? ranks - 1 : 0);
+  if (halves) return static_cast<double>(demand.halving->messages);
+  if (is_fast(demand)) return 2 * doublings(ranks) + (gathers_parameters(demand) ? ranks - 1 : 0);
   const double others = ranks - 1;
   return others + (floats * kFloatBytes > kRingBytes ? others : doublings(ranks));
 }
@@ -72,17 +77,25 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   const double others = (ranks - 1) / ranks;
   const double elsewhere = (place.nodes - 1) / place.nodes;
   StepPrediction sum;
+  const bool halves = demand.halves_gradient() && !cluster.has_gpus();
   sum.meetings_s =
-      exchange_messages(demand, static_cast<double>(demand.floats)) * cluster.message_s;
+      exchange_messages(demand, static_cast<double>(demand.floats), halves) * cluster.message_s;
   if (is_fast(demand)) {
     // Halving and doubling: a rank sends the block twice, most of it to another node.
-    const double gathered = demand.gathers_parameters ? block * others : 0;
+    const double gathered = gathers_parameters(demand) ? block * others : 0;
     sum.rank_bytes = 2 * block * others + gathered;
     // GPUs: in a ring, which leaves a node once.
     const double halving = 2 * block * elsewhere * place.ranks_of_node;
     sum.node_bytes = groups * ((cluster.has_gpus() ? 2 * block * others : halving) + gathered);
     sum.all_bytes = sum.rank_bytes * ranks;
     sum.adding_s = block * others / cluster.adding_bytes_per_s;
+  } else if (halves) {
+    // The nearest ranks first: out of a node goes one block, there and back.
+    sum.rank_bytes = kFloatBytes * static_cast<double>(demand.halving->floats);
+    sum.node_bytes = groups * 2 * block * elsewhere;
+    sum.all_bytes = 2 * block * (ranks - 1);
+    // Half of what travels is added: two floats read, one written.
+    sum.adding_s = 1.5 * sum.rank_bytes / cluster.adding_bytes_per_s;
   } else {
     const double partial_sums = demand.all_partial_sums / ranks;
     sum.rank_bytes = (demand.partial_sums + 1) * block * others;
@@ -94,7 +107,9 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   }
   if (place.nodes == 1) sum.node_bytes = 0;
   sum.network_s = sum.node_bytes > 0 ? sum.node_bytes / cluster.node_bytes_per_s : 0;
-  sum.batch_sums_s = demand.batch_sums * exchange_messages(demand, 1) * cluster.message_s;
+  const bool halves_few = demand.halving && !cluster.has_gpus();
+  sum.batch_sums_s =
+      demand.batch_sums * exchange_messages(demand, 1, halves_few) * cluster.message_s;
   return sum;
 }
 

@@ -11,6 +11,7 @@
 
 #include "bench/measured_line.hpp"
 #include "bench/rank_work.hpp"
+#include "parallel/halving.hpp"
 #include "spec/training_spec.hpp"
 
 namespace quern {
@@ -46,11 +47,15 @@ struct StepDemand {
   std::int64_t floats = 0;               ///< of the gradient, with what travels behind it
   int batch_sums = 0;  ///< sums over the whole batch inside of layers, one after the other
   Determinism determinism = Determinism::rank_invariant;
-  bool gathers_parameters = false;  ///< after a fast sum: parallel.shard_optimizer
+  bool shards_optimizer = false;
+  /// Of the sum of the gradients, where the ranks halve it (TreeReducer; with shards_optimizer only
+  /// those inside of layers).
+  std::optional<ExchangeLoad> halving = {};
 
   int num_stages() const { return std::max(1, static_cast<int>(stages.size())); }
   /// Ranks with the same part of the network, over which the batch is shared.
   int data_ranks() const { return ranks / (num_stages() * tensor); }
+  bool halves_gradient() const { return halving && !shards_optimizer; }
 };
 
 /// What the ranks run on.

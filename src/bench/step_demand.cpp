@@ -103,8 +103,7 @@ StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
   demand.blocks = partition.num_blocks();
   demand.block_samples = partition.block_size();
   demand.determinism = recipe.train.determinism;
-  demand.gathers_parameters =
-      demand.determinism == Determinism::fast && recipe.parallel.shard_optimizer;
+  demand.shards_optimizer = recipe.parallel.shard_optimizer;
   const SumOrder order =
       recipe.train.determinism == Determinism::fast ? SumOrder::ranks : SumOrder::tree;
   for (int rank = 0; rank < grid.data; ++rank) {
@@ -122,6 +121,10 @@ StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
     const StageDemand stage = of_stage(recipe, demand, i);
     demand.floats = std::max(demand.floats, stage.floats);
     if (!demand.stages.empty()) demand.stages[i] = stage;
+  }
+  if (order == SumOrder::tree) {
+    if (const auto halving = make_lighter_halving(partition, demand.floats + 1, 0))
+      demand.halving = halving->load;
   }
   for (std::size_t i = 0; i < demand.stages.size(); ++i)
     demand.stages[i].memory_bytes = memory_of(recipe, demand, i);

@@ -36,8 +36,12 @@ TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64
 TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
   BufferSizes sizes;
   if (comm().size() == 1) return sizes;
-  sizes.total = owners_ ? num_gradient() : num_floats() + 1;
   for (const BatchPartition& partition : partitions()) {
+    if (const auto halving = halving_of(partition)) {
+      sizes.received = std::max(sizes.received, HalvingExchange::received_floats(*halving));
+      continue;
+    }
+    sizes.total = owners_ ? num_gradient() : num_floats() + 1;
     const Exchange exchange = make_exchange(partition);
     sizes.received = std::max(sizes.received, extent(exchange.receive_from));
     if (exchange.num_partial_sums == 1) continue;
@@ -59,7 +63,35 @@ FloatView TreeReducer::allocate_partial_sums() {
   received_ = make_floats("quern::parallel::received", sizes.received);
   packed_ = make_floats("quern::parallel::packed", sizes.packed);
   if (owners_) sums_.allocate(partitions(), max_partial_sums());
-  return allocate_private_partial_sums();
+  const FloatView partial_sums = allocate_private_partial_sums();
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    const auto halving = halving_of(partitions()[i]);
+    if (!halving) continue;
+    plans_[i].halving = std::make_unique<HalvingExchange>(comm(), *halving, vector_in(partial_sums),
+                                                          received_, static_cast<int>(2 * i));
+  }
+  return partial_sums;
+}
+
+// The only partial sum, and the vote.
+FloatView TreeReducer::vector_in(const FloatView& partial_sums) const {
+  return Kokkos::subview(partial_sums, std::pair(std::int64_t{0}, num_floats() + 1));
+}
+
+std::optional<Halving> TreeReducer::halving_of(const BatchPartition& partition) const {
+  if (owners_ || comm().size() == 1) return std::nullopt;
+  return make_lighter_halving(partition, num_floats() + 1, comm().rank());
+}
+
+std::int64_t TreeReducer::floats_sent(ReductionPlan plan) const {
+  const auto halving = halving_of(partitions().at(static_cast<std::size_t>(plan)));
+  if (!halving) return GradientReducer::floats_sent(plan);
+  std::int64_t floats = 0;
+  for (const HalvingRound& round : halving->rounds) {
+    for (const HalvingPart& part : round.give) floats += part.count;
+    for (const HalvingPart& part : round.take) floats += part.count;
+  }
+  return floats;
 }
 
 // Slice d of P partial sums takes P * count(d) floats from P * begin(d) on, whether they lie in the
@@ -86,7 +118,8 @@ TreeReducer::Exchange TreeReducer::make_exchange(const BatchPartition& partition
 
 TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
   const int own = comm().rank();
-  Plan plan{make_exchange(partition), {}};
+  if (halving_of(partition)) return {};
+  Plan plan{make_exchange(partition), {}, {}};
   plan.sum = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
     if (rank == own) return ~(partial * partial_stride() + slices_.begin(own));
     return plan.receive_from[static_cast<std::size_t>(rank)].offset + partial * slices_.count(own);
@@ -98,6 +131,10 @@ ReducedGradient TreeReducer::reduce(const ExecSpace& exec, ReductionPlan plan_id
   expect(!owners_, "a gradient for everybody");
   const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
   if (comm().size() == 1) return reduced(partial_sums().data);
+  if (plan.halving) {
+    plan.halving->add(exec);
+    return reduced(partial_sums().data);
+  }
   send_partial_sums(exec, plan);
   add_own_slice(exec, plan);
   gather_slices();

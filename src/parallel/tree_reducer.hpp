@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "parallel/gathered_sums.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "parallel/halving.hpp"
+#include "parallel/halving_exchange.hpp"
 #include "parallel/owner_slices.hpp"
 #include "parallel/tree_sum.hpp"
 
 namespace quern {
 
-/// determinism = "rank-invariant": the same bits for any number of ranks. Each rank owns a slice of
-/// the gradient. (1) Every rank sends each owner that slice of its partial sums, (2) the owner adds
-/// the partial sums of all ranks in the order of the fixed tree, (3) the sums go to everybody. MPI
-/// moves bytes only. The vote travels after the last slice. One rank: `total` is the partial sum,
-/// nothing moves.
+/// determinism = "rank-invariant": the same bits for any number of ranks. MPI moves bytes only. One
+/// rank: `total` is the partial sum, nothing moves.
 ///
-/// With owners: (1) and (2) for the gradient without the sums that every rank needs, which
-/// everybody gets and adds, with the votes; then the owner updates its slice of the parameters, and
-/// (3) hands that to everybody in place of the gradient's. As many floats move.
+/// Where every rank has one partial sum and there are enough of them, by halving.hpp, in place; the
+/// vote is the last float. Else each rank owns a slice of the gradient. (1) Every rank sends each
+/// owner that slice of its partial sums, (2) the owner adds the partial sums of all ranks in the
+/// order of the fixed tree, (3) the sums go to everybody. The vote travels after the last slice.
+///
+/// With owners: no halving; (1) and (2) for the gradient without the sums that every rank needs,
+/// which everybody gets and adds, with the votes; then the owner updates its slice of the
+/// parameters, and (3) hands that to everybody in place of the gradient's. As many floats move.
 class TreeReducer final : public GradientReducer {
  public:
   TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64_t num_sums = 0,
               const Updaters& updaters = {});
 
+  std::int64_t floats_sent(ReductionPlan plan) const override;
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan) override;
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
   std::vector<BlockRange> ranges_of(int rank) const override;
@@ -41,6 +47,7 @@ class TreeReducer final : public GradientReducer {
   };
   struct Plan : Exchange {
     TreeSumPlan sum;
+    std::unique_ptr<HalvingExchange> halving;  ///< in place of the rest
   };
   // Floats of total_, received_ and packed_.
   struct BufferSizes {
@@ -52,8 +59,10 @@ class TreeReducer final : public GradientReducer {
   FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   BufferSizes buffer_sizes() const;
+  std::optional<Halving> halving_of(const BatchPartition& partition) const;
   Exchange make_exchange(const BatchPartition& partition) const;
   Plan make_plan(const BatchPartition& partition) const;
+  FloatView vector_in(const FloatView& partial_sums) const;
   void send_partial_sums(const ExecSpace& exec, const Plan& plan);
   void add_own_slice(const ExecSpace& exec, const Plan& plan);
   void gather_slices();

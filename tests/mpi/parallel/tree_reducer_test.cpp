@@ -87,6 +87,26 @@ TEST(TreeReducer, TakesTurnsBetweenFullAndShortBatches) {
   }
 }
 
+// The way is chosen by messages and floats: with these, four ranks and more halve.
+TEST(TreeReducer, SaysWhatIsSent) {
+  const std::int64_t num_floats = 4096 * 3 - 1;  // and the vote
+  const int ranks = world().size();
+  TreeReducer reducer(world(), num_floats);
+  const ReductionPlan one = reducer.add_plan(BatchPartition(ranks, 1, ranks));
+  const ReductionPlan several = reducer.add_plan(BatchPartition(3 * ranks, 1, ranks));
+  reducer.allocate();
+  if (ranks == 4 || ranks == 8) {
+    EXPECT_EQ(reducer.floats_sent(one), 2 * (num_floats + 1) * (ranks - 1) / ranks);
+  }
+  if (ranks == 2) {
+    EXPECT_EQ(reducer.floats_sent(one), num_floats);
+    EXPECT_EQ(reducer.floats_sent(several), 3 * num_floats / 2);
+  }
+  if (ranks == 1) {
+    EXPECT_EQ(reducer.floats_sent(one), 0);
+  }
+}
+
 TEST(TreeReducer, CopiesNothingWhenAlone) {
   if (world().size() > 1) GTEST_SKIP() << "one rank only";
   const BatchPartition partition(5, 1, 1);

@@ -158,6 +158,35 @@ TEST(ScalingModel, SumsInsideOfLayersAreLatency) {
   EXPECT_EQ(predict_reduction(none, cluster).batch_sums_s, 0);
 }
 
+TEST(ScalingModel, HalvingTakesItsMessagesAndLeavesANodeOnceEachWay) {
+  StepDemand demand = demand_on(64);
+  const ClusterFigures cluster = cluster_of(16);
+  const double block = 4e6;
+  const StepPrediction slices = predict_reduction(demand, cluster);
+  demand.halving = ExchangeLoad{12, 2 * 1000000 * 63 / 64};
+  demand.batch_sums = 3;
+  const StepPrediction halved = predict_reduction(demand, cluster);
+  EXPECT_DOUBLE_EQ(halved.meetings_s, 12 * cluster.message_s);
+  EXPECT_DOUBLE_EQ(halved.batch_sums_s, 3 * 12 * cluster.message_s);
+  EXPECT_DOUBLE_EQ(halved.node_bytes, 2 * block * 3 / 4);
+  EXPECT_DOUBLE_EQ(halved.all_bytes, 2 * block * 63);
+  EXPECT_NEAR(halved.rank_bytes, slices.rank_bytes, 4);
+  EXPECT_LT(halved.network_s, slices.network_s);
+  // Whoever has a part of the optimizer's state has a slice of the gradient.
+  demand.shards_optimizer = true;
+  EXPECT_EQ(predict_reduction(demand, cluster).meetings_s, slices.meetings_s);
+  EXPECT_EQ(predict_reduction(demand, cluster).batch_sums_s, halved.batch_sums_s);
+}
+
+TEST(ScalingModel, GpusDoNotHalve) {
+  StepDemand demand = demand_on(64);
+  ClusterFigures cluster = cluster_of(4);
+  cluster.link_bytes_per_s = 1e11;
+  const StepPrediction before = predict_reduction(demand, cluster);
+  demand.halving = ExchangeLoad{12, 2000000};
+  EXPECT_EQ(predict_reduction(demand, cluster).step_s(), before.step_s());
+}
+
 TEST(ScalingModel, EfficiencyIsThatOfOneNodeWhereNothingIsLost) {
   const StepDemand one = demand_on(2);
   const StepDemand many = demand_on(64);
