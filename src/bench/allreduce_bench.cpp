@@ -217,12 +217,12 @@ AllreduceRow measure(Communicator& comm, const Gradient& gradient,
           gradient.floats * static_cast<std::int64_t>(sizeof(float)),
           gradient.partition.num_blocks(),
           invariant ? invariant->num_partial_sums() : 0,
-          invariant && kHostExecution ? load_of(gradient) : std::nullopt,
           spread(invariant),
           spread(fast),
           spread_of(transport_s),
           spread_after_step(invariant),
-          spread_after_step(fast)};
+          spread_after_step(fast),
+          invariant && kHostExecution ? load_of(gradient) : std::nullopt};
 }
 
 }  // namespace

@@ -76,14 +76,14 @@ struct AllreduceRow {
   std::int64_t bytes = 0;
   int blocks = 0;            ///< micro-blocks of the batch
   int num_partial_sums = 0;  ///< that rank 0 passes on in rank-invariant mode
-  /// Of messages between nodes in that mode, where the ranks halve the gradient.
-  std::optional<ExchangeLoad> halving = {};
   std::optional<Spread> rank_invariant_s;
   std::optional<Spread> fast_s;
   Spread transport_s;  ///< the communicator's own all-reduce of the same bytes
   /// The same after a step that each rank makes by itself, without that step.
   std::optional<Spread> rank_invariant_after_step_s = {};
   std::optional<Spread> fast_after_step_s = {};
+  /// Of messages between nodes in rank-invariant mode, where the ranks halve the gradient.
+  std::optional<ExchangeLoad> halving = {};
 };
 
 struct AllreduceBenchInfo {

@@ -77,7 +77,9 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   const double others = (ranks - 1) / ranks;
   const double elsewhere = (place.nodes - 1) / place.nodes;
   StepPrediction sum;
-  const bool halves = demand.halves_gradient() && !cluster.has_gpus();
+  // GPUs of one node exchange with all others at once.
+  const bool may_halve = demand.halving && (place.nodes > 1 || !cluster.has_gpus());
+  const bool halves = may_halve && !demand.shards_optimizer;
   sum.meetings_s =
       exchange_messages(demand, static_cast<double>(demand.floats), halves) * cluster.message_s;
   if (is_fast(demand)) {
@@ -107,19 +109,22 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   }
   if (place.nodes == 1) sum.node_bytes = 0;
   sum.network_s = sum.node_bytes > 0 ? sum.node_bytes / cluster.node_bytes_per_s : 0;
-  const bool halves_few = demand.halving && !cluster.has_gpus();
   sum.batch_sums_s =
-      demand.batch_sums * exchange_messages(demand, 1, halves_few) * cluster.message_s;
+      demand.batch_sums * exchange_messages(demand, 1, may_halve) * cluster.message_s;
   return sum;
 }
 
 /// The same between GPUs, bucket after bucket; what stays in a node goes over the links between
 /// them while the rest is on the network.
 StepPrediction by_gpus(const StepDemand& demand, const ClusterFigures& cluster) {
-  const double ranks_of_node = place_of(demand, cluster).ranks_of_node;
+  const GroupPlace place = place_of(demand, cluster);
   StepPrediction sum = by_messages(demand, cluster);
   sum.meetings_s *= static_cast<double>(num_buckets(demand));
-  const double here = sum.rank_bytes * (ranks_of_node - 1) / (demand.data_ranks() - 1);
+  const double others = place.ranks_of_node - 1;
+  // By halving the first rounds are in the node, with most of the floats.
+  const double here = demand.halves_gradient() && place.nodes > 1
+                          ? sum.rank_bytes * others / place.ranks_of_node
+                          : sum.rank_bytes * others / (demand.data_ranks() - 1);
   sum.network_s = std::max(sum.network_s, here / cluster.link_bytes_per_s);
   return sum;
 }

@@ -21,6 +21,14 @@ struct Segment {
   std::int64_t count = 0;
 };
 
+/// The same, for or from another rank.
+struct RankSegment {
+  int rank = 0;
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const RankSegment&, const RankSegment&) = default;
+};
+
 /// Buffers are host memory. Failures of the transport throw Error with the call, the rank and the
 /// host; the other ranks may then be stuck, so only abort() ends the run.
 class Communicator {

@@ -63,6 +63,13 @@ class DeviceTransport {
                             std::span<float> receive, std::span<const Segment> receive_from,
                             DeviceStream stream) = 0;
 
+  /// With few ranks: these segments of `send` go out, and those of `receive` come in. Not
+  /// collective: those make the call that it concerns. A rank is named once in each. The buffers
+  /// may be one, of which no float goes out and comes in.
+  virtual void send_and_receive(std::span<const float> send, std::span<const RankSegment> to,
+                                std::span<float> receive, std::span<const RankSegment> from,
+                                DeviceStream stream) = 0;
+
   /// How long a rank waits for the others before it gives up.
   virtual double deadline_s() const { return std::numeric_limits<double>::infinity(); }
 

@@ -36,4 +36,17 @@ inline void check_segments(std::span<const Segment> segments, std::size_t size, 
   }
 }
 
+/// The same of segments that name their rank, each of them another one.
+inline void check_segments(std::span<const RankSegment> segments, std::size_t size, int own,
+                           int num_ranks) {
+  const auto limit = static_cast<std::int64_t>(size);
+  for (const RankSegment& segment : segments) {
+    expect(segment.rank >= 0 && segment.rank < num_ranks && segment.rank != own,
+           "segments for other ranks");
+    expect(segment.count >= 0 && segment.offset >= 0 && segment.count <= limit &&
+               segment.offset <= limit - segment.count,
+           "segments inside the buffer");
+  }
+}
+
 }  // namespace quern

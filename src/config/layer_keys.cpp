@@ -71,7 +71,8 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
     if (read_choice(node, context, words, index)) layer.type = layer_types()[index].second;
   };
   keys.string("name", &L::name,
-              "Name in checkpoints and messages, unique in the network: letters, digits, `_`, `-`, "
+              "Name in checkpoints and messages, unique in the network: a letter, then letters, "
+              "digits, `_`, `-`, "
               "in parts between dots")
       .defaults_to("`fc1`, `conv1`, `bn1`, `relu1`, ... counted per type")
       .read = read_name;

@@ -68,6 +68,15 @@ void compare_layers(const std::vector<LayerSpec>& ours, const std::vector<LayerS
   found.push_back({"network.layers", count(ours), count(theirs)});
 }
 
+// As kernels have them.
+Recipe with_float_numbers(Recipe recipe) {
+  for (NormalizeSpec* spec : {&recipe.data.normalize, &recipe.data.normalize_targets}) {
+    for (std::vector<double>* numbers : {&spec->mean, &spec->std})
+      for (double& number : *numbers) number = static_cast<double>(static_cast<float>(number));
+  }
+  return recipe;
+}
+
 // Numbers that are not known yet are compared once they are.
 bool is_open(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
   const auto is_open_in = [&](const char* table, NormalizeSpec DataSpec::*member) {
@@ -99,8 +108,10 @@ bool follows_from(const std::vector<RecipeDifference>& found, const Key<Recipe>&
 
 }  // namespace
 
-std::vector<RecipeDifference> differences(const Recipe& ours, int our_global_batch,
-                                          const Recipe& theirs, int their_global_batch) {
+std::vector<RecipeDifference> differences(const Recipe& our_recipe, int our_global_batch,
+                                          const Recipe& their_recipe, int their_global_batch) {
+  const Recipe ours = with_float_numbers(our_recipe);
+  const Recipe theirs = with_float_numbers(their_recipe);
   std::vector<RecipeDifference> found;
   for (const Key<Recipe>& key : recipe_keys()) {
     if (key.path == "network.layers") {

@@ -23,7 +23,12 @@ void* stream_handle(const ExecSpace& exec) {
   return driver::stream_of(exec);
 }
 
+void check_launches() {
+  driver::check(QUERN_DRIVER(GetLastError)(), "a kernel could not be started on the device");
+}
+
 bool is_idle(const ExecSpace& exec) {
+  check_launches();
   const auto code = QUERN_DRIVER(StreamQuery)(driver::stream_of(exec));
   if (code == QUERN_DRIVER(ErrorNotReady)) {
     // Or "not ready" would be found after the next launch, as if that had failed.
@@ -104,6 +109,8 @@ void* stream_handle(const ExecSpace& exec) {
   exec.fence("quern::device: the host reads kernel memory");
   return nullptr;
 }
+
+void check_launches() {}
 
 bool is_idle(const ExecSpace& exec) {
   exec.fence("quern::device: the host reads kernel memory");

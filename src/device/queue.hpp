@@ -16,8 +16,12 @@ ExecSpace make_instance();
 /// it is null, and everything on `exec` is done on return: libraries read the memory at once.
 void* stream_handle(const ExecSpace& exec);
 
+/// Throws Error when the device has refused to start a kernel since the last call: Kokkos does not
+/// look, and waiting does not tell.
+void check_launches();
+
 /// Is everything that was put on `exec` done? Does not wait; always true where kernels run on the
-/// host. Throws Error when a kernel has failed.
+/// host. Throws Error when a kernel has failed, or was not started.
 bool is_idle(const ExecSpace& exec);
 
 /// Copies between host and device on the stream of this handle, and waits for it. Error where the

@@ -46,6 +46,7 @@ void StepGraph::run(const ExecSpace& exec, const std::function<void()>& enqueue)
 
 void StepGraph::record(const ExecSpace& exec, const std::function<void()>& enqueue) {
   const auto stream = driver::stream_of(exec);
+  check_launches();
   // Other threads (NCCL has some) may allocate meanwhile; this one may not.
   check(QUERN_DRIVER(StreamBeginCapture)(stream, QUERN_DRIVER(StreamCaptureModeThreadLocal)),
         "beginning");

@@ -221,6 +221,7 @@ class Network(nn.Module):
         for folder in folders:
             owner = owner._modules.setdefault(folder, nn.Module())
         owner._modules[last] = module
+        return module
 
     def layer(self, name):
         module = self

@@ -42,6 +42,19 @@ BlockSchedule make_block_schedule(int first, int last, int total, int block_rows
   return schedule;
 }
 
+std::vector<int> blocks_of_partial_sums(const BlockSchedule& schedule) {
+  std::vector<int> blocks;
+  for (int block = 0; block < schedule.num_blocks; ++block) {
+    int added = 1;
+    for (int merge = schedule.host_merges(static_cast<std::size_t>(block)); merge > 0; --merge) {
+      added += blocks.back();
+      blocks.pop_back();
+    }
+    blocks.push_back(added);
+  }
+  return blocks;
+}
+
 // Two sums of each height, on both sides of the highest.
 int most_depth(int blocks) {
   return 2 * std::bit_width(static_cast<unsigned>(blocks));

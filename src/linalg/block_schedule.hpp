@@ -2,6 +2,8 @@
 // The local part of the fixed summation tree, where kernels can read it.
 #pragma once
 
+#include <vector>
+
 #include "base/block_tree.hpp"
 #include "tensor/types.hpp"
 
@@ -37,6 +39,9 @@ struct BlockSchedule {
 /// Schedule of the owner of blocks [first, last) of a batch of `total` blocks. All rows hold
 /// samples.
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows);
+
+/// Of how many blocks each of the sums is that are handed on, in order.
+std::vector<int> blocks_of_partial_sums(const BlockSchedule& schedule);
 
 /// The most sums that are on the stack at once (BlockSchedule::depth) with so many neighbouring
 /// blocks of any batch, at most.

@@ -67,7 +67,9 @@ int Graph::convert(int value, Layout to) {
   const Value& from = this->value(value);
   if (from.layout == to) return value;
   const auto computes = [](const Node& node) { return node.kind != NodeKind::reshape; };
-  if (to != Layout::tiles && std::ranges::none_of(nodes_, computes)) {
+  // What comes out of another stage is in the layout that it has there.
+  const bool is_batch = !from.wants_gradient;
+  if (is_batch && to != Layout::tiles && std::ranges::none_of(nodes_, computes)) {
     // In front of the first layer the batch itself is gathered in this layout. Not rounded: others
     // may want it as it is.
     for (Value& batch : values_) batch.layout = to;

@@ -68,8 +68,13 @@ BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
       (with_reserve(max_partial_sums(comm().rank())) - 1) * partial_stride();
   sizes.partial_sums = before_last + std::max(partial_stride(), padded());
   if (size() == 1 || order() == SumOrder::ranks) return sizes;
-  sizes.total = padded();
   for (const BatchPartition& partition : partitions()) {
+    if (halves(partition)) {
+      for (const Bucket& bucket : buckets_)
+        sizes.received = std::max(sizes.received, round_up_to_lanes((floats_of(bucket) + 1) / 2));
+      continue;
+    }
+    sizes.total = padded();
     const int own_partial_sums = num_partial_sums(partition, comm().rank());
     for (const Bucket& bucket : buckets_) {
       for (const Segment& segment : make_exchange(partition, bucket).receive_from) {
@@ -105,10 +110,33 @@ BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) co
   Plan plan;
   plan.num_partial_sums = num_partial_sums(partition, comm().rank());
   if (order() == SumOrder::ranks) return plan;
+  plan.halves = halves(partition);
   for (const Bucket& bucket : buckets_) {
-    plan.buckets.push_back(make_bucket_plan(partition, bucket));
+    if (plan.halves) {
+      plan.buckets.emplace_back().rounds = make_rounds(partition, bucket);
+    } else {
+      plan.buckets.push_back(make_bucket_plan(partition, bucket));
+    }
   }
   return plan;
+}
+
+// Inside a node devices are connected pair by pair, and an exchange with all of them takes no
+// longer than one with the next. The first bucket is the largest one.
+bool BucketReducer::halves(const BatchPartition& partition) const {
+  if (updaters_.are_owners || comm().node_size() == size()) return false;
+  return make_lighter_halving(partition, floats_of(buckets_.front()), comm().rank()).has_value();
+}
+
+std::vector<BucketReducer::Round> BucketReducer::make_rounds(const BatchPartition& partition,
+                                                             const Bucket& bucket) const {
+  std::vector<Round> rounds;
+  const auto halving = make_halving(partition, floats_of(bucket), comm().rank());
+  for (const HalvingRound& round : halving.value().rounds) {
+    rounds.push_back({round, round.take});
+    for (RankSegment& segment : rounds.back().into) segment.offset = 0;
+  }
+  return rounds;
 }
 
 // Slice d of P partial sums takes P * slice floats from P * d * slice on, whether they lie in the
@@ -135,7 +163,7 @@ BucketReducer::BucketPlan BucketReducer::make_bucket_plan(const BatchPartition& 
                                                           const Bucket& bucket) const {
   const int own = comm().rank();
   const std::int64_t count = slice(bucket);
-  BucketPlan plan{make_exchange(partition, bucket), {}};
+  BucketPlan plan{make_exchange(partition, bucket), {}, {}};
   plan.sum = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
     if (rank == own) return ~(partial * partial_stride() + bucket.begin + own * count);
     return plan.receive_from[static_cast<std::size_t>(rank)].offset + partial * count;
@@ -164,7 +192,9 @@ ReducedGradient BucketReducer::reduce(const ExecSpace& exec, ReductionPlan plan)
   sums_started_ = false;
   buckets_left_ = buckets_.size();
   if (order() == SumOrder::ranks) return reduced(partial_sums().data);
-  return {range(total_, 0, num_gradient()), sums_.sums(), sums_.votes()};
+  const bool is_in_place = plans_[static_cast<std::size_t>(plan)].halves;
+  return {range(is_in_place ? partial_sums().data : total_, 0, num_gradient()), sums_.sums(),
+          sums_.votes()};
 }
 
 // No bucket travels.
@@ -225,10 +255,27 @@ void BucketReducer::start_sums(const ExecSpace& queue, ReductionPlan plan_id) {
 }
 
 void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
+  if (order() == SumOrder::tree && plan.halves) return halve(queue, plan, bucket);
   if (order() == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
   const std::int64_t begin = buckets_[bucket].begin;
   const std::int64_t end = std::min(buckets_[bucket].end, num_gradient());
   transport_.all_reduce_sum(floats(partial_sums().data, begin, end - begin), stream_of(queue));
+}
+
+void BucketReducer::halve(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
+  const std::int64_t begin = buckets_[bucket].begin;
+  const FloatView own = range(partial_sums().data, begin, begin + floats_of(buckets_[bucket]));
+  const std::vector<Round>& rounds = plan.buckets[bucket].rounds;
+  for (const Round& round : rounds) {
+    transport_.send_and_receive(all_of(own), round.give, all_of(received_), round.into,
+                                stream_of(queue));
+    for (const RankSegment& taken : round.take)
+      add_to(queue, range(own, taken.offset, taken.offset + taken.count),
+             range(received_, 0, taken.count));
+  }
+  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round)
+    transport_.send_and_receive(all_of(own), round->take, all_of(own), round->give,
+                                stream_of(queue));
 }
 
 void BucketReducer::exchange_in_tree_order(const ExecSpace& queue, const Plan& plan,

@@ -7,6 +7,7 @@
 #include "parallel/device_stream.hpp"
 #include "parallel/gathered_sums.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/halving.hpp"
 #include "parallel/owner_slices.hpp"
 #include "parallel/tree_sum.hpp"
 
@@ -19,14 +20,15 @@ namespace quern {
 ///   compute   ... loss | backward of the last layers | ... | backward of the first | update
 ///   exchange           | sums, votes | bucket n-1 | ...            | bucket 0      |
 ///
-/// SumOrder::tree, per bucket: (1) every rank sends each owner that slice of its partial sums, (2)
-/// the owner adds the partial sums of all ranks in the order of the fixed tree, (3) the slices go
-/// to everybody; the transport moves floats and adds none, so the bits are those of TreeReducer.
-/// The sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks:
-/// one all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial
-/// sum, nothing moves. With owners the slices of (2) stay where they are, and after the update
-/// those of the parameters go to everybody, bucket after bucket. Backward fills the gradient from
-/// its end, so the buckets go from last to first.
+/// SumOrder::tree, per bucket, between nodes where every rank has one partial sum: by halving.hpp,
+/// in place. Else (1) every rank sends each owner that slice of its partial sums, (2) the owner
+/// adds the partial sums of all ranks in the order of the fixed tree, (3) the slices go to
+/// everybody; the transport moves floats and adds none, so the bits are those of TreeReducer. The
+/// sums and votes, a few floats, go to everybody, who adds them for itself. SumOrder::ranks: one
+/// all-reduce per bucket, in place, in the transport's order. One rank: `total` is the partial sum,
+/// nothing moves. With owners the slices of (2) stay where they are, and after the update those of
+/// the parameters go to everybody, bucket after bucket. Backward fills the gradient from its end,
+/// so the buckets go from last to first.
 class BucketReducer final : public GradientReducer {
  public:
   /// Two exchanges cost more than one of twice the size until a bucket takes as long to move as to
@@ -57,6 +59,9 @@ class BucketReducer final : public GradientReducer {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
+  struct Round : HalvingRound {
+    std::vector<RankSegment> into;  // where what is taken comes in, in received_
+  };
   // What SumOrder::tree does with a bucket under one plan.
   struct BucketExchange {
     std::vector<Segment> send_to;  // in the only partial sum from the bucket on, else in packed_
@@ -64,9 +69,11 @@ class BucketReducer final : public GradientReducer {
   };
   struct BucketPlan : BucketExchange {
     TreeSumPlan sum;
+    std::vector<Round> rounds;  // in place of the rest; floats count from the bucket's first
   };
   struct Plan {
     int num_partial_sums = 0;  // of this rank
+    bool halves = false;
     std::vector<BucketPlan> buckets;
   };
 
@@ -81,6 +88,11 @@ class BucketReducer final : public GradientReducer {
   FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   BufferSizes buffer_sizes() const;
+  bool halves(const BatchPartition& partition) const;
+  std::vector<Round> make_rounds(const BatchPartition& partition, const Bucket& bucket) const;
+  std::int64_t floats_of(const Bucket& bucket) const {
+    return std::min(bucket.end, num_gradient()) - bucket.begin;
+  }
   BucketExchange make_exchange(const BatchPartition& partition, const Bucket& bucket) const;
   Plan make_plan(const BatchPartition& partition) const;
   BucketPlan make_bucket_plan(const BatchPartition& partition, const Bucket& bucket) const;
@@ -92,6 +104,7 @@ class BucketReducer final : public GradientReducer {
 
   void start_sums(const ExecSpace& queue, ReductionPlan plan);
   void start_bucket(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
+  void halve(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
   void exchange_in_tree_order(const ExecSpace& queue, const Plan& plan, std::size_t bucket);
 
   DeviceTransport& transport_;

@@ -9,6 +9,7 @@ namespace {
 bool is_idle(const ExecSpace& exec, const GridTransports& transports) {
   if (!transports.are_none()) return quern::is_idle(exec);
   exec.fence("quern::parallel::wait");
+  check_launches();
   return true;
 }
 

@@ -19,23 +19,16 @@
 #include <optional>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "parallel/batch_partition.hpp"
 
 namespace quern {
 
-/// The floats [begin, begin + count) of a vector, for or from another rank.
-struct HalvingPart {
-  int rank = 0;
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-  friend bool operator==(const HalvingPart&, const HalvingPart&) = default;
-};
-
 /// What a rank does when a node of the tree is added. No part is empty, and none is in `give` and
-/// `take`.
+/// `take`, of which there is at most one.
 struct HalvingRound {
-  std::vector<HalvingPart> give;  ///< to ranks that add them to theirs
-  std::vector<HalvingPart> take;  ///< and from ranks, to be added
+  std::vector<RankSegment> give;  ///< to ranks that add them to theirs
+  std::vector<RankSegment> take;  ///< and from ranks, to be added
 };
 
 /// What the rank with most to do does, one thing after the other.

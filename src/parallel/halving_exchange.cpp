@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/halving_exchange.hpp"
 
-#include <algorithm>
-#include <type_traits>
+#include <utility>
 
 #include "base/assert.hpp"
-#include "tensor/parallel_for.hpp"
+#include "parallel/tree_sum.hpp"
 
 namespace quern {
 
 namespace {
-
-constexpr int kTile = 16 * kLanes;
 
 using Messages = std::vector<std::unique_ptr<Message>>;
 
@@ -23,22 +20,9 @@ void wait(const Messages& messages) {
   for (const auto& message : messages) message->wait();
 }
 
-std::span<float> floats(const FloatView& view, std::int64_t begin, std::int64_t count) {
+std::span<float> segment_of(const FloatView& view, std::int64_t begin, std::int64_t count) {
   return std::span(view.data(), view.extent(0))
       .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
-}
-
-// Accumulates into `sum`; the two do not overlap.
-void add_to(const ExecSpace& exec, float* sum, const float* more, std::int64_t count) {
-  const std::int64_t num_tiles = (count + kTile - 1) / kTile;
-  quern::parallel_for(
-      "quern::parallel::halving_add", RangePolicy(exec, 0, num_tiles),
-      KOKKOS_LAMBDA(const std::int64_t tile) {
-        const std::int64_t begin = tile * kTile;
-        const std::int64_t width = Kokkos::min<std::int64_t>(kTile, count - begin);
-        for (std::int64_t i = 0; i < width; ++i) sum[begin + i] += more[begin + i];
-      });
-  exec.fence("quern::parallel::halving_complete");
 }
 
 }  // namespace
@@ -46,7 +30,7 @@ void add_to(const ExecSpace& exec, float* sum, const float* more, std::int64_t c
 std::int64_t HalvingExchange::received_floats(const Halving& halving) {
   std::int64_t count = 0;
   for (const HalvingRound& round : halving.rounds)
-    for (const HalvingPart& part : round.take) count += round_up_to_lanes(part.count);
+    for (const RankSegment& part : round.take) count += round_up_to_lanes(part.count);
   return count;
 }
 
@@ -57,17 +41,18 @@ HalvingExchange::HalvingExchange(Communicator& comm, const Halving& halving,
   std::int64_t place = 0;
   for (const HalvingRound& parts : halving.rounds) {
     Round& round = rounds_.emplace_back();
-    for (const HalvingPart& part : parts.give) {
-      const std::span<float> given = floats(vector, part.begin, part.count);
+    for (const RankSegment& part : parts.give) {
+      const std::span<float> given = segment_of(vector, part.offset, part.count);
       round.give.push_back(comm.make_send(given, part.rank, tag));
       round.get_back.push_back(comm.make_receive(given, part.rank, tag + 1));
     }
-    for (const HalvingPart& part : parts.take) {
-      const std::span<float> taken = floats(vector, part.begin, part.count);
-      round.take.push_back(comm.make_receive(floats(received, place, part.count), part.rank, tag));
+    for (const RankSegment& part : parts.take) {
+      const std::span<float> taken = segment_of(vector, part.offset, part.count);
+      round.take.push_back(
+          comm.make_receive(segment_of(received, place, part.count), part.rank, tag));
       round.hand_back.push_back(comm.make_send(taken, part.rank, tag + 1));
-      round.taken.push_back(part);
-      round.places.push_back(place);
+      round.taken.emplace_back(part.offset, part.offset + part.count);
+      round.received.emplace_back(place, place + part.count);
       place += round_up_to_lanes(part.count);
     }
   }
@@ -80,8 +65,9 @@ void HalvingExchange::add(const ExecSpace& exec) {
     start(round.give);
     for (std::size_t i = 0; i < round.take.size(); ++i) {
       round.take[i]->wait();
-      add_to(exec, vector_.data() + round.taken[i].begin, received_.data() + round.places[i],
-             round.taken[i].count);
+      add_to(exec, Kokkos::subview(vector_, round.taken[i]),
+             Kokkos::subview(received_, round.received[i]));
+      exec.fence("quern::parallel::halving_complete");
     }
   }
   // What was given comes back to the same place.

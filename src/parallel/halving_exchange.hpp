@@ -27,13 +27,14 @@ class HalvingExchange {
   void add(const ExecSpace& exec);
 
  private:
+  using Range = Kokkos::pair<std::int64_t, std::int64_t>;
   struct Round {
     std::vector<std::unique_ptr<Message>> give;
     std::vector<std::unique_ptr<Message>> take;
     std::vector<std::unique_ptr<Message>> hand_back;  ///< of what was taken, once it is complete
     std::vector<std::unique_ptr<Message>> get_back;   ///< of what was given
-    std::vector<HalvingPart> taken;                   ///< of the vector
-    std::vector<std::int64_t> places;                 ///< where it comes in, in received_
+    std::vector<Range> taken;                         ///< of the vector
+    std::vector<Range> received;                      ///< where it comes in, in received_
   };
 
   FloatView vector_;

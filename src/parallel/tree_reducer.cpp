@@ -88,8 +88,8 @@ std::int64_t TreeReducer::floats_sent(ReductionPlan plan) const {
   if (!halving) return GradientReducer::floats_sent(plan);
   std::int64_t floats = 0;
   for (const HalvingRound& round : halving->rounds) {
-    for (const HalvingPart& part : round.give) floats += part.count;
-    for (const HalvingPart& part : round.take) floats += part.count;
+    for (const RankSegment& part : round.give) floats += part.count;
+    for (const RankSegment& part : round.take) floats += part.count;
   }
   return floats;
 }

@@ -115,6 +115,17 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
       });
 }
 
+void add_to(const ExecSpace& exec, const FloatView& sum, const ConstFloatView& more) {
+  const auto count = static_cast<std::int64_t>(sum.extent(0));
+  const std::int64_t num_tiles = (count + kTile - 1) / kTile;
+  quern::parallel_for(
+      "quern::parallel::add_to", RangePolicy(exec, 0, num_tiles),
+      KOKKOS_LAMBDA(const std::int64_t tile) {
+        const std::int64_t end = Kokkos::min((tile + 1) * kTile, count);
+        for (std::int64_t i = tile * kTile; i < end; ++i) sum(i) += more(i);
+      });
+}
+
 void pack_slices(const ExecSpace& exec, const GradientSums& partial_sums, int num_partial_sums,
                  const GradientSlices& slices, int own, const FloatView& packed) {
   const std::int64_t num_floats = slices.num_floats();

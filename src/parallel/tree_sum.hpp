@@ -51,6 +51,9 @@ TreeSumPlan make_tree_sum_plan(
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count);
 
+/// Accumulates `more` into `sum`, which has as many floats and does not overlap it.
+void add_to(const ExecSpace& exec, const FloatView& sum, const ConstFloatView& more);
+
 /// Overwrites `packed` with the partial sums in the order in which the owners of the slices get
 /// them: slice d of every partial sum, one after the other, from num_partial_sums * slices.begin(d)
 /// on. The part of slice `own`, which stays here, is left as it is.

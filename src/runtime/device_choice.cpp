@@ -43,6 +43,14 @@ std::string sharing_text(const std::vector<std::string>& device_ids) {
   return "";
 }
 
+void refuse_sharing(const std::vector<std::string>& device_ids) {
+  const std::string sharing = sharing_text(device_ids);
+  if (sharing.empty()) return;
+  throw InputError(sharing +
+                   ": expected a device for each rank (--gpus-per-node=<ranks per node> and "
+                   "--gpu-bind=none with srun); QUERN_SHARE_GPU=1 in the environment allows it");
+}
+
 TransportKind choose_transport(const TransportInfo& info) {
   const bool wants_nccl = info.wanted == CommBackend::nccl;
   if (wants_nccl && !info.on_devices) {
@@ -58,11 +66,7 @@ TransportKind choose_transport(const TransportInfo& info) {
   if (!sharing.empty() && wants_nccl) {
     refuse_nccl(sharing + ", which NCCL refuses (expected a device for each rank, or \"mpi\")");
   }
-  if (!sharing.empty() && !info.may_share) {
-    throw InputError(sharing +
-                     ": expected a device for each rank (--gpus-per-node=<ranks per node> and "
-                     "--gpu-bind=none with srun); QUERN_SHARE_GPU=1 in the environment allows it");
-  }
+  if (!info.may_share) refuse_sharing(info.device_ids);
   const bool takes_nccl = info.has_nccl && info.wanted != CommBackend::mpi && sharing.empty();
   return takes_nccl ? TransportKind::nccl : TransportKind::staged;
 }

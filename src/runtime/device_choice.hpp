@@ -20,6 +20,9 @@ bool is_any_shared(const std::vector<std::string>& device_ids);
 /// "ranks 0, 1 share the device GPU-...", naming the first that is shared.
 std::string sharing_text(const std::vector<std::string>& device_ids);
 
+/// InputError where any is shared.
+void refuse_sharing(const std::vector<std::string>& device_ids);
+
 enum class TransportKind {
   hosts,   ///< kernels run on the host, or there is one rank: nothing between devices
   staged,  ///< through host memory and MPI

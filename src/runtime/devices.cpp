@@ -32,14 +32,21 @@ bool may_share_devices() {
   return wish && std::string(wish) == "1";
 }
 
-std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend backend) {
+namespace {
+
+std::vector<std::string> device_ids(Communicator& comm) {
+  return all_gather_strings(comm, device_of_this_rank().id);
+}
+
+std::unique_ptr<DeviceTransport> connect(Communicator& comm, CommBackend backend,
+                                         const std::vector<std::string>& ids, bool may_share) {
   TransportInfo info;
   info.wanted = backend;
   info.ranks = comm.size();
   info.on_devices = !kHostExecution;
   info.has_nccl = built_with_nccl();
-  info.device_ids = all_gather_strings(comm, device_of_this_rank().id);
-  info.may_share = broadcast_value(comm, may_share_devices());
+  info.device_ids = ids;
+  info.may_share = may_share;
   switch (agree(comm, [&] { return choose_transport(info); })) {
     case TransportKind::nccl:
       return connect_by_nccl(comm);
@@ -51,14 +58,28 @@ std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend
   return nullptr;
 }
 
-// One axis after the other: ranks join NCCL's communicators in one order.
+}  // namespace
+
+std::unique_ptr<DeviceTransport> connect_devices(Communicator& comm, CommBackend backend) {
+  return connect(comm, backend, device_ids(comm), broadcast_value(comm, may_share_devices()));
+}
+
+// One axis after the other: ranks join NCCL's communicators in one order. The ranks of an axis may
+// have a device each that they share with those of another one, or a stage may have one rank.
 GridConnections connect_devices(const ProcessGrid& grid, CommBackend backend) {
-  const auto connect = [&](Communicator& axis) {
-    return agree(grid.world(), [&] { return connect_devices(axis, backend); });
+  const std::vector<std::string> ids = device_ids(grid.world());
+  const bool may_share = broadcast_value(grid.world(), may_share_devices());
+  if constexpr (!kHostExecution) {
+    agree(grid.world(), [&] {
+      if (!may_share) refuse_sharing(ids);
+    });
+  }
+  const auto connect_axis = [&](Communicator& axis) {
+    return agree(grid.world(), [&] { return connect(axis, backend, ids, may_share); });
   };
   GridConnections connections;
-  connections.data = connect(grid.data());
-  connections.tensor = connect(grid.tensor());
+  connections.data = connect_axis(grid.data());
+  connections.tensor = connect_axis(grid.tensor());
   return connections;
 }
 

@@ -2,12 +2,19 @@
 #include "runtime/host_staged_transport.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "base/assert.hpp"
 #include "device/queue.hpp"
 
 namespace quern {
+
+namespace {
+
+constexpr int kTag = 32000;  // reducers count theirs from 0
+
+}  // namespace
 
 HostStagedTransport::HostStagedTransport(Communicator& comm)
     : comm_(comm), counts_(static_cast<std::size_t>(comm.size())) {}
@@ -62,6 +69,28 @@ void HostStagedTransport::all_to_all_v(std::span<const float> send,
   const std::span<float> sent = fetch(send_, send, stream);
   const std::span<float> received = fetch(receive_, receive, stream);
   comm_.all_to_all_v(sent, send_to, received, receive_from);
+  put(receive, received, stream);
+}
+
+// Not by all_to_all_v, in which all ranks take part. The messages are made anew each time: devices
+// that share no NCCL have other worries.
+void HostStagedTransport::send_and_receive(std::span<const float> send,
+                                           std::span<const RankSegment> to,
+                                           std::span<float> receive,
+                                           std::span<const RankSegment> from, DeviceStream stream) {
+  const std::span<const float> sent = fetch(send_, send, stream);
+  const std::span<float> received = fetch(receive_, receive, stream);
+  std::vector<std::unique_ptr<Message>> messages;
+  const auto part = [](auto floats, const RankSegment& segment) {
+    return floats.subspan(static_cast<std::size_t>(segment.offset),
+                          static_cast<std::size_t>(segment.count));
+  };
+  for (const RankSegment& segment : from)
+    messages.push_back(comm_.make_receive(part(received, segment), segment.rank, kTag));
+  for (const RankSegment& segment : to)
+    messages.push_back(comm_.make_send(part(sent, segment), segment.rank, kTag));
+  for (const auto& message : messages) message->start();
+  for (const auto& message : messages) message->wait();
   put(receive, received, stream);
 }
 

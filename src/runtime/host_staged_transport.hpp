@@ -29,6 +29,10 @@ class HostStagedTransport final : public DeviceTransport {
                     std::span<float> receive, std::span<const Segment> receive_from,
                     DeviceStream stream) override;
 
+  void send_and_receive(std::span<const float> send, std::span<const RankSegment> to,
+                        std::span<float> receive, std::span<const RankSegment> from,
+                        DeviceStream stream) override;
+
  private:
   using Staging = Kokkos::View<float*, Kokkos::SharedHostPinnedSpace>;
   static std::span<float> fetch(Staging& staging, std::span<const float> device, DeviceStream);

@@ -9,6 +9,7 @@
 #include "layers/gather.hpp"
 #include "layers/initialize.hpp"
 #include "layers/layout.hpp"
+#include "parallel/device_stream.hpp"
 #include "runtime/host_staged_transport.hpp"
 #include "strategy/recipe_kernels.hpp"
 #include "strategy/sample_fit.hpp"
@@ -112,6 +113,7 @@ void Model::connect(const ProcessGrid& grid, DeviceTransport* tensor) {
          "the rank of this stage");
   expect(grid.place().tensor == slices_.rank && grid.shape().tensor == slices_.ranks,
          "the rank of these slices");
+  layer_transports_ = {nullptr, tensor};
   if (slices_.ranks > 1) {
     if (!tensor) {
       tensor_transport_ = std::make_unique<HostStagedTransport>(grid.tensor());
@@ -121,7 +123,11 @@ void Model::connect(const ProcessGrid& grid, DeviceTransport* tensor) {
   }
   if (place_.stages == 1) return;
   exchange_ = std::make_unique<StageExchange>(
-      grid, crossing_floats(networks_.stages, place_.stage, max_rows_));
+      grid, crossing_floats(networks_.stages, place_.stage, max_rows_), layer_transports_);
+}
+
+void Model::wait(const ExecSpace& exec) const {
+  wait_for(exec, layer_transports_);
 }
 
 std::int64_t Model::most_summed(int rows) const {

@@ -49,6 +49,9 @@ class Model {
   /// and grid.tensor(), where this rank has this model's part. `tensor`: between the ranks of
   /// grid.tensor(), outlives the model; null: messages out of host memory.
   void connect(const ProcessGrid& grid, DeviceTransport* tensor = nullptr);
+  /// For what is on `exec`, with an eye on the exchanges inside of layers: Error when one has
+  /// failed or is stuck.
+  void wait(const ExecSpace& exec) const;
 
   const Network& network() const { return networks_.own.front(); }
   /// Of which network() may be a stage. For its tensors and sizes: nothing computes with it.
@@ -180,7 +183,8 @@ class Model {
   int max_rows_ = 0;
   std::vector<InFlight> in_flight_;
   StateBlock parameter_block_;
-  FloatView parameters_;                     // in parameter_block_
+  FloatView parameters_;  // in parameter_block_
+  GridTransports layer_transports_;
   std::unique_ptr<StageExchange> exchange_;  // none if there is one stage
   // None if layers are not spread; the first of them if another transport was given.
   std::unique_ptr<DeviceTransport> tensor_transport_;

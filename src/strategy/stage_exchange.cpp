@@ -2,6 +2,7 @@
 #include "strategy/stage_exchange.hpp"
 
 #include "base/assert.hpp"
+#include "parallel/device_stream.hpp"
 
 namespace quern {
 
@@ -17,8 +18,10 @@ FloatView used(const Activation& activation, std::size_t floats) {
 
 }  // namespace
 
-StageExchange::StageExchange(const ProcessGrid& grid, const CrossingFloats& floats)
+StageExchange::StageExchange(const ProcessGrid& grid, const CrossingFloats& floats,
+                             const GridTransports& transports)
     : grid_(grid),
+      transports_(transports),
       stages_(grid.pipeline().split(0)),
       x_(receives(floats.x, grid.place().pipeline - 1, kForward)),
       y_(sends(floats.y, grid.place().pipeline + 1, kForward)),
@@ -46,19 +49,19 @@ StageExchange::Ends StageExchange::sends(std::int64_t floats, int to, int tag) {
   return ends;
 }
 
-void StageExchange::receive(const ExecSpace& exec, Ends& ends, const Activation& to) {
+void StageExchange::receive(const ExecSpace& exec, Ends& ends, const Activation& to) const {
   End& end = ends.take_turn();
   end.message->wait();
   Kokkos::deep_copy(exec, used(to, end.buffer.extent(0)), end.buffer);
-  exec.fence("quern::strategy::receive");
+  wait_for(exec, transports_);
   end.message->start();
 }
 
-void StageExchange::send(const ExecSpace& exec, Ends& ends, const Activation& from) {
+void StageExchange::send(const ExecSpace& exec, Ends& ends, const Activation& from) const {
   End& end = ends.take_turn();
   if (end.under_way) end.message->wait();
   Kokkos::deep_copy(exec, end.buffer, used(from, end.buffer.extent(0)));
-  exec.fence("quern::strategy::send");
+  wait_for(exec, transports_);
   end.message->start();
   end.under_way = true;
 }

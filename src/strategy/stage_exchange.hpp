@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "comm/device_transport.hpp"
 #include "comm/process_grid.hpp"
 #include "tensor/activation.hpp"
 
@@ -33,7 +34,9 @@ class StageExchange {
  public:
   /// Collective over grid.pipeline(); begins to receive. The neighbours there have the same floats
   /// on their sides, and call in the same order.
-  StageExchange(const ProcessGrid& grid, const CrossingFloats& floats);
+  /// `transports`: which kernels on `exec` may be waiting for others by.
+  StageExchange(const ProcessGrid& grid, const CrossingFloats& floats,
+                const GridTransports& transports = {});
 
   // The host waits for what has to arrive, and on a device for `exec`. Messages have the size of
   // whole arrays, whatever rows are in use.
@@ -58,10 +61,11 @@ class StageExchange {
   };
   Ends receives(std::int64_t floats, int from, int tag);
   Ends sends(std::int64_t floats, int to, int tag);
-  static void receive(const ExecSpace& exec, Ends& ends, const Activation& to);
-  static void send(const ExecSpace& exec, Ends& ends, const Activation& from);
+  void receive(const ExecSpace& exec, Ends& ends, const Activation& to) const;
+  void send(const ExecSpace& exec, Ends& ends, const Activation& from) const;
 
   ProcessGrid grid_;
+  GridTransports transports_;
   std::unique_ptr<Communicator>
       stages_;  // apart from all others that send; ends after the messages
   Ends x_;

@@ -332,7 +332,9 @@ std::int64_t TrainingStep::sent_bytes() const {
 }
 
 void TrainingStep::publish_state() {
-  reducer_->publish_update(ExecSpace(), model_.parameter_block());
+  const ExecSpace exec;
+  reducer_->publish_update(exec, model_.parameter_block());
+  wait_for(exec, transports_);
   has_packed_weights_ = false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>
+#include <type_traits>
 
 namespace quern {
 
@@ -13,6 +14,11 @@ using MemorySpace = ExecSpace::memory_space;
 /// Is kernel memory also host memory (CPU back ends)?
 inline constexpr bool kHostExecution =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+
+// Much is chosen by it that is about where kernels run.
+static_assert(kHostExecution == std::is_same_v<ExecSpace, Kokkos::DefaultHostExecutionSpace>,
+              "a Kokkos whose devices have memory of their own: without "
+              "KOKKOS_ENABLE_IMPL_CUDA_UNIFIED_MEMORY, and for no AMD APU");
 
 template <class T>
 using View = Kokkos::View<T*, Kokkos::LayoutRight, MemorySpace>;

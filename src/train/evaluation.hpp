@@ -12,8 +12,9 @@ struct Evaluation {
   std::int64_t samples = 0;
   double loss = 0;           ///< mean over the samples, as in training: of normalized targets
   std::int64_t correct = 0;  ///< 0 without labels
-  /// Of the targets that come with the samples: the mean over their units of the variance over the
-  /// samples. 0 without such targets, or where they are all equal.
+  bool has_targets = false;  ///< that come with the samples
+  /// Of these targets: the mean over their units of the variance over the samples. 0 where they are
+  /// all equal.
   double target_variance = 0;
   /// The mean squared error in the units that the targets come in: where they are not normalized,
   /// the loss.
@@ -21,12 +22,12 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
   /// Of targets: root of the mean squared error over samples and units.
   std::optional<double> rmse() const {
-    if (target_variance == 0) return std::nullopt;
+    if (!has_targets) return std::nullopt;
     return std::sqrt(squared_error);
   }
   /// Of targets: the share of their variance that is explained, over all units together
   /// (scikit-learn's r2_score with multioutput="variance_weighted"). 1 is perfect, 0 is as good as
-  /// the mean.
+  /// the mean. Nothing where they are all equal.
   std::optional<double> r2() const {
     if (target_variance == 0) return std::nullopt;
     return 1 - squared_error / target_variance;

@@ -96,6 +96,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   return {.samples = sums.samples,
           .loss = loss,
           .correct = sums.correct,
+          .has_targets = model_.compares_targets(),
           .target_variance = target_variance_,
           .squared_error = model_.normalizes_targets() ? restored.loss_sum / count : loss};
 }

@@ -13,6 +13,12 @@ namespace quern {
 
 namespace {
 
+// The scale of a layer normalisation behind an image of one pixel: [C, 1, 1] elsewhere, [C] here.
+std::vector<std::int64_t> without_pixel(const std::vector<std::int64_t>& shape) {
+  if (shape.size() == 3 && shape[1] == 1 && shape[2] == 1) return {shape[0]};
+  return shape;
+}
+
 constexpr std::size_t kMaxShown = 8;
 
 bool begins_with(const std::string& name, const std::string& part) {
@@ -91,12 +97,12 @@ class Matcher {
     }
     const NamedTensor& tensor = found_[place->second];
     is_used_[wanted.name] = true;
-    if (tensor.shape != wanted.shape) {
+    if (without_pixel(tensor.shape) != without_pixel(wanted.shape)) {
       problems_.push_back(fmt::format("'{}' has the shape {}, expected {}", tensor.name,
                                       shape_text(tensor.shape), shape_text(wanted.shape)));
       return;
     }
-    taken_.push_back({wanted.name, tensor.shape, tensor.values});
+    taken_.push_back({wanted.name, wanted.shape, tensor.values});
   }
 
   void refuse_others(const std::vector<std::string>& known) {

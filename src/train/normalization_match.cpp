@@ -33,9 +33,10 @@ std::string toml(const NormalizeSpec& spec) {
                      fmt::join(spec.std, ", "));
 }
 
-double number(const std::vector<double>& values, std::size_t channel, double without) {
+// As kernels have it.
+float number(const std::vector<double>& values, std::size_t channel, float without) {
   if (values.empty()) return without;
-  return values[values.size() == 1 ? 0 : channel];
+  return static_cast<float>(values[values.size() == 1 ? 0 : channel]);
 }
 
 // One number for all channels is the same as that number for each.

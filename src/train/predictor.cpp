@@ -151,7 +151,7 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     model.forward(exec, step);
     model.restore_units(exec, samples);
     end_batch(exec, scalars, plan.samples());
-    exec.fence("quern::train::predict_samples");
+    model.wait(exec);
     const std::span<const float> all = outputs.collect(exec, plan);
     if (seconds) seconds->push_back(watch.seconds());
     run_on_root(grid.world(), [&] {

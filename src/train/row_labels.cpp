@@ -26,7 +26,7 @@ std::vector<std::int32_t> labels_of_rows(const ExecSpace& exec, const Model& mod
                                         static_cast<std::size_t>(rows));
   quern::parallel_for("quern::train::gather_labels", RangePolicy(exec, 0, rows),
                       GatherLabels{model.place_of_row(samples), samples.labels, label_of_row});
-  exec.fence("quern::train::labels_of_rows");
+  model.wait(exec);
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), label_of_row);
   return {host.data(), host.data() + host.extent(0)};
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
@@ -200,8 +201,8 @@ void TrainingRun::Parts::check_same_samples() const {
 void TrainingRun::Parts::warn_of_large_batch() const {
   if (batches_.global_batch == batches_.full_batch) return;
   log::warn("the global batch is " + std::to_string(batches_.global_batch) +
-            ", but there are only " + std::to_string(samples_.count) +
-            " samples: every step takes all of them");
+            ", but the data have " + count_text(samples_.count, "sample") +
+            ": every step takes all of them");
 }
 
 void TrainingRun::Parts::warn_of_long_warmup() const {

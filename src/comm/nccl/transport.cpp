@@ -102,6 +102,20 @@ class NcclTransport final : public DeviceTransport {
         stream);
   }
 
+  void send_and_receive(std::span<const float> send_from, std::span<const RankSegment> to,
+                        std::span<float> receive_to, std::span<const RankSegment> from,
+                        DeviceStream stream) override {
+    check_segments(to, send_from.size(), caller_.rank, size_);
+    check_segments(from, receive_to.size(), caller_.rank, size_);
+    if (to.empty() && from.empty()) return;
+    in_group([&] {
+      for (const RankSegment& part : to)
+        send(send_from.data() + part.offset, part.count, part.rank, stream);
+      for (const RankSegment& part : from)
+        receive(receive_to.data() + part.offset, part.count, part.rank, stream);
+    });
+  }
+
   double deadline_s() const override { return std::chrono::duration<double>(deadline_).count(); }
 
   void check() override { caller_.check(state(), "an exchange by NCCL", comm_); }
@@ -136,24 +150,43 @@ class NcclTransport final : public DeviceTransport {
   /// With every other rank, at once; `to` and `from` give the floats for it.
   template <class To, class From>
   void exchange(const To& to, const From& from, DeviceStream stream) {
+    in_group([&] {
+      for (int peer = 0; peer < size_; ++peer) {
+        if (peer == caller_.rank) continue;
+        const auto [sent, out] = to(peer);
+        const auto [received, in] = from(peer);
+        send(sent + out.offset, out.count, peer, stream);
+        receive(received + in.offset, in.count, peer, stream);
+      }
+    });
+  }
+
+  /// Calls made by `calls` begin together. A group that is left open would keep whatever follows.
+  template <class Calls>
+  void in_group(const Calls& calls) {
     await_first(sends_);
     caller_.check(ncclGroupStart(), "ncclGroupStart");
-    for (int peer = 0; peer < size_; ++peer) {
-      if (peer == caller_.rank) continue;
-      const auto [sent, out] = to(peer);
-      const auto [received, in] = from(peer);
-      if (out.count > 0) {
-        caller_.check(ncclSend(sent + out.offset, static_cast<std::size_t>(out.count), ncclFloat,
-                               peer, comm_, native(stream)),
-                      "ncclSend", comm_);
-      }
-      if (in.count > 0) {
-        caller_.check(ncclRecv(received + in.offset, static_cast<std::size_t>(in.count), ncclFloat,
-                               peer, comm_, native(stream)),
-                      "ncclRecv", comm_);
-      }
+    try {
+      calls();
+    } catch (...) {
+      (void)ncclGroupEnd();
+      throw;
     }
     finish(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  void send(const float* floats, std::int64_t count, int peer, DeviceStream stream) {
+    if (count == 0) return;
+    caller_.check(
+        ncclSend(floats, static_cast<std::size_t>(count), ncclFloat, peer, comm_, native(stream)),
+        "ncclSend", comm_);
+  }
+
+  void receive(float* floats, std::int64_t count, int peer, DeviceStream stream) {
+    if (count == 0) return;
+    caller_.check(
+        ncclRecv(floats, static_cast<std::size_t>(count), ncclFloat, peer, comm_, native(stream)),
+        "ncclRecv", comm_);
   }
 
   // NCCL connects the ranks in the first call of a kind, which ends when all of them have come: in

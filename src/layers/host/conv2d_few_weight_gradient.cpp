@@ -276,7 +276,8 @@ struct FewItemGrid {
   FewItemGrid(const ConvShape& s, int samples, int threads)
       : out(count_vectors(s.out_channels), kVectors > 1 ? kVectors : 4),
         in(s.in_channels,
-           std::max(1, kItemSums / (s.kernel * s.kernel * out.size(0) * kLanes * samples))) {
+           std::max(1, static_cast<int>(kItemSums / (std::int64_t{s.kernel} * s.kernel *
+                                                     out.size(0) * kLanes * samples)))) {
     // All threads shall find items.
     int largest = in.size(0);
     while (threads > 1 && largest > 1 && count() < std::int64_t{4} * threads)

@@ -259,8 +259,9 @@ struct ItemGrid {
   ItemGrid(const ConvShape& s, int threads, bool one_part)
       : out(s.out_channels, (s.kernel == 1 ? kItemChannelsOfProduct : kItemChannels) *
                                 (one_part ? kMoreChannels : 1)),
-        in(s.in_channels, std::max(1, kItemWeights * (one_part ? kMoreWeights : 1) /
-                                          (s.kernel * s.kernel * out.size(0)))) {
+        in(s.in_channels,
+           std::max(1, static_cast<int>(kItemWeights * (one_part ? kMoreWeights : 1) /
+                                        (std::int64_t{s.kernel} * s.kernel * out.size(0))))) {
     // All threads shall find items.
     int largest = in.size(0);
     while (threads > 1 && largest > 1 && count() < std::int64_t{4} * threads) {

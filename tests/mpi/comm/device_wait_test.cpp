@@ -38,6 +38,8 @@ class Exchanges final : public DeviceTransport {
   void all_gather_v(std::span<float>, std::span<const std::int64_t>, DeviceStream) override {}
   void all_to_all_v(std::span<const float>, std::span<const Segment>, std::span<float>,
                     std::span<const Segment>, DeviceStream) override {}
+  void send_and_receive(std::span<const float>, std::span<const RankSegment>, std::span<float>,
+                        std::span<const RankSegment>, DeviceStream) override {}
   double deadline_s() const override { return kDeadline; }
 };
 

@@ -14,6 +14,7 @@
 #include "parallel/make_reducer.hpp"
 #include "parallel/reference/tree_sum.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "support/lone_nodes.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -74,6 +75,12 @@ class CountingTransport final : public DeviceTransport {
     ++exchanges;
     staged_.all_to_all_v(send, send_to, receive, receive_from, stream);
   }
+  void send_and_receive(std::span<const float> send, std::span<const RankSegment> to,
+                        std::span<float> receive, std::span<const RankSegment> from,
+                        DeviceStream stream) override {
+    ++exchanges;
+    staged_.send_and_receive(send, to, receive, from, stream);
+  }
   void check() override {
     if (fails) throw Error("a broken link");
   }
@@ -107,6 +114,53 @@ TEST(BucketReducer, HasTheBitsOfTheTree) {
         }
       }
     }
+  }
+}
+
+// As many nodes as ranks, so that devices halve where there are enough of them.
+TEST(BucketReducer, HasTheBitsOfTheTreeBetweenNodes) {
+  testing::LoneNodes nodes(world());
+  HostStagedTransport transport(world());
+  for (const std::int64_t num_floats : {3, 17, 1000, 4099}) {
+    for (const std::int64_t bucket_floats : {1, 500, 100000}) {
+      const BatchPartition full(8 * world().size(), 1, world().size());
+      const BatchPartition last(3, 1, world().size());
+      BucketReducer reducer(nodes, transport, num_floats, SumOrder::tree, kSums, bucket_floats);
+      reducer.reserve(3);
+      const ReductionPlan full_plan = reducer.add_plan(full);
+      const ReductionPlan last_plan = reducer.add_plan(last);
+      reducer.allocate();
+      for (int round = 0; round < 2; ++round) {
+        for (const auto& [plan, partition] : {std::pair(full_plan, full), {last_plan, last}}) {
+          write_tree_partial_sums(partition, world().rank(), reducer);
+          const ReducedGradient reduced = vote_and_reduce(reducer, plan, 1.0f);
+          expect_bits(reduced, expected_total(partition, num_floats),
+                      std::to_string(num_floats) + " floats in buckets of " +
+                          std::to_string(bucket_floats));
+          EXPECT_EQ(test::only_value(reduced.votes), static_cast<float>(world().size()));
+        }
+      }
+    }
+  }
+}
+
+TEST(BucketReducer, SendsInRoundsBetweenNodesAndToAllAtOnceInsideOfOne) {
+  const int ranks = world().size();
+  testing::LoneNodes nodes(world());
+  const BatchPartition partition(ranks, 1, ranks);
+  for (const bool between_nodes : {false, true}) {
+    CountingTransport transport;
+    BucketReducer reducer(between_nodes ? static_cast<Communicator&>(nodes) : world(), transport,
+                          1000, SumOrder::tree, kSums);
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    write_tree_partial_sums(partition, world().rank(), reducer);
+    vote_and_reduce(reducer, plan, 0.0f);
+    // The sums, and one bucket.
+    const auto halving = make_lighter_halving(partition, 1000 - kSums, world().rank());
+    const int rounds = halving && between_nodes ? static_cast<int>(halving->rounds.size()) : 1;
+    EXPECT_EQ(transport.exchanges, ranks == 1 ? 0 : 1 + 2 * rounds) << between_nodes;
+    EXPECT_EQ(ranks >= 4, halving.has_value());
   }
 }
 

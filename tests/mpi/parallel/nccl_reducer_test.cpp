@@ -10,6 +10,7 @@
 #include "mpi/parallel/leaf_gradients.hpp"
 #include "parallel/bucket_reducer.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "support/lone_nodes.hpp"
 #include "support/world.hpp"
 
 namespace quern {
@@ -20,12 +21,12 @@ using testing::vote_and_reduce;
 using testing::world;
 using testing::write_tree_partial_sums;
 
-TEST(NcclReducer, HasTheBitsOfTheTree) {
+void expect_tree_sums_of(Communicator& ranks) {
   const auto transport = start_nccl(world(), std::chrono::seconds(60));
   for (const std::int64_t num_floats : {3, 1000}) {
     for (const int num_blocks : {1, 2, 3, 5, 8, 13, 31}) {
       const BatchPartition partition(num_blocks, 1, world().size());
-      BucketReducer reducer(world(), *transport, num_floats, SumOrder::tree, 2, 256);
+      BucketReducer reducer(ranks, *transport, num_floats, SumOrder::tree, 2, 256);
       const ReductionPlan plan = reducer.add_plan(partition);
       reducer.allocate();
       const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, num_blocks));
@@ -43,6 +44,15 @@ TEST(NcclReducer, HasTheBitsOfTheTree) {
       }
     }
   }
+}
+
+TEST(NcclReducer, HasTheBitsOfTheTree) {
+  expect_tree_sums_of(world());
+}
+
+TEST(NcclReducer, HasTheBitsOfTheTreeBetweenNodes) {
+  testing::LoneNodes nodes(world());
+  expect_tree_sums_of(nodes);
 }
 
 }  // namespace

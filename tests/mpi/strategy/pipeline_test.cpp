@@ -45,6 +45,25 @@ const Layers kResnet{
      "{type=\"basic_block\", name=\"layer3\", channels=6, statistics=\"block\"}, "
      "{type=\"global_avg_pool\"}, {type=\"linear\", name=\"fc\", features=5}]"}};
 
+// Readers of one value that want it in two layouts: gradients are added conversion by conversion.
+const Layers kReadersOfAnImage{
+    "flat and other readers of an image",
+    {"network.layers=[{type=\"conv2d\", name=\"c\", channels=7, kernel=3}, "
+     "{type=\"flatten\", name=\"fA\"}, {type=\"linear\", name=\"lA\", features=20}, "
+     "{type=\"global_avg_pool\", name=\"g\", input=\"c\"}, "
+     "{type=\"linear\", name=\"lG\", features=20}, "
+     "{type=\"flatten\", name=\"fB\", input=\"c\"}, "
+     "{type=\"linear\", name=\"lB\", features=20}, "
+     "{type=\"add\", inputs=[\"lA\", \"lG\", \"lB\"]}, {type=\"linear\", features=5}]"}};
+
+const Layers kReadersOfARow{
+    "convolutions and another reader of a row",
+    {"network.layers=[{type=\"flatten\"}, {type=\"linear\", name=\"l\", features=32}, "
+     "{type=\"conv2d\", name=\"cA\", channels=20, kernel=1}, "
+     "{type=\"linear\", name=\"m\", features=20, input=\"l\"}, "
+     "{type=\"conv2d\", name=\"cB\", channels=20, kernel=1, input=\"l\"}, "
+     "{type=\"add\", inputs=[\"cA\", \"m\", \"cB\"]}, {type=\"linear\", features=5}]"}};
+
 Recipe recipe_of(const Layers& network, int pipeline, const std::vector<std::string>& more = {}) {
   std::vector<std::string> sets = network.sets;
   sets.push_back("train.micro_block=2");
@@ -65,7 +84,7 @@ void for_each_split(const std::function<void(int pipeline)>& run) {
 
 TEST(Pipeline, HasTheBitsOfOneRankForAnyStagesPiecesAndOrder) {
   const Samples samples = image_samples(30, kImage, 5);  // a full batch and a short one
-  for (const Layers& network : {kMlp, kLenet, kResnet}) {
+  for (const Layers& network : {kMlp, kLenet, kResnet, kReadersOfAnImage, kReadersOfARow}) {
     SCOPED_TRACE(network.name);
     const Trained expected = train_alone(recipe_of(network, 1), samples, 3);
     for_each_split([&](int pipeline) {

@@ -49,6 +49,12 @@ class Watched final : public DeviceTransport {
     look();
     by_.all_to_all_v(send, send_to, receive, receive_from, stream);
   }
+  void send_and_receive(std::span<const float> send, std::span<const RankSegment> to,
+                        std::span<float> receive, std::span<const RankSegment> from,
+                        DeviceStream stream) override {
+    look();
+    by_.send_and_receive(send, to, receive, from, stream);
+  }
 
   double steps() const { return static_cast<double>(exchanges_) / kExchangesOfStep; }
   int missing() const { return missing_; }

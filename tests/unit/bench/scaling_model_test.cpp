@@ -178,13 +178,16 @@ TEST(ScalingModel, HalvingTakesItsMessagesAndLeavesANodeOnceEachWay) {
   EXPECT_EQ(predict_reduction(demand, cluster).batch_sums_s, halved.batch_sums_s);
 }
 
-TEST(ScalingModel, GpusDoNotHalve) {
-  StepDemand demand = demand_on(64);
+TEST(ScalingModel, GpusHalveBetweenNodesAlone) {
   ClusterFigures cluster = cluster_of(4);
   cluster.link_bytes_per_s = 1e11;
-  const StepPrediction before = predict_reduction(demand, cluster);
-  demand.halving = ExchangeLoad{12, 2000000};
-  EXPECT_EQ(predict_reduction(demand, cluster).step_s(), before.step_s());
+  const auto messages_s = [&](int ranks, bool halves) {
+    StepDemand demand = demand_on(ranks);
+    if (halves) demand.halving = ExchangeLoad{12, 2000000};
+    return predict_reduction(demand, cluster).meetings_s;
+  };
+  EXPECT_EQ(messages_s(4, true), messages_s(4, false));
+  EXPECT_DOUBLE_EQ(messages_s(64, true), 12 * cluster.message_s);
 }
 
 TEST(ScalingModel, EfficiencyIsThatOfOneNodeWhereNothingIsLost) {

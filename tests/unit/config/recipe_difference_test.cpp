@@ -129,13 +129,24 @@ TEST(RecipeDifference, AnInputThatIsTheLayerBeforeCountsAsNotStated) {
   EXPECT_EQ(keys_of(with({}), stated), "");
 }
 
+// What kernels compute with.
+TEST(RecipeDifference, NormalizationIsComparedAsFloats) {
+  const auto with_mean = [](const char* mean) {
+    return with({std::string("data.normalize={type=\"given\", mean=[") + mean + "], std=[1]}"});
+  };
+  EXPECT_EQ(keys_of(with_mean("0.17125635743141174"), with_mean("0.17125636339187622")), "");
+  EXPECT_EQ(keys_of(with_mean("0.17125635743141174"), with_mean("0.1712564")),
+            "data.normalize.mean");
+}
+
 TEST(RecipeDifference, WhatMayChangeIsNotNamed) {
   EXPECT_EQ(difference_of({}), "");
   EXPECT_EQ(difference_of({"name=other", "data.train=x", "data.test=y", "train.epochs=100",
                            "train.log_every_steps=1", "train.per_rank_loss=true",
                            "parallel.backend=serial", "checkpoint.every_epochs=0",
                            "checkpoint.every_steps=5", "checkpoint.every_seconds=1",
-                           "checkpoint.keep=9"}),
+                           "checkpoint.keep=9", "checkpoint.keep_best=true", "train.patience=3",
+                           "train.monitor=\"accuracy\""}),
             "");
 }
 

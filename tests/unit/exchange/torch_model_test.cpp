@@ -47,6 +47,8 @@ TEST(TorchModel, SaysWhatIsReadAgainAndWhatIsFlat) {
   EXPECT_THAT(text, HasSubstr("floats [batch, 3, 8, 8]"));
   EXPECT_THAT(text, HasSubstr("nn.Conv2d(3, 5, 3, stride=1, padding=1, bias=False))"
                               ".requires_grad_(False)\n"));
+  // What requires_grad_ is called on.
+  EXPECT_THAT(text, HasSubstr("        owner._modules[last] = module\n        return module\n"));
   EXPECT_THAT(text, HasSubstr("self.put(\"a.b\", nn.Conv2d(5, 5, 1, "));
   EXPECT_THAT(text, HasSubstr("        x = torch.relu(x)\n        y1 = x  # relu1\n"));
   EXPECT_THAT(text, HasSubstr("        x = y1 + y2\n"));

@@ -47,6 +47,15 @@ TEST(NetworkLimits, LargestSizesAreStillDescribed) {
   EXPECT_GT(network.memory_bytes(1 << 20), std::int64_t{kLarge} * (1 << 20) * 4);
 }
 
+TEST(NetworkLimits, LargestKernelsAreCutIntoItems) {
+  for (const NetworkSpec& spec : {network_of({1, 5, 7}, {conv2d(1, 4096, 1, 2048)}),
+                                  network_of({1, 2048, 2048}, {conv2d(64, 2048)}),
+                                  network_of({32, 4096, 4096}, {conv2d(3, 4096)})}) {
+    const Network network(spec);
+    EXPECT_GT(network.memory_bytes(32), 0);
+  }
+}
+
 // Kernels of devices that round keep places in a group of 16 samples in an int.
 TEST(NetworkLimits, ImageTooLargeForLessPrecision) {
   const auto build = [](const NetworkSpec& spec, const KernelChoice& choice) {

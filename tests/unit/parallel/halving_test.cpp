@@ -71,18 +71,18 @@ class Simulation {
     return std::ranges::all_of(on_the_way_, [](const auto& way) { return way.second.empty(); });
   }
 
-  void send(int from, const HalvingPart& part) {
-    const auto begin = vectors_[static_cast<std::size_t>(from)].begin() + part.begin;
+  void send(int from, const RankSegment& part) {
+    const auto begin = vectors_[static_cast<std::size_t>(from)].begin() + part.offset;
     on_the_way_[{from, part.rank}].emplace_back(begin, begin + part.count);
   }
 
-  bool have_come(int to, const std::vector<HalvingPart>& parts) {
-    return std::ranges::all_of(parts, [&](const HalvingPart& part) {
+  bool have_come(int to, const std::vector<RankSegment>& parts) {
+    return std::ranges::all_of(parts, [&](const RankSegment& part) {
       return !on_the_way_[{part.rank, to}].empty();
     });
   }
 
-  std::vector<float> receive(int to, const HalvingPart& part) {
+  std::vector<float> receive(int to, const RankSegment& part) {
     auto& queue = on_the_way_[{part.rank, to}];
     std::vector<float> values = std::move(queue.front());
     queue.pop_front();
@@ -102,13 +102,13 @@ class Simulation {
         const HalvingRound& round =
             *(halvings_[r].rounds.end() - static_cast<long>(rounds_left_[r]));
         if (!has_sent[r])
-          for (const HalvingPart& part : sent(round)) send(rank, part);
+          for (const RankSegment& part : sent(round)) send(rank, part);
         has_sent[r] = true;
         if (!have_come(rank, awaited(round))) continue;
-        for (const HalvingPart& part : awaited(round)) {
+        for (const RankSegment& part : awaited(round)) {
           const std::vector<float> values = receive(rank, part);
           for (std::size_t i = 0; i < values.size(); ++i)
-            put(vectors_[r][static_cast<std::size_t>(part.begin) + i], values[i]);
+            put(vectors_[r][static_cast<std::size_t>(part.offset) + i], values[i]);
         }
         has_sent[r] = false;
         rounds_left_[r] -= 1;
@@ -117,8 +117,8 @@ class Simulation {
     }
   }
 
-  static const std::vector<HalvingPart>& given(const HalvingRound& round) { return round.give; }
-  static const std::vector<HalvingPart>& taken(const HalvingRound& round) { return round.take; }
+  static const std::vector<RankSegment>& given(const HalvingRound& round) { return round.give; }
+  static const std::vector<RankSegment>& taken(const HalvingRound& round) { return round.take; }
 
   void add() {
     take_turns(given, taken, [](float& sum, float value) { sum += value; });
@@ -197,7 +197,7 @@ TEST(Halving, SendsOneGradientOutOfAPowerOfTwoOfNeighbours) {
   for (int rank = 0; rank < kNode; ++rank) {
     const auto halving = make_halving(BatchPartition(kRanks, 1, kRanks), kFloats, rank);
     for (const HalvingRound& round : halving.value().rounds)
-      for (const HalvingPart& part : round.give) left += part.rank >= kNode ? part.count : 0;
+      for (const RankSegment& part : round.give) left += part.rank >= kNode ? part.count : 0;
   }
   EXPECT_EQ(left, kFloats - kFloats / (kRanks / kNode));
 }

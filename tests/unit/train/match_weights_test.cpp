@@ -42,6 +42,20 @@ TEST(MatchWeights, TakesAllInTheNetworksOrder) {
   EXPECT_EQ(names(with_prefix("")), kAll);
 }
 
+// A layer normalisation behind an image of one pixel.
+TEST(MatchWeights, AShapeOfOnePixelIsFlat) {
+  const std::vector<TensorPlan> network = {{"n.weight", {3}}};
+  const auto taken = match_weights("w", {tensor("n.weight", {3, 1, 1})}, network, {});
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].shape, std::vector<std::int64_t>{3});
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1, 3, 1}, {3, 1}, {3, 1, 2}}) {
+    const std::vector<NamedTensor> found = {tensor("n.weight", shape)};
+    test::expect_error([&] { match_weights("w", found, network, {}); }, ExitCode::bad_input,
+                       {"'n.weight' has the shape"});
+  }
+}
+
 TEST(MatchWeights, RulesApplyOneAfterTheOther) {
   EXPECT_EQ(names(with_prefix("module."), {.rename = {"module.="}}), kAll);
   EXPECT_EQ(names(with_prefix("a.b."), {.rename = {"a=c", "c.b.="}}), kAll);
