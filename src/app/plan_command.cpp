@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -14,6 +16,7 @@
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/stopwatch.hpp"
 #include "bench/bench_figures.hpp"
 #include "bench/gpu_work.hpp"
 #include "bench/measure_rank.hpp"
@@ -21,6 +24,7 @@
 #include "comm/agree.hpp"
 #include "config/read_recipe.hpp"
 #include "io/output_file.hpp"
+#include "io/shard_set.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -217,12 +221,37 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
   return cluster;
 }
 
+/// How many samples there are; nothing where nobody can tell yet.
+std::optional<std::int64_t> num_samples(const Recipe& recipe) {
+  if (recipe.data.source == DataSource::random) return recipe.data.samples;
+  try {
+    return ShardSet::open(recipe.data.train, "train").count();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void warn_of_large_batches(const Recipe& recipe, const std::vector<PlannedStep>& steps) {
+  const auto samples = num_samples(recipe);
+  if (!samples) return;
+  for (const PlannedStep& step : steps) {
+    if (step.demand.global_batch <= *samples) continue;
+    log::warn("a batch on " + count_text(step.nodes, "node") + " has " +
+              std::to_string(step.demand.global_batch) + " samples, and the data " +
+              std::to_string(*samples) +
+              ": a training takes all of them in every step, so the plan is for larger data of the "
+              "same shape");
+    return;
+  }
+}
+
 void print_plan(const Given& given, const PlanOptions& options, const ClusterFigures& cluster,
                 RankWork rank) {
   const ScalingPlanner planner(given.recipe, std::move(rank), cluster);
   std::vector<PlannedStep> steps;
   for (const int nodes : given.nodes) steps.push_back(planner.plan(nodes));
   log::print(scaling_text(planner, given.sources, steps));
+  warn_of_large_batches(given.recipe, steps);
   if (options.json.empty()) return;
   write_whole_file(options.json, scaling_json(planner, given.sources, steps) + "\n");
 }
@@ -250,6 +279,27 @@ void check_ranks(Communicator& comm, const Given& given) {
       ExitCode::bad_input);
 }
 
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// Of one rank: several wait for each other.
+void warn_of_busy_processors(double seconds, double used_seconds) {
+  constexpr double kFree = 0.85;
+  const double share = used_seconds / (seconds * ExecSpace().concurrency());
+  if (share >= kFree) return;
+  log::warn(
+      "other programs took processors while steps were measured: this rank had " +
+      std::to_string(std::lround(100 * share)) +
+      " % of the time. On a node of its own it computes faster, and waits for others more: the "
+      "efficiency of the plan is too high (expected a node without other work, or --bench)");
+}
+
 ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& options) {
   check_ranks(comm, given);
   const BenchMachine machine = measure_machine(comm);
@@ -261,8 +311,11 @@ ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& 
                                ? "steps of one rank on this machine, measured now"
                                : "steps of " + std::to_string(comm.size()) +
                                      " ranks on this machine at once, each alone, measured now";
+  const Stopwatch watch;
+  const double used = processor_seconds();
   const RankWork work = measure_rank(comm, options.recipe, options.overrides, demand.ranks,
                                      demand.block_samples, batches_to_measure(demand, cluster));
+  if (comm.size() == 1) warn_of_busy_processors(watch.seconds(), processor_seconds() - used);
   run_on_root(comm, [&] { print_plan(given, options, cluster, work); });
   return ExitCode::done;
 }

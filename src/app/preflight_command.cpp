@@ -78,6 +78,7 @@ void look_at_recipe(const Recipe& recipe, int num_ranks, const DataSets& data_se
   all.recipe_problem = recipe_problem(recipe, num_ranks);
   if (!all.recipe_problem.empty()) return;
   all.fit_problem = fit_problem(recipe, num_ranks, data_sets);
+  if (all.fit_problem.empty()) all.recipe_warnings = warnings_of(recipe, num_ranks, data_sets);
 }
 
 RankInfo info_of_this_rank(const Communicator& comm, double clock_offset_s) {

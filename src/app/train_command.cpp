@@ -16,11 +16,13 @@
 #include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "strategy/tensor_plan.hpp"
 #include "strategy/training_step.hpp"
 #include "train/load_recipe.hpp"
 #include "train/recipe_check.hpp"
 #include "train/run_folder.hpp"
+#include "train/run_warnings.hpp"
 #include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
@@ -124,6 +126,9 @@ ExitCode check_only(const TrainOptions& options) {
   if (!options.run_dir.empty()) {
     check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
   }
+  const int data_ranks = grid_shape_of(recipe, options.ranks).data;
+  const BatchRule batches = training_batches(recipe, data_ranks, kMaxGlobalBatch);
+  for (const std::string& sentence : run_warnings(recipe, batches, data_ranks)) log::warn(sentence);
   log::print("good: " + recipe.name + ", " + std::to_string(info.parameters) + " parameters, " +
              count_text(recipe.train.epochs, "epoch") + ", " + count_text(options.ranks, "rank") +
              " (data not checked)");

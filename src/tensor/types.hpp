@@ -17,8 +17,7 @@ inline constexpr bool kHostExecution =
 
 // Much is chosen by it that is about where kernels run.
 static_assert(kHostExecution == std::is_same_v<ExecSpace, Kokkos::DefaultHostExecutionSpace>,
-              "a Kokkos whose devices have memory of their own: without "
-              "KOKKOS_ENABLE_IMPL_CUDA_UNIFIED_MEMORY, and for no AMD APU");
+              "a Kokkos whose devices have memory of their own: no unified memory, no APU");
 
 template <class T>
 using View = Kokkos::View<T*, Kokkos::LayoutRight, MemorySpace>;

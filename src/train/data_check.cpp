@@ -40,6 +40,13 @@ void check_batches(const BatchRule& batches, int num_ranks) {
   check_batch_for_ranks(batches.full_batch, num_ranks);
 }
 
+BatchRule checked_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples) {
+  const int data_ranks = grid_shape_of(recipe, num_ranks).data;
+  const BatchRule batches = training_batches(recipe, data_ranks, num_samples);
+  check_batches(batches, data_ranks);
+  return batches;
+}
+
 void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const ShardSet* test) {
   const Recipe recipe = with_strategy(given, num_ranks);
   const Network network(recipe.network);
@@ -50,9 +57,7 @@ void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const
                test_data_name(recipe.data));
     check_class_names(train.content().class_names, test->content().class_names, "the test data");
   }
-  const int data_ranks = grid_shape_of(recipe, num_ranks).data;
-  const BatchRule batches = training_batches(recipe, data_ranks, train.count());
-  check_batches(batches, data_ranks);
+  const BatchRule batches = checked_batches(recipe, num_ranks, train.count());
   for (const int batch : {batches.full_batch, batches.last_batch})
     check_least_samples(network, batch, batches.block_samples);
   window_plan(recipe.data, batches, train.content().memory_bytes());

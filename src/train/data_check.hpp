@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "io/shard_set.hpp"
@@ -15,6 +16,10 @@ void check_batches(const BatchRule& batches, int num_ranks);
 /// For messages: "'data/mnist/train'", or "the training data" where they are not shards.
 std::string training_data_name(const DataSpec& data);
 std::string test_data_name(const DataSpec& data);
+
+/// The batches of a training on so many ranks, of all axes, with so many samples. InputError where
+/// that cannot be.
+BatchRule checked_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples);
 
 /// Can `recipe` be trained on so many ranks with these shards, as far as they tell without being
 /// read? Of what a training refuses it knows shapes, answers, classes, batches and windows.

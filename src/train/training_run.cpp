@@ -6,17 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
-#include "linalg/host/bf16_tiles.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/rank_watch.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
-#include "strategy/recipe_kernels.hpp"
 #include "train/class_names.hpp"
 #include "train/data_check.hpp"
 #include "train/initial_weights.hpp"
@@ -24,6 +21,7 @@
 #include "train/normalization.hpp"
 #include "train/normalization_match.hpp"
 #include "train/recipe_check.hpp"
+#include "train/run_warnings.hpp"
 #include "train/samples.hpp"
 #include "train/starting_point.hpp"
 #include "train/trainer.hpp"
@@ -89,12 +87,7 @@ class TrainingRun::Parts {
   void find_start_again();
   void take_initial_weights();
   void check_same_samples() const;
-  void warn_of_large_batch() const;
-  void warn_of_long_warmup() const;
   void warn_of_other_inputs() const;
-  void warn_of_idle_ranks() const;
-  void warn_of_missing_tile_unit() const;
-  void warn_of_no_winograd() const;
 
   Recipe recipe_;
   Communicator& comm_;
@@ -140,12 +133,10 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
                                                           ? "the same command"
                                                           : "the same command with --resume auto"});
   if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
-  warn_of_large_batch();
-  warn_of_long_warmup();
+  for (const std::string& sentence : run_warnings(recipe_, batches_, grid_.data().size()))
+    log::warn(sentence);
+  warn_unless_empty(processor_warning(recipe_));
   warn_of_other_inputs();
-  warn_of_idle_ranks();
-  warn_of_missing_tile_unit();
-  warn_of_no_winograd();
 }
 
 void TrainingRun::Parts::resolve_normalization() {
@@ -198,22 +189,6 @@ void TrainingRun::Parts::check_same_samples() const {
   });
 }
 
-void TrainingRun::Parts::warn_of_large_batch() const {
-  if (batches_.global_batch == batches_.full_batch) return;
-  log::warn("the global batch is " + std::to_string(batches_.global_batch) +
-            ", but the data have " + count_text(samples_.count, "sample") +
-            ": every step takes all of them");
-}
-
-void TrainingRun::Parts::warn_of_long_warmup() const {
-  const std::int64_t steps = recipe_.train.epochs * batches_.steps_per_epoch();
-  const int warmup = recipe_.optimizer.schedule.warmup_steps;
-  if (warmup <= steps) return;
-  log::warn("the run has " + std::to_string(steps) +
-            " steps, but optimizer.schedule.warmup_steps = " + std::to_string(warmup) +
-            ": the learning rate never reaches optimizer.lr");
-}
-
 void TrainingRun::Parts::warn_of_other_inputs() const {
   const std::string mine = samples_.input_name();
   if (start_.checkpoint)
@@ -221,56 +196,6 @@ void TrainingRun::Parts::warn_of_other_inputs() const {
         input_difference(start_.checkpoint->state().input, mine, training_data_name(recipe_.data)));
   if (test_)
     warn_unless_empty(input_difference(mine, test_->input_name(), test_data_name(recipe_.data)));
-}
-
-void TrainingRun::Parts::warn_of_idle_ranks() const {
-  const BatchPlan& batch = trainer_->training_step().full_batch();
-  int idle = 0;
-  const int num_ranks = batch.partition.num_ranks();
-  for (int rank = 0; rank < num_ranks; ++rank) idle += batch.partition.num_blocks(rank) == 0;
-  if (idle == 0) return;
-  log::warn(std::to_string(idle) + " of " + std::to_string(num_ranks) +
-            " ranks have nothing to do: a batch of " + std::to_string(batch.samples()) +
-            " samples has " + std::to_string(batch.partition.num_blocks()) + " micro-blocks of " +
-            std::to_string(batch.partition.block_size()) +
-            " (take fewer ranks, or set a smaller train.micro_block)");
-}
-
-void TrainingRun::Parts::warn_of_missing_tile_unit() const {
-  if constexpr (kHostExecution) {
-    const KernelChoice kernels = kernels_of(recipe_);
-    if (!kernels.multiplies_tiles()) return;
-    const bool by_pairs = kernels.precision == OperandPrecision::bf16_pairs;
-    const host::TileUnit& slow = by_pairs ? host::vector_pair_unit() : host::vector_tile_unit();
-    if (&host::tile_unit(kernels.precision) != &slow) return;
-    if (by_pairs) {
-      log::warn(
-          "train.bf16_sums = \"pairs\" without AVX512_BF16 is slower than \"fp32\" (quern info "
-          "says "
-          "why there is none)");
-    } else if (host::avx512_bf16_unit()) {
-      log::warn(
-          "train.precision = \"bf16\" without AMX is slower than \"fp32\"; train.bf16_sums = "
-          "\"pairs\" may be faster here, because this processor has AVX512_BF16");
-    } else {
-      log::warn(
-          "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why "
-          "there is none)");
-    }
-  }
-}
-
-// By the layers alone: how many channels come in is not looked at.
-void TrainingRun::Parts::warn_of_no_winograd() const {
-  if (recipe_.train.convolution != Convolution::winograd) return;
-  const auto suits = [](const LayerSpec& layer) {
-    return layer.type == LayerType::conv2d && layer.kernel == 3 && layer.stride == 1 &&
-           layer.channels >= 16;
-  };
-  if (std::ranges::any_of(recipe_.network.layers, suits)) return;
-  log::warn(
-      "train.convolution = \"winograd\" changes nothing: no layer is a conv2d with kernel = 3, "
-      "stride = 1 and at least 16 channels");
 }
 
 ExitCode TrainingRun::Parts::train() {

@@ -41,7 +41,7 @@ ALLOWED = {
     NAMES: {
         "app/kernel_level.cpp": "a user's choice among units that multiply tiles",
         "bench/tile_peak.cpp": "the peak of the unit that multiplies tiles",
-        "train/training_run.cpp": "a warning where there is no such unit",
+        "train/run_warnings.cpp": "a warning where there is no such unit",
     },
 }
 

@@ -39,6 +39,7 @@ check_recipe() {
   said="$(run_with_program "source /dev/fd/3" 2>&1 3<<<"$questions")" || status=$?
   if ((status == 0)); then
     asked_about="$questions"
+    while IFS= read -r lines; do warn "$lines"; done < <(sed -n 's/^quern: warning: //p' <<<"$said" | sort -u)
   elif ((status == 2)) && [[ $said != *--check-recipe* ]]; then
     good="$(grep -c '^good: ' <<<"$said" || true)"
     fail "${value[TRIALS]:+trial $good of ${value[GRID]} (${lines[good]}): }$(sed -n '/^quern: error: /,$p' <<<"$said" |

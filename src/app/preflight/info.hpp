@@ -92,9 +92,10 @@ struct Preflight {
   NetworkInfo network;  ///< between hosts
   std::optional<DeviceNetworkInfo> device_network;
   FileInfo files;
-  std::optional<GridInfo> grid;  ///< of a recipe
-  std::string recipe_problem;    ///< why a training refuses it whatever its data are
-  std::string fit_problem;       ///< why a training refuses it with its data
+  std::optional<GridInfo> grid;              ///< of a recipe
+  std::string recipe_problem;                ///< why a training refuses it whatever its data are
+  std::string fit_problem;                   ///< why a training refuses it with its data
+  std::vector<std::string> recipe_warnings;  ///< what a training warns of
   std::vector<Finding> findings;
 };
 

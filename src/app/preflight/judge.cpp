@@ -230,6 +230,8 @@ class Judge {
   void recipes() {
     if (!info_.recipe_problem.empty())
       error("recipe", info_.recipe_problem, "the recipe, or the number of ranks");
+    for (const std::string& warning : info_.recipe_warnings)
+      warn("recipe", warning, "the recipe, or the number of ranks");
     const RankInfo* first = nullptr;
     for (const RankInfo& rank : info_.ranks) {
       if (rank.recipe_hash.empty()) continue;

@@ -6,6 +6,7 @@
 #include "strategy/recipe_grid.hpp"
 #include "train/data_check.hpp"
 #include "train/recipe_check.hpp"
+#include "train/run_warnings.hpp"
 
 namespace quern {
 
@@ -33,11 +34,37 @@ std::string recipe_problem(const Recipe& recipe, int num_ranks) {
   return "";
 }
 
+namespace {
+
+// 0: not known.
+std::int64_t num_samples(const Recipe& recipe, const DataSets& data_sets) {
+  if (recipe.data.source == DataSource::random) return recipe.data.samples;
+  return data_sets.sets.empty() || !data_sets.problem.empty() ? 0 : data_sets.sets[0].count();
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const Recipe& recipe, int num_ranks,
+                                     const DataSets& data_sets) {
+  const std::int64_t samples = num_samples(recipe, data_sets);
+  if (samples == 0) return {};
+  const Recipe resolved = with_strategy(recipe, num_ranks);
+  std::vector<std::string> all =
+      run_warnings(resolved, checked_batches(resolved, num_ranks, samples),
+                   grid_shape_of(resolved, num_ranks).data);
+  const std::string of_processor = processor_warning(recipe);
+  if (!of_processor.empty()) all.push_back(of_processor);
+  return all;
+}
+
 std::string fit_problem(const Recipe& recipe, int num_ranks, const DataSets& data_sets) {
   const std::vector<ShardSet>& sets = data_sets.sets;
-  if (sets.empty() || !data_sets.problem.empty()) return "";
+  if (num_samples(recipe, data_sets) == 0) return "";
   try {
-    check_data(recipe, num_ranks, sets[0], sets.size() > 1 ? &sets[1] : nullptr);
+    if (sets.empty())
+      checked_batches(recipe, num_ranks, num_samples(recipe, data_sets));
+    else
+      check_data(recipe, num_ranks, sets[0], sets.size() > 1 ? &sets[1] : nullptr);
   } catch (const InputError& error) {
     return error.what();
   }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_warnings.hpp"
+
+#include <algorithm>
+
+#include "base/count_text.hpp"
+#include "linalg/host/bf16_tiles.hpp"
+#include "parallel/batch_partition.hpp"
+#include "strategy/recipe_kernels.hpp"
+
+namespace quern {
+
+namespace {
+
+// Each says "" where there is nothing to say.
+
+std::string large_batch(const BatchRule& batches) {
+  if (batches.global_batch == batches.full_batch) return "";
+  return "the global batch is " + std::to_string(batches.global_batch) + ", but the data have " +
+         count_text(batches.num_samples, "sample") + ": every step takes all of them";
+}
+
+std::string long_warmup(const Recipe& recipe, const BatchRule& batches) {
+  const std::int64_t steps = recipe.train.epochs * batches.steps_per_epoch();
+  const int warmup = recipe.optimizer.schedule.warmup_steps;
+  if (warmup <= steps) return "";
+  return "the run has " + std::to_string(steps) +
+         " steps, but optimizer.schedule.warmup_steps = " + std::to_string(warmup) +
+         ": the learning rate never reaches optimizer.lr";
+}
+
+std::string idle_ranks(const BatchRule& batches, int num_ranks) {
+  const BatchPartition batch(batches.full_batch, batches.block_samples, num_ranks);
+  int idle = 0;
+  for (int rank = 0; rank < num_ranks; ++rank) idle += batch.num_blocks(rank) == 0;
+  if (idle == 0) return "";
+  return std::to_string(idle) + " of " + std::to_string(num_ranks) +
+         " ranks have nothing to do: a batch of " + std::to_string(batch.samples()) +
+         " samples has " + count_text(batch.num_blocks(), "micro-block") + " of " +
+         std::to_string(batch.block_size()) +
+         " (take fewer ranks, or set a smaller train.micro_block)";
+}
+
+// By the layers alone: how many channels come in is not looked at.
+std::string no_winograd(const Recipe& recipe) {
+  if (recipe.train.convolution != Convolution::winograd) return "";
+  const auto suits = [](const LayerSpec& layer) {
+    return layer.type == LayerType::conv2d && layer.kernel == 3 && layer.stride == 1 &&
+           layer.channels >= 16;
+  };
+  if (std::ranges::any_of(recipe.network.layers, suits)) return "";
+  return "train.convolution = \"winograd\" changes nothing: no layer is a conv2d with kernel = 3, "
+         "stride = 1 and at least 16 channels";
+}
+
+}  // namespace
+
+std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& batches,
+                                      int data_ranks) {
+  std::vector<std::string> all = {large_batch(batches), long_warmup(recipe, batches),
+                                  idle_ranks(batches, data_ranks), no_winograd(recipe)};
+  std::erase(all, "");
+  return all;
+}
+
+std::string processor_warning(const Recipe& recipe) {
+  if constexpr (!kHostExecution) return "";
+  const KernelChoice kernels = kernels_of(recipe);
+  if (!kernels.multiplies_tiles()) return "";
+  const bool by_pairs = kernels.precision == OperandPrecision::bf16_pairs;
+  const host::TileUnit& slow = by_pairs ? host::vector_pair_unit() : host::vector_tile_unit();
+  if (&host::tile_unit(kernels.precision) != &slow) return "";
+  if (by_pairs) {
+    return "train.bf16_sums = \"pairs\" without AVX512_BF16 is slower than \"fp32\" (quern info "
+           "says why there is none)";
+  }
+  if (host::avx512_bf16_unit()) {
+    return "train.precision = \"bf16\" without AMX is slower than \"fp32\"; train.bf16_sums = "
+           "\"pairs\" may be faster here, because this processor has AVX512_BF16";
+  }
+  return "train.precision = \"bf16\" without AMX is slower than \"fp32\" (quern info says why "
+         "there is none)";
+}
+
+}  // namespace quern

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody should know before an allocation is spent: the same sentences from `quern train`, its --check-recipe,
+`quern preflight` and `quern plan`."""
+from pathlib import Path
+
+import training
+
+# 600 samples in batches of 49, in micro-blocks of 4: 13 of these.
+IDLE = "3 of 16 ranks have nothing to do: a batch of 49 samples has 13 micro-blocks of 4"
+LARGE = "the global batch is 2000, but the data have 600 samples: every step takes all of them"
+
+
+class WarningsTest(training.TrainingTest):
+    def test_ranks_that_idle(self):
+        checked = self.quern("train", "mlp.toml", "--check-recipe", "--ranks", 16)
+        self.assertEqual(checked.code, 0, checked)
+        self.assertIn(f"quern: warning: {IDLE}", checked.err)
+        few = ["--set", "data.global_batch=4"]  # one micro-block for two ranks
+        expected = "1 of 2 ranks have nothing to do: a batch of 4 samples has 1 micro-block of 4"
+        preflight = self.quern("preflight", "mlp.toml", *few, ranks=2)
+        self.assertEqual(preflight.code, 0, preflight)
+        self.assertIn(f"warning: recipe: {expected}", preflight.out)
+        self.assertIn(expected, self.train("mlp", "run", "data.global_batch=4", "train.epochs=1", ranks=2).err)
+
+    def test_nothing_to_say(self):
+        for command in (["train", "mlp.toml", "--check-recipe", "--ranks", 4], ["preflight", "mlp.toml"]):
+            done = self.quern(*command)
+            self.assertEqual(done.code, 0, done)
+            self.assertNotIn("nothing to do", done.out + done.err)
+            self.assertNotIn("every step takes all", done.out + done.err)
+
+    def test_batches_larger_than_the_data(self):
+        large = ["--set", "data.global_batch=2000"]
+        self.assertIn(LARGE, self.quern("preflight", "mlp.toml", *large).out)
+        self.assertIn(LARGE, self.train("mlp", "run", "data.global_batch=2000", "train.epochs=1").err)
+        # Of shards nothing is known then.
+        self.assertNotIn(LARGE, self.quern("train", "mlp.toml", "--check-recipe", *large).err)
+
+    def test_a_plan_for_more_samples_than_there_are(self):
+        figures = Path(__file__).resolve().parents[3] / "jobs" / "sites" / "figures.txt"
+        plan = ["plan", "mlp.toml", "--figures", figures, "--site", "lumi-c", "--batch-per-rank", 64, "--nodes"]
+        done = self.quern(*plan, "1,2,4")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("warning: a batch on 2 nodes has 1024 samples, and the data 600: a training takes all of them in "
+                      "every step", done.err)
+        self.assertNotIn("samples, and the data", self.quern(*plan, 1).err)
+
+    def test_samples_of_no_file_count_too(self):
+        toy = ["--set", 'data={source="random", samples=3, global_batch=49}']
+        done = self.quern("preflight", "mlp.toml", *toy, ranks=4)
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("error: data: 4 ranks for 3 training samples: expected at least one sample per rank", done.out)
+
+
+if __name__ == "__main__":
+    training.main()
