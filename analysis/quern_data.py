@@ -191,8 +191,8 @@ def _is_class_name(text):
 
 
 def _check_set(name, split, total, shards, classes, class_names):
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", name):
-        raise ValueError(f"{name!r} is not a name for shards, expected letters, digits, '.', '_' or '-'")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,119}", name):
+        raise ValueError(f"{name!r} is not a name for shards, expected at most 120 letters, digits, '.', '_' or '-'")
     if split not in ("train", "test"):
         raise ValueError(f"unknown split {split!r}, expected 'train' or 'test'")
     if not 1 <= shards <= min(MAX_SHARDS, max(total, 1)):

@@ -72,4 +72,4 @@ class Report:
     kind: str  # "Training report", "Comparison", ...
     subtitle: str
     sections: list = field(default_factory=list)
-    badge: tuple = ()  # (text, "good", "bad" or "mark")
+    badge: tuple = ()  # (text, "good", "bad" or "open")

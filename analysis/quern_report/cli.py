@@ -43,7 +43,7 @@ def run_subtitle(run):
 def badge_of(run):
     if learning.failure(run):
         return ("diverged", "bad")
-    return ("finished", "good") if run.done else ("not finished", "markd")
+    return ("finished", "good") if run.done else ("not finished", "open")
 
 
 def report_of(runs, options, out):

@@ -42,7 +42,7 @@ h2{font-size:1.6rem;margin:3.4rem 0 1.1rem;padding-top:1.2rem;border-top:1px sol
 h3{font-size:1.12rem;margin:0 0 .5rem}
 .subtitle{color:var(--soft);margin:0 0 1rem;max-width:46rem}
 .badge{display:inline-block;font:600 .74rem/1 inherit;font-size:.74rem;line-height:1;font-weight:600;padding:.34rem .6rem;border-radius:1rem;border:1px solid currentColor;vertical-align:.45em;margin-left:.6rem;letter-spacing:.02em;font-family:Inter,"Segoe UI",system-ui,sans-serif;white-space:nowrap}
-.good{color:var(--good)} .bad{color:var(--bad)} .markd{color:var(--c2)}
+.good{color:var(--good)} .bad{color:var(--bad)} .open{color:var(--c2)}
 nav{position:sticky;top:0;background:var(--paper);border-bottom:1px solid var(--rule);z-index:2;margin-top:1rem}
 nav div{max-width:70rem;margin:0 auto;padding:.65rem 1.5rem;display:flex;gap:1.3rem;overflow-x:auto;scrollbar-width:none}
 nav a{color:var(--soft);text-decoration:none;white-space:nowrap;font-size:.9rem} nav a:hover,nav a:focus-visible{color:var(--ink);text-decoration:underline;text-underline-offset:.25em}

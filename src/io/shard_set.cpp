@@ -166,11 +166,17 @@ void ShardSet::check_file(std::size_t index) const {
       header.sha256_answer == shard.sha256_answer) {
     return;
   }
+  const auto holds = [](std::int64_t first, std::int64_t count, const std::string& input,
+                        const std::string& answer) {
+    return fmt::format("{} samples from {} on, with SHA-256 {}{}", count, first, input,
+                       answer.empty() ? "" : " and of their answers " + answer);
+  };
   throw InputError(fmt::format(
-      "'{}': it holds the samples from {} on, with SHA-256 {}, expected those from {} on, with "
-      "SHA-256 {}, as the file of this name that rank 0 has opened",
-      shard.path.string(), header.first_index, header.sha256_input, shard.first_index,
-      shard.sha256_input));
+      "'{}': it holds {}, expected {}{}, as the file of this name that rank 0 has opened",
+      shard.path.string(),
+      holds(header.first_index, header.count, header.sha256_input, header.sha256_answer),
+      holds(shard.first_index, shard.count, shard.sha256_input, shard.sha256_answer),
+      header.content == content_ ? "" : " and other shapes or classes"));
 }
 
 void ShardSet::add(Shard shard) {

@@ -58,7 +58,10 @@ BucketReducer::BucketReducer(Communicator& comm, DeviceTransport& transport,
 std::string BucketReducer::describe() const {
   if (size() == 1) return GradientReducer::describe();
   return std::string(transport_.name()) + ", " + std::to_string(size()) + " ranks, " +
-         count_text(std::ssize(buckets_), "bucket");
+         count_text(std::ssize(buckets_), "bucket") +
+         (!partitions().empty() && order() == SumOrder::tree && halves(partitions().front())
+              ? ", by halving"
+              : "");
 }
 
 BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {

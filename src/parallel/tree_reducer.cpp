@@ -83,6 +83,11 @@ std::optional<Halving> TreeReducer::halving_of(const BatchPartition& partition) 
   return make_lighter_halving(partition, num_floats() + 1, comm().rank());
 }
 
+std::string TreeReducer::describe() const {
+  const bool halves = !partitions().empty() && halving_of(partitions().front()).has_value();
+  return GradientReducer::describe() + (halves ? ", by halving" : "");
+}
+
 std::int64_t TreeReducer::floats_sent(ReductionPlan plan) const {
   const auto halving = halving_of(partitions().at(static_cast<std::size_t>(plan)));
   if (!halving) return GradientReducer::floats_sent(plan);

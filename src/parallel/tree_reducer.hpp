@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "parallel/gathered_sums.hpp"
@@ -37,6 +38,7 @@ class TreeReducer final : public GradientReducer {
   std::vector<BlockRange> ranges_of(int rank) const override;
   bool spreads_state() const override { return owners_.has_value(); }
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
+  std::string describe() const override;
 
  private:
   struct Exchange {

@@ -95,6 +95,7 @@ TEST(TreeReducer, SaysWhatIsSent) {
   const ReductionPlan one = reducer.add_plan(BatchPartition(ranks, 1, ranks));
   const ReductionPlan several = reducer.add_plan(BatchPartition(3 * ranks, 1, ranks));
   reducer.allocate();
+  EXPECT_EQ(reducer.describe().ends_with(" ranks, by halving"), ranks >= 4);
   if (ranks == 4 || ranks == 8) {
     EXPECT_EQ(reducer.floats_sent(one), 2 * (num_floats + 1) * (ranks - 1) / ranks);
   }

@@ -251,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:24: checkpoint.keep_best: true needs evaluations, expected data.test"},
         BadValue{"0.1", "0.1\n[train]\nmonitor = \"accurracy\"",
                  "r.toml:24: train.monitor: \"accurracy\" is unknown, expected \"loss\" or "
-                 "\"accuracy\""},
+                 "\"accuracy\" (did you mean \"accuracy\"?)"},
         BadValue{"0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.2}",
                  "r.toml:23: optimizer.schedule.min_lr: 0.2 is above optimizer.lr = 0.1, expected "
                  "at most that"},

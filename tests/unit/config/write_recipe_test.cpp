@@ -66,6 +66,8 @@ warmup_steps = 0
 
 [train]
 epochs = 1
+patience = 0
+monitor = "loss"
 determinism = "rank-invariant"
 precision = "fp32"
 convolution = "direct"
@@ -91,6 +93,7 @@ every_epochs = 1
 every_steps = 0
 every_seconds = 0.0
 keep = 3
+keep_best = false
 )");
 }
 
@@ -106,6 +109,8 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
        "loss.type=mse", "network.init={type=\"normal\", std=0.1}"},
       {"name='quotes \" and \\ back'", "data.train=ünï/ко́д", "network.input=[5]"},
       {"network.layers.conv1.bias=false", "network.init=kaiming"},
+      {"data.test=elsewhere", "train.patience=7", "train.monitor=\"accuracy\"",
+       "checkpoint.keep_best=true"},
       {"network.layers.fc1={type=\"dropout\", p=0.3}", "seed=9223372036854775807"},
   };
   for (const auto& variant : variants) {
