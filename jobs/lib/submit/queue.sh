@@ -77,6 +77,8 @@ job() {
   value[LOG_NAME]="$name"
   resolve
   dependency="$(merged_dependency "$dependency")"
+  check_after
+  check_other_jobs "$dependency"
   text="$(render "$file")"
   case "$pass" in
     check)
