@@ -27,10 +27,14 @@ check_template() {
       fail "$folder holds points of another study${kept:+ ($differences)}: $(basename "$file"), ...: take another RUN_DIR"
     done
   fi
-  [[ $pass == submit ]] || return 0
-  # What this job does not measure must not be filled up with an earlier figure.
-  mkdir -p "$folder/job" || fail "cannot write the folder $folder"
-  keep_text "$folder/job/study.txt" <<<"$study"
-  file="$folder/nodes-${value[NODES]}.json"
-  [[ ! -e $file ]] || { mkdir -p "$folder/earlier" && mv -f "$file" "$folder/earlier/"; } || fail "cannot move $file"
+  file="nodes-${value[NODES]}.json"
+  files_of_template=("$folder/job/study.txt" "$folder/$file" "$folder/earlier/$file")
+}
+
+# What this job does not measure must not be filled up with an earlier figure.
+keep_of_template() {
+  local folder="${value[RUN_DIR]}" file="nodes-${value[NODES]}.json"
+  describe_study | keep_text "$folder/job/study.txt"
+  [[ ! -e $folder/$file ]] || { mkdir -p "$folder/earlier" && mv -f "$folder/$file" "$folder/earlier/"; } ||
+    fail "cannot move $folder/$file"
 }

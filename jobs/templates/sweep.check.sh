@@ -20,6 +20,7 @@ $((ranks / per)), RANKS = ${value[RANKS]})"
   tasks=$(((count + per - 1) / per))
   [[ -z ${site[MAX_ARRAY]} ]] || ((tasks <= site[MAX_ARRAY])) ||
     fail "$count trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
+  check_array_size "$count" "$tasks"
   value[ARRAY]="0-$((tasks - 1))%${value[MAX_PARALLEL]}"
   value[GPU_STEP]="${value[GPU_STEP]//@GPUS@/$((ranks / per))}"
   [[ $pass != check ]] || check_earlier_trials

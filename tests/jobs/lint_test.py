@@ -78,7 +78,7 @@ class LintTest(unittest.TestCase):
 
     def test_bad_scripts(self):
         scripts = list(scripts_of("bad_scripts.txt"))
-        self.assertEqual(len(scripts), 17)
+        self.assertEqual(len(scripts), 19)
         for _, _, expected in scripts:
             self.assertTrue(expected)
         self.check_all(scripts)
@@ -167,6 +167,20 @@ class LintTest(unittest.TestCase):
         self.assert_found("USR1@300", "B:USR1@300", (7, "signal-not-forwarded"))
         trap = GOOD.replace("USR1@300", "B:USR1@300").replace("srun", "trap 'stop' USR1\nsrun")
         self.assertEqual(self.names(trap), [(12, "trap-waits")])
+
+    def test_signal_under_mpirun(self):
+        """What is recommended leads to a script in which nothing is found: no fix leaves B: out."""
+        for old, new in (("USR1@300", "USR1@300"), ("USR1@300", "B:USR1@300"), ("#SBATCH --signal=USR1@300\n", "")):
+            text = GOOD.replace("srun program", "mpirun program").replace(old, new)
+            found = [one for one in json.loads(self.lint(text, "--json").stdout) if "signal" in one["name"]]
+            self.assertEqual(len(found), 1, found)
+            for part in ("--signal=B:USR1@300", "trap 'kill -USR1 $!' USR1", "mpirun ... & then wait $!"):
+                self.assertIn(part, found[0]["fix"])
+            self.assertNotIn("without B:", found[0]["fix"])
+        trap = GOOD.replace("USR1@300", "B:USR1@300").replace("srun", "trap 'kill -USR1 $!' USR1\nmpirun")
+        waits, = json.loads(self.lint(trap, "--json").stdout)
+        self.assertEqual(waits["name"], "trap-waits")
+        self.assertNotIn("without B:", waits["fix"])
 
     def test_requeue(self):
         self.assert_found('[[ $? != 85 ]] || scontrol requeue "$SLURM_JOB_ID"\n', "", (7, "no-requeue"))

@@ -35,11 +35,6 @@ class QueueTest(SubmitCase):
         self.program("sacct", "#!/bin/sh\necho 'Slurm accounting storage is disabled' >&2\nexit 1\n")
         self.program("sbatch", '#!/bin/sh\necho x >>"$SEEN/ids"\nwc -l <"$SEEN/ids"\n')
 
-    def program(self, name, text):
-        path = self.folder / "bin" / name
-        path.write_text(text)
-        path.chmod(0o755)
-
     def states(self, *looks):
         for path in self.folder.glob("states-*"):
             path.unlink()

@@ -22,10 +22,16 @@ class SubmitCase(unittest.TestCase):
         shutil.copy(RECIPE, self.folder / "mlp.toml")
         (self.folder / "data-test-00000-of-00001.h5").touch()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
-        sbatch = self.folder / "bin" / "sbatch"
-        sbatch.parent.mkdir()
-        sbatch.write_text('#!/bin/sh\necho "$@" >> "$SEEN/sbatch-calls"\nenv -0 > "$SEEN/environment"\necho 42\n')
-        sbatch.chmod(0o755)
+        (self.folder / "bin").mkdir()
+        self.program("sbatch", '#!/bin/sh\necho "$@" >> "$SEEN/sbatch-calls"\nenv -0 > "$SEEN/environment"\necho 42\n')
+        # No job is queued or running, and what AFTER names is.
+        self.program("squeue", "#!/bin/sh\n")
+        self.program("scontrol", '#!/bin/sh\necho "JobId=1 JobState=PENDING Reason=None"\n')
+
+    def program(self, name, text):
+        path = self.folder / "bin" / name
+        path.write_text(text)
+        path.chmod(0o755)
 
     def submit(self, *args, command=SUBMIT, **variables):
         env = dict(os.environ, QUERN=PROGRAM, SEEN=str(self.folder), XDG_CONFIG_HOME=str(self.folder / "config"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from submit_case import RECIPE, ROOT, SubmitCase
 
+TRAIN = ["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run"]
+
 
 class SubmitTest(SubmitCase):
     def test_usage(self):
@@ -319,6 +321,69 @@ class SubmitTest(SubmitCase):
         self.assert_refused([*common, "GRID=bad"], "no trial")
         (self.folder / "bad").write_text("seed=1\n" * 101)
         self.assert_refused(["frontier", *common[1:], "GRID=bad", "ACCOUNT=p"], "at most 100")
+
+    def accepted(self, *args):
+        done = self.submit(*args)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def test_options_may_stand_anywhere(self):
+        for words in ([TRAIN[0], "-n", *TRAIN[1:]], [*TRAIN, "--print"], [*TRAIN[:3], "-n", *TRAIN[3:]]):
+            self.assertIn("#SBATCH", self.accepted(*words).stdout)
+        self.assertFalse((self.folder / "run").exists())
+        self.assert_refused([*TRAIN, "--prnt"], "unknown option '--prnt'")
+        self.accepted(*TRAIN)
+        again = self.submit("run", "-n", command=ROOT / "jobs" / "again")
+        self.assertIn("submit generic train", again.stdout, again.stderr)
+        self.assertEqual(len(self.calls()), 1)
+        stopped = self.submit("run", "--later", command=ROOT / "jobs" / "stop")
+        self.assertEqual((stopped.returncode, (self.folder / "run" / "STOP").exists()), (2, False), stopped.stdout)
+
+    def refused_by_slurm(self, *args):
+        """What is in the folder before and after; sbatch sees the new files."""
+        self.program("sbatch", '#!/bin/sh\nfor file in "$@"; do :; done\ncp "$file" "$SEEN/seen"\n'
+                               'ls run/job/GAVE_UP >"$SEEN/mark" 2>&1\necho "sbatch: error: no" >&2\nexit 1\n')
+        (self.folder / "seen").touch()
+        (self.folder / "mark").touch()
+        temporary = self.folder / "temporary"
+        temporary.mkdir(exist_ok=True)
+        before = self.tree()
+        done = self.submit(*args, TMPDIR=str(temporary))
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("submit: error: Slurm refused the job", done.stderr)
+        self.assertEqual(self.tree(), before)
+        return (self.folder / "seen").read_text()
+
+    def tree(self):
+        return {str(path.relative_to(self.folder)): (path.read_bytes(), path.stat().st_mtime_ns) if path.is_file() else None
+                for path in self.folder.rglob("*") if path.name not in ("seen", "mark")}
+
+    def test_what_slurm_refuses_leaves_everything_as_it_was(self):
+        self.accepted(*TRAIN)
+        job = self.folder / "run" / "job"
+        (job / "GAVE_UP").write_text("diverged\n")
+        (self.folder / "run" / "trial-1" / "job").mkdir(parents=True)
+        (self.folder / "run" / "trial-1" / "job" / "GAVE_UP").write_text("diverged\n")
+        for file in job.iterdir():
+            os.utime(file, (1e9, 1e9))
+        (self.folder / "mlp.toml").write_text((self.folder / "mlp.toml").read_text() + "# edited\n")
+        self.assertIn("--nodes=3\n", self.refused_by_slurm(*TRAIN, "NODES=3"))
+        self.assertIn("No such file", (self.folder / "mark").read_text())
+        # No folder of a run that never was, nor those around it.
+        self.refused_by_slurm("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=deep/er/run")
+        self.refused_by_slurm("generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=lr", "GRID=grid")
+
+    def test_a_scaling_study_that_slurm_refuses(self):
+        study = ["generic", "scaling", "RECIPE=mlp.toml", "RUN_DIR=study", "BATCH=64", "NODE_LIST=1"]
+        self.refused_by_slurm(*study)
+        self.program("sbatch", "#!/bin/sh\necho 42\n")
+        self.accepted(*study)
+        (self.folder / "study" / "nodes-1.json").write_text("{}\n")
+        self.refused_by_slurm(*study)
+        self.program("sbatch", "#!/bin/sh\necho 42\n")
+        self.accepted(*study)
+        self.assertTrue((self.folder / "study" / "earlier" / "nodes-1.json").exists())
+        self.assertFalse((self.folder / "study" / "nodes-1.json").exists())
 
 
 if __name__ == "__main__":

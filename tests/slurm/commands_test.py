@@ -134,6 +134,48 @@ class CommandsTest(cluster.JobTest):
         self.assertEqual(process.wait(LIMIT_S), 85, self.out())
         self.assertRegex(self.out(), r"(?m)^job \d+: chain-2 CANCELLED, status -$")
 
+    def refuse(self, *args):
+        """What jobs/submit says; nothing is written or queued."""
+        before = sorted(self.folder.rglob("*")), self.cluster.queue()
+        done = self.submit("generic", *args, "TIME=30", check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual((sorted(self.folder.rglob("*")), self.cluster.queue()), before)
+        return done.stderr
+
+    def test_what_is_asked_first(self):
+        """Other jobs of the run, the jobs of AFTER, the size of an array."""
+        values = ("train", "RECIPE=toy.toml", "RUN_DIR=asked")
+        job, = self.start("asked", "SBATCH=--hold", recipe="toy.toml")
+        self.assertIn(f"job {job} (train) is queued or running", self.refuse(*values))
+        later, = self.start("asked", f"AFTER=afterany:{job}", recipe="toy.toml")
+        self.assertIn(f"AFTER=afterany:{later}", self.refuse(*values, f"AFTER=afterany:{job}"))
+        self.cluster.run("scancel", job, later)
+        self.cluster.wait(later)
+        self.assertIn(f"job {job} has ended as CANCELLED", self.refuse(*values, f"AFTER={job}"))
+        for unknown in ("99999", "9999999999", f"{job}_3"):
+            self.assertIn(f"Slurm knows no job {unknown}", self.refuse(*values, f"AFTER={unknown}"))
+        done, = self.start("done", recipe="toy.toml")
+        self.complete(done, "done")
+        chained = self.start("asked-chain", "COUNT=2", "SBATCH=--hold", f"AFTER={done}", template="chain", recipe="toy.toml")
+        chained += self.start("asked-chain", "COUNT=2", "SBATCH=--hold", template="chain", recipe="toy.toml")
+        self.assertEqual(len(chained), 4)
+        self.cluster.run("scancel", *chained)
+        (self.folder / "three").write_text("seed=1\nseed=2\nseed=3\n")
+        array, = self.start("three-runs", "GRID=three", "SBATCH=--hold", template="sweep", recipe="toy.toml")
+        for task in (array, f"{array}_1", f"aftercorr:{array}"):
+            self.submit("-n", "generic", *values, f"AFTER={task}")
+        self.assertIn(f"Slurm knows no job {array}_7", self.refuse(*values, f"AFTER={array}_7"))
+        self.cluster.run("scancel", array)
+        (self.folder / "many").write_text("seed=1\n" * 1002)
+        for mode in ((), ("-n",), ("--test",)):
+            self.assertIn("at most 1001 tasks here (MaxArraySize): TRIALS_PER_JOB=2",
+                          self.refuse("sweep", "RECIPE=toy.toml", "RUN_DIR=many-runs", "GRID=many", *mode))
+
+    def test_a_job_that_slurm_refuses(self):
+        """It leaves no folder behind."""
+        said = self.refuse("train", "RECIPE=toy.toml", "RUN_DIR=re/fused", "PARTITION=nowhere")
+        self.assertIn("invalid partition", said)
+
     def test_here(self):
         """In an allocation the steps are started at once, on its nodes, and the status is that of the run."""
         words = "--here generic train RECIPE=toy.toml RUN_DIR=here NODES=2 RANKS=2 SET=checkpoint.every_steps=0"

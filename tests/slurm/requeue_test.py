@@ -155,7 +155,7 @@ class RequeueTest(cluster.JobTest):
         other = self.submit("generic", "train", "RECIPE=toy.toml", "RUN_DIR=begun", "TIME=10", check=False)
         self.assertIn("of another recipe", other.stderr)
         toy.write_recipe(self.folder, text="# edited\n" + toy.RECIPE)
-        second = self.start("begun", "SBATCH=--hold")
+        second = self.start("begun", "SBATCH=--hold", f"AFTER=afterany:{first}")
         self.signal(first)
         self.complete(first, "begun")
         self.cluster.run("scancel", second)

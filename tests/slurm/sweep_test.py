@@ -79,6 +79,11 @@ class SweepTest(cluster.JobTest):
         toy.write_recipe(self.folder)
         (self.folder / "lines").write_text("optimizer.lr=7e-1\noptimizer.lr=2e-3\n")
         waiting = self.job(*values, "SBATCH=--hold")
+        done = self.submit(*values, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn(f"job {waiting} (sweep) is queued or running", done.stderr)
+        for name in ("jobs.txt", "submitted.txt"):  # as if it waited in the queue of another cluster
+            (self.folder / "regrid" / "job" / name).unlink()
         (self.folder / "lines").write_text("optimizer.lr=1e-3\n  optimizer.lr=2e-3\n")
         self.complete(self.job(*values), "regrid")
         before = self.hash("regrid/trial-0")

@@ -4,7 +4,7 @@
 import posixpath
 import re
 
-from .script import Finding
+from .script import MPI_LAUNCHERS, Finding
 
 SHORTEST_LEAD_S = 120
 NUMBERS = {"1": "HUP", "2": "INT", "10": "USR1", "12": "USR2", "15": "TERM", "18": "CONT"}
@@ -40,11 +40,28 @@ def requeues(script):
             if any(text.startswith("requeue") for text in command.arguments[1:])]
 
 
+def under_mpirun(script):
+    """The command that starts the ranks, where that is mpirun in the batch script and not srun; else None. mpirun is no
+    step of Slurm's there (on other nodes its daemons are), and --signal without B: reaches steps alone."""
+    work = [launch for launch in script.work() if not launch.command.within("trap")]
+    if any(launch.launcher == "srun" for launch in work):
+        return None
+    return next((launch.command for launch in work if launch.launcher in MPI_LAUNCHERS), None)
+
+
+def signal_for_mpirun(launcher, name, lead):
+    """What to write where mpirun starts the ranks. It hands USR1 on; on TERM it kills them a second later."""
+    return ("--signal=B:{0}@{1}, trap 'kill -USR1 $!' {0}, and {2} ... & then wait $!, and once more after the "
+            "trap".format(name, lead, launcher.name))
+
+
 def signal(script):
+    launcher = under_mpirun(script)
     if not script.option("--signal"):
         yield Finding(script.line_of("--time"), "no-signal", "no --signal",
                       "at the time limit the program is killed: the work since the last checkpoint is lost",
-                      "--signal=USR1@300, and a program that writes a checkpoint on SIGUSR1")
+                      "{}, and a program that writes a checkpoint on SIGUSR1".format(
+                          signal_for_mpirun(launcher, "USR1", 300) if launcher else "--signal=USR1@300"))
     asked = asked_signal(script)
     if not asked:
         return
@@ -67,7 +84,17 @@ def who_gets_the_signal(script):
         return
     found, to_shell, name, lead = asked
     handled = traps(script, name)
-    if to_shell and not handled:
+    launcher = under_mpirun(script)
+    if launcher and not (to_shell and handled):
+        if to_shell:
+            text = "B: sends the signal to the batch shell only"
+            why = "the shell has no trap for {} and dies, and the ranks never hear of it".format(name)
+        else:
+            text = "{} starts the ranks, and --signal without B: goes to steps of srun".format(launcher.name)
+            why = "in the batch script {} is no step: the ranks never hear of {}, and are killed at the end of " \
+                  "the time".format(launcher.name, name)
+        yield Finding(found.line, "signal-not-forwarded", text, why, signal_for_mpirun(launcher, name, lead))
+    elif to_shell and not handled:
         yield Finding(found.line, "signal-not-forwarded", "B: sends the signal to the batch shell only",
                       "the shell has no trap for {} and dies, and the ranks never hear of it".format(name),
                       "--signal={}@{} without B:; it then goes to the ranks".format(name, lead))
@@ -97,7 +124,8 @@ def trap_waits(script):
     if work and not work[-1].in_background():
         yield Finding(work[-1].line, "trap-waits", "a trap for {}, and {} in the foreground".format(
             asked[2], work[-1].name), "the shell runs the trap when that command has ended: at the time limit, never",
-            "{} ... & then wait $!, and once more after the trap; or --signal without B:".format(work[-1].name))
+            "{} ... & then wait $!, and once more after the trap{}".format(
+                work[-1].name, "" if under_mpirun(script) else "; or --signal without B:"))
 
 
 def requeue(script):

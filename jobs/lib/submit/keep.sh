@@ -47,6 +47,49 @@ keep() {
   keep_text "$folder/job/version.txt" <<<"$quern_version"
   [[ -z ${value[RECIPE]:-} ]] || keep_text "${value[JOB_RECIPE]}" <"${value[RECIPE]}"
   [[ -z ${value[GRID]:-} ]] || keep_text "$folder/job/grid.txt" <"${value[GRID]}"
+  [[ $(type -t keep_of_template) != function ]] || keep_of_template
+}
+
+# What was there before a job was kept, to be put back where Slurm refuses it.
+before=""            # folder of copies, named by their numbers in before_files
+before_files=()      # all that may change
+new_folders=()       # not there before, the innermost first
+files_of_template=() # what keep_of_template changes
+
+# remember FOLDER NAME
+remember() {
+  local folder="$1" i
+  before_files=("$folder"/job/{"$2".sbatch,site.env,version.txt,grid.txt,GAVE_UP} "$folder"/trial-*/job/GAVE_UP
+    "${files_of_template[@]}")
+  [[ -z ${value[JOB_RECIPE]:-} ]] || before_files+=("${value[JOB_RECIPE]}")
+  before="$(mktemp -d)" || fail "cannot make a temporary folder"
+  for i in "${!before_files[@]}"; do
+    [[ ! -f ${before_files[i]} ]] || cp -p "${before_files[i]}" "$before/$i" || fail "cannot copy ${before_files[i]}"
+  done
+  new_folders=()
+  for i in job log earlier; do [[ -e $folder/$i ]] || new_folders+=("$folder/$i"); done
+  while [[ ! -e $folder ]]; do
+    new_folders+=("$folder")
+    folder="$(dirname "$folder")"
+  done
+}
+
+put_back() {
+  local i file
+  for i in "${!before_files[@]}"; do
+    file="${before_files[i]}"
+    if [[ -f $before/$i ]]; then
+      cmp -s "$before/$i" "$file" || { cp -p "$before/$i" "$file.$$" && mv -f "$file.$$" "$file"; } || warn "cannot write $file"
+    elif [[ $file != */GAVE_UP ]]; then # that would be of a job that runs
+      rm -f "$file"
+    fi
+  done
+  for file in "${new_folders[@]}"; do rmdir "$file" 2>/dev/null || true; done
+}
+
+forget() {
+  [[ -z $before ]] || rm -rf "$before"
+  before=""
 }
 
 # keep_of_job FOLDER NAME ID: the script of this very job, beside its log of the same name.

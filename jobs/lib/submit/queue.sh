@@ -67,7 +67,8 @@ check_resume() {
 job() {
   local name="$1" file="$jobs_folder/templates/$2.sbatch" dependency="$3" text
   shift 3
-  unset -f check_template
+  unset -f check_template keep_of_template
+  files_of_template=()
   declare_keys "$file"
   take_values "$@"
   add_split_settings
@@ -76,6 +77,8 @@ job() {
   value[LOG_NAME]="$name"
   resolve
   dependency="$(merged_dependency "$dependency")"
+  check_after
+  check_other_jobs "$dependency"
   text="$(render "$file")"
   case "$pass" in
     check)
@@ -96,9 +99,15 @@ job() {
 queue() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
+  # All of it has to be there before sbatch: the job may start at once.
+  remember "$folder" "$name"
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
-  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || fail "Slurm refused $folder/job/$name.sbatch"
+  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
+    put_back
+    fail "Slurm refused the job $name (the reason is above); the files of $folder are as before"
+  }
+  forget
   id="${id%%;*}"
   job_id[$name]="$id"
   queued+=("$id")
@@ -127,6 +136,7 @@ describe_job() {
 # What ends in the middle of a plan leaves jobs that wait for others.
 tell_what_is_queued() {
   local status=$?
+  forget
   ((status == 0 || ${#queued[@]} == 0)) ||
     printf 'submit: queued before that: %s\n  remove     scancel %s\n' "${queued[*]}" "${queued[*]}" >&2
 }

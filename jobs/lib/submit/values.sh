@@ -6,7 +6,8 @@
 kDirectiveText='^[]A-Za-z0-9_./:,=&|+*()[@-]*$'
 
 # Jobs to wait for, as sbatch --dependency names them; without a kind, AFTER means afterok.
-kJobs='((after|afterok|afterany|afternotok|aftercorr):)?[0-9]+([_+][0-9]+)?(:[0-9]+([_+][0-9]+)?)*'
+kJob='[1-9][0-9]{0,9}([_+][0-9]{1,9})?'
+kJobs="((after|afterok|afterany|afternotok|aftercorr):)?$kJob(:$kJob)*"
 
 future_folders=""
 

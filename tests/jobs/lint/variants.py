@@ -111,7 +111,7 @@ STARTED = [
      "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun program",
      "--nodes=2 --time=2:00:00\n#SBATCH --signal=USR1@300 --requeue --open-mode=append\nsrun -n 128 program", ""),
     (RUN, "srun --nodes=1 --ntasks=1 -c 32 program\n", ""),
-    (RUN, "mpirun -np 16 program\n", "11 step-and-job"),
+    (RUN, "mpirun -np 16 program\n", "7 signal-not-forwarded, 11 step-and-job"),
     (RUN, "srun mpirun program\n", "11 launcher-in-launcher"),
     (RUN, "srun bash -c 'cd work && mpiexec -n 8 program'\n", "11 launcher-in-launcher"),
     (RUN, "srun program --master_port 29500\n", "11 fixed-port"),
@@ -164,6 +164,12 @@ ENDED = [
      "2 no-append, 2 no-requeue, 7 signal-not-forwarded, 9 directive-after-command, 10 directive-after-command"),
     (RUN, "trap 'touch STOP' USR1\n" + RUN, "11 trap-not-called"),
     (RUN, "trap '' USR1\n" + RUN, ""),
+    # mpirun in the batch script is no step: --signal reaches it through the script alone.
+    (RUN, "mpirun program train\n", "7 signal-not-forwarded"),
+    (RUN, "mpiexec program train\n", "7 signal-not-forwarded"),
+    (RUN, "trap 'kill -USR1 $!' USR1\nmpirun program train &\nwait $!\n", "7 signal-not-forwarded"),
+    (RUN, "mpirun hostname\n" + RUN, ""),
+    (RUN, "mpirun prepare-data\n" + RUN, ""),
     ("USR1@300\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=log-%j.out\n",
      "B:10@300\n#SBATCH --requeue --open-mode=append\ntrap 'touch STOP' SIGUSR1\n", "11 trap-waits"),
 ]
