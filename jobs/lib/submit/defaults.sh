@@ -39,7 +39,7 @@ site_of_user() {
     while read -r pattern; do
       # shellcheck disable=SC2053  # a pattern is meant
       [[ $machine != $pattern ]] || found+=("$(basename "$file" .env)")
-    done < <(sed -n 's/^HOSTS=//p' "$file" | tr ' ' '\n')
+    done < <(sed -n 's/^HOSTS=//p' "$file" | tr -d '\r' | tr ' ' '\n')
   done
   if ((${#found[@]} == 1)); then
     printf '%s\n' "${found[0]}"

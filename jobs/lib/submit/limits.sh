@@ -22,10 +22,9 @@ to ${site[FILE]} (or to a copy under another name)"
     ((nodes >= first && nodes <= last)) || continue
     if [[ -z ${value[TIME]} || ${value[TIME]} == "${key_default[TIME]}" ]]; then
       : "${value[TIME]:=${site[TIME]:-$time}}"
-      [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
-        value[TIME]="$time"
+      ! is_longer "${value[TIME]}" "$time" || value[TIME]="$time"
     fi
-    [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
+    ! is_longer "${value[TIME]}" "$time" ||
       fail "TIME=${value[TIME]} for $nodes node(s): ${site[NAME]} allows $time there ($queue: \
 $(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
     return 0

@@ -13,9 +13,10 @@ warn() {
   warned[$*]=yes
   printf 'submit: warning: %s\n' "$*" >&2
 }
+reading="" # FILE:LINE of a site's file while it is read
 # Wrong usage: the same exit status as the program's own. Nothing was written or queued.
 fail() {
-  printf 'submit: error: %s\n' "$*" >&2
+  printf 'submit: error: %s%s\n' "${reading:+$reading: }" "$*" >&2
   exit 2
 }
 
