@@ -81,6 +81,81 @@ class SiteFilesTest(SubmitCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(line, done.stderr)
 
+    def test_folders_of_sites(self):
+        """The first folder that holds the name counts: those of QUERN_SITES, the user's, that of the program."""
+        places = [self.folder / "group", self.folder / "shared", self.folder / "config" / "quern" / "sites"]
+        for place in places:
+            place.mkdir(parents=True)
+        own = [place / "generic.env" for place in places]
+        variables = {"QUERN_SITES": f"{self.folder}/none::{places[0]}:shared"}
+        for file in reversed(own):
+            file.write_text(f"LIMIT=* 1-8 60\nPARTITION={file.parent.name}\n")
+            done = self.submit("-n", "generic", *TRAIN, **variables)
+            self.assertIn(f"#SBATCH --partition={file.parent.name}\n", done.stdout, done.stderr)
+            self.assertIn(f"jobs/submit {file} train", done.stdout)
+        self.assertIn("--partition=sites\n", self.submit("-n", "generic", *TRAIN).stdout)
+        places[1].joinpath("ours.env").write_text("LIMIT=* 1-8 60\n")
+        listed = self.submit("--help", **variables).stdout
+        self.assertIn(" lumi-g marenostrum5-acc marenostrum5-gpp ours perlmutter ", listed)
+        self.assertIn(f"{places[1]} {places[2]} {ROOT}/jobs/sites\n", listed)
+        done = self.submit("nowhere", *TRAIN, **variables)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(" ours perlmutter perlmutter-cpu roihu-cpu", done.stderr)
+        self.assertIn(f"looked for in {self.folder}/none, {places[0]}, {places[1]}, {places[2]}, {ROOT}/jobs/sites)", done.stderr)
+        self.assertIn("no site ''", self.submit("", *TRAIN).stderr)
+        # Its home is told where there is no XDG_CONFIG_HOME.
+        done = self.submit("nowhere", *TRAIN, XDG_CONFIG_HOME="", HOME=str(self.folder))
+        self.assertIn(f"{self.folder}/.config/quern/sites", done.stderr)
+
+    def test_paths(self):
+        (self.folder / "here.env").write_text("LIMIT=* 1-8 60\nPARTITION=here\n")
+        for path in ("here.env", "./here.env", "./here", f"{self.folder}/here.env"):
+            done = self.submit("-n", path, *TRAIN)
+            self.assertIn("#SBATCH --partition=here\n", done.stdout, done.stderr)
+            self.assertIn("for site here;", done.stdout)
+        self.assert_refused(["here", *TRAIN], "no site 'here'", "looked for in")
+        self.assert_refused(["not.env", *TRAIN], f"no site 'not.env': no such file, from {self.folder}")
+        shutil.copy(self.folder / "here.env", self.folder / "a b.env")
+        self.assert_refused(["a b.env", *TRAIN], "a b.env': a name of letters")
+
+    def test_the_users_file_of_defaults(self):
+        sites = self.folder / "config" / "quern" / "sites"
+        sites.mkdir(parents=True)
+        (sites / "mine.env").write_text("HOSTS=*.mine.org\r\nLIMIT=* 1-8 60\n")
+        defaults = sites.parent / "jobs.env"
+        for site in ("mine", str(sites / "mine.env"), "~/config/quern/sites/mine"):
+            defaults.write_text(f"SITE={site}\nACCOUNT=p1\n")
+            for words in ([], ["mine"], [str(sites / "mine.env")]):
+                done = self.submit("-n", *words, *TRAIN, HOME=str(self.folder))
+                self.assertIn("#SBATCH --account=p1\n", done.stdout, done.stderr)
+            self.assertNotIn("--account", self.submit("-n", "generic", *TRAIN, HOME=str(self.folder)).stdout)
+        defaults.write_text("SITE=sites/mine.env\n")
+        self.assert_refused(TRAIN, f"{defaults}:1: SITE=sites/mine.env: a name was expected, or a path that begins with / or ~/")
+        defaults.unlink()
+        hostname = self.folder / "bin" / "hostname"
+        hostname.write_text("#!/bin/sh\necho login1.mine.org\n")
+        hostname.chmod(0o755)
+        self.assertIn("for site mine;", self.submit("-n", *TRAIN).stdout)
+
+    def test_submitted_again(self):
+        """...from the same file, also where the variable is not set; the name of a site of the program stays a name."""
+        (self.folder / "group").mkdir()
+        file = self.folder / "group" / "ours.env"
+        file.write_text("LIMIT=* 1-8 60\nPARTITION=ours\n")
+        self.assertEqual(self.submit("ours", *TRAIN, QUERN_SITES="group").returncode, 0)
+        squeue = self.folder / "bin" / "squeue"
+        squeue.write_text("#!/bin/sh\n")
+        squeue.chmod(0o755)
+        again = ROOT / "jobs" / "again"
+        self.assertIn(f" {file} train RECIPE=mlp.toml RUN_DIR=run\n", self.submit("-n", "run", command=again).stdout)
+        done = self.submit("run", command=again)
+        self.assertIn("train at ours", done.stdout, done.stderr)
+        self.assertEqual((self.folder / "run" / "job" / "site.env").read_text(), file.read_text())
+        file.unlink()
+        self.assertIn(f"no site '{file}'", self.submit("run", command=again).stderr)
+        self.assertEqual(self.submit("generic", *TRAIN).returncode, 0)
+        self.assertIn("submit generic train", self.submit("-n", "run", command=again).stdout)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

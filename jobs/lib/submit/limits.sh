@@ -15,7 +15,7 @@ check_queue() {
   [[ -n $limits ]] ||
     fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues); if you \
 may use it, add a line such as LIMIT=${value[PARTITION]}${value[QOS]:+:${value[QOS]}} 1-${value[NODES]:-1} 1-00:00:00 \
-to ${site[FILE]} (or to a copy under another name)"
+to ${site[FILE]} (or to a copy in ${config_folder:-a folder of QUERN_SITES}${config_folder:+/sites})"
   while read -r range time; do
     first="${range%-*}" last="${range#*-}"
     known+="${known:+, }$range nodes for at most $time"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034  # jobs_folder, reading, ... are of the other parts
 # SPDX-License-Identifier: Apache-2.0
 # A site's facts: a file NAME.env, lines KEY=value. Read, never executed; what the keys mean is told in
-# jobs/README.md.
+# jobs/README.md. Files of $QUERN_SITES and of the user's come before those of jobs/sites.
 
 declare -A site
 # KEY=TYPE of the values, as in values.sh
@@ -15,15 +15,56 @@ SERIAL_GPUS=number SERIAL_SETUP=text MAX_ARRAY=count SCHEDULER=slurm|none RANKS_
 CPU_LIMIT=share GPU_ACCOUNT_END=word OPTION=options UENV=yes/no"
 kRepeatedSiteKeys="SOURCE UNCERTAIN LIMIT GPU_LIMIT CPU_LIMIT OPTION SETUP SERIAL_SETUP"
 
-# find_site NAME: its file.
+# Where a site's name is looked for, in this order.
+site_folders=()
+find_site_folders() {
+  local folder folders
+  IFS=: read -r -a folders <<<"${QUERN_SITES:-}"
+  for folder in "${folders[@]}" "${config_folder:+$config_folder/sites}" "$jobs_folder/sites"; do
+    [[ -z $folder ]] || site_folders+=("$(absolute "$folder")")
+  done
+}
+find_site_folders
+
+is_site_path() { [[ $1 == */* || $1 == *.env ]]; }
+
+# find_site NAME_OR_PATH: its file.
 find_site() {
-  [[ $1 != */* && -f $jobs_folder/sites/$1.env ]] && printf '%s\n' "$jobs_folder/sites/$1.env"
+  local folder file="$1"
+  if is_site_path "$1"; then
+    [[ -f $file ]] || file+=.env
+    [[ -f $file ]] && absolute "$file"
+    return
+  fi
+  for folder in "${site_folders[@]}"; do
+    file="$folder/$1.env"
+    [[ -n $1 && -f $file ]] && printf '%s\n' "$file" && return
+  done
+  return 1
+}
+
+list_sites() {
+  local folder
+  for folder in "${site_folders[@]}"; do names_in "$folder" .env; done | tr ' ' '\n' | sed '/^$/d' | sort -u | paste -sd' '
+}
+
+# no_site NAME_OR_PATH: what to say where there is none.
+no_site() {
+  local folders
+  printf -v folders ', %s' "${site_folders[@]}"
+  if is_site_path "$1"; then
+    printf "there is no site '%s': no such file, from %s (known by name: %s)" "$1" "$PWD" "$(list_sites)"
+  else
+    printf "there is no site '%s' (known: %s; looked for in %s)" "$1" "$(list_sites)" "${folders#, }"
+  fi
 }
 
 read_site() {
   local file line key text entry known=() number=0
   local -A type=()
-  file="$(find_site "$1")" || fail "there is no site '$1' (known: $(list_sites))"
+  file="$(find_site "$1")" || fail "$(no_site "$1")"
+  [[ $file =~ ^[^[:cntrl:]]*/[A-Za-z0-9_.+-]+$ ]] ||
+    fail "the site file '$file': a name of letters, digits and _.+- was expected"
   [[ -r $file ]] || fail "cannot read the site file $file"
   site=([NAME]="$(basename "$file" .env)" [FILE]="$file")
   for entry in $kSiteKeys; do
