@@ -156,6 +156,47 @@ class SiteFilesTest(SubmitCase):
         self.assertEqual(self.submit("generic", *TRAIN).returncode, 0)
         self.assertIn("submit generic train", self.submit("-n", "run", command=again).stdout)
 
+    def test_a_key_that_is_given_empty(self):
+        """...drops what the site would fill in."""
+        self.write("LIMIT=*:* 1-8 60", "PARTITION=main", "QOS=normal", "CONSTRAINT=fast", "TIME=50", "CPUS_PER_NODE=4",
+                   "MEM_FULL_NODE=8G", "SERIAL_PARTITION=small", "SERIAL_QOS=short", "REQUEUE=no")
+
+        def options(*args, site="mine", **variables):
+            done = self.submit("-n", site, *args, command=self.command, **variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            jobs = done.stdout.split("#!/bin/bash\n")[1:]
+            return [dict(line[10:].split("=", 1) for line in job.splitlines() if line.startswith("#SBATCH --") and "=" in line)
+                    for job in jobs], done
+        given = {"partition": "main", "qos": "normal", "constraint": "fast", "time": "50", "mem": "8G", "account": "p1"}
+        for key in given:
+            name = key.upper()
+            (job,), done = options(*TRAIN, f"{name}=", SBATCH_ACCOUNT="p1")
+            self.assertEqual({name: job.get(name) for name in given}, given | {key: None}, done.stderr)
+            self.assertIn(f"RUN_DIR=run {name}=\n", done.stdout)
+            self.assertEqual("cost: unknown, no TIME\n" in done.stderr, key == "time", done.stderr)
+        (job,), _ = options(*TRAIN, "NODES=", "CPUS=", "REQUEUE=", "SIGNAL=", "JOB_NAME=")
+        self.assertEqual([job[name] for name in ("nodes", "cpus-per-task", "signal", "job-name")], ["1", "4", "B:USR1@300", "run"])
+        # Of a plan: in the jobs that get the key.
+        data = ["IDX_DIR=.", "DATA_DIR=data"]
+        pipeline = ["pipeline", *TRAIN[1:], *data]
+        jobs, _ = options(*pipeline, "QOS=", "TIME=", "REPORT_TIME=", "ACCOUNT=", SBATCH_ACCOUNT="p1")
+        self.assertEqual([job.get("qos") for job in jobs], ["short", None, None, "short"])
+        self.assertEqual([job.get("time") for job in jobs], ["01:00:00", None, "00:30:00", None])
+        self.assertEqual([job.get("account") for job in jobs], [None] * 4)
+        for plan in (["chain", "COUNT=2"], ["scaling", "BATCH=64", "NODE_LIST=1,2"]):
+            jobs, _ = options(*plan, *TRAIN[1:], "CONSTRAINT=", "MEM=")
+            self.assertEqual([job.get("constraint") for job in jobs[:2]], [None, None])
+            self.assertEqual([job.get("mem") for job in jobs[:2]], [None, None])
+        (job,), _ = options("prepare-data", *data, "PARTITION=")
+        self.assertNotIn("partition", job)
+        done = self.submit("mine", *TRAIN, "TIME=", command=self.command)
+        self.assertIn("at most as long as Slurm lets it", done.stdout, done.stderr)
+        self.assertIn("word TIME=\n", (self.folder / "run" / "job" / "command-train.txt").read_text())
+
+    def test_a_key_that_the_site_wants(self):
+        self.refuse_train("frontier", ["ACCOUNT="], "ACCOUNT is missing")
+        self.refuse_train("perlmutter", ["ACCOUNT=p", "QOS="], "PARTITION=(the default): not among", "LIMIT=: 1-1 1-00:00:00 to")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

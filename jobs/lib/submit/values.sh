@@ -55,6 +55,7 @@ is_rule() {
 spoken_time() {
   local -i seconds hours minutes
   [[ $1 != UNLIMITED ]] || { echo "as long as it takes" && return; }
+  [[ -n $1 ]] || { echo "as long as Slurm lets it" && return; }
   seconds="$(seconds_of "$1")"
   hours=$((seconds / 3600)) minutes=$((seconds / 60 % 60)) seconds=$((seconds % 60))
   local text=""
