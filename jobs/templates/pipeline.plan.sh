@@ -16,8 +16,8 @@
 #: EVALUATE_NODES count 1 NODES of evaluate
 #: REPORT_TIME   time   - TIME of the report (default: its own)
 
-# pass_as KEY OTHER: the value of OTHER, if it has one, as that of KEY.
-pass_as() { [[ -z ${value[$2]} ]] || given+=("$1=${value[$2]}"); }
+# pass_as KEY OTHER: the value of OTHER, if it has one or was given empty, as that of KEY.
+pass_as() { [[ -z ${value[$2]}${dropped[$2]:-} ]] || given+=("$1=${value[$2]}"); }
 
 plan() {
   local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT RANKS CPUS MEM)

@@ -76,7 +76,8 @@ class DefaultsTest(SubmitCase):
 
     def test_mistakes(self):
         for text, line, expected in (("SITE=nowhere\n", 1, "no site 'nowhere'"),
-                                     ("SITE=../sites/generic\n", 1, "no site"),
+                                     ("SITE=../sites/generic\n", 1, "begins with / or ~/"),
+                                     ("SITE=/no/where\n", 1, "no site '/no/where'"),
                                      ("# x\nPARTITION=gpu\n", 2, "unknown key 'PARTITION'"),
                                      ("MAIL=a b\n", 1, "blanks"), ("MAIL='$(touch x)'\n", 1, "MAIL"),
                                      ("MAIL=a\nMAIL=b\n", 2, "twice"), ("generic\n", 1, "unknown key")):
@@ -95,7 +96,7 @@ class DefaultsTest(SubmitCase):
         self.file.unlink()
         # A centre with two kinds of nodes: which one is meant is for the user to say.
         hostname.write_text("#!/bin/sh\necho login07.chn.perlmutter.nersc.gov\n")
-        self.assert_refused(TRAIN, "name fits 2 (perlmutter-cpu perlmutter)", "SITE train")
+        self.assert_refused(TRAIN, "name fits 2 (perlmutter perlmutter-cpu)", "SITE train")
         hostname.write_text("#!/bin/sh\necho laptop\n")
         self.assert_refused(TRAIN, "no site is given", str(self.file), "juwels-booster")
 

@@ -4,12 +4,16 @@
 # all starts. Seconds of nodes, and of devices (of CPUs where none is asked for).
 
 cost_nodes=0 cost_parts=0 worst_nodes=0 worst_parts=0 cost_restarts=0 cost_unit=GPU
+cost_unknown="" # why
 
 # add_cost: of the job whose values these are.
 add_cost() {
   local range="${value[ARRAY]:-0-0}" # FIRST-LAST%AT_ONCE
   local -i time nodes="${value[NODES]:-1}" parts starts=1 tasks=1
-  time="$(seconds_of "${value[TIME]}")" || return 0
+  time="$(seconds_of "${value[TIME]}")" || {
+    cost_unknown="${value[TIME]:+TIME=}${value[TIME]:-no TIME}"
+    return 0
+  }
   range="${range%%%*}"
   tasks=$((1 + ${range#*-} - ${range%-*}))
   parts="${value[RANKS]:-1}"
@@ -45,6 +49,10 @@ spoken_cost() {
 tell_cost() {
   local text
   [[ $place == slurm ]] || return 0 # nobody charges for this machine, and an allocation is paid for already
+  if [[ -n $cost_unknown ]]; then
+    note "cost: unknown, $cost_unknown"
+    return
+  fi
   text="at most $(spoken_cost "$cost_nodes" "$cost_parts")"
   ((cost_restarts == 0)) || text+="; with all restarts (MAX_RESTARTS=$cost_restarts) $(spoken_cost "$worst_nodes" "$worst_parts")"
   note "cost: $text"

@@ -3,8 +3,7 @@
 # What a user need not type: ~/.config/quern/jobs.env, lines KEY=value. Read, never executed. The command line wins.
 
 kDefaultKeys="SITE ACCOUNT MAIL QUERN PYTHON"
-defaults_file="${XDG_CONFIG_HOME:-${HOME:+$HOME/.config}}"
-defaults_file="${defaults_file:+$defaults_file/quern/jobs.env}"
+defaults_file="${config_folder:+$config_folder/jobs.env}"
 declare -A user_default
 
 read_defaults() {
@@ -20,8 +19,11 @@ read_defaults() {
     [[ -z ${user_default[$key]+given} ]] || fail "$defaults_file:$number: $key is there twice"
     [[ $text != \~/* ]] || text="${HOME:-}${text#\~}"
     [[ $text =~ $kDirectiveText ]] || fail "$defaults_file:$number: $key='$text': blanks and quotes cannot be in it"
-    [[ $key != SITE || $text != */* && -f $jobs_folder/sites/$text.env ]] ||
-      fail "$defaults_file:$number: there is no site '$text' (known: $(list_sites))"
+    if [[ $key == SITE ]]; then
+      ! is_site_path "$text" || [[ $text == /* ]] ||
+        fail "$defaults_file:$number: SITE=$text: a name was expected, or a path that begins with / or ~/"
+      find_site "$text" >/dev/null || fail "$defaults_file:$number: $(no_site "$text")"
+    fi
     user_default[$key]="$text"
   done <"$defaults_file"
 }
@@ -29,17 +31,17 @@ read_defaults() {
 # site_of_user TEMPLATE: the site where the command line names none: of the user's file, or the only one whose HOSTS
 # this machine's name fits.
 site_of_user() {
-  local file machine="" pattern found=() reason="this machine's name fits none"
+  local name machine="" pattern found=() reason="this machine's name fits none"
   if [[ -n ${user_default[SITE]:-} ]]; then
     printf '%s\n' "${user_default[SITE]}"
     return
   fi
   machine="$(hostname -f 2>/dev/null || hostname 2>/dev/null)" || true
-  for file in "$jobs_folder"/sites/*.env; do
+  for name in $(list_sites); do
     while read -r pattern; do
       # shellcheck disable=SC2053  # a pattern is meant
-      [[ $machine != $pattern ]] || found+=("$(basename "$file" .env)")
-    done < <(sed -n 's/^HOSTS=//p' "$file" | tr ' ' '\n')
+      [[ $machine != $pattern ]] || found+=("$name")
+    done < <(sed -n 's/^HOSTS=//p' "$(find_site "$name")" | tr -d '\r' | tr ' ' '\n')
   done
   if ((${#found[@]} == 1)); then
     printf '%s\n' "${found[0]}"
@@ -52,7 +54,7 @@ site_of_user() {
 
 # names_no_site WORD...: is the first word a template, where a site was expected?
 names_no_site() {
-  [[ -n ${1:-} && $1 != */* && ! -f $jobs_folder/sites/$1.env ]] &&
+  [[ -n ${1:-} ]] && ! is_site_path "$1" && ! find_site "$1" >/dev/null &&
     [[ -f $jobs_folder/templates/$1.sbatch || -f $jobs_folder/templates/$1.plan.sh ]]
 }
 
@@ -65,13 +67,16 @@ add_defaults() {
     [[ -n ${user_default[$key]:-} && -n ${key_type[$key]:-} ]] || continue
     [[ " $(printf '%s ' "${@%%=*}")" != *" $key "* ]] || continue
     case "$key" in
-      ACCOUNT) [[ -z ${SBATCH_ACCOUNT:-} && ${user_default[SITE]:-${site[NAME]}} == "${site[NAME]}" ]] || continue ;;
+      ACCOUNT) if [[ -n ${SBATCH_ACCOUNT:-} ]] || ! is_site_of_user; then continue; fi ;;
       MAIL) [[ ${site[SCHEDULER]:-slurm} == slurm ]] || continue ;;
       QUERN) [[ -z ${QUERN:-} ]] || continue ;;
     esac
     defaults+=("$key=${user_default[$key]}")
   done
 }
+
+# Is it the site of the user's file, if that names one?
+is_site_of_user() { [[ -z ${user_default[SITE]:-} || $(find_site "${user_default[SITE]}") == "${site[FILE]}" ]]; }
 
 # tell_defaults: what was not on the command line.
 tell_defaults() {

@@ -156,7 +156,7 @@ wait_for() {
 start_clock() {
   local -i seconds lead="${value[SIGNAL]:-0}"
   clock=""
-  [[ $place == local && ${value[TIME]} != UNLIMITED ]] || return 0
+  [[ $place == local && -n ${value[TIME]} && ${value[TIME]} != UNLIMITED ]] || return 0
   seconds="$(seconds_of "${value[TIME]}")"
   # shellcheck disable=SC2016  # for the clock's shell
   setsid bash -c 'sleep "$1"; kill -USR1 "$0"; sleep "$2"; kill -USR2 "$0"' "$$" "$((seconds - lead))" "$lead" \

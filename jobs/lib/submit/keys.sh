@@ -9,12 +9,13 @@
 #   #: kind serial                        one process; without this line: ranks on nodes
 
 declare -A key_type key_default key_text value
+declare -A dropped # keys that were given empty: without what would be filled in
 declare -a key_order
 home_key=""
 job_kind=""
 
 declare_keys() {
-  key_type=() key_default=() key_text=() value=() key_order=() home_key="" job_kind=parallel
+  key_type=() key_default=() key_text=() value=() dropped=() key_order=() home_key="" job_kind=parallel
   add_keys "$1"
 }
 
@@ -81,13 +82,15 @@ take_values() {
       fail "the key $key is given twice"
     else
       value[$key]="$text"
+      [[ -n $text ]] || dropped[$key]=yes
     fi
   done
   for name in "${key_order[@]}"; do
     case "${key_default[$name]}" in
       "!" | "!+") [[ -n ${value[$name]:-} ]] || missing+=("$name") ;;
       - | +) : "${value[$name]:=}" ;;
-      *) : "${value[$name]:=${key_default[$name]}}" ;;
+      # A job can do without a limit of its own, and not without a number of nodes.
+      *) [[ $name == TIME && -n ${dropped[TIME]:-} ]] || : "${value[$name]:=${key_default[$name]}}" ;;
     esac
   done
   ((${#missing[@]} == 0)) || fail "missing: ${missing[*]} (known keys: $(known_keys))"

@@ -2,30 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fills in what the site decides, and refuses what it would refuse.
 
-# site_default KEY: the site's value where the user gave none.
-site_default() { [[ -n ${value[$1]:-} ]] || value[$1]="${site[${2:-$1}]:-}"; }
+# site_default KEY: the site's value where the user gave none, also not an empty one.
+site_default() { [[ -n ${value[$1]:-}${dropped[$1]:-} ]] || value[$1]="${site[${2:-$1}]:-}"; }
 
 known_queues() { cut -d' ' -f1 <<<"${site[LIMIT]}" | sort -u | paste -sd' '; }
 
 check_queue() {
-  local limits range time first last queue known=""
+  local limits range time first last queue name known=""
   local -i nodes="${value[NODES]:-1}"
+  name="${value[PARTITION]}${value[QOS]:+:${value[QOS]}}"
   queue="PARTITION=${value[PARTITION]:-(the default)}${value[QOS]:+ QOS=${value[QOS]}}"
   limits="$(lines_here LIMIT)"
   [[ -n $limits ]] ||
     fail "$queue: not among what is known of ${site[NAME]} (PARTITION or PARTITION:QOS): $(known_queues); if you \
-may use it, add a line such as LIMIT=${value[PARTITION]}${value[QOS]:+:${value[QOS]}} 1-${value[NODES]:-1} 1-00:00:00 \
-to ${site[FILE]} (or to a copy under another name)"
+may use it, add a line such as LIMIT=${name:-:} 1-${value[NODES]:-1} 1-00:00:00 \
+to ${site[FILE]} (or to a copy in ${config_folder:-a folder of QUERN_SITES}${config_folder:+/sites})"
   while read -r range time; do
     first="${range%-*}" last="${range#*-}"
     known+="${known:+, }$range nodes for at most $time"
     ((nodes >= first && nodes <= last)) || continue
+    [[ -z ${dropped[TIME]:-} ]] || return 0
     if [[ -z ${value[TIME]} || ${value[TIME]} == "${key_default[TIME]}" ]]; then
       : "${value[TIME]:=${site[TIME]:-$time}}"
-      [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
-        value[TIME]="$time"
+      ! is_longer "${value[TIME]}" "$time" || value[TIME]="$time"
     fi
-    [[ $time == UNLIMITED ]] || (($(seconds_of "${value[TIME]}") <= $(seconds_of "$time"))) ||
+    ! is_longer "${value[TIME]}" "$time" ||
       fail "TIME=${value[TIME]} for $nodes node(s): ${site[NAME]} allows $time there ($queue: \
 $(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
     return 0
@@ -35,7 +36,7 @@ $(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
 
 check_account() {
   # Centres tell their users to export it.
-  if [[ -z ${value[ACCOUNT]} && -n ${SBATCH_ACCOUNT:-} ]]; then
+  if [[ -z ${value[ACCOUNT]}${dropped[ACCOUNT]:-} && -n ${SBATCH_ACCOUNT:-} ]]; then
     check_value SBATCH_ACCOUNT word "$SBATCH_ACCOUNT"
     value[ACCOUNT]="$SBATCH_ACCOUNT"
   fi
@@ -52,7 +53,7 @@ warn_of_short_time() {
 
 check_signal() {
   local -i lead time
-  [[ -n ${value[SIGNAL]:-} && ${value[TIME]} != UNLIMITED ]] || return 0
+  [[ -n ${value[SIGNAL]:-} && -n ${value[TIME]} && ${value[TIME]} != UNLIMITED ]] || return 0
   lead="${value[SIGNAL]}"
   time="$(seconds_of "${value[TIME]}")"
   ((lead * 2 <= time)) ||

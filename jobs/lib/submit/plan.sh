@@ -5,7 +5,7 @@
 # The keys that mean the same for every job of a plan.
 kForEveryJob=(ACCOUNT QUERN AFTER MAIL RESERVATION COMMENT UENV VIEW SBATCH)
 
-# pass_on KEY...: those of them that have a value, as KEY=VALUE in the array given.
+# pass_on KEY...: those of them that have a value or were given empty, as KEY=VALUE in the array given.
 pass_on() {
   local key item
   given=()
@@ -13,6 +13,7 @@ pass_on() {
     while IFS= read -r item; do
       [[ -z $item ]] || given+=("$key=$item")
     done <<<"${value[$key]:-}"
+    [[ -z ${dropped[$key]:-} ]] || given+=("$key=")
   done
 }
 

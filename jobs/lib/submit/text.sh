@@ -3,6 +3,9 @@
 # How jobs/submit speaks, and what there is to choose from.
 
 jobs_prefix="${QUERN_JOBS_PREFIX:-jobs/}" # installed, the commands are quern-submit and so on
+# The user's own files.
+config_folder="${XDG_CONFIG_HOME:-${HOME:+$HOME/.config}}"
+config_folder="${config_folder:+$config_folder/quern}"
 say() { printf '%s\n' "$*"; }
 # Once: what is checked before a plan is queued is checked for each of its jobs again.
 declare -A warned
@@ -13,9 +16,10 @@ warn() {
   warned[$*]=yes
   printf 'submit: warning: %s\n' "$*" >&2
 }
+reading="" # FILE:LINE of a site's file while it is read
 # Wrong usage: the same exit status as the program's own. Nothing was written or queued.
 fail() {
-  printf 'submit: error: %s\n' "$*" >&2
+  printf 'submit: error: %s%s\n' "${reading:+$reading: }" "$*" >&2
   exit 2
 }
 
@@ -31,7 +35,6 @@ names_in() {
   printf '%s\n' "${names[@]}" | sort | paste -sd' '
 }
 
-list_sites() { names_in "$jobs_folder/sites" .env; }
 list_templates() {
   # Those of "scaling-..." are parts of a plan.
   names_in "$jobs_folder/templates" .sbatch .plan.sh | tr ' ' '\n' | grep -v '^scaling-' | paste -sd' '

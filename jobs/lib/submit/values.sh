@@ -14,7 +14,7 @@ future_folders=""
 # seconds_of TIME: of M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; fails on anything else.
 seconds_of() {
   local time="$1" days=0 parts=() part
-  if [[ $time =~ ^([0-9]+)-(.+)$ ]]; then
+  if [[ $time =~ ^([0-9]{1,6})-(.+)$ ]]; then
     days="${BASH_REMATCH[1]}"
     time="${BASH_REMATCH[2]}"
     IFS=: read -r -a parts <<<"$time"
@@ -31,10 +31,32 @@ seconds_of() {
   printf '%d\n' $((((10#$days * 24 + 10#${parts[0]}) * 60 + 10#${parts[1]}) * 60 + 10#${parts[2]}))
 }
 
+is_time() {
+  local seconds
+  seconds="$(seconds_of "$1")" && ((seconds > 0))
+}
+
+# is_longer TIME OTHER: is it? Both may be UNLIMITED.
+is_longer() {
+  [[ $2 != UNLIMITED ]] || return 1
+  [[ $1 == UNLIMITED ]] || (($(seconds_of "$1") > $(seconds_of "$2")))
+}
+
+# is_rule TEXT WORDS: of a site, PARTITION[:QOS] FIRST-LAST and, of three words, a time.
+is_rule() {
+  local words
+  read -r -a words <<<"$1"
+  ((${#words[@]} == $2)) && [[ ${words[0]} =~ $kDirectiveText ]] || return 1
+  [[ ${words[1]} =~ ^(0|[1-9][0-9]{0,8})-([1-9][0-9]{0,8})$ ]] || return 1
+  ((BASH_REMATCH[1] <= BASH_REMATCH[2])) || return 1
+  (($2 == 2)) || [[ ${words[2]} == UNLIMITED ]] || is_time "${words[2]}"
+}
+
 # spoken_time TIME: 12:00 is "12 min", 12:00:00 is "12 h".
 spoken_time() {
   local -i seconds hours minutes
   [[ $1 != UNLIMITED ]] || { echo "as long as it takes" && return; }
+  [[ -n $1 ]] || { echo "as long as Slurm lets it" && return; }
   seconds="$(seconds_of "$1")"
   hours=$((seconds / 3600)) minutes=$((seconds / 60 % 60)) seconds=$((seconds % 60))
   local text=""
@@ -51,15 +73,26 @@ check_value() {
   [[ $value != *$'\n'* ]] || fail "$key: a value of one line was expected"
   case "$type" in
     count) [[ $value =~ ^[1-9][0-9]{0,8}$ ]] || fail "$key=$value: a number from 1 on was expected" ;;
-    number) [[ $value =~ ^[0-9]{1,9}$ ]] || fail "$key=$value: a number from 0 on was expected" ;;
+    number) [[ $value =~ ^(0|[1-9][0-9]{0,8})$ ]] || fail "$key=$value: a number from 0 on was expected" ;;
     counts)
       [[ $value =~ ^[1-9][0-9]{0,5}([, ][1-9][0-9]{0,5})*$ ]] ||
         fail "$key=$value: numbers with commas between them were expected, such as 1,2,4"
       ;;
-    time)
-      if ! seconds_of "$value" >/dev/null || (($(seconds_of "$value") == 0)); then
-        fail "$key=$value: a time of Slurm was expected: minutes, HH:MM:SS or D-HH:MM:SS"
-      fi
+    time) is_time "$value" || fail "$key=$value: a time of Slurm was expected: minutes, HH:MM:SS or D-HH:MM:SS" ;;
+    time/UNLIMITED)
+      [[ $value == UNLIMITED ]] || is_time "$value" ||
+        fail "$key=$value: a time of Slurm was expected: minutes, HH:MM:SS, D-HH:MM:SS or UNLIMITED"
+      ;;
+    memory) [[ $value =~ ^[0-9]{1,12}[KMGTkmgt]?[Bb]?$ ]] || fail "$key=$value: memory was expected, such as 480G (without a unit: MB)" ;;
+    limit)
+      is_rule "$value" 3 || fail "$key=$value: PARTITION[:QOS] FIRST-LAST TIME was expected, nodes and a time of Slurm \
+or UNLIMITED, such as main 1-64 1-00:00:00"
+      ;;
+    share) is_rule "$value" 2 || fail "$key=$value: PARTITION[:QOS] FIRST-LAST was expected, such as main 1-4" ;;
+    options) [[ $value =~ ^--?[A-Za-z] ]] || fail "$key=$value: an option was expected, --name=value" ;;
+    request)
+      [[ $value =~ ^--[a-z] && ${value//@GPUS@/} != *@* ]] ||
+        fail "$key=$value: an option with @GPUS@ for the number of devices was expected, such as --gpus-per-node=@GPUS@"
       ;;
     word) [[ $value =~ $kDirectiveText ]] || fail "$key='$value': blanks and quotes cannot be in it" ;;
     path)
