@@ -63,7 +63,7 @@ void look_at_files(const Communicator& comm, const PreflightOptions& options, co
   try {
     info.recipe_hash = sha256_of_file(options.recipe);
   } catch (const Error& error) {
-    info.recipe_hash = std::string("nothing (") + error.what() + ")";
+    info.recipe_hash = std::string(kNoRecipe) + error.what() + ")";
   }
   const DataProblems problems = data_problems(data_sets, data, comm.node_size(), comm.size());
   info.data_problem = problems.reading;
@@ -123,7 +123,7 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   }
   const auto texts = all_gather_strings(comm, to_text(mine));
   deadline.enter("looking at the run folder");
-  int errors = 0;
+  ExitCode code = ExitCode::done;
   run_on_root(comm, [&] {
     for (const std::string& text : texts) all.ranks.push_back(rank_info_of(text));
     all.version = version();
@@ -140,10 +140,13 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
           inspect_run_folder(options.run_dir, bytes, recipe ? checkpoints_kept(*recipe) : 0);
     }
     all.findings = judge(all);
-    errors = num_errors(all);
+    if (num_errors(all) > 0) {
+      // Nodes that fail where others do not: with other nodes in their place it may work.
+      code = failing_hosts(all).empty() ? ExitCode::bad_input : ExitCode::failure;
+    }
     log::print(options.json ? preflight_json(all) : preflight_text(all));
   });
-  return broadcast_value(comm, errors) > 0 ? ExitCode::bad_input : ExitCode::done;
+  return broadcast_value(comm, code);
 }
 
 ExitCode start(const PreflightOptions& options) {

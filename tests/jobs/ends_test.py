@@ -12,7 +12,7 @@ JOB = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "lib" / "job"
 # As train.sbatch has them: start 3 of job 7.
 PRELUDE = """
 set -u
-for part in environment requeue run; do source "$1/$part.sh"; done
+for part in environment requeue nodes run; do source "$1/$part.sh"; done
 run_dir="$2" max_restarts=20 retries="$3" may_requeue=no ended_because="" stop_asked=no
 SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2
 start_checkpoints="$(checkpoints_of "$run_dir")"
@@ -122,6 +122,17 @@ class EndsTest(unittest.TestCase):
         self.assert_failures(1, wrote=10)
         self.assert_failures(2)
 
+    def test_failures_where_nothing_can_be_written(self):
+        """The starts of the job are counted then: this is its third one."""
+        for file in ("retries-7.part", "idle-starts-7.part"):
+            (self.run_dir / "job" / file).mkdir()  # root may write everywhere
+        for retries, text in ((2, "tried again 2 times"), (3, "not requeued here")):
+            self.retries = retries
+            self.assertIn(text, self.end(1)[1])
+        self.assertIn("not requeued here", self.end(137, because="hung")[1])
+        self.retries = 1
+        self.assertIn("not requeued here", self.end(1, wrote=20)[1])
+
     def test_progress_beside_thousands_of_checkpoints(self):
         """Their list is longer than an argument of a command may be."""
         for step in range(4000):
@@ -150,6 +161,51 @@ class EndsTest(unittest.TestCase):
                         try_here train; exit 0""")[1]
                     steps = [line.split()[-1] for line in said.splitlines() if line.startswith("step: ")]
                     self.assertEqual(steps, [resume, then, then])
+
+    def test_nodes_that_fail_alone(self):
+        """(what preflight prints, its status, what each node says) -> status, nodes to leave out, tries"""
+        failed = "preflight: failed on node2.centre.org,node3; good on 2 other node(s)"
+        mixed, none = "starts on node1\nfails on node4\nfails on node2", "fails on node1\nfails on node2"
+        for said, status, answers, expected, bad, tries in (
+                (failed, 1, "", 1, "node2,node3", 1), ("0: " + failed, 1, "", 1, "node2,node3", 1),
+                ("preflight: refused", 2, mixed, 2, "", 1), ("preflight: good to go", 0, mixed, 0, "", 1),
+                ("", 2, none, 2, "", 1), ("", 126, mixed, 1, "node2,node4", 1), ("", 137, none, 137, "", 3),
+                ("", 143, mixed, 143, "", 1), ("", 85, mixed, 85, "", 1)):
+            with self.subTest(said=said, status=status, answers=answers):
+                done = self.run_script(f"""
+                    SLURM_JOB_NUM_NODES=4 SLURM_JOB_NODELIST=node[1-4] quern=quern recipe=r.toml ranks=4
+                    launch=(srun) settings=()
+                    has_progressed() {{ false; }}
+                    scontrol() {{ printf 'node%d\n' 1 2 3 4; }}
+                    timeout() {{ printf '%s\n' '{answers}'; }}
+                    run_step() {{ echo 'a try' >&3; echo '{said}' >"$2"; return {status}; }}
+                    exec 3>&1
+                    try_here check_launch; echo "then $? '$bad_nodes'" """)[1]
+                self.assertIn(f"then {expected} '{bad}'\n", done)
+                self.assertEqual(done.count("a try"), tries, done)
+                self.assertIn(said, done)
+                self.assertEqual(done.count("only some nodes of this job fail"), bad != "")
+
+    def test_nodes_are_left_out_where_there_are_others(self):
+        for before, answer, left_out in (("(null)", "true", "node2"), ("node[5-6]", "true", "node[5-6],node2"),
+                                         ("(null)", "echo Requested node configuration is not available; false", ""),
+                                         ("(null)", "echo Invalid account; false", "node2")):
+            with self.subTest(before=before, answer=answer):
+                done = self.run_script(f"""
+                    bad_nodes=node2
+                    timeout() {{ shift; "$@"; }}
+                    scontrol() {{
+                      case $1 in
+                        show) echo "JobId=7 ExcNodeList={before} Nice=0" ;;
+                        requeue) trap -p TERM ;;
+                        update) echo "$*" >&2 && echo "$*" ;;
+                      esac
+                    }}
+                    sbatch() {{ {answer}; }}
+                    sleep() {{ :; }}
+                    requeue 7 2>/dev/null; trap -p TERM""")[1]
+                self.assertEqual("trap" in done, left_out != "", done)
+                self.assertIn(f"left out from now on: {left_out}\n" if left_out else "there are no other nodes: node2", done)
 
     def test_a_stop_that_the_program_finds_is_no_wrong_input(self):
         self.assertEqual(self.end(2)[0], 2)

@@ -95,6 +95,26 @@ class PreflightTest(cluster.JobTest):
         self.assertIn("'none'", log)
         self.assertFalse((self.folder / "refused" / "metrics.jsonl").exists())
 
+    def test_data_that_some_nodes_cannot_read(self):
+        """Other nodes may help, where one of them reads it; which one is rank 0's does not matter."""
+        toy.write_shards(self.folder, 3)
+        toy.write_recipe(self.folder, "some.toml", toy.of_shards(self.folder / "train"))
+        for nodes, status, verdict in ((("node1",), 1, "failed on node1; good on 1 other node(s)"),
+                                       (("node2",), 1, "failed on node2; good on 1 other node(s)"),
+                                       (("node1", "node2"), 2, "refused")):
+            with self.subTest(nodes=nodes):
+                self.cluster.hide(self.folder / "train", *nodes)
+                try:
+                    done = self.step("some.toml", expected=status)
+                    facts = json.loads(self.step("some.toml", "--json", expected=status).stdout)
+                finally:
+                    self.cluster.show(self.folder / "train", *nodes)
+                self.assertTrue(done.stdout.endswith(f"\npreflight: {verdict}\n"), done.stdout)
+                self.assertEqual(len(self.errors(done)), 1, done.stdout)
+                self.assertEqual(facts["failing_hosts"], list(nodes) if status == 1 else [])
+                self.assertEqual(facts["findings"][0]["hosts"], list(nodes))
+        self.step("some.toml", expected=0)
+
     def test_devices_nobody_uses(self):
         done = self.step(expected=0, tasks=("-N1", "-n2", "--gpus-per-node=2"))
         self.assertIn("warning: devices", done.stdout)

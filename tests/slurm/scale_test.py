@@ -3,10 +3,8 @@
 
 A preloaded library notes every path that a rank opens. Only the first rank may open the recipe, the run
 folder and checkpoints."""
-import re
 
 import cluster
-import idx
 import toy
 from cluster import PRELOAD, PROGRAM
 
@@ -42,7 +40,8 @@ class ScaleTest(cluster.JobTest):
         self.assertEqual(self.hash("wide"), self.hash("alone"))
 
     def test_file_operations(self):
-        self.make_shards(4)
+        toy.write_shards(self.folder, 4)
+        toy.write_recipe(self.folder, "shards.toml", toy.of_shards(self.folder / "train").replace("every_steps = 1", "every_steps = 0"))
         others, shards = {}, {}
         for nodes in (2, 16):
             for rank, paths in self.opened(nodes, 2).items():
@@ -56,18 +55,6 @@ class ScaleTest(cluster.JobTest):
         # The first rank inspects all shards; the others open those that they read, half of a node's.
         for (nodes, rank), paths in shards.items():
             self.assertEqual(len(paths), 4 if rank == 0 else 2, (nodes, rank))
-
-    def make_shards(self, number):
-        images, labels = idx.blobs(600)
-        (self.folder / "images").write_bytes(idx.to_bytes(images))
-        (self.folder / "labels").write_bytes(idx.to_bytes(labels))
-        self.cluster.run(PROGRAM, "shard", "--images", "images", "--labels", "labels", "--out", "train",
-                         "--split", "train", "--shards", number, "--name", "toy", cwd=self.folder)
-        recipe = re.sub(r'source = "random"\nsamples = 1280', f'train = "{self.folder}/train"', toy.RECIPE)
-        recipe = recipe.replace('target = "values"', 'target = "label"').replace('"mse"', '"cross_entropy"')
-        recipe = recipe.replace("input = [20]\nlayers = [", 'input = [1, 12, 12]\nlayers = [\n  {type = "flatten"},')
-        recipe = recipe.replace("features = 5", "features = 10").replace("every_steps = 1", "every_steps = 0")
-        (self.folder / "shards.toml").write_text(recipe)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,8 @@ requeue_this_job() {
 # Slurm's controller may be busy, or restart just now: a night's run must not end for that.
 requeue() {
   local id="$1" answer end=$((SECONDS + 1200)) told=no
+  choose_nodes_to_omit "$id"
+  [[ -z $nodes_to_omit ]] || trap '' TERM # it comes with the requeue, and there is one thing to do then
   say "requeueing $id"
   until answer="$(timeout 60 scontrol requeue "$id" 2>&1)"; do
     case "$answer" in
@@ -98,6 +100,7 @@ requeue() {
     ((SECONDS < end)) || return 1
     sleep 5
   done
+  [[ -z $nodes_to_omit ]] || omit_nodes "$id"
   sleep 120 # Slurm ends it meanwhile, and this script
   return 0
 }

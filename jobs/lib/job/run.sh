@@ -49,16 +49,12 @@ try_here() {
     begin=$SECONDS
     status=0
     "$@" || status=$?
-    if ((attempt == 3)) || ! is_failure "$status" || is_untimely_stop "$status" || [[ -n $ended_because ]] ||
+    if ((attempt == 3)) || ! is_failure "$status" || is_untimely_stop "$status" || [[ -n $ended_because$bad_nodes ]] ||
       ((SECONDS - begin >= 60)) || has_progressed; then
       return "$status"
     fi
     say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
   done
-}
-
-check_launch() {
-  run_step "${launch[@]}" "$quern" preflight "$recipe" "${settings[@]}" --run-dir "$run_dir" --ranks "$ranks"
 }
 
 train() {
@@ -76,15 +72,21 @@ train() {
 # Something that may pass, as far as the exit status can tell.
 is_failure() { [[ ! " 0 2 85 93 126 127 " == *" $1 "* ]]; }
 
-# count_up NAME: how often this was counted for this job, kept beside the run; fails where it cannot be kept.
+# count_up NAME: how often this was counted for this job, kept beside the run.
 count_up() {
   local file="$run_dir/job/$1-$SLURM_JOB_ID" count=0
   [[ ! -e $file ]] || read -r count <"$file"
   count=$((count + 1))
-  printf '%d\n' "$count" >"$file.part" && mv "$file.part" "$file" && printf '%d\n' "$count"
+  { printf '%d\n' "$count" >"$file.part" && mv "$file.part" "$file"; } || count="$(count_of_starts)"
+  printf '%d\n' "$count"
+} 2>/dev/null # where nothing can be written, bash would say so
+
+# What takes the place of a count that cannot be kept.
+count_of_starts() {
+  has_progressed && echo 1 || echo $((${SLURM_RESTART_COUNT:-0} + 1))
 }
 
-# count_failure: how many failures of this job had no new checkpoint between them; fails where it cannot be kept.
+# count_failure: how many failures of this job had no new checkpoint between them.
 # Below the count, the file lists the checkpoints at the last failure: a start whose node died has counted nothing.
 count_failure() {
   local file="$run_dir/job/retries-$SLURM_JOB_ID" count=0 known=""
@@ -93,15 +95,16 @@ count_failure() {
     ! has_new_checkpoint "$run_dir" "$known" || count=0
   fi
   count=$((count + 1))
-  printf '%d\n%s\n' "$count" "$(checkpoints_of "$run_dir")" >"$file.part" && mv "$file.part" "$file" &&
-    printf '%d\n' "$count"
-}
+  { printf '%d\n%s\n' "$count" "$(checkpoints_of "$run_dir")" >"$file.part" && mv "$file.part" "$file"; } ||
+    count="$(count_of_starts)"
+  printf '%d\n' "$count"
+} 2>/dev/null
 
 # end_run STATUS of a step: what becomes of the job.
 end_run() {
   local status="$1" reason
   # In a row: a start that got on begins the count anew.
-  ! has_progressed || rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID"
+  ! has_progressed || rm -f "$run_dir/job/idle-starts-$SLURM_JOB_ID" 2>/dev/null
   # STOP that came after this script had looked for it: the program refuses it as wrong input.
   if ((status == 2)) && [[ -e $run_dir/STOP ]]; then status=85; fi
   case "$status" in
@@ -142,11 +145,7 @@ reason_not_to_interrupt() {
   reason="$(reason_against_restarts "$run_dir" "$max_restarts")"
   if [[ -n $reason ]]; then
     echo "$reason"
-  elif has_progressed; then
-    return
-  elif ! count="$(count_up idle-starts)"; then
-    echo "cannot write in $run_dir/job"
-  elif ((count >= starts_without_progress)); then
+  elif ! has_progressed && count="$(count_up idle-starts)" && ((count >= starts_without_progress)); then
     echo "no progress in $count starts: none wrote a checkpoint ($(newest_text "$run_dir"))"
   fi
 }
@@ -159,9 +158,7 @@ reason_not_to_retry() {
     echo "$reason"
   elif ((retries == 0)); then
     echo "RETRIES is 0"
-  elif ! count="$(count_failure)"; then
-    echo "cannot write in $run_dir/job"
-  elif ((count > retries)); then
+  elif count="$(count_failure)" && ((count > retries)); then
     echo "this job was tried again $retries times without a new checkpoint (RETRIES)"
   fi
 }

@@ -13,6 +13,7 @@ namespace quern {
 
 DataSets open_data_sets(Communicator& comm, const DataSpec& data) {
   DataSets found;
+  found.opened_here = comm.rank() == 0;
   if (data.source != DataSource::shards) return found;
   try {
     found.sets.push_back(open_shards_once(comm, data.train, "train"));
@@ -46,9 +47,23 @@ static std::int64_t shared_bytes(const std::vector<ShardSet>& sets, const DataSp
   return bytes;
 }
 
+// Rank 0 could not open them. Is that so of this node, too?
+static std::string problem_here(const DataSets& data_sets, const DataSpec& data) {
+  if (data_sets.opened_here) return data_sets.problem;
+  try {
+    ShardSet::open(data.train, "train");
+    if (!data.test.empty()) ShardSet::open(data.test, "test");
+  } catch (const SystemFailure&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
                            int ranks) {
-  if (!data_sets.problem.empty()) return {data_sets.problem, ""};
+  if (!data_sets.problem.empty()) return {problem_here(data_sets, data), ""};
   try {
     for (const ShardSet& set : data_sets.sets) {
       const std::size_t last = set.shards().size() - 1;

@@ -16,6 +16,7 @@ namespace quern {
 struct DataSets {
   std::vector<ShardSet> sets;  ///< for training, then for tests
   std::string problem;         ///< why rank 0 cannot open them all
+  bool opened_here = false;    ///< is this rank 0
 };
 
 /// Collective: rank 0 opens every shard and tells the others what they say of themselves.
@@ -33,7 +34,8 @@ struct DataProblems {
 };
 
 /// The first rank of a node, which has `node_ranks` of all `ranks`: opens the first and the last
-/// shard of each set, not more. A file server has to answer all nodes at the same time.
+/// shard of each set, not more: a file server has to answer all nodes at the same time. All of them
+/// where rank 0 could not: then it is to be known whether that is so of its node alone.
 /// SystemFailure where it fails.
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
                            int ranks);

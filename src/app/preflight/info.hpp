@@ -11,6 +11,9 @@
 
 namespace quern {
 
+/// So begins the recipe's hash of a node that cannot read it; the reason follows.
+inline constexpr const char* kNoRecipe = "nothing (";
+
 /// What one rank sees of itself.
 struct RankInfo {
   int rank = 0;
@@ -81,7 +84,8 @@ struct Finding {
   Severity severity = Severity::error;
   std::string check;  ///< "ranks", "devices", ...
   std::string text;
-  std::string fix;  ///< the flag to change
+  std::string fix;                 ///< the flag to change
+  std::vector<std::string> hosts;  ///< the nodes that it is about; none: the launch
 };
 
 struct Preflight {

@@ -19,6 +19,10 @@ constexpr double kClockToleranceS = 2;
 
 using Nodes = std::map<std::string, std::vector<const RankInfo*>>;
 
+bool has_no_recipe(const RankInfo& rank) {
+  return rank.recipe_hash.starts_with(kNoRecipe);
+}
+
 class Judge {
  public:
   explicit Judge(const Preflight& info) : info_(info) {
@@ -45,13 +49,34 @@ class Judge {
 
  private:
   void add(Severity severity, const char* check, std::string text, std::string fix) {
-    findings_.push_back({severity, check, std::move(text), std::move(fix)});
+    findings_.push_back({severity, check, std::move(text), std::move(fix), {}});
   }
   void error(const char* check, std::string text, std::string fix) {
     add(Severity::error, check, std::move(text), std::move(fix));
   }
   void warn(const char* check, std::string text, std::string fix) {
     add(Severity::warning, check, std::move(text), std::move(fix));
+  }
+
+  template <class Condition>
+  std::vector<std::string> hosts_where(const Condition& condition) const {
+    std::set<std::string> hosts;
+    for (const RankInfo& rank : info_.ranks) {
+      if (condition(rank)) hosts.insert(rank.host);
+    }
+    return {hosts.begin(), hosts.end()};
+  }
+
+  // One finding for all nodes that have such a problem.
+  void problem_of_nodes(const char* check, std::string RankInfo::*problem, const char* fix) {
+    const auto has_one = [&](const RankInfo& rank) { return !(rank.*problem).empty(); };
+    const auto first = std::find_if(info_.ranks.begin(), info_.ranks.end(), has_one);
+    if (first == info_.ranks.end()) return;
+    auto hosts = hosts_where(has_one);
+    std::string text = first->host + ": " + (*first).*problem;
+    if (hosts.size() > 1) text += fmt::format(" (and {} more node(s))", hosts.size() - 1);
+    error(check, std::move(text), fix);
+    findings_.back().hosts = std::move(hosts);
   }
 
   void count_ranks() {
@@ -149,6 +174,8 @@ class Judge {
       if (!rank.device_id.empty()) continue;
       error("devices", fmt::format("rank {} on {} has no device", rank.rank, rank.host),
             "--gpus-per-node=<ranks per node>");
+      findings_.back().hosts =
+          hosts_where([](const RankInfo& other) { return other.device_id.empty(); });
       return;
     }
   }
@@ -241,31 +268,34 @@ class Judge {
             fmt::format("{} reads {}, {} reads {}", first->host, first->recipe_hash.substr(0, 12),
                         rank.host, rank.recipe_hash.substr(0, 12)),
             "keep the recipe on a file system that all nodes share, and do not change it now");
+      findings_.back().hosts = hosts_without_recipe(first->recipe_hash);
       return;
     }
+  }
+
+  // Where all others read the same one.
+  std::vector<std::string> hosts_without_recipe(const std::string& hash) const {
+    for (const RankInfo& rank : info_.ranks) {
+      if (!rank.recipe_hash.empty() && !has_no_recipe(rank) && rank.recipe_hash != hash) return {};
+    }
+    return hosts_where(has_no_recipe);
   }
 
   void data() {
     if (!info_.fit_problem.empty())
       error("data", info_.fit_problem,
             "the recipe, the shards that data.train and data.test name, or the number of ranks");
-    for (const RankInfo& rank : info_.ranks) {
-      if (rank.data_problem.empty()) continue;
-      error("data", rank.host + ": " + rank.data_problem,
-            nodes_.size() > 1
-                ? "data.train and data.test: whole files, on a file system that all nodes share"
-                : "data.train and data.test: folders of whole shards");
-      return;
-    }
+    problem_of_nodes(
+        "data", &RankInfo::data_problem,
+        nodes_.size() > 1
+            ? "data.train and data.test: whole files, on a file system that all nodes share"
+            : "data.train and data.test: folders of whole shards");
   }
 
   void memory() {
-    for (const RankInfo& rank : info_.ranks) {
-      if (rank.memory_problem.empty()) continue;
-      error("memory", rank.host + ": " + rank.memory_problem,
-            "nodes with more memory, or data.memory in the recipe: larger sets are streamed");
-      return;
-    }
+    problem_of_nodes(
+        "memory", &RankInfo::memory_problem,
+        "nodes with more memory, or data.memory in the recipe: larger sets are streamed");
   }
 
   void network() {

@@ -25,4 +25,8 @@ std::string checkpoints_of(const FileInfo& files);
 /// Findings that forbid to go on.
 int num_errors(const Preflight& info);
 
+/// The nodes that all of these are about, where there are others: the same launch without them is
+/// good. None where it is the launch that has to change.
+std::vector<std::string> failing_hosts(const Preflight& info);
+
 }  // namespace quern

@@ -2,6 +2,7 @@
 #include "app/preflight/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -98,8 +99,28 @@ int num_errors(const Preflight& info) {
                     [](const Finding& found) { return found.severity == Severity::error; }));
 }
 
+std::vector<std::string> failing_hosts(const Preflight& info) {
+  std::set<std::string> failing;
+  for (const Finding& found : info.findings) {
+    if (found.severity != Severity::error) continue;
+    if (found.hosts.empty()) return {};
+    failing.insert(found.hosts.begin(), found.hosts.end());
+  }
+  if (failing.size() == num_hosts(info)) return {};
+  return {failing.begin(), failing.end()};
+}
+
 std::string checkpoints_of(const FileInfo& files) {
   return fmt::format("{} checkpoint{} of", files.checkpoints, files.checkpoints == 1 ? "" : "s");
+}
+
+// Job templates read the nodes from it (jobs/lib/job/nodes.sh).
+static std::string verdict(const Preflight& info) {
+  if (num_errors(info) == 0) return "preflight: good to go";
+  const auto failing = failing_hosts(info);
+  if (failing.empty()) return "preflight: refused";
+  return fmt::format("preflight: failed on {}; good on {} other node(s)", fmt::join(failing, ","),
+                     num_hosts(info) - failing.size());
 }
 
 std::string preflight_text(const Preflight& info) {
@@ -131,8 +152,7 @@ std::string preflight_text(const Preflight& info) {
     text += fmt::format("\n{}: {}: {}\n  change: {}", name_of(found.severity), found.check,
                         found.text, found.fix);
   }
-  text += num_errors(info) > 0 ? "\npreflight: refused" : "\npreflight: good to go";
-  return text;
+  return text + "\n" + verdict(info);
 }
 
 std::string preflight_json(const Preflight& info) {
@@ -172,12 +192,14 @@ std::string preflight_json(const Preflight& info) {
                          {"checkpoints", info.files.checkpoints},
                          {"locking", info.files.locking_problem.empty()}};
   }
+  json["failing_hosts"] = failing_hosts(info);
   json["findings"] = Json::array();
   for (const Finding& found : info.findings) {
     json["findings"].push_back(Json{{"severity", name_of(found.severity)},
                                     {"check", found.check},
                                     {"text", found.text},
-                                    {"fix", found.fix}});
+                                    {"fix", found.fix},
+                                    {"hosts", found.hosts}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

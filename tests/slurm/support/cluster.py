@@ -81,6 +81,30 @@ class Cluster:
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    def hide(self, folder, *nodes):
+        """These nodes see an empty folder in its place, as where a file system is not mounted."""
+        self.in_nodes(nodes, "mount", "-t", "tmpfs", "none", folder)
+
+    def lock(self, folder, *nodes):
+        """These nodes can no longer write there; files that are open there stay so."""
+        # By way of a place where nothing is open: that would keep it writable. /dev/shm is the node's own.
+        self.in_nodes(nodes, "sh", "-e", "-c", 'mkdir /dev/shm/ro && mount --bind "$0" /dev/shm/ro && '
+                      'mount -o remount,bind,ro /dev/shm/ro && mount --bind /dev/shm/ro "$0" && '
+                      "umount /dev/shm/ro && rmdir /dev/shm/ro", folder)
+
+    def show(self, folder, *nodes):
+        """The end of hide and lock."""
+        self.in_nodes(nodes, "umount", "--lazy", folder)
+
+    def in_nodes(self, nodes, *command):
+        """A command that sees what these nodes see; they have mounts of their own."""
+        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        for node in nodes:
+            pid = (self.folder / "run" / f"{node}.pid").read_text().strip()
+            if os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt"):
+                raise unittest.SkipTest("the nodes share all mounts")
+            self.run("nsenter", "--target", pid, *user, "--mount", *command)
+
     def run(self, *command, cwd=None, check=True, env=None):
         """A command with this cluster's Slurm; its standard output, or the whole outcome."""
         env = (self.users_env if command[0] == SUBMIT else self.env) | {

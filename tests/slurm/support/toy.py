@@ -39,6 +39,24 @@ def write_recipe(folder, name="toy.toml", text=RECIPE):
     return folder / name
 
 
+def write_shards(folder, number):
+    """In folder/train."""
+    import idx  # of tests/e2e/support: not all tests have it
+    images, labels = idx.blobs(600)
+    (folder / "images").write_bytes(idx.to_bytes(images))
+    (folder / "labels").write_bytes(idx.to_bytes(labels))
+    subprocess.run([PROGRAM, "shard", "--images", "images", "--labels", "labels", "--out", "train", "--split", "train",
+                    "--shards", str(number), "--name", "toy"], cwd=folder, check=True, capture_output=True, timeout=100)
+
+
+def of_shards(data):
+    """The recipe, with such shards for its data."""
+    text = RECIPE.replace('source = "random"\nsamples = 1280', f'train = "{data}"')
+    text = text.replace('target = "values"', 'target = "label"').replace('"mse"', '"cross_entropy"')
+    text = text.replace("input = [20]\nlayers = [", 'input = [1, 12, 12]\nlayers = [\n  {type = "flatten"},')
+    return text.replace("features = 5", "features = 10")
+
+
 def reference_hash(folder, name="toy", text=RECIPE):
     """The weights' hash of the same recipe on one rank, never stopped and without Slurm."""
     run = folder / f"reference-{name}"

@@ -72,6 +72,16 @@ TEST_F(PreflightData, WhatRankZeroCannotOpenIsAProblemOfAll) {
               HasSubstr("no/such/folder"));
 }
 
+TEST_F(PreflightData, WhatRankZeroCannotOpenAnotherNodeMay) {
+  DataSets sets;
+  sets.problem = "of rank 0";
+  EXPECT_EQ(data_problems(sets, data_, 1, 2).reading, "");
+  std::filesystem::remove(shard("test", 1));
+  EXPECT_THAT(data_problems(sets, data_, 1, 2).reading, HasSubstr(folder_.path().string()));
+  sets.opened_here = true;
+  EXPECT_EQ(data_problems(sets, data_, 1, 2).reading, "of rank 0");
+}
+
 TEST_F(PreflightData, NodesOpenTheFirstAndTheLastShardOfEachSetOnly) {
   const DataSets sets = open_data_sets(comm_, data_);
   ASSERT_EQ(sets.problem, "");

@@ -111,6 +111,9 @@ TEST(PreflightJudge, RankWithoutDevice) {
   Preflight info = good_gpu_launch(1, 2);
   info.ranks[1].device_id = "";
   expect_error(info, "rank 1 on node1 has no device", "--gpus-per-node");
+  info = good_gpu_launch(3, 2);
+  info.ranks[2].device_id = "";
+  EXPECT_EQ(only(info).hosts, std::vector<std::string>{"node2"});
 }
 
 TEST(PreflightJudge, HiddenPeers) {
@@ -164,6 +167,9 @@ TEST(PreflightJudge, DifferentRecipes) {
   info.ranks[0].recipe_hash = "aaaa";
   info.ranks[2].recipe_hash = "bbbb";
   expect_error(info, "node1 reads aaaa, node2 reads bbbb", "share");
+  EXPECT_TRUE(only(info).hosts.empty());
+  info.ranks[2].recipe_hash = kNoRecipe;
+  EXPECT_EQ(only(info).hosts, std::vector<std::string>{"node2"});
   info.ranks[2].recipe_hash = "aaaa";
   EXPECT_TRUE(judge(info).empty());
 }

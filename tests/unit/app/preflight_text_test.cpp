@@ -10,6 +10,7 @@
 namespace quern {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -29,6 +30,29 @@ TEST(PreflightText, FindingsSayWhatToChange) {
   EXPECT_THAT(text, HasSubstr("  change: --cpus-per-task"));
   EXPECT_THAT(text, HasSubstr("refused"));
   EXPECT_EQ(num_errors(info), 1);
+}
+
+TEST(PreflightText, NodesThatFailWhereOthersDoNot) {
+  Preflight info = test::good_launch(4, 2);
+  info.ranks[2].data_problem = info.ranks[6].data_problem = "no file";
+  info.ranks[6].memory_problem = "too large";
+  info.findings = judge(info);
+  EXPECT_THAT(preflight_text(info),
+              HasSubstr("error: data: node2: no file (and 1 more node(s))\n"));
+  EXPECT_THAT(preflight_text(info),
+              EndsWith("preflight: failed on node2,node4; good on 2 other node(s)"));
+  const auto json = nlohmann::json::parse(preflight_json(info));
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["failing_hosts"], (nlohmann::json{"node2", "node4"}));
+  EXPECT_EQ(json["findings"][1]["hosts"], nlohmann::json{"node4"});
+
+  Preflight all = info;
+  all.ranks[0].data_problem = all.ranks[4].data_problem = "no file";
+  all.findings = judge(all);
+  EXPECT_THAT(preflight_text(all), EndsWith("preflight: refused"));
+  info.recipe_problem = "of the launch";
+  info.findings = judge(info);
+  EXPECT_TRUE(failing_hosts(info).empty());
 }
 
 TEST(PreflightText, StagesHaveTheirNodes) {
