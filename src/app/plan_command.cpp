@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,7 +14,6 @@
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/stopwatch.hpp"
 #include "bench/bench_figures.hpp"
 #include "bench/gpu_work.hpp"
 #include "bench/measure_rank.hpp"
@@ -279,19 +276,11 @@ void check_ranks(Communicator& comm, const Given& given) {
       ExitCode::bad_input);
 }
 
-double processor_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 /// Of one rank: several wait for each other.
-void warn_of_busy_processors(double seconds, double used_seconds) {
+void warn_of_busy_processors(const ProcessorUse& use) {
+  if constexpr (!kHostExecution) return;
   constexpr double kFree = 0.85;
-  const double share = used_seconds / (seconds * ExecSpace().concurrency());
+  const double share = use.processor_seconds / (use.seconds * ExecSpace().concurrency());
   if (share >= kFree) return;
   log::warn(
       "other programs took processors while steps were measured: this rank had " +
@@ -311,11 +300,11 @@ ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& 
                                ? "steps of one rank on this machine, measured now"
                                : "steps of " + std::to_string(comm.size()) +
                                      " ranks on this machine at once, each alone, measured now";
-  const Stopwatch watch;
-  const double used = processor_seconds();
-  const RankWork work = measure_rank(comm, options.recipe, options.overrides, demand.ranks,
-                                     demand.block_samples, batches_to_measure(demand, cluster));
-  if (comm.size() == 1) warn_of_busy_processors(watch.seconds(), processor_seconds() - used);
+  ProcessorUse use;
+  const RankWork work =
+      measure_rank(comm, options.recipe, options.overrides, demand.ranks, demand.block_samples,
+                   batches_to_measure(demand, cluster), &use);
+  if (comm.size() == 1) warn_of_busy_processors(use);
   run_on_root(comm, [&] { print_plan(given, options, cluster, work); });
   return ExitCode::done;
 }

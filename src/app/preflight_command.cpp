@@ -136,8 +136,8 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
     if (!options.run_dir.empty()) {
       const bool has_network = recipe && all.recipe_problem.empty() && all.grid->problem.empty();
       const std::int64_t bytes = has_network ? checkpoint_bytes(*recipe) : 0;
-      all.files =
-          inspect_run_folder(options.run_dir, bytes, recipe ? checkpoints_kept(*recipe) : 0);
+      all.files = inspect_run_folder(options.run_dir, bytes, recipe ? recipe->checkpoint.keep : 0,
+                                     recipe && recipe->checkpoint.keep_best);
     }
     all.findings = judge(all);
     if (num_errors(all) > 0) {

@@ -127,7 +127,10 @@ ExitCode check_only(const TrainOptions& options) {
     check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
   }
   const int data_ranks = grid_shape_of(recipe, options.ranks).data;
-  const BatchRule batches = training_batches(recipe, data_ranks, kMaxGlobalBatch);
+  const bool is_random = recipe.data.source == DataSource::random;
+  BatchRule batches =
+      training_batches(recipe, data_ranks, is_random ? recipe.data.samples : kMaxGlobalBatch);
+  if (!is_random) batches.num_samples = 0;
   for (const std::string& sentence : run_warnings(recipe, batches, data_ranks)) log::warn(sentence);
   log::print("good: " + recipe.name + ", " + std::to_string(info.parameters) + " parameters, " +
              count_text(recipe.train.epochs, "epoch") + ", " + count_text(options.ranks, "rank") +

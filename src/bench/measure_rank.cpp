@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure_rank.hpp"
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,9 +20,18 @@ namespace quern {
 
 namespace {
 
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 /// `run`(exec, steps).
 template <class Run>
-double step_s(Communicator& comm, Run&& run) {
+double step_s(Communicator& comm, ProcessorUse& use, Run&& run) {
   constexpr int kRounds = 5;
   constexpr int kWarmUp = 3;
   constexpr double kRound = 0.2;  // seconds
@@ -30,20 +41,26 @@ double step_s(Communicator& comm, Run&& run) {
   };
   const RoundPlan plan = plan_rounds(kRounds, 0, warm_step_s(kWarmUp, time_steps), kRound);
   std::vector<double> seconds;
-  for (int round = 0; round < plan.rounds; ++round) seconds.push_back(time_steps(plan.steps));
+  const double processors = processor_seconds();
+  for (int round = 0; round < plan.rounds; ++round) {
+    seconds.push_back(time_steps(plan.steps));
+    use.seconds += seconds.back() * plan.steps;
+  }
+  use.processor_seconds += processor_seconds() - processors;
   return spread_of(seconds).median;
 }
 
 /// The first rank of a stage; the parameters stay what they are, whatever the absent ranks leave in
 /// the arrays.
-double stage_step_s(Communicator& comm, Recipe recipe, int stage) {
+double stage_step_s(Communicator& comm, ProcessorUse& use, Recipe recipe, int stage) {
   const GridShape shape{1, recipe.parallel.pipeline, recipe.parallel.tensor};
   recipe.optimizer.lr = 0;
   AbsentRanks world(stage * shape.tensor, shape.size());
   BenchWorkload workload(recipe,
                          {world, shape, std::make_shared<AbsentRanks>(stage, shape.pipeline),
                           std::make_shared<AbsentRanks>(0, shape.tensor)});
-  return step_s(comm, [&](const ExecSpace& exec, int steps) { workload.run_steps(exec, steps); });
+  return step_s(comm, use,
+                [&](const ExecSpace& exec, int steps) { workload.run_steps(exec, steps); });
 }
 
 }  // namespace
@@ -62,7 +79,9 @@ BenchMachine measure_machine(Communicator& comm) {
 
 RankWork measure_rank(Communicator& comm, const std::string& file,
                       const std::vector<std::string>& overrides, int ranks, int micro_block,
-                      const std::vector<int>& batches) {
+                      const std::vector<int>& batches, ProcessorUse* use) {
+  ProcessorUse unwanted;
+  ProcessorUse& own_use = use ? *use : unwanted;
   std::vector<std::vector<MeasuredLine::Point>> points;
   bool is_split = false;
   std::optional<Progress> progress;
@@ -76,10 +95,11 @@ RankWork measure_rank(Communicator& comm, const std::string& file,
     for (int stage = 0; stage < stages; ++stage) {
       double seconds = 0;
       if (is_split) {
-        seconds = stage_step_s(comm, recipe, stage);
+        seconds = stage_step_s(comm, own_use, recipe, stage);
       } else {
         LoneStep alone(recipe);
-        seconds = step_s(comm, [&](const ExecSpace& exec, int steps) { alone.run(exec, steps); });
+        seconds = step_s(comm, own_use,
+                         [&](const ExecSpace& exec, int steps) { alone.run(exec, steps); });
       }
       points[static_cast<std::size_t>(stage)].push_back({static_cast<double>(batch), seconds});
       progress->step(++measured, [&] {

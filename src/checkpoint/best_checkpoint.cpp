@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/reader.hpp"
@@ -30,6 +31,20 @@ bool is_good_and_of(const fs::path& file, const BestEvaluation& best) {
   }
 }
 
+// It may be all that somebody has left of other weights.
+void set_aside(const fs::path& file) {
+  const fs::path old = file.parent_path() / "best-old.h5";
+  std::error_code error;
+  fs::rename(file, old, error);
+  std::error_code ignored;
+  if (!error) fs::remove(file, ignored);  // two names of one file: renaming does nothing then
+  if (error)
+    throw Error(fmt::format("cannot rename '{}' to '{}': {}", file.string(), old.string(),
+                            error.message()));
+  log::warn(fmt::format("'{}' is not of the run that goes on here: it is '{}' from now on",
+                        file.string(), old.filename().string()));
+}
+
 }  // namespace
 
 std::optional<fs::path> best_checkpoint_of(const fs::path& folder) {
@@ -41,6 +56,8 @@ std::optional<fs::path> best_checkpoint_of(const fs::path& folder) {
 
 void name_best_checkpoint(const fs::path& checkpoint) {
   const fs::path best = checkpoint.parent_path() / kBestCheckpointName;
+  std::error_code absent;
+  if (fs::equivalent(checkpoint, best, absent)) return;
   try {
     PendingFile pending(best);
     std::error_code ignored;
@@ -58,8 +75,7 @@ bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best)
   const fs::path file = folder / kBestCheckpointName;
   std::error_code error;
   if (best.epoch > 0 && fs::exists(file, error) && is_good_and_of(file, best)) return true;
-  fs::remove(file, error);
-  if (error) throw Error(fmt::format("cannot delete '{}': {}", file.string(), error.message()));
+  if (fs::exists(file, error)) set_aside(file);
   if (best.epoch == 0) return true;
   const fs::path checkpoint = folder / checkpoint_name(best.step);
   if (!fs::exists(checkpoint, error) || !is_good_and_of(checkpoint, best)) return false;

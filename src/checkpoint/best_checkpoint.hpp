@@ -19,9 +19,9 @@ std::optional<std::filesystem::path> best_checkpoint_of(const std::filesystem::p
 /// file systems without. Throws Error when neither can be made; then the name is where it was.
 void name_best_checkpoint(const std::filesystem::path& checkpoint);
 
-/// Before a run goes on in `folder`: afterwards best.h5 is of `best`, or not there. Where the name
-/// is missing or of another past, it is taken away, and given to the checkpoint of that step if
-/// there is one. True when best.h5 is there, or `best` is of no epoch.
+/// Before a run goes on in `folder`: afterwards best.h5 is of `best`, or not there. One of another
+/// past, or damaged, is told of and gets the name "best-old.h5"; best.h5 is given to the checkpoint
+/// of that step if there is one. True when best.h5 is there, or `best` is of no epoch.
 bool restore_best_checkpoint(const std::filesystem::path& folder, const BestEvaluation& best);
 
 }  // namespace quern

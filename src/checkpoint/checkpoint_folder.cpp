@@ -86,8 +86,12 @@ fs::path checkpoint_file_of(const fs::path& path) {
   if (!folder) return path;
   const std::vector<CheckpointFile> checkpoints = list_checkpoints(*folder);
   if (checkpoints.empty()) {
-    throw InputError(fmt::format("no checkpoint in '{}': expected files named like {}",
-                                 folder->string(), checkpoint_name(0)));
+    const auto best = best_checkpoint_of(*folder);
+    throw InputError(fmt::format(
+        "no checkpoint in '{}': expected files named like {}{}", folder->string(),
+        checkpoint_name(0),
+        best ? fmt::format(" (or that of the best evaluation, '{}', by its name)", best->string())
+             : ""));
   }
   return checkpoints.back().path;
 }

@@ -50,8 +50,9 @@ struct CheckpointState {
   /// Of what a sample of the training data consists: "images" of bytes, which the network reads
   /// divided by 255, or "values". "" where nobody has said.
   std::string input = {};
-  /// Of the run until then.
+  /// Of the run until then, and the digest of the test data that it was of.
   BestEvaluation best = {};
+  std::string best_data = {};
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

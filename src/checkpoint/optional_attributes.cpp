@@ -19,6 +19,7 @@ constexpr const char* kBestMonitor = "best_monitor";
 constexpr const char* kBestEpoch = "best_epoch";
 constexpr const char* kBestStep = "best_step";
 constexpr const char* kBestValue = "best_value";
+constexpr const char* kBestData = "best_data_sha256";
 
 Monitor monitor_of(const std::string& name) {
   if (name == "loss") return Monitor::loss;
@@ -53,18 +54,23 @@ BestEvaluation read_best(const H5File& file, const TrainingProgress& progress) {
 void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
-  if (state.best.epoch > 0) write_best(file, state.best);
+  if (state.best.epoch == 0) return;
+  write_best(file, state.best);
+  file.write_string(kGroup, kBestData, state.best_data);
 }
 
 void read_optional_attributes(const H5File& file, CheckpointState& state) {
   state.class_names.clear();
   state.input.clear();
   state.best = {};
+  state.best_data.clear();
   // Earlier programs took names of shards as they were, in any encoding.
   if (file.has_attribute(kGroup, kNames))
     state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
-  if (file.has_attribute(kGroup, kBestEpoch)) state.best = read_best(file, state.progress);
+  if (!file.has_attribute(kGroup, kBestEpoch)) return;
+  state.best = read_best(file, state.progress);
+  state.best_data = file.read_string(kGroup, kBestData);
 }
 
 }  // namespace quern

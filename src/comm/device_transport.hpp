@@ -70,6 +70,10 @@ class DeviceTransport {
                                 std::span<float> receive, std::span<const RankSegment> from,
                                 DeviceStream stream) = 0;
 
+  /// Does send_and_receive() move nothing but these segments? Else few exchanges of all at once are
+  /// better than many of it.
+  virtual bool moves_segments_alone() const { return true; }
+
   /// How long a rank waits for the others before it gives up.
   virtual double deadline_s() const { return std::numeric_limits<double>::infinity(); }
 

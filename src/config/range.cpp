@@ -8,7 +8,6 @@ namespace quern {
 bool Range::contains(double value) const {
   if (!(std::abs(value) <= std::numeric_limits<float>::max())) return false;
   const auto rounded = static_cast<double>(static_cast<float>(value));
-  if (rounded == 0 && value != 0) return false;  // 0 often means something else
   const bool above = low_is_open ? rounded > low : value >= low;
   const bool below = high_is_open ? rounded < high : value <= high;
   return above && below;

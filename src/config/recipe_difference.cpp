@@ -122,7 +122,9 @@ std::vector<RecipeDifference> differences(const Recipe& our_recipe, int our_glob
     if (follows_from(found, key, ours, theirs) || is_open(key, ours, theirs)) continue;
     const std::string our_text = comparable_text(key, ours, our_global_batch);
     const std::string their_text = comparable_text(key, theirs, their_global_batch);
-    if (our_text != their_text) found.push_back({key.path, stated(our_text), stated(their_text)});
+    if (our_text == their_text) continue;
+    found.push_back({key.path, stated(comparable_text(key, our_recipe, our_global_batch)),
+                     stated(comparable_text(key, their_recipe, their_global_batch))});
   }
   return found;
 }

@@ -56,6 +56,11 @@ bool read_number(const toml::node& node, const ValueContext& context, const Rang
     return false;
   }
   value = *node.value<double>();
+  // Where no number is below 0, 0 often means something else: no clipping.
+  if (range.low == 0 && !range.low_is_open && value > 0 && static_cast<float>(value) == 0) {
+    context.fail(to_toml_text(value) + " is 0 as a 32-bit float, expected 0 or a larger number");
+    return false;
+  }
   const bool is_good = range.contains(value);
   if (!is_good) {
     context.fail(to_toml_text(value) + " is out of range, expected a number " + range.words +

@@ -20,6 +20,25 @@ int BlockSchedule::first_group_of_few(int most) const {
   return first;
 }
 
+namespace {
+
+Kokkos::View<const int*, Kokkos::HostSpace> blocks_of_partial_sums(const std::vector<int>& merges) {
+  std::vector<int> blocks;
+  for (const int merge : merges) {
+    int added = 1;
+    for (int i = 0; i < merge; ++i) {
+      added += blocks.back();
+      blocks.pop_back();
+    }
+    blocks.push_back(added);
+  }
+  Kokkos::View<int*, Kokkos::HostSpace> view("quern::linalg::partial_sum_blocks", blocks.size());
+  std::copy(blocks.begin(), blocks.end(), view.data());
+  return view;
+}
+
+}  // namespace
+
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows) {
   const BlockTree::Traversal traversal = BlockTree(total).traverse_blocks(first, last);
   expect(traversal.depth <= BlockSchedule::kMaxDepth,
@@ -39,20 +58,8 @@ BlockSchedule make_block_schedule(int first, int last, int total, int block_rows
   schedule.depth = traversal.depth;
   schedule.merges = merges;
   schedule.host_merges = host;
+  schedule.partial_sum_blocks = blocks_of_partial_sums(traversal.merges);
   return schedule;
-}
-
-std::vector<int> blocks_of_partial_sums(const BlockSchedule& schedule) {
-  std::vector<int> blocks;
-  for (int block = 0; block < schedule.num_blocks; ++block) {
-    int added = 1;
-    for (int merge = schedule.host_merges(static_cast<std::size_t>(block)); merge > 0; --merge) {
-      added += blocks.back();
-      blocks.pop_back();
-    }
-    blocks.push_back(added);
-  }
-  return blocks;
 }
 
 // Two sums of each height, on both sides of the highest.

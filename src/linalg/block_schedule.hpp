@@ -27,6 +27,8 @@ struct BlockSchedule {
   int depth = 0;             ///< the most sums that are on the stack at once
   View<const int> merges;
   Kokkos::View<const int*, Kokkos::HostSpace> host_merges;  ///< the same, for host micro-kernels
+  /// Of how many blocks each of the sums is that are handed on, in order.
+  Kokkos::View<const int*, Kokkos::HostSpace> partial_sum_blocks;
 
   int rows() const { return num_blocks * block_rows; }
 
@@ -39,9 +41,6 @@ struct BlockSchedule {
 /// Schedule of the owner of blocks [first, last) of a batch of `total` blocks. All rows hold
 /// samples.
 BlockSchedule make_block_schedule(int first, int last, int total, int block_rows);
-
-/// Of how many blocks each of the sums is that are handed on, in order.
-std::vector<int> blocks_of_partial_sums(const BlockSchedule& schedule);
 
 /// The most sums that are on the stack at once (BlockSchedule::depth) with so many neighbouring
 /// blocks of any batch, at most.

@@ -127,7 +127,8 @@ BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) co
 // Inside a node devices are connected pair by pair, and an exchange with all of them takes no
 // longer than one with the next. The first bucket is the largest one.
 bool BucketReducer::halves(const BatchPartition& partition) const {
-  if (updaters_.are_owners || comm().node_size() == size()) return false;
+  if (updaters_.are_owners || comm().node_size() == size() || !transport_.moves_segments_alone())
+    return false;
   return make_lighter_halving(partition, floats_of(buckets_.front()), comm().rank()).has_value();
 }
 

@@ -20,6 +20,7 @@ class HostStagedTransport final : public DeviceTransport {
   int size() const override { return comm_.size(); }
   const char* name() const override { return "MPI through host memory"; }
   bool is_capturable() const override { return false; }
+  bool moves_segments_alone() const override { return kHostExecution; }
 
   void all_reduce_sum(std::span<float> values, DeviceStream stream) override;
   void all_gather(std::span<float> all, DeviceStream stream) override;

@@ -26,7 +26,7 @@ constexpr double kFolderCheckSeconds = 1;
 RunCheckpoints::RunCheckpoints(const Recipe& recipe, const ProcessGrid& grid,
                                const RunFolder& folder, const Model& model,
                                const TrainingStep& step, const Samples& train,
-                               const GridTransports& transports)
+                               std::string test_hash, const GridTransports& transports)
     : recipe_(recipe),
       grid_(grid),
       comm_(grid.world()),
@@ -34,6 +34,7 @@ RunCheckpoints::RunCheckpoints(const Recipe& recipe, const ProcessGrid& grid,
       model_(model),
       step_(step),
       train_(train),
+      test_hash_(std::move(test_hash)),
       transports_(transports),
       all_take_part_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
                      step.state().place == StatePlace::owners || !transports.are_none()) {}
@@ -47,13 +48,13 @@ void RunCheckpoints::check_room() const {
   check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
 }
 
-void RunCheckpoints::open(const BestEvaluation& best, EventLog& events, const RunLock* lock,
-                          std::vector<std::filesystem::path> damaged) {
+void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best, EventLog& events,
+                          const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   events_ = &events;
   lock_ = lock;
   writer_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, std::move(damaged));
   if (!recipe_.checkpoint.keep_best || restore_best_checkpoint(folder_.checkpoints(), best)) return;
-  log::warn(missing_best_text(best));
+  if (!is_to_be_best(at, best)) log::warn(missing_best_text(best));
 }
 
 bool RunCheckpoints::is_due(const TrainingProgress& at, const BestEvaluation& best) const {
@@ -142,6 +143,7 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
   if (!snapshot.is_finite()) throw UnusableError(bad_weights_text(at.step, last_step_));
   snapshot.state.progress = at;
   snapshot.state.best = best;
+  snapshot.state.best_data = test_hash_;
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
                            comm_.size(),     to_toml(recipe_),
                            git_commit(),     version(),

@@ -29,15 +29,15 @@ class RunCheckpoints {
   /// All arguments but `grid` must outlive it, and so must the grid's world. Writes nothing.
   RunCheckpoints(const Recipe& recipe, const ProcessGrid& grid, const RunFolder& folder,
                  const Model& model, const TrainingStep& step, const Samples& train,
-                 const GridTransports& transports);
+                 std::string test_hash, const GridTransports& transports);
 
   /// Rank 0's: is there memory for the copy that a checkpoint is written from? Error.
   void check_room() const;
 
-  /// Rank 0's, before the others are called. `best`: of the run that goes on. `events` must outlive
-  /// it; `lock`, `damaged`: see Trainer::run.
-  void open(const BestEvaluation& best, EventLog& events, const RunLock* lock,
-            std::vector<std::filesystem::path> damaged);
+  /// Rank 0's, before the others are called. `at`, `best`: where the run goes on. `events` must
+  /// outlive it; `lock`, `damaged`: see Trainer::run.
+  void open(const TrainingProgress& at, const BestEvaluation& best, EventLog& events,
+            const RunLock* lock, std::vector<std::filesystem::path> damaged);
 
   /// Rank 0's: the step of the newest one in the run folder; -1: none.
   std::int64_t last_step() const { return last_step_; }
@@ -47,6 +47,9 @@ class RunCheckpoints {
   /// By epochs, steps or the clock, or because the evaluation of the epoch that ends here is the
   /// best. The same answer on all ranks that take part in a checkpoint; then collective.
   bool is_due(const TrainingProgress& at, const BestEvaluation& best) const;
+
+  /// Is this the position of the best evaluation, whose checkpoint is to be kept?
+  bool is_to_be_best(const TrainingProgress& at, const BestEvaluation& best) const;
 
   /// In the middle of a run the other ranks hand over their state, where it is spread, and go on:
   /// they wait for rank 0 in the next exchange. One between devices has a deadline, and to write a
@@ -72,7 +75,6 @@ class RunCheckpoints {
   bool has_stage_state() const;
   void join_network(Snapshot& snapshot) const;
   std::unique_ptr<Snapshot> take_snapshot() const;
-  bool is_to_be_best(const TrainingProgress& at, const BestEvaluation& best) const;
   void write_file(Snapshot& snapshot, const TrainingProgress& at, const BestEvaluation& best);
 
   const Recipe& recipe_;
@@ -82,6 +84,7 @@ class RunCheckpoints {
   const Model& model_;
   const TrainingStep& step_;
   const Samples& train_;
+  std::string test_hash_;
   GridTransports transports_;
   /// All ranks take part: to hand over their state, or to wait for rank 0.
   bool all_take_part_;

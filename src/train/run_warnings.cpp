@@ -15,12 +15,13 @@ namespace {
 // Each says "" where there is nothing to say.
 
 std::string large_batch(const BatchRule& batches) {
-  if (batches.global_batch == batches.full_batch) return "";
+  if (batches.num_samples == 0 || batches.global_batch == batches.full_batch) return "";
   return "the global batch is " + std::to_string(batches.global_batch) + ", but the data have " +
          count_text(batches.num_samples, "sample") + ": every step takes all of them";
 }
 
 std::string long_warmup(const Recipe& recipe, const BatchRule& batches) {
+  if (batches.num_samples == 0) return "";
   const std::int64_t steps = recipe.train.epochs * batches.steps_per_epoch();
   const int warmup = recipe.optimizer.schedule.warmup_steps;
   if (warmup <= steps) return "";

@@ -12,6 +12,7 @@ namespace quern {
 
 /// Sentences for people, of a training on so many ranks along the data axis: batches larger than
 /// the data, a warm-up longer than the run, ranks with nothing to do, settings that change nothing.
+/// Where batches.num_samples is 0 nobody knows how many there are.
 std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& batches,
                                       int data_ranks);
 

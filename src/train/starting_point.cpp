@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/comparison.hpp"
 #include "checkpoint/reader.hpp"
@@ -108,6 +109,14 @@ void refuse_other_recipe(const RunIdentity& ours, const RunFolder& folder) {
 
 // What a finished run has left, its metrics, must not go for a training that nobody asked for.
 void refuse_lost_checkpoints(const RunFolder& folder) {
+  if (const auto best = best_checkpoint_of(folder.checkpoints())) {
+    throw UnusableError("the run in '" + folder.path().string() +
+                        "' has no checkpoint left to resume from but that of its best evaluation "
+                        "(--resume '" +
+                        best->string() +
+                        "' goes on from that; or take another --run-dir, or remove that folder to "
+                        "train it again)");
+  }
   if (!is_there(folder.done_file())) return;
   throw UnusableError("the run in '" + folder.path().string() +
                       "' is done (DONE is there), but it has no checkpoint left to resume from "

@@ -44,7 +44,8 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       train_(train),
       options_(options),
       step_(recipe, grid, model, train, options.transports),
-      checkpoints_(recipe, grid, folder, model, step_, train, options.transports),
+      test_hash_(test ? test->data_hash : ""),
+      checkpoints_(recipe, grid, folder, model, step_, train, test_hash_, options.transports),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label),
       best_{.monitor = recipe.train.monitor} {
@@ -72,6 +73,9 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
   open_outputs(lock, std::move(damaged));
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   await_first_samples();
+  // Nobody else writes where this one begins.
+  if (begins_elsewhere_ && checkpoints_.is_to_be_best(progress_, best_))
+    checkpoints_.write(progress_, best_);
   while (progress_.epoch < recipe_.train.epochs && !is_out_of_patience()) {
     step_.set_position(progress_);
     since_epoch_.restart();
@@ -107,7 +111,7 @@ void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::pat
     folder_.create(to_toml(recipe_));
     metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
     events_.emplace(folder_.events_file());
-    checkpoints_.open(best_, *events_, lock, std::move(damaged));
+    checkpoints_.open(progress_, best_, *events_, lock, std::move(damaged));
     std::vector<std::string> hosts;
     for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
     events_->started(progress_, total_steps(), hosts, exec_.concurrency());
@@ -260,6 +264,9 @@ std::optional<AgreedError> Trainer::evaluate() {
   }
   const double value = best_.monitor == Monitor::loss ? result.loss : result.accuracy();
   if (best_.is_beaten_by(value)) best_ = {best_.monitor, progress_.epoch, progress_.step, value};
+  // It decides what all ranks do: one that saw another last bit would wait for ever.
+  if (recipe_.checkpoint.keep_best || recipe_.train.patience > 0)
+    best_ = broadcast_value(comm_, best_);
   if (comm_.rank() != 0) return std::nullopt;
   MetricsRecord line = record("eval", progress_.epoch, result.loss,
                               static_cast<double>(result.correct), result.samples);
@@ -279,8 +286,9 @@ bool Trainer::is_out_of_patience() const {
 void Trainer::report_end() {
   if (is_out_of_patience() && progress_.epoch < recipe_.train.epochs)
     bar_->line(patience_text(best_.monitor, recipe_.train.patience));
-  if (recipe_.checkpoint.keep_best && best_.epoch > 0)
-    bar_->line(best_text(best_, (folder_.checkpoints() / kBestCheckpointName).string()));
+  if (!recipe_.checkpoint.keep_best || comm_.rank() != 0) return;
+  if (const auto file = best_checkpoint_of(folder_.checkpoints()))
+    bar_->line(best_text(best_, file->string()));
 }
 
 MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,
@@ -354,12 +362,16 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
 void Trainer::resume(const CheckpointState* state, bool is_in_folder) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  const BestEvaluation best = broadcast_value(comm_, state ? state->best : BestEvaluation{});
-  if (best.monitor == best_.monitor) best_ = best;
+  BestEvaluation best = state ? state->best : BestEvaluation{};
+  // Of another monitor or of other data nothing is known.
+  if (state && (best.monitor != best_.monitor || state->best_data != test_hash_))
+    best = {.monitor = best_.monitor};
+  best_ = broadcast_value(comm_, best);
   if (best_.epoch == 0) judged_from_ = progress_.epoch;
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
   if (comm_.rank() == 0 && is_in_folder) checkpoints_.begin_at(progress_.step);
+  begins_elsewhere_ = broadcast_value(comm_, state && !is_in_folder);
 }
 
 }  // namespace quern

@@ -90,6 +90,7 @@ class Trainer {
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
+  std::string test_hash_;  // "" without test data
   RunCheckpoints checkpoints_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
@@ -97,6 +98,7 @@ class Trainer {
 
   TrainingProgress progress_;            // as of the last report
   BestEvaluation best_;                  // equal on all ranks
+  bool begins_elsewhere_ = false;        // from a file that is not the run folder's
   std::int64_t judged_from_ = 0;         // epochs that were done before evaluations were compared
   double rank_loss_ = 0;                 // see StepReport, as of the last report
   std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part

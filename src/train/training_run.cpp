@@ -175,6 +175,10 @@ void TrainingRun::Parts::find_start() {
 void TrainingRun::Parts::check() const {
   model_.check_samples(samples_, training_data_name(recipe_.data));
   if (test_) model_.check_samples(*test_, test_data_name(recipe_.data));
+  if (!test_ && (recipe_.train.patience > 0 || recipe_.checkpoint.keep_best))
+    throw InputError(
+        "train.patience and checkpoint.keep_best need evaluations, and the program brings no test "
+        "samples (expected RunOptions::test, or none of these keys)");
   if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
   check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());

@@ -33,7 +33,9 @@ class RecipeTest(SubmitCase):
         self.assert_refused([*TRAIN, "NODES=3", "RANKS=2", "SET=data.global_batch=5"], "6 ranks for a global batch of 5")
         scaling = ["generic", "scaling", *TRAIN[2:], "NODE_LIST=2,8", "BATCH=7"]
         self.assert_refused(scaling, "8 ranks for a global batch of 7")
-        self.assert_good(*scaling, "MODE=weak")
+        done = self.submit("-n", *scaling, "MODE=weak")  # 14 micro-blocks of 4 samples
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: 1 of 8 ranks have nothing to do: a batch of 56 samples", done.stderr)
 
     def test_split(self):
         """Keys that split the network are settings, and the grid has to fit ranks and nodes."""

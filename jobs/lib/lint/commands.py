@@ -108,7 +108,8 @@ class Reader:
     def _operator(self, token):
         text = token.text
         if text in REDIRECTIONS:
-            if self._words and re.match(r"\d+$", self._words[-1].raw) and len(self._words) > 1:
+            # "2" in front of ">" is no word: of a command, or behind a construct ("} 2>file").
+            if self._words and re.match(r"\d+$", self._words[-1].raw) and (len(self._words) > 1 or self._closed):
                 self._words.pop()
             self._redirected.append((text, None))
         elif text == "(" and len(self._words) == 1 and not self._closed:

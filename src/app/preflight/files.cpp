@@ -64,16 +64,20 @@ class ProbeFile {
 
 // A run that goes on has most of its room already: each new checkpoint takes the place of an old
 // one, which is deleted only when the new one is whole.
-int checkpoints_to_come(const fs::path& folder, int keep) {
+int checkpoints_to_come(const fs::path& folder, int keep, bool keeps_best) {
   const fs::path checkpoints = folder / "checkpoints";
-  const int there = static_cast<int>(list_checkpoints(checkpoints).size()) +
-                    (best_checkpoint_of(checkpoints) ? 1 : 0);
-  return std::max(1, keep + 1 - there);
+  auto there = static_cast<int>(list_checkpoints(checkpoints).size());
+  const auto best = best_checkpoint_of(checkpoints);
+  std::error_code error;
+  // Else it is a second name of one that was counted.
+  if (keeps_best && best && fs::hard_link_count(*best, error) == 1) ++there;
+  return std::max(1, keep + (keeps_best ? 1 : 0) + 1 - there);
 }
 
 }  // namespace
 
-FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep) {
+FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep,
+                            bool keeps_best) {
   FileInfo info;
   info.checkpoint_bytes = checkpoint_bytes;
   const fs::path place = nearest_existing(folder);
@@ -83,7 +87,7 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
     info.free_bytes = static_cast<std::int64_t>(system.f_bavail * system.f_frsize);
   }
   try {
-    info.checkpoints = checkpoints_to_come(folder, keep);
+    info.checkpoints = checkpoints_to_come(folder, keep, keeps_best);
   } catch (const InputError& error) {
     info.problem = error.what();
     return info;

@@ -14,12 +14,8 @@ namespace quern {
 /// and one being written, less those that are there already? A file of one checkpoint's size, at
 /// most 1 GiB, is really reserved and removed again, since quotas are not told. Writes nothing
 /// else.
-FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep);
-
-/// How many checkpoints a run keeps.
-inline int checkpoints_kept(const Recipe& recipe) {
-  return recipe.checkpoint.keep + (recipe.checkpoint.keep_best ? 1 : 0);
-}
+FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_bytes, int keep,
+                            bool keeps_best = false);
 
 /// Bytes of a checkpoint of this recipe: weights and optimizer state, a little more for the rest.
 /// InputError when the network does not fit together.

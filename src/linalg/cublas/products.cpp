@@ -2,7 +2,6 @@
 #include "linalg/cublas/products.hpp"
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
-#include <vector>
 
 #include "linalg/block_sum.hpp"
 #include "linalg/cublas/status.hpp"
@@ -100,13 +99,12 @@ void Products::multiply_blocks(const ExecSpace& exec, const char* label,
                                const ConstMatrix& b, const ColumnSums& column_sums,
                                const FloatView&) {
   // One, but for a piece of a batch.
-  const std::vector<int> blocks = blocks_of_partial_sums(schedule);
   std::int64_t row = 0;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const int rows = blocks[i] * schedule.block_rows;
+  for (int i = 0; i < schedule.num_partial_sums; ++i) {
+    const int rows = schedule.partial_sum_blocks(i) * schedule.block_rows;
     const ConstMatrix own_a{a.data + row * a.stride, rows, a.columns, a.stride, a.panel};
     const ConstMatrix own_b{b.data + row * b.stride, rows, b.columns, b.stride, b.panel};
-    const std::int64_t begin = static_cast<std::int64_t>(i) * partial_sums.stride + place.offset;
+    const std::int64_t begin = i * partial_sums.stride + place.offset;
     const Matrix c{partial_sums.data.data() + begin, a.columns, b.columns, place.stride,
                    place.panel};
     const MatmulShape shape{seen(own_b, false), seen(own_a, true),
@@ -114,7 +112,7 @@ void Products::multiply_blocks(const ExecSpace& exec, const char* label,
     run(exec, label, shape, c, own_b, own_a, {});
     row += rows;
   }
-  if (blocks.empty()) return;
+  if (schedule.num_partial_sums == 0) return;
   block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 

@@ -99,7 +99,8 @@ class BestTest(training.TrainingTest):
         self.assertEqual(len(accuracies), 6)  # not at once: nothing was compared before
         best = 5 + (accuracies[5] > accuracies[4])
         self.assertEqual(self.best_step("run"), STEPS * best)
-        self.assertNotIn("warning", done.err)
+        self.assertIn("best.h5' is not of the run that goes on here: it is 'best-old.h5' from now on", done.err)
+        self.assertTrue(self.best_file("run").with_name("best-old.h5").exists())
 
     def test_a_run_that_goes_on_from_earlier_loses_what_is_no_more_its_own(self):
         self.train("mlp", "run", *SHAKY, "checkpoint.keep=50")
@@ -115,6 +116,35 @@ class BestTest(training.TrainingTest):
         self.train("mlp", "other", *SHAKY, "train.epochs=1")
         self.assertEqual(self.best_step("other"), STEPS)
         self.assertGreater(best, 1)
+
+    def test_other_test_data_begin_anew(self):
+        self.train("mlp", "run", *SHAKY, "train.epochs=4", "train.patience=0", 'data.test="train"',
+                   'data.train="train"')
+        # What the other set gave is not what this one has to beat.
+        self.train("mlp", "run", *SHAKY, "train.epochs=6", "train.patience=0")
+        losses = self.evaluations("run")
+        self.assertEqual(self.best_step("run"), STEPS * (5 + (losses[5] < losses[4])))
+
+    def test_a_start_from_the_best_keeps_it(self):
+        self.train("mlp", "run", *SHAKY)
+        settings = [part for item in (*SHAKY, "train.patience=1") for part in ("--set", item)]
+        done = self.quern("train", "mlp.toml", "--run-dir", "other", "--resume", self.best_file("run"), *settings)
+        self.assertEqual(done.code, 0, done)
+        self.assertNotIn("warning", done.err)
+        self.assertEqual(self.best_step("other"), STEPS * self.best_epoch("run"))
+        self.assertIn("other/checkpoints/best.h5", done.out)
+
+    def test_all_that_is_left_is_not_trained_over(self):
+        self.train("mlp", "run", *SHAKY)
+        (self.folder / "run" / "DONE").unlink()
+        for step in checkpoint_steps(self.folder / "run"):
+            checkpoint_file(self.folder / "run", step).unlink()
+        before = self.best_file("run").read_bytes()
+        done = self.train("mlp", "run", *SHAKY, expected=93)
+        self.assertIn("has no checkpoint left to resume from but that of its best evaluation (--resume "
+                      "'run/checkpoints/best.h5' goes on from that;", done.err)
+        self.assertEqual(self.best_file("run").read_bytes(), before)
+        self.assertIn("by its name", self.quern("evaluate", "run", "--data", "test").err)
 
     def test_one_that_is_gone_is_warned_of(self):
         self.train("mlp", "run", *SHAKY)

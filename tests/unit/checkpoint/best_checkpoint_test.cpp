@@ -71,6 +71,14 @@ TEST(BestCheckpoint, IsTheOneThatWasNamedLast) {
               ElementsAre("best.h5", checkpoint_name(1), checkpoint_name(2)));
 }
 
+TEST(BestCheckpoint, MayBeNamedTwice) {
+  const test::TempDir folder;
+  const std::filesystem::path checkpoint = write_at(folder.path(), 1);
+  name_best_checkpoint(checkpoint);
+  name_best_checkpoint(checkpoint);
+  EXPECT_THAT(test::names_in(folder.path()), ElementsAre("best.h5", checkpoint_name(1)));
+}
+
 TEST(BestCheckpoint, IsAsItWasWhenAnotherCannotBeNamed) {
   const test::TempDir folder;
   name_best_checkpoint(write_at(folder.path(), 1));
@@ -106,6 +114,7 @@ TEST_F(RestoreBestCheckpoint, TakesTheNameFromOneOfAnotherPast) {
   name_best_checkpoint(write_at(folder.path(), 3));
   EXPECT_FALSE(restore(best_at(1)));
   EXPECT_FALSE(is_there());
+  EXPECT_EQ(read_checkpoint(folder.path() / "best-old.h5").state().progress.step, 3);
   name_best_checkpoint(folder.path() / checkpoint_name(3));
   EXPECT_TRUE(restore({}));  // of a run without any evaluation
   EXPECT_FALSE(is_there());

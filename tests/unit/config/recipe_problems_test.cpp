@@ -243,8 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
                  "is \"linear\" (known: type, name, input, features, trainable)"},
         BadValue{"0.1", "0.1\nclip_norm = 1e-46",
-                 "r.toml:23: optimizer.clip_norm: 1e-46 is out of range, expected a number >= 0 "
-                 "(as a 32-bit float)"},
+                 "r.toml:23: optimizer.clip_norm: 1e-46 is 0 as a 32-bit float, expected 0 or a "
+                 "larger number"},
         BadValue{"0.1", "0.1\n[train]\npatience = 3",
                  "r.toml:24: train.patience: 3 needs evaluations, expected data.test"},
         BadValue{"0.1", "0.1\n[checkpoint]\nkeep_best = true",

@@ -83,12 +83,12 @@ TEST_F(ShardSetTest, AFileIsThatOfTheSetOrRefused) {
   images_[0] ^= 1;
   write(3, "train", Overwrite::yes);
   expect_error([&] { set.check_file(0); }, ExitCode::bad_input,
-               {shard(0, 3).string(), "expected 4 samples from 0 on"});
+               {shard(0, 3).string(), "expected 3 samples from 0 on"});
   images_[0] ^= 1;
   labels_[0] ^= 1;  // the same pictures, told by the other digest
   write(3, "train", Overwrite::yes);
   expect_error([&] { set.check_file(0); }, ExitCode::bad_input,
-               {"and of their answers ", ", expected 4 samples"});
+               {"and of their answers ", ", expected 3 samples"});
   set.check_file(1);
   std::filesystem::copy_file(shard(0, 3), shard(1, 3),
                              std::filesystem::copy_options::overwrite_existing);
