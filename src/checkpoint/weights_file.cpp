@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors_reader.hpp"
@@ -50,9 +51,12 @@ LoadedCheckpoint load_from(const std::filesystem::path& path,
   }
   std::optional<LoadedCheckpoint> newest = load_newest(*folder, damaged);
   if (newest) return std::move(*newest);
-  throw InputError(
-      fmt::format("no checkpoint in '{}': expected a run folder, or files named like {}",
-                  folder->string(), checkpoint_name(0)));
+  const auto best = best_checkpoint_of(*folder);
+  throw InputError(fmt::format(
+      "no checkpoint in '{}': expected a run folder, or files named like {}{}", folder->string(),
+      checkpoint_name(0),
+      best ? fmt::format(" (or that of the best evaluation, '{}', by its name)", best->string())
+           : ""));
 }
 
 LoadedCheckpoint read_weights(const std::filesystem::path& path) {

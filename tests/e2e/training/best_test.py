@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import h5py
+import idx
 import training
 from training import checkpoint_file, checkpoint_steps, metrics
 
@@ -118,11 +119,13 @@ class BestTest(training.TrainingTest):
         self.assertGreater(best, 1)
 
     def test_other_test_data_begin_anew(self):
-        self.train("mlp", "run", *SHAKY, "train.epochs=4", "train.patience=0", 'data.test="train"',
-                   'data.train="train"')
+        (self.folder / "other").mkdir()
+        training.make_shards(self.folder / "other", "test", *idx.blobs(60, seed=14))
+        self.train("mlp", "run", *SHAKY, "train.epochs=4", "train.patience=0", 'data.test="other/test"')
         # What the other set gave is not what this one has to beat.
         self.train("mlp", "run", *SHAKY, "train.epochs=6", "train.patience=0")
         losses = self.evaluations("run")
+        self.assertLess(min(losses[:4]), min(losses[4:]))
         self.assertEqual(self.best_step("run"), STEPS * (5 + (losses[5] < losses[4])))
 
     def test_a_start_from_the_best_keeps_it(self):
