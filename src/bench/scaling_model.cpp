@@ -57,6 +57,17 @@ GroupPlace place_of(const StepDemand& demand, const ClusterFigures& cluster) {
   return place;
 }
 
+/// Small sums too. GPUs of one node exchange with all others at once.
+bool may_halve(const StepDemand& demand, const ClusterFigures& cluster, const GroupPlace& place) {
+  return demand.halving && (place.nodes > 1 || !cluster.has_gpus());
+}
+
+/// Whoever keeps a part of the optimizer's state has a slice of the gradient.
+bool halves_gradient(const StepDemand& demand, const ClusterFigures& cluster,
+                     const GroupPlace& place) {
+  return may_halve(demand, cluster, place) && !demand.shards_optimizer;
+}
+
 StepPrediction inside_a_node(const StepDemand& demand, const ClusterFigures& cluster) {
   constexpr int kMeetings = 2;  // gradients are there; parameters are updated
   StepPrediction sum;
@@ -77,9 +88,7 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   const double others = (ranks - 1) / ranks;
   const double elsewhere = (place.nodes - 1) / place.nodes;
   StepPrediction sum;
-  // GPUs of one node exchange with all others at once.
-  const bool may_halve = demand.halving && (place.nodes > 1 || !cluster.has_gpus());
-  const bool halves = may_halve && !demand.shards_optimizer;
+  const bool halves = halves_gradient(demand, cluster, place);
   sum.meetings_s =
       exchange_messages(demand, static_cast<double>(demand.floats), halves) * cluster.message_s;
   if (is_fast(demand)) {
@@ -109,8 +118,9 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
   }
   if (place.nodes == 1) sum.node_bytes = 0;
   sum.network_s = sum.node_bytes > 0 ? sum.node_bytes / cluster.node_bytes_per_s : 0;
-  sum.batch_sums_s =
-      demand.batch_sums * exchange_messages(demand, 1, may_halve) * cluster.message_s;
+  sum.batch_sums_s = demand.batch_sums *
+                     exchange_messages(demand, 1, may_halve(demand, cluster, place)) *
+                     cluster.message_s;
   return sum;
 }
 
@@ -122,7 +132,7 @@ StepPrediction by_gpus(const StepDemand& demand, const ClusterFigures& cluster) 
   sum.meetings_s *= static_cast<double>(num_buckets(demand));
   const double others = place.ranks_of_node - 1;
   // By halving the first rounds are in the node, with most of the floats.
-  const double here = demand.halves_gradient() && place.nodes > 1
+  const double here = halves_gradient(demand, cluster, place)
                           ? sum.rank_bytes * others / place.ranks_of_node
                           : sum.rank_bytes * others / (demand.data_ranks() - 1);
   sum.network_s = std::max(sum.network_s, here / cluster.link_bytes_per_s);

@@ -55,7 +55,6 @@ struct StepDemand {
   int num_stages() const { return std::max(1, static_cast<int>(stages.size())); }
   /// Ranks with the same part of the network, over which the batch is shared.
   int data_ranks() const { return ranks / (num_stages() * tensor); }
-  bool halves_gradient() const { return halving && !shards_optimizer; }
 };
 
 /// What the ranks run on.

@@ -36,8 +36,7 @@ void set_aside(const fs::path& file) {
   const fs::path old = file.parent_path() / "best-old.h5";
   std::error_code error;
   fs::rename(file, old, error);
-  std::error_code ignored;
-  if (!error) fs::remove(file, ignored);  // two names of one file: renaming does nothing then
+  if (!error) fs::remove(file, error);  // two names of one file: renaming does nothing then
   if (error)
     throw Error(fmt::format("cannot rename '{}' to '{}': {}", file.string(), old.string(),
                             error.message()));

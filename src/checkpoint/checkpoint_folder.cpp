@@ -81,18 +81,20 @@ bool is_gone(const fs::path& file) {
   return fs::status(file, error).type() == fs::file_type::not_found;
 }
 
+void refuse_empty_folder(const fs::path& folder) {
+  const auto best = best_checkpoint_of(folder);
+  throw InputError(fmt::format(
+      "no checkpoint in '{}': expected a run folder, or files named like {}{}", folder.string(),
+      checkpoint_name(0),
+      best ? fmt::format(" (or that of the best evaluation, '{}', by its name)", best->string())
+           : ""));
+}
+
 fs::path checkpoint_file_of(const fs::path& path) {
   const auto folder = checkpoint_folder_of(path);
   if (!folder) return path;
   const std::vector<CheckpointFile> checkpoints = list_checkpoints(*folder);
-  if (checkpoints.empty()) {
-    const auto best = best_checkpoint_of(*folder);
-    throw InputError(fmt::format(
-        "no checkpoint in '{}': expected files named like {}{}", folder->string(),
-        checkpoint_name(0),
-        best ? fmt::format(" (or that of the best evaluation, '{}', by its name)", best->string())
-             : ""));
-  }
+  if (checkpoints.empty()) refuse_empty_folder(*folder);
   return checkpoints.back().path;
 }
 

@@ -37,6 +37,9 @@ std::optional<std::filesystem::path> checkpoint_folder_of(const std::filesystem:
 /// Has it been there, and is no more? A run that goes on deletes its old checkpoints.
 bool is_gone(const std::filesystem::path& file);
 
+/// InputError of a folder without checkpoints; it names best.h5 where that is there.
+[[noreturn]] void refuse_empty_folder(const std::filesystem::path& folder);
+
 /// The file itself, or the newest checkpoint of a folder. Throws InputError when there is none.
 std::filesystem::path checkpoint_file_of(const std::filesystem::path& path);
 

@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
-#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors_reader.hpp"
@@ -51,12 +50,7 @@ LoadedCheckpoint load_from(const std::filesystem::path& path,
   }
   std::optional<LoadedCheckpoint> newest = load_newest(*folder, damaged);
   if (newest) return std::move(*newest);
-  const auto best = best_checkpoint_of(*folder);
-  throw InputError(fmt::format(
-      "no checkpoint in '{}': expected a run folder, or files named like {}{}", folder->string(),
-      checkpoint_name(0),
-      best ? fmt::format(" (or that of the best evaluation, '{}', by its name)", best->string())
-           : ""));
+  refuse_empty_folder(*folder);
 }
 
 LoadedCheckpoint read_weights(const std::filesystem::path& path) {

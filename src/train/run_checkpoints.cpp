@@ -57,6 +57,12 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
   if (!is_to_be_best(at, best)) log::warn(missing_best_text(best));
 }
 
+BestEvaluation RunCheckpoints::best_of(const CheckpointState& state) const {
+  const Monitor monitor = recipe_.train.monitor;
+  if (state.best.monitor == monitor && state.best_data == test_hash_) return state.best;
+  return {.monitor = monitor};
+}
+
 bool RunCheckpoints::is_due(const TrainingProgress& at, const BestEvaluation& best) const {
   const CheckpointSpec& when = recipe_.checkpoint;
   const bool is_epoch_due =

@@ -44,6 +44,10 @@ class RunCheckpoints {
   /// Rank 0's: the folder has that of this step.
   void begin_at(std::int64_t step) { last_step_ = step; }
 
+  /// The best evaluation that `state` tells of; none where that is of another monitor or of other
+  /// test data than this run's.
+  BestEvaluation best_of(const CheckpointState& state) const;
+
   /// By epochs, steps or the clock, or because the evaluation of the epoch that ends here is the
   /// best. The same answer on all ranks that take part in a checkpoint; then collective.
   bool is_due(const TrainingProgress& at, const BestEvaluation& best) const;

@@ -44,8 +44,8 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       train_(train),
       options_(options),
       step_(recipe, grid, model, train, options.transports),
-      test_hash_(test ? test->data_hash : ""),
-      checkpoints_(recipe, grid, folder, model, step_, train, test_hash_, options.transports),
+      checkpoints_(recipe, grid, folder, model, step_, train, test ? test->data_hash : "",
+                   options.transports),
       exec_(make_instance()),
       has_accuracy_(recipe.data.target == TargetType::label),
       best_{.monitor = recipe.train.monitor} {
@@ -362,11 +362,7 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
 void Trainer::resume(const CheckpointState* state, bool is_in_folder) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
-  BestEvaluation best = state ? state->best : BestEvaluation{};
-  // Of another monitor or of other data nothing is known.
-  if (state && (best.monitor != best_.monitor || state->best_data != test_hash_))
-    best = {.monitor = best_.monitor};
-  best_ = broadcast_value(comm_, best);
+  best_ = broadcast_value(comm_, state ? checkpoints_.best_of(*state) : best_);
   if (best_.epoch == 0) judged_from_ = progress_.epoch;
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();

@@ -90,7 +90,6 @@ class Trainer {
   const Samples& train_;
   TrainerOptions options_;
   TrainingStep step_;
-  std::string test_hash_;  // "" without test data
   RunCheckpoints checkpoints_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;

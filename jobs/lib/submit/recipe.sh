@@ -20,7 +20,7 @@ question() {
 }
 
 check_recipe() {
-  local questions="" said status=0 good settings=() words lines ranks="${value[TOTAL_RANKS]:-1}"
+  local questions="" said status=0 good warning settings=() words lines ranks="${value[TOTAL_RANKS]:-1}"
   [[ $pass == check && -n ${value[RECIPE]:-} && $quern_version != unknown ]] || return 0
   mapfile -t settings < <([[ -z ${value[SET]} ]] || printf '%s\n' "${value[SET]}")
   case "${value[MODE]:-}" in
@@ -39,7 +39,7 @@ check_recipe() {
   said="$(run_with_program "source /dev/fd/3" 2>&1 3<<<"$questions")" || status=$?
   if ((status == 0)); then
     asked_about="$questions"
-    while IFS= read -r lines; do warn "$lines"; done < <(sed -n 's/^quern: warning: //p' <<<"$said" | sort -u)
+    while IFS= read -r warning; do warn "$warning"; done < <(sed -n 's/^quern: warning: //p' <<<"$said" | sort -u)
   elif ((status == 2)) && [[ $said != *--check-recipe* ]]; then
     good="$(grep -c '^good: ' <<<"$said" || true)"
     fail "${value[TRIALS]:+trial $good of ${value[GRID]} (${lines[good]}): }$(sed -n '/^quern: error: /,$p' <<<"$said" |

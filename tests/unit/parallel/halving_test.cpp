@@ -11,38 +11,23 @@
 #include <map>
 #include <numeric>
 
-#include "base/philox.hpp"
 #include "parallel/reference/tree_sum.hpp"
+#include "support/leaf_values.hpp"
 
 namespace quern {
 namespace {
 
+using testing::leaf_gradients;
+
 using Vectors = std::vector<std::vector<float>>;
-
-// Numbers of very different size, so that every order of addition gives other bits.
-std::vector<float> leaf(int block, std::int64_t count) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const PhiloxBlock random = random_block(
-        1, RandomUse::samples, static_cast<std::uint32_t>(block), static_cast<std::uint64_t>(i));
-    values.push_back((uniform01(random.word[0]) - 0.5f) *
-                     static_cast<float>(1 << (random.word[1] % 20)));
-  }
-  return values;
-}
-
-Vectors leaves(int first, int last, std::int64_t count) {
-  Vectors all;
-  for (int block = first; block < last; ++block) all.push_back(leaf(block, count));
-  return all;
-}
 
 /// Ranks that take turns: each goes as far as what it has been sent lets it.
 class Simulation {
  public:
   Simulation(const BatchPartition& partition, std::int64_t num_floats) {
     for (int rank = 0; rank < partition.num_ranks(); ++rank) {
-      const auto own = leaves(partition.first_block(rank), partition.last_block(rank), num_floats);
+      const auto own =
+          leaf_gradients(num_floats, partition.first_block(rank), partition.last_block(rank));
       vectors_.push_back(reference::tree_sum(own));
       halvings_.push_back(make_halving(partition, num_floats, rank).value());
       rounds_left_.push_back(halvings_.back().rounds.size());
@@ -136,7 +121,7 @@ class Simulation {
 void expect_tree_sum_everywhere(const BatchPartition& partition, std::int64_t num_floats) {
   Simulation simulation(partition, num_floats);
   const std::vector<float> expected =
-      reference::tree_sum(leaves(0, partition.num_blocks(), num_floats));
+      reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
   for (const std::vector<float>& vector : simulation.run()) {
     ASSERT_EQ(std::memcmp(vector.data(), expected.data(), expected.size() * sizeof(float)), 0)
         << partition.num_ranks() << " ranks, " << num_floats << " floats";
