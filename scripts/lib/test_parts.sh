@@ -3,6 +3,8 @@
 # The parts of scripts/test: each builds in a folder of its own, build/PART, and runs tests there.
 # shellcheck source=scripts/lib/kokkos_source.sh
 source "$lib/kokkos_source.sh"
+# shellcheck source=scripts/lib/test_beside.sh
+source "$lib/test_beside.sh"
 
 results=() # for lib/test_report.py
 
@@ -98,7 +100,9 @@ mapfile -t -O 2 kCode < <(cd "$kRoot" && printf '%s\n' tests/{unit,mpi}/*/CMakeL
 kCode=("${kCode[@]/%CMakeLists.txt/all}")
 
 part_release() {
-  build release release -DQUERN_ENABLE_BENCHMARKS=ON && run_tests release release
+  build release release -DQUERN_ENABLE_BENCHMARKS=ON || return
+  begin_slurm release
+  run_tests release release --label-exclude '^slurm$' --parallel "$(processors)"
 }
 
 # Each test on one thread: on two they compare bits, which the part release does.

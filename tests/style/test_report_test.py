@@ -193,6 +193,30 @@ class PartsTest(unittest.TestCase):
                                       capture_output=True, text=True, env={**os.environ, "HOME": folder})
                 self.assertEqual(done.stdout, failures, done.stderr)
 
+    def test_slurm_runs_beside_the_rest(self):
+        script = """lib="$1"; source "$lib/common.sh"; source "$lib/test_parts.sh"
+            kRoot="$HOME"; mkdir -p "$kRoot/build"
+            run_ctest() { echo "$1 ${*:3}" >>"$HOME/runs"; sleep 0.3; return "$(cat "$HOME/status")"; }
+            run_again() { echo "again $1 in $2"; }
+            begin_slurm release >"$HOME/begin"
+            echo went on
+            finish_slurm
+            echo "${results[@]}" """
+        with tempfile.TemporaryDirectory() as folder:
+            tests, home = f"{folder}/build/release/tests/slurm", pathlib.Path(folder)
+            for status in ("0", "8"):
+                (home / "status").write_text(status, encoding="utf-8")
+                done = subprocess.run(["bash", "-c", script, "test", tree.ROOT / "scripts/lib"], check=False,
+                                      capture_output=True, text=True, env={**os.environ, "HOME": folder}, timeout=60)
+                self.assertEqual(done.stderr, "")
+                self.assertEqual(done.stdout.splitlines()[0], "went on")
+                self.assertEqual(f"again slurm in {tests}" in done.stdout, status == "8", done.stdout)
+                self.assertEqual("--ended-badly slurm" in done.stdout, status == "8", done.stdout)
+                self.assertIn(f"slurm={folder}/build/slurm.junit.xml", done.stdout)
+            runs = (home / "runs").read_text(encoding="utf-8").splitlines()
+            self.assertIn("--exclude-regex ^slurm[.]scale$", runs[0])
+            self.assertIn("--tests-regex ^slurm[.]scale$", runs[1])
+
     def test_wrong_options(self):
         for options in (["--part", "all"], ["--part"], ["--kokkos-source", "."], ["--fast"]):
             done = subprocess.run([tree.ROOT / "scripts/test", *options], capture_output=True, text=True,

@@ -4,7 +4,8 @@
 // With $QUERN_TEST_NO_LINKS: no file gets a second name, as on some file systems.
 // With $QUERN_TEST_FAIL_READ: a read of at least $QUERN_TEST_FAIL_BYTES of a file with that text in
 // its path fails as on a broken disk, once, when there is a file $QUERN_TEST_FAIL_ONCE; it removes
-// that.
+// that. A rank that waits for others sleeps instead of trying again and again: tests have many more
+// ranks than processors.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -124,6 +125,12 @@ int link(const char* from, const char* to) {
     return next<int (*)(const char*, const char*)>("link")(from, to);
   errno = EPERM;
   return -1;
+}
+
+// What Open MPI does between two looks, with mpi_yield_when_idle.
+int sched_yield() {
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return 0;
 }
 
 int fsync(int descriptor) {
