@@ -18,7 +18,7 @@
 #include "bench/report.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
-#include "io/finite_check.hpp"
+#include "io/sample_checks.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
 #include "tensor/host_values.hpp"
@@ -45,8 +45,9 @@ struct PredictOptions {
 };
 
 Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
-  check_finite_samples(set.values, "values", set.content.shape, set.content.input, set.range.first,
-                       origins_of(source).inputs);
+  refuse_input(origins_of(source).inputs,
+               find_not_finite(set.values, "values", set.content.shape.units(), set.range.first,
+                               set.content.input));
   check_device_data(
       static_cast<std::int64_t>(set.images.size() + set.values.size() * sizeof(float)),
       "the samples", available_device_memory());

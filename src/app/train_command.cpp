@@ -42,17 +42,20 @@ struct TrainOptions {
 
 // Collective: stages differ in what they take.
 void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
-  const std::vector<std::int64_t> memory = all_gather_value(comm, step.memory_bytes());
-  info.sent_bytes = std::ranges::max(all_gather_value(comm, step.sent_bytes()));
+  const StepFigures& figures = step.figures();
+  const std::vector<std::int64_t> memory = all_gather_value(comm, figures.memory_bytes());
+  info.sent_bytes = std::ranges::max(all_gather_value(comm, figures.sent_bytes));
   const GridShape& shape = step.grid().shape();
   if (shape.pipeline == 1) return;
   for (int i = 0; i < shape.pipeline; ++i) {
-    const StageInfo& stage = step.stages()[static_cast<std::size_t>(i)];
+    const auto number = static_cast<std::size_t>(i);
+    const StageInfo& stage = step.model().stages()[number];
     // The first rank of the stage (grid_place).
     const std::int64_t rank = std::int64_t{i} * shape.data * shape.tensor;
     info.stages.push_back({stage.first_layer, stage.last_layer, stage.parameters,
                            2.0 * static_cast<double>(stage.training_macs),
-                           memory[static_cast<std::size_t>(rank)], step.stage_bytes_sent(i)});
+                           memory[static_cast<std::size_t>(rank)],
+                           figures.stage_sent_bytes[number]});
   }
   info.bubble = pipeline_bubble(shape.pipeline, info.pieces);
 }
@@ -73,9 +76,9 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.determinism = run.recipe().train.determinism;
   info.reduction = step.reduction_text();
   info.is_recorded = step.is_recorded();
-  info.memory_bytes = step.memory_bytes();
+  info.memory_bytes = step.figures().memory_bytes();
   info.segments = run.network().num_recomputed_segments() + 1;
-  info.optimizer_bytes = step.optimizer_bytes();
+  info.optimizer_bytes = step.figures().optimizer_bytes;
   const StatePlace place = step.state().place;
   info.spreads_state = place == StatePlace::owners;
   info.shares_state = place == StatePlace::node;

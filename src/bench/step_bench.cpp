@@ -36,7 +36,8 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   info.rounds = options.rounds;
   info.step_s = spread_of(seconds);
   info.flop_per_sample = 2.0 * static_cast<double>(workload.model.whole().training_macs());
-  std::int64_t most[] = {workload.step.memory_bytes(), workload.step.sent_bytes()};
+  const StepFigures& figures = workload.step.figures();
+  std::int64_t most[] = {figures.memory_bytes(), figures.sent_bytes};
   comm.all_reduce_max(most);
   info.memory_bytes = most[0];
   info.sent_bytes = most[1];

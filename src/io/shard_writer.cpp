@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "io/finite_check.hpp"
 #include "io/folder_files.hpp"
+#include "io/sample_checks.hpp"
 #include "io/shard_file.hpp"
 #include "io/shard_format.hpp"
 
@@ -65,19 +65,11 @@ std::int64_t count_of(const ShardContent& content, const ConstSampleArrays& samp
   return static_cast<std::int64_t>(count);
 }
 
-void check_labels(std::span<const std::int32_t> labels, const ShardContent& content,
-                  std::int64_t first, const std::string& origin) {
+void check_classes(const ShardContent& content) {
   const int most = content.answer_type == StoredType::uint8 ? kMaxByteClasses : kMaxClasses;
   if (content.classes < 1 || content.classes > most) {
     throw InputError(fmt::format("{} classes, expected 1 to {}", content.classes, most));
   }
-  const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
-    return label < 0 || label >= content.classes;
-  });
-  if (wrong == labels.end()) return;
-  throw InputError(fmt::format("{}label {} of sample {} is out of range, expected 0 to {}",
-                               origin_prefix(origin), *wrong, first + (wrong - labels.begin()),
-                               content.classes - 1));
 }
 
 void check_class_names(const ShardContent& content) {
@@ -137,11 +129,15 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, ShardSetName set, S
 
 void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,
                            const SampleOrigins& origins) const {
-  if (content_.has_labels()) check_labels(samples.labels, content_, first, origins.answers);
-  check_finite_samples(samples.values, "values", content_.shape, content_.input, first,
-                       origins.inputs);
-  check_finite_samples(samples.targets, "targets", content_.target_shape, content_.answer_type,
-                       first, origins.answers);
+  if (content_.has_labels()) {
+    check_classes(content_);
+    refuse_input(origins.answers, find_wrong_label(samples.labels, content_.classes, first));
+  }
+  refuse_input(origins.inputs, find_not_finite(samples.values, "values", content_.shape.units(),
+                                               first, content_.input));
+  refuse_input(origins.answers,
+               find_not_finite(samples.targets, "targets", content_.target_shape.units(), first,
+                               content_.answer_type));
 }
 
 void ShardSetWriter::open_folder(Overwrite overwrite) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/stored_samples.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "base/float16.hpp"
 #include "io/sample_checks.hpp"
 
@@ -85,9 +90,12 @@ void put_answers(const ShardContent& content, std::span<const std::byte> stored,
 
 void check_samples(const Shard& shard, const ShardContent& content, const SampleArrays& arrays,
                    std::int64_t first) {
-  check_finite(shard, "values", arrays.values, content.shape.units(), first);
-  check_finite(shard, "targets", arrays.targets, content.target_shape.units(), first);
-  check_labels(shard, arrays.labels, content.classes, first);
+  const auto refuse = [&](const std::optional<std::string>& wrong) {
+    if (wrong) throw UnusableError(fmt::format("'{}': {}", shard.path.string(), *wrong));
+  };
+  refuse(find_not_finite(arrays.values, "values", content.shape.units(), first));
+  refuse(find_not_finite(arrays.targets, "targets", content.target_shape.units(), first));
+  refuse(find_wrong_label(arrays.labels, content.classes, first));
 }
 
 }  // namespace quern

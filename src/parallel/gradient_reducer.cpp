@@ -32,6 +32,7 @@ ReductionPlan GradientReducer::add_plan(const BatchPartition& partition) {
   const bool is_allocated = partial_sums_.stride > 0;
   expect(!is_allocated || takes_later_plans(), "plans before allocate()");
   partitions_.push_back(partition);
+  prepare_plan();
   if (is_allocated) prepare_later_plan();
   return ReductionPlan{static_cast<int>(partitions_.size()) - 1};
 }

@@ -51,8 +51,9 @@ class GradientReducer {
   /// Partial sums that a rank's kernels hand over under a partition; 0 on ranks without blocks.
   int num_partial_sums(const BatchPartition& partition, int rank) const;
 
-  /// Makes a plan for a partition of this communicator's ranks. Before allocate(), or with
-  /// takes_later_plans() at any time, for partitions whose partial sums have room.
+  /// Makes a plan for a partition of this communicator's ranks; plans count from 0. Before
+  /// allocate(), or with takes_later_plans() at any time, for partitions whose partial sums have
+  /// room.
   ReductionPlan add_plan(const BatchPartition& partition);
 
   virtual bool takes_later_plans() const { return false; }
@@ -149,6 +150,9 @@ class GradientReducer {
   int max_partial_sums(int rank) const;
   /// Of all ranks.
   int max_partial_sums() const;
+
+  /// Works out what later questions about the last of partitions() share.
+  virtual void prepare_plan() {}
 
   /// What bytes() counts.
   virtual std::int64_t num_buffer_floats() const { return private_partial_floats(); }

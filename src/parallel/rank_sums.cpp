@@ -35,9 +35,10 @@ void RankSums::reserve(int partial_sums) {
 }
 
 ReductionPlan RankSums::add_plan(const BatchPartition& partition) {
-  ReductionPlan plan{};
+  const ReductionPlan plan{num_plans_++};
   for (auto& [count, turns] : turns_)
-    for (auto& reducer : turns.reducers) plan = reducer->add_plan(partition);
+    for (auto& reducer : turns.reducers)
+      expect(reducer->add_plan(partition) == plan, "plans of one number in all reducers");
   return plan;
 }
 

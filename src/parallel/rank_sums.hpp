@@ -30,8 +30,8 @@ class RankSums final : public BatchSums {
 
   /// GradientReducer::reserve().
   void reserve(int partial_sums);
-  /// For a batch cut like this; the same as the reducer of the gradients makes, and at the same
-  /// times.
+  /// For a batch cut like this: at the same times as the reducer of the gradients, which gives the
+  /// plan the same number (also where no layer asks for sums).
   ReductionPlan add_plan(const BatchPartition& partition);
   std::int64_t bytes() const;
   void allocate();
@@ -55,6 +55,7 @@ class RankSums final : public BatchSums {
 
   Communicator& comm_;
   std::map<std::int64_t, Turns> turns_;
+  int num_plans_ = 0;
   ReductionPlan plan_{};
 };
 

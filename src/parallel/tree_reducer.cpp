@@ -33,16 +33,23 @@ TreeReducer::TreeReducer(Communicator& comm, std::int64_t num_floats, std::int64
   }
 }
 
+// Once for each plan: with very many ranks it takes a while.
+void TreeReducer::prepare_plan() {
+  halvings_.emplace_back();
+  if (owners_ || comm().size() == 1) return;
+  halvings_.back() = make_lighter_halving(partitions().back(), num_floats() + 1, comm().rank());
+}
+
 TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
   BufferSizes sizes;
   if (comm().size() == 1) return sizes;
-  for (const BatchPartition& partition : partitions()) {
-    if (const auto halving = halving_of(partition)) {
-      sizes.received = std::max(sizes.received, HalvingExchange::received_floats(*halving));
+  for (std::size_t i = 0; i < halvings_.size(); ++i) {
+    if (halvings_[i]) {
+      sizes.received = std::max(sizes.received, HalvingExchange::received_floats(*halvings_[i]));
       continue;
     }
     sizes.total = owners_ ? num_gradient() : num_floats() + 1;
-    const Exchange exchange = make_exchange(partition);
+    const Exchange exchange = make_exchange(partitions()[i]);
     sizes.received = std::max(sizes.received, extent(exchange.receive_from));
     if (exchange.num_partial_sums == 1) continue;
     sizes.packed = std::max(sizes.packed, extent(exchange.send_to));
@@ -57,18 +64,19 @@ std::int64_t TreeReducer::num_buffer_floats() const {
 }
 
 FloatView TreeReducer::allocate_partial_sums() {
-  for (const BatchPartition& partition : partitions()) plans_.push_back(make_plan(partition));
   const BufferSizes sizes = buffer_sizes();
   total_ = make_floats("quern::parallel::total", sizes.total);
   received_ = make_floats("quern::parallel::received", sizes.received);
   packed_ = make_floats("quern::parallel::packed", sizes.packed);
   if (owners_) sums_.allocate(partitions(), max_partial_sums());
   const FloatView partial_sums = allocate_private_partial_sums();
-  for (std::size_t i = 0; i < plans_.size(); ++i) {
-    const auto halving = halving_of(partitions()[i]);
-    if (!halving) continue;
-    plans_[i].halving = std::make_unique<HalvingExchange>(comm(), *halving, vector_in(partial_sums),
-                                                          received_, static_cast<int>(2 * i));
+  for (std::size_t i = 0; i < halvings_.size(); ++i) {
+    if (!halvings_[i]) {
+      plans_.push_back(make_plan(partitions()[i]));
+      continue;
+    }
+    plans_.emplace_back().halving = std::make_unique<HalvingExchange>(
+        comm(), *halvings_[i], vector_in(partial_sums), received_, static_cast<int>(2 * i));
   }
   return partial_sums;
 }
@@ -78,18 +86,13 @@ FloatView TreeReducer::vector_in(const FloatView& partial_sums) const {
   return Kokkos::subview(partial_sums, std::pair(std::int64_t{0}, num_floats() + 1));
 }
 
-std::optional<Halving> TreeReducer::halving_of(const BatchPartition& partition) const {
-  if (owners_ || comm().size() == 1) return std::nullopt;
-  return make_lighter_halving(partition, num_floats() + 1, comm().rank());
-}
-
 std::string TreeReducer::describe() const {
-  const bool halves = !partitions().empty() && halving_of(partitions().front()).has_value();
+  const bool halves = !halvings_.empty() && halvings_.front().has_value();
   return GradientReducer::describe() + (halves ? ", by halving" : "");
 }
 
 std::int64_t TreeReducer::floats_sent(ReductionPlan plan) const {
-  const auto halving = halving_of(partitions().at(static_cast<std::size_t>(plan)));
+  const std::optional<Halving>& halving = halvings_.at(static_cast<std::size_t>(plan));
   if (!halving) return GradientReducer::floats_sent(plan);
   std::int64_t floats = 0;
   for (const HalvingRound& round : halving->rounds) {
@@ -123,7 +126,6 @@ TreeReducer::Exchange TreeReducer::make_exchange(const BatchPartition& partition
 
 TreeReducer::Plan TreeReducer::make_plan(const BatchPartition& partition) const {
   const int own = comm().rank();
-  if (halving_of(partition)) return {};
   Plan plan{make_exchange(partition), {}, {}};
   plan.sum = make_tree_sum_plan(order(), partition, [&](int rank, std::int64_t partial) {
     if (rank == own) return ~(partial * partial_stride() + slices_.begin(own));

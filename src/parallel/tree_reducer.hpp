@@ -58,10 +58,10 @@ class TreeReducer final : public GradientReducer {
     std::int64_t packed = 0;
   };
 
+  void prepare_plan() override;
   FloatView allocate_partial_sums() override;
   std::int64_t num_buffer_floats() const override;
   BufferSizes buffer_sizes() const;
-  std::optional<Halving> halving_of(const BatchPartition& partition) const;
   Exchange make_exchange(const BatchPartition& partition) const;
   Plan make_plan(const BatchPartition& partition) const;
   FloatView vector_in(const FloatView& partial_sums) const;
@@ -76,6 +76,7 @@ class TreeReducer final : public GradientReducer {
   GradientSlices slices_;                    ///< of the floats that are exchanged slice by slice
   GatheredSums sums_;                        ///< with owners
   std::vector<std::int64_t> gather_counts_;  ///< floats of each slice, and the votes after the last
+  std::vector<std::optional<Halving>> halvings_;  ///< of each plan; none: slice by slice
   std::vector<Plan> plans_;
   FloatView packed_;    ///< slices of several partial sums, in the order of sending
   FloatView received_;  ///< the other ranks' partial sums of this rank's slice

@@ -81,8 +81,24 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
   return num_state_arrays(spec) * floats * static_cast<std::int64_t>(sizeof(float));
 }
 
+void BlockUpdate::leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but) {
+  expect(parts_.size() == 1 && !clips(), "a rank that updates all parameters, without clipping");
+  not_by_layers_ = std::move(but);
+}
+
+ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                                          const FloatView& parameters) {
+  by_layers_ = parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
+  return by_layers_;
+}
+
 void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                                     const FloatView& parameters, const ConstFloatView& gradient) {
+  if (by_layers_) {
+    for (const auto& [begin, end] : *not_by_layers_)
+      update_piece(exec, by_layers_, begin, end, gradient);
+    return;
+  }
   if (exchange_) {
     clip_.set_scale(exec, scalars, gradient,
                     [&](const FloatView& all) { exchange_->all_gather(exec, all); });
@@ -100,12 +116,6 @@ void BlockUpdate::update_buffers(const ExecSpace& exec, const StepScalarsView& s
                                  const FloatView& parameters,
                                  const ConstFloatView& gradient) const {
   for (const Part& part : parts_) part.averages.update(exec, scalars, parameters, gradient);
-}
-
-ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                                          const FloatView& parameters) {
-  expect(parts_.size() == 1, "a rank that updates all parameters");
-  return parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
 }
 
 TrainState BlockUpdate::state(const FloatView& parameters) const {

@@ -2,7 +2,10 @@
 // The update of the flat block from the reduced gradient.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "optim/clip.hpp"
@@ -34,17 +37,21 @@ class BlockUpdate {
   /// Does it need the whole gradient on every rank?
   bool needs_whole_gradient() const { return clips() && !reducer_.spreads_state(); }
 
-  /// Updates parameters and optimizer state from what of `gradient` is this rank's. Nothing unless
-  /// scalars().apply_updates. Both are whole blocks.
+  /// Of a rank that updates all parameters and does not clip: layers update theirs in backward, by
+  /// begin_update(), all but these ranges.
+  void leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but);
+  bool is_left_to_layers() const { return not_by_layers_.has_value(); }
+  /// Optimizer::begin_update, for the layers.
+  ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                               const FloatView& parameters);
+
+  /// Updates parameters and optimizer state from what of `gradient` is this rank's, and not left to
+  /// layers. Nothing unless scalars().apply_updates. Both are whole blocks.
   void update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                          const FloatView& parameters, const ConstFloatView& gradient);
   /// And the running averages, from the batch's statistics in the gradient block.
   void update_buffers(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) const;
-
-  /// Optimizer::begin_update, of a rank that updates all parameters.
-  ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                               const FloatView& parameters);
 
   TrainState state(const FloatView& parameters) const;
 
@@ -63,6 +70,8 @@ class BlockUpdate {
   GradientClip clip_;
   std::vector<StateBlock> shared_;
   std::vector<Part> parts_;
+  std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> not_by_layers_;
+  ParameterUpdate by_layers_;  // of the step under way; none unless so left
 };
 
 }  // namespace quern

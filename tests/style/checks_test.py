@@ -303,6 +303,20 @@ class SizesTest(CheckCase):
         self.write("src/base/a.cpp", "\n" * 501)
         self.assert_found(check_sizes.check, "src/base/a.cpp: 501 lines")
 
+    def test_long_pair(self):
+        self.write("src/base/a.hpp", "\n" * 200)
+        self.write("src/base/a.cpp", "\n" * 301)
+        self.assert_found(check_sizes.check, "src/base/a.hpp and a.cpp: 501 lines together")
+
+    def test_good_pairs(self):
+        self.write("src/base/a.hpp", "\n" * 200)
+        self.write("src/base/a.cpp", "\n" * 300)
+        self.write("src/base/b.cpp", "\n" * 400)      # another stem
+        self.write("src/tensor/a.cpp", "\n" * 400)    # another folder
+        self.write("tests/unit/a.hpp", "\n" * 300)
+        self.write("tests/unit/a.cpp", "\n" * 300)
+        self.assert_clean(check_sizes.check)
+
     def test_long_test(self):
         self.write("tests/unit/a_test.cpp", "\n" * 601)
         self.assert_found(check_sizes.check, "601")

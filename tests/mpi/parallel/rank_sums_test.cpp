@@ -91,6 +91,15 @@ TEST(RankSums, HaveTheBitsOfTheTreeByMessages) {
   check(sums, partitions());
 }
 
+TEST(RankSums, NumberTheirPlansAsTheReducerOfTheGradients) {
+  for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{}, kCounts}) {
+    RankSums sums(world(), nullptr, counts, SumOrder::tree);
+    const auto reducer = make_reducer(world(), nullptr, 64, SumOrder::tree);
+    for (const BatchPartition& partition : partitions())
+      EXPECT_EQ(sums.add_plan(partition), reducer->add_plan(partition));
+  }
+}
+
 TEST(RankSums, RefuseASizeThatNobodyAnnounced) {
   RankSums sums(world(), nullptr, {16}, SumOrder::tree);
   EXPECT_THROW(sums.partial_sums(32), Error);

@@ -149,8 +149,8 @@ TEST(ShardOptimizer, NeedsAShareOfTheOptimizersMemory) {
     for (const FloatView& piece : array.pieces) all += static_cast<std::int64_t>(piece.size());
   EXPECT_LE(floats, all / world().size() + 4 * kLanes);
   if (world().size() > 1) {
-    EXPECT_LE(spread.step.memory_bytes(),
-              whole.step.memory_bytes() - (all - floats) * 4 + 16 * 1024);
+    EXPECT_LE(spread.step.figures().memory_bytes(),
+              whole.step.figures().memory_bytes() - (all - floats) * 4 + 16 * 1024);
   }
 }
 

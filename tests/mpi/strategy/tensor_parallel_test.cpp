@@ -146,8 +146,8 @@ TEST(TensorParallel, NeedsAShareOfTheMemory) {
   };
   // But for the last layer, of 5 units.
   EXPECT_LE(floats(spread), floats(alone) / ranks + 8 * 1024);
-  EXPECT_LE(static_cast<double>(spread.step.optimizer_bytes()),
-            static_cast<double>(alone.step.optimizer_bytes()) / ranks + 64 * 1024);
+  EXPECT_LE(static_cast<double>(spread.step.figures().optimizer_bytes),
+            static_cast<double>(alone.step.figures().optimizer_bytes) / ranks + 64 * 1024);
 }
 
 // Whoever asks for a stop, all ranks hear of it at the same step.

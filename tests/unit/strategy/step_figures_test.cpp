@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strategy/step_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include "comm/serial/communicator.hpp"
+#include "parallel/make_reducer.hpp"
+#include "support/train_samples.hpp"
+
+namespace quern::test {
+namespace {
+
+constexpr int kBatch = 16;
+
+/// Of the only rank with this stage, for batches in `micro_batches` pieces.
+StepFigures figures_of(const StagePlace& stage, int micro_batches = 1) {
+  SerialCommunicator comm;
+  const Recipe recipe =
+      image_recipe(kBatch, {"parallel.pipeline=" + std::to_string(stage.stages),
+                            "parallel.micro_batches=" + std::to_string(micro_batches)});
+  const Model model(recipe, stage);
+  StepBatches batches(training_batches(recipe, 1, kBatch), model.row_multiple(), {.stage = stage});
+  const ParameterTable& table = model.network().table();
+  const auto reducer = make_reducer(comm, nullptr, table.block_size() + kLanes, SumOrder::tree);
+  const RankSums sums(comm, nullptr, {}, SumOrder::tree);
+  batches.plan_reductions([&](const auto& partition) { return reducer->add_plan(partition); });
+  const StepRoom room = batches.room();
+  const StepFigures figures =
+      step_figures(recipe.optimizer, model, batches.full(), room, *reducer, sums);
+  EXPECT_EQ(figures.activation_bytes, model.activation_bytes(room.limit, room.in_flight));
+  EXPECT_EQ(figures.optimizer_bytes, 2 * table.trained_size() * 4) << "two arrays of Adam";
+  EXPECT_EQ(figures.parameter_bytes,
+            table.block_size() * 4 + figures.optimizer_bytes + reducer->bytes());
+  EXPECT_EQ(figures.memory_bytes(), figures.activation_bytes + figures.parameter_bytes);
+  return figures;
+}
+
+TEST(StepFigures, OneRankSendsNothing) {
+  const StepFigures figures = figures_of({0, 1});
+  EXPECT_EQ(figures.sent_bytes, 0);
+  EXPECT_EQ(figures.stage_sent_bytes, std::vector<std::int64_t>{0});
+}
+
+// The gradient of what a stage hands on comes back.
+TEST(StepFigures, StagesSendEachPieceOnAndItsGradientBack) {
+  const StepFigures first = figures_of({0, 2});
+  const StepFigures second = figures_of({1, 2});
+  ASSERT_EQ(first.stage_sent_bytes.size(), 2U);
+  EXPECT_EQ(first.stage_sent_bytes, second.stage_sent_bytes);
+  EXPECT_GE(first.sent_bytes, kBatch * 3 * 2 * 2 * 4) << "at least what the pooling puts out";
+  EXPECT_EQ(first.sent_bytes, first.stage_sent_bytes[0]);
+  EXPECT_EQ(second.sent_bytes, second.stage_sent_bytes[1]);
+  EXPECT_EQ(first.sent_bytes, second.sent_bytes);
+}
+
+TEST(StepFigures, SmallerPiecesTakeLessMemoryAndSendAtLeastAsMuch) {
+  const StepFigures whole = figures_of({0, 1});
+  const StepFigures pieces = figures_of({0, 1}, 4);
+  EXPECT_LT(pieces.activation_bytes, whole.activation_bytes);
+  EXPECT_GE(figures_of({0, 2}, 4).sent_bytes, figures_of({0, 2}).sent_bytes);
+}
+
+}  // namespace
+}  // namespace quern::test
