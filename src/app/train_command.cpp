@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/network_text.hpp"
 #include "app/plan_text.hpp"
+#include "base/ceil_div.hpp"
 #include "base/count_text.hpp"
 #include "base/log.hpp"
 #include "comm/exchange.hpp"
@@ -94,7 +95,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   const BatchPlan& full = step.full_batch();
   const int blocks = piece_blocks(full.partition, full.micro_batches);
   info.schedule = run.recipe().parallel.schedule == PipelineSchedule::gpipe ? "gpipe" : "1f1b";
-  info.pieces = (full.partition.max_blocks() - 1) / blocks + 1;
+  info.pieces = ceil_div(full.partition.max_blocks(), blocks);
   info.piece_samples = blocks * full.partition.block_size();
   add_stages(comm, step, info);
   const TensorPlan tensor = tensor_plan(step.model(), full.rows());

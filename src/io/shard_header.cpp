@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/h5_stored_type.hpp"
@@ -170,7 +171,7 @@ void read_blocks(const H5File& file, ShardHeader& header) {
   if (!file.has_dataset(kBlockSums)) return;
   const Dataset sums{kBlockSums, file.dataset_info(kBlockSums)};
   const std::int64_t samples = read_number(file, kBlockSamples, 1, header.count);
-  const std::int64_t blocks = (header.count + samples - 1) / samples;
+  const std::int64_t blocks = ceil_div(header.count, samples);
   const auto has_digits = [&](std::int64_t digits) {
     return sums.info.shape == std::vector<std::int64_t>{blocks, digits};
   };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "base/ceil_div.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -38,7 +39,7 @@ class Divider {
     const auto begin = static_cast<std::size_t>(bytes_);
     const auto size = static_cast<std::size_t>(count) * sizeof(T);
     constexpr std::int64_t kCacheLine = 64;
-    bytes_ += (static_cast<std::int64_t>(size) + kCacheLine - 1) / kCacheLine * kCacheLine;
+    bytes_ += round_up(static_cast<std::int64_t>(size), kCacheLine);
     if (from.empty()) return {};
     return {reinterpret_cast<T*>(from.data() + begin), static_cast<std::size_t>(count)};
   }
