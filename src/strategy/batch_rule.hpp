@@ -29,6 +29,9 @@ struct BatchRule {
   }
 };
 
+/// Of `global_batch` samples each, where there are so many. How each is cut is left open.
+BatchRule batches_of(int global_batch, std::int64_t num_samples);
+
 /// The batches of a training on `num_ranks` ranks. InputError above kMaxGlobalBatch.
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples);
 

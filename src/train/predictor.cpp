@@ -117,12 +117,7 @@ BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples)
                      std::to_string(num_ranks) + " ranks are " + std::to_string(global_batch) +
                      " samples at a time, expected at most " + std::to_string(kMaxGlobalBatch));
   }
-  BatchRule rule;
-  rule.num_samples = num_samples;
-  rule.full_batch = full_batch_of(global_batch, num_samples);
-  rule.global_batch = rule.full_batch;
-  const auto rest = static_cast<int>(num_samples % rule.full_batch);
-  rule.last_batch = rest > 0 ? rest : rule.full_batch;
+  BatchRule rule = batches_of(full_batch_of(global_batch, num_samples), num_samples);
   rule.block_samples = std::min(batch, rule.full_batch);
   return rule;
 }
