@@ -208,7 +208,7 @@ void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
     convert_layout(exec, unrounded, y);
     return;
   }
-  if (samples.images.extent(0) > 0)
+  if (samples.has_images())
     gather_images(exec, samples.images, place_of_row, y, windows);
   else
     gather_values(exec, samples.values, place_of_row, y, windows);
@@ -217,7 +217,7 @@ void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
 
 bool Model::compares_pixels(const Samples& samples) const {
   return target_type_ == TargetType::input && place_.is_last() && !target_is_input() &&
-         samples.images.extent(0) > 0 && !normalization_.is_active() && loss_->compares_pixels() &&
+         samples.has_images() && !normalization_.is_active() && loss_->compares_pixels() &&
          network().output_layout() == Layout::cn16c;
 }
 
@@ -238,7 +238,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
                           const InFlight& batch) const {
   if (target_type_ == TargetType::values) {
     // Samples that are only to be predicted come without.
-    if (samples.targets.extent(0) == 0) return;
+    if (!samples.has_targets()) return;
     const View<const std::int64_t> place_of_row = places(samples, batch);
     gather_values(exec, samples.targets, place_of_row, batch.target);
     if (target_normalization_.is_active())
@@ -286,7 +286,7 @@ void Model::restore_units(const ExecSpace& exec, const Samples& samples, int bat
   if (!place_.is_last() || !target_normalization_.is_active()) return;
   const InFlight& here = in_flight(batch);
   denormalize(exec, target_normalization_, here.sample_of_row, here.activations.output());
-  if (samples.targets.extent(0) > 0)
+  if (samples.has_targets())
     gather_values(exec, samples.targets, places(samples, here), here.target);
 }
 

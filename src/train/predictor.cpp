@@ -33,7 +33,7 @@ class Outputs {
         send_to_(static_cast<std::size_t>(grid.world().size())),
         receive_from_(send_to_.size()) {}
 
-  bool has_labels() const { return samples_.labels.extent(0) > 0; }
+  bool has_labels() const { return samples_.has_labels(); }
   int units() const { return model_.whole().output_shape().units(); }
   /// Floats of one sample.
   int width() const { return units() + (has_labels() ? 1 : 0); }
