@@ -117,10 +117,12 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   std::vector<std::string> files;
   const Samples samples = load_samples(forward.grid(), recipe, options, files);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
-  const bool has_labels = samples.labels.extent(0) > 0;
+  const bool has_labels = samples.has_labels();
   agree(comm, [&] {
-    model.check_input(samples, data_name(options));
-    if (is_classifier && has_labels) model.check_samples(samples, data_name(options));
+    if (is_classifier && has_labels)
+      model.check_samples(samples, data_name(options));
+    else
+      model.check_input(samples, data_name(options));
     prediction_batches(options.batch, forward.grid().data().size(), samples.count);
   });
   run_on_root(comm, [&] {
