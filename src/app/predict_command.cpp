@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/memory_option.hpp"
 #include "app/prediction_table.hpp"
 #include "app/sample_set.hpp"
@@ -173,10 +174,7 @@ Command add_predict_command(CommandLine app) {
       .add_option("--data", options->data,
                   "Folder of HDF5 shards; of classifiers it adds label and loss")
       .type_name("DIR");
-  command
-      .add_option("--split", options->split,
-                  "Which split to read, if the folder holds both (default: the one it holds)")
-      .type_name("{train,test}");
+  add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command.add_option("--batch", options->batch, "Samples that a rank takes at a time")
       .in_range(1, 1 << 20)

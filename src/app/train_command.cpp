@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/network_text.hpp"
 #include "app/plan_text.hpp"
 #include "base/ceil_div.hpp"
@@ -146,11 +147,7 @@ Command add_train_command(CommandLine app) {
   CommandLine command = app.add_command(
       "train", "Train a recipe; alone, under mpirun or under srun. The same command resumes");
   command.add_option("recipe", options->recipe, "Recipe file (TOML)").required().type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Override a key of the recipe: key.path=value (may be repeated)")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run (default: runs/<name of the recipe>)")
