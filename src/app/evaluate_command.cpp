@@ -82,8 +82,9 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   recipe.data = agree(comm, [&] { return with_memory(recipe.data, options.memory); });
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
-  const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
-                                                  options.data, options.split);
+  const Samples samples =
+      load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
+                              {options.data, options.split, memory_name(options.memory)});
   agree(comm, [&] { model.check_samples(samples, "'" + options.data + "'"); });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,

@@ -91,7 +91,8 @@ Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const Predic
       return prediction_batches(options.batch, grid.data().size(), num_samples);
     });
   };
-  return load_samples_in_order(grid, data, choose_batches, options.data, options.split);
+  return load_samples_in_order(grid, data, choose_batches,
+                               {options.data, options.split, memory_name(options.memory)});
 }
 
 // A network may have more outputs than the training data had classes.
