@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "base/flush_denormals.hpp"
 #include "network/build_layer.hpp"
 
@@ -22,9 +23,9 @@ class LayerBench {
       : samples_(samples), layer_(build_layer(spec, input, 0, {precision})) {
     const Layout in = layer_->input_layout(flat_layout());
     const int multiple = in == Layout::nchw16n ? kLanes : 1;
-    const int groups = (samples + multiple - 1) / multiple;
+    const int groups = ceil_div(samples, multiple);
     const int blocks = groups < 8 ? 1 : 8;
-    const int block_rows = (groups + blocks - 1) / blocks * multiple;
+    const int block_rows = ceil_div(groups, blocks) * multiple;
     ParameterTable table;
     layer_->add_parameters(table);
     const auto block = static_cast<std::size_t>(table.block_size());

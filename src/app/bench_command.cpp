@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "bench/benches.hpp"
 #include "runtime/ranks.hpp"
 
@@ -19,12 +20,6 @@ void add_bench_options(CommandLine command, BenchOptions& options) {
       .show_default();
   command.add_option("--json", options.json, "Write the figures to this file, too")
       .type_name("FILE");
-}
-
-void add_overrides(CommandLine command, BenchOptions& options) {
-  command.add_option("--set", options.overrides, "Override a key of the recipe: key.path=value")
-      .type_name("KEY=VALUE")
-      .one_value_each();
 }
 
 template <class Options>
@@ -45,7 +40,7 @@ Command add_kernels_bench(CommandLine bench) {
       "the machine");
   command.add_option("recipes", options->recipes,
                      "Recipe files (default: mlp-mnist, lenet-fashion, autoencoder-mnist)");
-  add_overrides(command, *options);
+  add_set_option(command, options->overrides);
   command
       .add_option("--filter", options->filter,
                   "Show the kernels whose \"layer label\" this regular expression finds")
@@ -64,7 +59,7 @@ Command add_step_bench(CommandLine bench) {
   CommandLine command = bench.add_command(
       "step", "Training steps of a recipe on synthetic data: samples/s, fraction of the FMA peak");
   command.add_option("recipe", options->recipe, "Recipe file").required();
-  add_overrides(command, *options);
+  add_set_option(command, options->overrides);
   command
       .add_option("--steps", options->steps,
                   "Timed steps of a round, after 20 ms of others, at least one (default: about 0.4 "
@@ -83,7 +78,7 @@ Command add_allreduce_bench(CommandLine bench) {
   CommandLine command = bench.add_command(
       "allreduce", "The sum of gradients over the ranks, in both modes and against the transport");
   command.add_option("recipes", options->recipes, "Recipe files whose gradients to reduce");
-  add_overrides(command, *options);
+  add_set_option(command, options->overrides);
   command.add_byte_sizes(
       "--bytes", options->bytes,
       "Sizes of gradients (default, without recipes: 4K to 16M and the gradients of "
@@ -111,7 +106,7 @@ Command add_io_bench(CommandLine bench) {
   command.add_option("recipes", options->recipes,
                      "Recipe files whose checkpoints to write (default: mlp-mnist, lenet-fashion, "
                      "autoencoder-mnist)");
-  add_overrides(command, *options);
+  add_set_option(command, options->overrides);
   command.add_byte_sizes("--bytes", options->bytes, "Checkpoints of these sizes instead");
   command
       .add_option("--data", options->data,

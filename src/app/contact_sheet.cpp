@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "readers/png_writer.hpp"
 
@@ -75,8 +76,7 @@ void ContactSheet::write(const std::filesystem::path& file) const {
   const float scale = high > low ? 255 / (high - low) : 0;
   const int height = content_.shape.height;
   const int width = content_.shape.width;
-  const int zoom =
-      std::max(1, (kSmallestSide + std::min(height, width) - 1) / std::min(height, width));
+  const int zoom = std::max(1, ceil_div(kSmallestSide, std::min(height, width)));
   int rows = 0;
   int columns = 0;
   for (const Cell& cell : cells_) {

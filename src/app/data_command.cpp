@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/contact_sheet.hpp"
 #include "app/data_summary.hpp"
 #include "base/log.hpp"
@@ -70,10 +71,7 @@ Command add_data_command(CommandLine app) {
   command.add_option("folder", options->folder, "Folder of HDF5 shards")
       .required()
       .type_name("DIR");
-  command
-      .add_option("--split", options->split,
-                  "Which split to read, if the folder holds both (default: the one it holds)")
-      .type_name("{train,test}");
+  add_split_option(command, options->split);
   command
       .add_option("--contact-sheet", options->contact_sheet,
                   "Write a picture of the first samples, a row for each class")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/memory_option.hpp"
 #include "app/results_text.hpp"
 #include "base/error.hpp"
@@ -81,8 +82,9 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   recipe.data = agree(comm, [&] { return with_memory(recipe.data, options.memory); });
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
-  const Samples samples = load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
-                                                  options.data, options.split);
+  const Samples samples =
+      load_evaluation_samples(forward.grid(), recipe, checkpoint.global_batch,
+                              {options.data, options.split, memory_name(options.memory)});
   agree(comm, [&] { model.check_samples(samples, "'" + options.data + "'"); });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,
@@ -142,10 +144,7 @@ Command add_evaluate_command(CommandLine app) {
       .required()
       .type_name("FILE|DIR");
   command.add_option("--data", options->data, "Folder of HDF5 shards").required().type_name("DIR");
-  command
-      .add_option("--split", options->split,
-                  "Which split to read, if the folder holds both (default: the one it holds)")
-      .type_name("{train,test}");
+  add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command
       .add_option("--metrics", options->metrics,

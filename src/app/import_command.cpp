@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/out_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -112,11 +113,7 @@ Command add_import_command(CommandLine app) {
   command.add_option("--recipe", options->recipe, "Recipe file (TOML) with the network")
       .required()
       .type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Override a key of the recipe: key.path=value (may be repeated)")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command.add_option("--out", options->out, "The checkpoint, for example ckpt-0000000000.h5")
       .required()
       .type_name("FILE");

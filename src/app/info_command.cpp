@@ -6,6 +6,7 @@
 
 #include "app/build_info.hpp"
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/network_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -53,11 +54,7 @@ Command add_info_command(CommandLine app) {
                       .add_option("recipe", options->recipe,
                                   "Recipe file (TOML): print its network layer by layer instead")
                       .type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Override a key of the recipe: key.path=value (may be repeated)")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command.add_flag("--json", options->json, "One JSON object").excludes(recipe);
   return {command, [options] {
             if (options->recipe.empty()) {

@@ -29,4 +29,8 @@ DataSpec with_memory(DataSpec data, const std::string& memory) {
   return data;
 }
 
+std::string memory_name(const std::string& memory) {
+  return memory.empty() ? "data.memory (--memory)" : "--memory";
+}
+
 }  // namespace quern

@@ -14,4 +14,7 @@ void add_memory_option(CommandLine command, std::string& memory);
 /// `data` with what --memory says in place of data.memory. InputError where it is no size.
 DataSpec with_memory(DataSpec data, const std::string& memory);
 
+/// For messages: what says how much memory that is, and how to say it.
+std::string memory_name(const std::string& memory);
+
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/out_file.hpp"
 #include "app/site_figures.hpp"
 #include "base/count_text.hpp"
@@ -389,11 +390,7 @@ Command add_plan_command(CommandLine app) {
                   "this program may use)")
       .in_range(1, 1 << 12)
       .type_name("N");
-  command
-      .add_option("--set", options->overrides,
-                  "Override a key of the recipe: key.path=value (may be repeated)")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command.add_option("--figures", options->figures, "File of the sites' figures, in place of it")
       .type_name("FILE");
   command.add_option("--json", options->json, "Write the figures to this file, too")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/memory_option.hpp"
 #include "app/prediction_table.hpp"
 #include "app/sample_set.hpp"
@@ -91,7 +92,8 @@ Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const Predic
       return prediction_batches(options.batch, grid.data().size(), num_samples);
     });
   };
-  return load_samples_in_order(grid, data, choose_batches, options.data, options.split);
+  return load_samples_in_order(grid, data, choose_batches,
+                               {options.data, options.split, memory_name(options.memory)});
 }
 
 // A network may have more outputs than the training data had classes.
@@ -118,10 +120,12 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   std::vector<std::string> files;
   const Samples samples = load_samples(forward.grid(), recipe, options, files);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
-  const bool has_labels = samples.labels.extent(0) > 0;
+  const bool has_labels = samples.has_labels();
   agree(comm, [&] {
-    model.check_input(samples, data_name(options));
-    if (is_classifier && has_labels) model.check_samples(samples, data_name(options));
+    if (is_classifier && has_labels)
+      model.check_samples(samples, data_name(options));
+    else
+      model.check_input(samples, data_name(options));
     prediction_batches(options.batch, forward.grid().data().size(), samples.count);
   });
   run_on_root(comm, [&] {
@@ -172,10 +176,7 @@ Command add_predict_command(CommandLine app) {
       .add_option("--data", options->data,
                   "Folder of HDF5 shards; of classifiers it adds label and loss")
       .type_name("DIR");
-  command
-      .add_option("--split", options->split,
-                  "Which split to read, if the folder holds both (default: the one it holds)")
-      .type_name("{train,test}");
+  add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command.add_option("--batch", options->batch, "Samples that a rank takes at a time")
       .in_range(1, 1 << 20)

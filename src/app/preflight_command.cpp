@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/preflight/data.hpp"
 #include "app/preflight/deadline.hpp"
 #include "app/preflight/files.hpp"
@@ -177,9 +178,7 @@ Command add_preflight_command(CommandLine app) {
                   "Recipe file: checks that it suits these ranks and its data, and that "
                   "every node reads them")
       .type_name("FILE");
-  command.add_option("--set", options->overrides, "Override a key of the recipe: key.path=value")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run: checks that its checkpoints will fit")

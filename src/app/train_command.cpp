@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/common_options.hpp"
 #include "app/network_text.hpp"
 #include "app/plan_text.hpp"
+#include "base/ceil_div.hpp"
 #include "base/count_text.hpp"
 #include "base/log.hpp"
 #include "comm/exchange.hpp"
@@ -97,7 +99,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   const BatchPlan& full = step.full_batch();
   const int blocks = piece_blocks(full.partition, full.micro_batches);
   info.schedule = run.recipe().parallel.schedule == PipelineSchedule::gpipe ? "gpipe" : "1f1b";
-  info.pieces = (full.partition.max_blocks() - 1) / blocks + 1;
+  info.pieces = ceil_div(full.partition.max_blocks(), blocks);
   info.piece_samples = blocks * full.partition.block_size();
   add_stages(comm, step, info);
   const TensorPlan tensor = tensor_plan(step.model(), full.rows());
@@ -148,11 +150,7 @@ Command add_train_command(CommandLine app) {
   CommandLine command = app.add_command(
       "train", "Train a recipe; alone, under mpirun or under srun. The same command resumes");
   command.add_option("recipe", options->recipe, "Recipe file (TOML)").required().type_name("FILE");
-  command
-      .add_option("--set", options->overrides,
-                  "Override a key of the recipe: key.path=value (may be repeated)")
-      .type_name("KEY=VALUE")
-      .one_value_each();
+  add_set_option(command, options->overrides);
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run (default: runs/<name of the recipe>)")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "bench/benches.hpp"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ std::optional<ExchangeLoad> load_of(const Gradient& gradient) {
 }
 
 Gradient gradient_of_size(std::uint64_t bytes, int num_blocks, int num_ranks) {
-  return {"", static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float)),
+  return {"", static_cast<std::int64_t>(ceil_div(bytes, sizeof(float))),
           BatchPartition(num_blocks, 1, num_ranks)};
 }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "bench/json.hpp"
 #include "bench/scaling_model.hpp"
@@ -73,7 +74,7 @@ void read_document(const Json& document, BenchFigures& figures) {
     step.machine = machine_of(document);
     step.workload = document.at("workload").get<std::string>();
     if (step.machine.nodes > 1) throw Error("a step was measured on several nodes");
-    step.samples = (count(document, "global_batch") - 1) / step.machine.ranks + 1;
+    step.samples = ceil_div(count(document, "global_batch"), step.machine.ranks);
     step.seconds = positive(document, "step_us") * 1e-6;
     figures.steps.push_back(step);
   } else if (benchmark == "allreduce") {

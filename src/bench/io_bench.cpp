@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "bench/benches.hpp"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder&
 
 std::vector<IoRow> time_checkpoint_of(std::uint64_t bytes, const ScratchFolder& scratch,
                                       int rounds) {
-  const std::vector<float> values((bytes + sizeof(float) - 1) / sizeof(float), 0.5f);
+  const std::vector<float> values(ceil_div(bytes, sizeof(float)), 0.5f);
   CheckpointState state;
   state.model = {{"bench.weight", {static_cast<std::int64_t>(values.size())}, values}};
   state.origin = bench_origin("");

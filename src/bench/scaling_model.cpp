@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "bench/split_model.hpp"
 #include "parallel/bucket_reducer.hpp"
 
@@ -150,7 +151,7 @@ double hidden_s(const StepDemand& demand, const StepPrediction& step) {
 
 std::int64_t num_buckets(const StepDemand& demand) {
   constexpr std::int64_t kFloats = BucketReducer::kBucketFloats;
-  return std::max<std::int64_t>(1, (demand.floats + kFloats - 1) / kFloats);
+  return std::max<std::int64_t>(1, ceil_div(demand.floats, kFloats));
 }
 
 double added_bytes(const StepDemand& demand) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "loss/loss.hpp"
 #include "optim/optimizer.hpp"
@@ -34,7 +35,7 @@ BatchPartition full_batch(const Recipe& recipe, int ranks) {
 
 /// Rows of a piece of the rank that has most.
 BatchLimit piece_limit(const Recipe& recipe, const StepDemand& demand, int row_multiple) {
-  const int block_rows = (demand.block_samples + row_multiple - 1) / row_multiple * row_multiple;
+  const int block_rows = round_up(demand.block_samples, row_multiple);
   const int blocks =
       piece_blocks(full_batch(recipe, demand.data_ranks()), recipe.parallel.micro_batches);
   return {blocks * block_rows, block_rows};
@@ -113,7 +114,7 @@ StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
     if (partition.num_blocks(rank) == 0) ++demand.idle_ranks;
   }
   const int blocks = piece_blocks(partition, recipe.parallel.micro_batches);
-  demand.pieces = (partition.max_blocks() - 1) / blocks + 1;
+  demand.pieces = ceil_div(partition.max_blocks(), blocks);
   for (const Layer* layer : whole_->network().layers())
     demand.batch_sums += static_cast<int>(layer->batch_sums().size());
   if (is_split(recipe)) demand.stages.resize(stages_.size());

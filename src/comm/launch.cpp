@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/launch.hpp"
 
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
-
 namespace quern {
 
 namespace {
@@ -25,38 +21,26 @@ constexpr Launcher kLaunchers[] = {
 // Set by launchers that do not tell the number of processes by a variable.
 constexpr const char* kRankOnly[] = {"PMIX_RANK", "PALS_RANKID"};
 
-std::optional<int> read_number(const EnvironmentLookup& lookup, const char* name) {
-  const char* text = lookup(name);
-  if (!text) return std::nullopt;
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || rest != end || value < 0) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 Launch read_launch(const EnvironmentLookup& lookup) {
-  const EnvironmentLookup look =
-      lookup ? lookup : [](const char* name) -> const char* { return std::getenv(name); };
   Launch launch;
   for (const Launcher& launcher : kLaunchers) {
-    launch.size = read_number(look, launcher.size);
+    launch.size = environment_number(lookup, launcher.size);
     if (!launch.size) continue;
     launch.size_variable = launcher.size;
-    launch.rank = read_number(look, launcher.rank).value_or(0);
+    launch.rank = environment_number(lookup, launcher.rank).value_or(0);
     launch.under_launcher = *launch.size > 1;
     return launch;
   }
   for (const char* name : kRankOnly) {
-    const std::optional<int> rank = read_number(look, name);
+    const std::optional<int> rank = environment_number(lookup, name);
     if (!rank) continue;
     launch.rank = *rank;
     launch.under_launcher = true;
     return launch;
   }
-  launch.job_tasks = read_number(look, "SLURM_NTASKS");
+  launch.job_tasks = environment_number(lookup, "SLURM_NTASKS");
   return launch;
 }
 

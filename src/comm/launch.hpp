@@ -3,9 +3,10 @@
 // starts (MPI libraries add variables of their own).
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
+
+#include "comm/environment.hpp"
 
 namespace quern {
 
@@ -25,10 +26,7 @@ struct Launch {
   std::optional<int> job_tasks;
 };
 
-/// Looks up one variable: nullptr when unset.
-using EnvironmentLookup = std::function<const char*(const char* name)>;
-
-/// Reads the launcher's variables; `lookup` defaults to the process environment.
+/// Reads the launcher's variables.
 Launch read_launch(const EnvironmentLookup& lookup = {});
 
 }  // namespace quern

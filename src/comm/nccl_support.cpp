@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/nccl_support.hpp"
 
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
@@ -16,13 +13,11 @@ namespace quern {
 
 int nccl_timeout_s(const EnvironmentLookup& lookup) {
   constexpr int kDefault = 300;
-  const char* text = lookup ? lookup("QUERN_NCCL_TIMEOUT") : std::getenv("QUERN_NCCL_TIMEOUT");
+  const char* const name = "QUERN_NCCL_TIMEOUT";
+  const char* text = environment_text(lookup, name);
   if (!text) return kDefault;
-  int seconds = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, seconds);
-  if (error == std::errc() && rest == end && seconds >= 1) return seconds;
-  throw InputError(std::string("QUERN_NCCL_TIMEOUT=") + text +
+  if (const auto seconds = environment_number(lookup, name, 1)) return *seconds;
+  throw InputError(std::string(name) + "=" + text +
                    " in the environment (expected seconds, a whole number of at least 1)");
 }
 

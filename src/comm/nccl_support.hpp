@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/device_transport.hpp"
-#include "comm/launch.hpp"
+#include "comm/environment.hpp"
 
 namespace quern {
 

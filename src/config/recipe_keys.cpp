@@ -13,10 +13,6 @@ namespace {
 
 using Keys = std::vector<Key<Recipe>>;
 
-std::string list_unless_empty(const std::vector<std::string>& values) {
-  return values.empty() ? std::string() : to_toml_text(values);
-}
-
 void add_top(Keys& list) {
   TableKeys keys(
       list, "", [](auto& recipe) -> auto& { return recipe; });
@@ -73,53 +69,60 @@ void add_data(Keys& list) {
       {{"label", TargetType::label}, {"input", TargetType::input}, {"values", TargetType::values}},
       "What the output is compared with: the class, the input itself as `data.normalize` makes it "
       "(auto-encoder), or numbers that come with the sample (`quern shard --targets`)");
+}
 
+const std::vector<std::pair<std::string, NormalizeType>>& normalize_types() {
+  static const std::vector<std::pair<std::string, NormalizeType>> types = {
+      {"none", NormalizeType::none},
+      {"dataset", NormalizeType::dataset},
+      {"given", NormalizeType::given}};
+  return types;
+}
+
+/// The numbers of `table`, whose keys are `keys`.
+void add_given_numbers(auto& keys, const std::string& table, const std::string& mean) {
   using N = NormalizeSpec;
-  TableKeys normalize(
-      list, "data.normalize", [](auto& recipe) -> auto& { return recipe.data.normalize; });
-  normalize.choice<NormalizeType>(
-      "type", &N::type,
-      {{"none", NormalizeType::none},
-       {"dataset", NormalizeType::dataset},
-       {"given", NormalizeType::given}},
+  keys.numbers("mean", &N::mean, any_number(), mean)
+      .only_with(table + ".type", {"given"})
+      .required();
+  keys.numbers("std", &N::std, above_zero(), "Likewise")
+      .only_with(table + ".type", {"given"})
+      .required();
+}
+
+void add_normalize(Keys& list) {
+  const std::string table = "data.normalize";
+  TableKeys keys(
+      list, table, [](auto& recipe) -> auto& { return recipe.data.normalize; });
+  keys.choice<NormalizeType>(
+      "type", &NormalizeSpec::type, normalize_types(),
       "Inputs become (x - mean) / std, channel by channel (pixels are 0 to 1 "
       "before): by mean and deviation of the training data, or by given "
       "ones. Checkpoints keep the numbers");
-  normalize
-      .numbers("mean", &N::mean, any_number(), "One for each channel of the input, or one for all")
-      .only_with("data.normalize.type", {"given"})
-      .required();
-  normalize.numbers("std", &N::std, above_zero(), "Likewise")
-      .only_with("data.normalize.type", {"given"})
-      .required();
+  add_given_numbers(keys, table, "One for each channel of the input, or one for all");
+}
 
-  TableKeys normalize_targets(
-      list, "data.normalize_targets",
-      [](auto& recipe) -> auto& { return recipe.data.normalize_targets; });
-  normalize_targets
-      .choice<NormalizeType>("type", &N::type,
-                             {{"none", NormalizeType::none},
-                              {"dataset", NormalizeType::dataset},
-                              {"given", NormalizeType::given}},
+void add_normalize_targets(Keys& list) {
+  const std::string table = "data.normalize_targets";
+  TableKeys keys(
+      list, table, [](auto& recipe) -> auto& { return recipe.data.normalize_targets; });
+  keys.choice<NormalizeType>("type", &NormalizeSpec::type, normalize_types(),
                              "The same for the targets: the network learns (target - mean) / std. "
                              "What it predicts, and `rmse`, are in the targets' own units")
       .only_with("data.target", {"values"});
-  normalize_targets
-      .numbers("mean", &N::mean, any_number(),
-               "One for each channel of the output (of a flat one: for each value), or one for all")
-      .only_with("data.normalize_targets.type", {"given"})
-      .required();
-  normalize_targets.numbers("std", &N::std, above_zero(), "Likewise")
-      .only_with("data.normalize_targets.type", {"given"})
-      .required();
+  add_given_numbers(
+      keys, table,
+      "One for each channel of the output (of a flat one: for each value), or one for all");
+}
 
-  TableKeys augment(
+void add_augment(Keys& list) {
+  TableKeys keys(
       list, "data.augment", [](auto& recipe) -> auto& { return recipe.data.augment; });
-  augment.integer("crop", &AugmentSpec::crop, at_least(0),
-                  "Training images are windows of their own size, cut at random out of the image "
-                  "with this many pixels of zeros on every side; at most half of the smaller side");
-  augment.boolean("flip", &AugmentSpec::flip,
-                  "Left and right are exchanged in training images, at random in half of them");
+  keys.integer("crop", &AugmentSpec::crop, at_least(0),
+               "Training images are windows of their own size, cut at random out of the image "
+               "with this many pixels of zeros on every side; at most half of the smaller side");
+  keys.boolean("flip", &AugmentSpec::flip,
+               "Left and right are exchanged in training images, at random in half of them");
 }
 
 void add_network(Keys& list) {
@@ -161,27 +164,17 @@ void add_network(Keys& list) {
               "is resumed does not need it any more")
       .only_with("network.init.type", {"checkpoint"})
       .required();
-  const std::string names = "array of strings";
-  Key<Recipe>& only = init.add(
-      "only", names,
-      "Layers, or first parts of their names (`\"layer1\"`), that get their weights from "
-      "the file; the others begin as with `\"default\"`. Without this key names and shapes "
-      "of the file must be those of the network, one by one");
-  only.only_with("network.init.type", {"checkpoint"});
-  only.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
-    read_strings(node, context, recipe.network.init.only);
-  };
-  only.write = [](const Recipe& recipe) { return list_unless_empty(recipe.network.init.only); };
-  Key<Recipe>& rename =
-      init.add("rename", names,
+  init.strings(
+          "only", &InitSpec::only,
+          "Layers, or first parts of their names (`\"layer1\"`), that get their weights from "
+          "the file; the others begin as with `\"default\"`. Without this key names and shapes "
+          "of the file must be those of the network, one by one")
+      .only_with("network.init.type", {"checkpoint"});
+  init.strings("rename", &InitSpec::rename,
                "`\"OLD=NEW\"`: names in the file that begin with OLD begin with NEW in the network "
                "(`\"module.=\"`, `\"fc=head\"`); one after the other. A rule "
-               "that fits no tensor of the file is an error");
-  rename.only_with("network.init.type", {"checkpoint"});
-  rename.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
-    read_strings(node, context, recipe.network.init.rename);
-  };
-  rename.write = [](const Recipe& recipe) { return list_unless_empty(recipe.network.init.rename); };
+               "that fits no tensor of the file is an error")
+      .only_with("network.init.type", {"checkpoint"});
 }
 
 void add_loss(Keys& list) {
@@ -404,6 +397,9 @@ const std::vector<Key<Recipe>>& recipe_keys() {
     Keys list;
     add_top(list);
     add_data(list);
+    add_normalize(list);
+    add_normalize_targets(list);
+    add_augment(list);
     add_network(list);
     add_loss(list);
     add_optimizer(list);

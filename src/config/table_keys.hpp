@@ -145,6 +145,21 @@ class TableKeys {
     return key;
   }
 
+  /// An array of strings; empty is not stated.
+  Key<Target>& strings(const std::string& name, std::vector<std::string> Table::*member,
+                       const std::string& meaning) {
+    Key<Target>& key = add(name, "array of strings", meaning);
+    key.read = [member, get = get_](const toml::node& node, const ValueContext& context,
+                                    Target& target) {
+      read_strings(node, context, get(target).*member);
+    };
+    key.write = [member, get = get_](const Target& target) {
+      const std::vector<std::string>& values = get(target).*member;
+      return values.empty() ? std::string() : to_toml_text(values);
+    };
+    return key;
+  }
+
   /// A key whose `read` and `write` the caller fills in.
   Key<Target>& add(const std::string& name, const std::string& expected,
                    const std::string& meaning) {

@@ -2,8 +2,10 @@
 #include "config/value_readers.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/text.hpp"
@@ -20,6 +22,16 @@ std::string describe_size(const toml::node& node) {
   return "an array of " + std::to_string(node.as_array()->size()) + " entries";
 }
 
+/// What --set hands on as a string because it is an integer of more than 64 bits; else "".
+std::string huge_integer(const toml::node& node) {
+  if (!node.is_string() || !place_of(node).is_override) return "";
+  const std::string& text = node.as_string()->get();
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc::result_out_of_range && rest == end ? printable_start(text) : "";
+}
+
 /// The context of an array's entry.
 ValueContext entry_of(const ValueContext& context, std::size_t index) {
   return {context.key + "[" + std::to_string(index) + "]", context.place, context.problems};
@@ -33,18 +45,21 @@ void report_type(const toml::node& node, const ValueContext& context, const std:
 
 bool read_integer(const toml::node& node, const ValueContext& context, const Range& range,
                   std::int64_t highest, std::int64_t& value) {
-  if (!node.is_integer()) {
+  const std::string huge = huge_integer(node);
+  if (!node.is_integer() && huge.empty()) {
     report_type(node, context, "an integer " + range.words);
     return false;
   }
-  value = node.as_integer()->get();
-  const bool is_good = range.contains(static_cast<double>(value)) && value <= highest;
+  if (huge.empty()) value = node.as_integer()->get();
+  const bool is_good =
+      huge.empty() && range.contains(static_cast<double>(value)) && value <= highest;
   if (!is_good) {
+    const bool is_above = huge.empty() ? value > highest : huge.front() != '-';
     const bool is_limit_named = range.high <= static_cast<double>(highest);
     const std::string limit =
-        value > highest && !is_limit_named ? " and at most " + std::to_string(highest) : "";
-    context.fail(std::to_string(value) + " is out of range, expected an integer " + range.words +
-                 limit);
+        is_above && !is_limit_named ? " and at most " + std::to_string(highest) : "";
+    context.fail((huge.empty() ? std::to_string(value) : huge) +
+                 " is out of range, expected an integer " + range.words + limit);
   }
   return is_good;
 }

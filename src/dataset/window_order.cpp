@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
+
 namespace quern {
 
 WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t block_samples,
@@ -11,7 +13,7 @@ WindowPlan make_window_plan(std::int64_t count, std::int64_t batch, std::int64_t
   if (window >= count) return plan;
   // Every track has room for whole micro-blocks, also the one whose blocks are shorter.
   const std::int64_t steps = std::max<std::int64_t>(1, window / (plan.tracks() * block_samples));
-  plan.windows = (plan.steps() + steps - 1) / steps;
+  plan.windows = ceil_div(plan.steps(), steps);
   const std::int64_t samples = plan.window_steps() * block_samples;  // of a track
   const std::int64_t most = std::max<std::int64_t>(1, most_chunk);
   const std::int64_t least =

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/ceil_div.hpp"
 #include "base/macros.hpp"
 #include "base/philox.hpp"
 #include "dataset/permutation.hpp"
@@ -31,11 +32,11 @@ struct WindowPlan {
   bool shuffle = true;             ///< else the order is that of the set, in the same windows
 
   bool is_active() const { return windows > 1; }
-  QUERN_INLINE_FUNCTION std::int64_t steps() const { return (count + batch - 1) / batch; }
+  QUERN_INLINE_FUNCTION std::int64_t steps() const { return ceil_div(count, batch); }
   QUERN_INLINE_FUNCTION std::int64_t full_steps() const { return count / batch; }
-  std::int64_t tracks() const { return (batch + block_samples - 1) / block_samples; }
+  std::int64_t tracks() const { return ceil_div(batch, block_samples); }
   /// Steps of the longest window.
-  std::int64_t window_steps() const { return (steps() + windows - 1) / windows; }
+  std::int64_t window_steps() const { return ceil_div(steps(), windows); }
   /// What a window has room for. make_window_plan() makes the same plan of it.
   std::int64_t window_samples() const { return window_steps() * tracks() * block_samples; }
 

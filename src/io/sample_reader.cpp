@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "io/stored_samples.hpp"
@@ -174,7 +175,7 @@ SampleReader::Range SampleReader::piece_of(std::size_t number, const Range& rang
 SampleReader::Range SampleReader::blocks_of(const Shard& shard, const Range& range) const {
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
   const std::int64_t first = range.first / block;
-  return {first, (range.first + range.count + block - 1) / block - first};
+  return {first, ceil_div(range.first + range.count, block) - first};
 }
 
 bool SampleReader::is_known(std::size_t number, const Range& range) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/h5_stored_type.hpp"
@@ -116,9 +117,10 @@ void read_input(const H5File& file, ShardHeader& header, std::int64_t version) {
                  : stored_type(file, input, {StoredType::uint8}, expected);
   if (!has_values) expect_rank(file, input, 4, expected);
   header.content.shape = sample_shape(file, input);
-  header.count = input.info.shape[0];
-  header.input_offset = input.info.offset;
-  header.sha256_input = read_sha256(file, fmt::format("sha256_{}", header.content.input_name()));
+  header.shard.count = input.info.shape[0];
+  header.shard.input_offset = input.info.offset;
+  header.shard.sha256_input =
+      read_sha256(file, fmt::format("sha256_{}", header.content.input_name()));
 }
 
 void read_labels(const H5File& file, ShardHeader& header, const Dataset& labels,
@@ -157,20 +159,20 @@ void read_answer(const H5File& file, ShardHeader& header, std::int64_t version) 
   } else {
     read_labels(file, header, answer, version);
   }
-  if (answer.info.shape[0] != header.count) {
-    fail(file, fmt::format("{} {} but {} {}", header.count, content.input_name(),
+  if (answer.info.shape[0] != header.shard.count) {
+    fail(file, fmt::format("{} {} but {} {}", header.shard.count, content.input_name(),
                            answer.info.shape[0], content.answer_name()));
   }
-  header.answer_offset = answer.info.offset;
-  header.sha256_answer = read_sha256(file, fmt::format("sha256_{}", content.answer_name()));
+  header.shard.answer_offset = answer.info.offset;
+  header.shard.sha256_answer = read_sha256(file, fmt::format("sha256_{}", content.answer_name()));
 }
 
 // Shards may come without.
 void read_blocks(const H5File& file, ShardHeader& header) {
   if (!file.has_dataset(kBlockSums)) return;
   const Dataset sums{kBlockSums, file.dataset_info(kBlockSums)};
-  const std::int64_t samples = read_number(file, kBlockSamples, 1, header.count);
-  const std::int64_t blocks = (header.count + samples - 1) / samples;
+  const std::int64_t samples = read_number(file, kBlockSamples, 1, header.shard.count);
+  const std::int64_t blocks = ceil_div(header.shard.count, samples);
   const auto has_digits = [&](std::int64_t digits) {
     return sums.info.shape == std::vector<std::int64_t>{blocks, digits};
   };
@@ -179,10 +181,10 @@ void read_blocks(const H5File& file, ShardHeader& header) {
                            sums.path, to_string(sums.info.type), fmt::join(sums.info.shape, ", "),
                            blocks, kXxh3Digits, kSha256Digits));
   }
-  header.block_samples = samples;
-  header.block_digits = sums.info.shape[1];
-  header.block_sums_offset = sums.info.offset;
-  header.sha256_blocks = read_sha256(file, "sha256_blocks");
+  header.shard.block_samples = samples;
+  header.shard.block_digits = sums.info.shape[1];
+  header.shard.block_sums_offset = sums.info.offset;
+  header.shard.sha256_blocks = read_sha256(file, "sha256_blocks");
 }
 
 }  // namespace
@@ -191,12 +193,13 @@ ShardHeader read_shard_header(const ShardFile& shard) {
   const H5File file = H5File::open_read(shard.path);
   const std::int64_t version = check_format(file);
   ShardHeader header;
+  header.shard.path = shard.path;
   header.split = file.read_string("/", "split");
   header.shard_count = read_number(file, "shard_count", 1, kMaxShards);
   header.shard_index = read_number(file, "shard_index", 0, header.shard_count - 1);
   check_file_name(file, shard.says, header);
   header.total = read_number(file, "total", 1, std::numeric_limits<std::int64_t>::max());
-  header.first_index = read_number(file, "first_index", 0, header.total - 1);
+  header.shard.first_index = read_number(file, "first_index", 0, header.total - 1);
   read_input(file, header, version);
   read_answer(file, header, version);
   read_blocks(file, header);

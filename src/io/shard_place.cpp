@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "io/h5_stored_type.hpp"
@@ -28,7 +29,7 @@ void ShardPlace::read() {
   inputs_ = read(content_.input_name(), content_.input, content_.input_bytes(),
                  stored_inputs_of(content_, arrays_), inputs_aside_);
   if (shard_.block_samples > 0) {
-    const std::int64_t blocks = (shard_.count + shard_.block_samples - 1) / shard_.block_samples;
+    const std::int64_t blocks = ceil_div(shard_.count, shard_.block_samples);
     block_sums_.resize(static_cast<std::size_t>(blocks * shard_.block_digits));
     file.read_stored(kBlockSums, H5Type::uint8, block_sums_);
   }

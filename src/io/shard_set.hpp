@@ -5,26 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/shard_content.hpp"
+#include "io/shard_table.hpp"
 
 namespace quern {
-
-struct Shard {
-  std::filesystem::path path;
-  std::int64_t first_index = 0;
-  std::int64_t count = 0;
-  std::string sha256_input;
-  std::string sha256_answer;  ///< empty without an answer
-  // Where they lie in the file.
-  std::int64_t input_offset = 0;
-  std::int64_t answer_offset = 0;
-  std::int64_t block_samples = 0;  ///< 0: no checksums of blocks
-  std::int64_t block_digits = 0;   ///< of each of them
-  std::int64_t block_sums_offset = 0;
-  std::string sha256_blocks;  ///< of all their checksums; empty without
-};
 
 /// All shards of one split in a folder, validated as a whole.
 class ShardSet {
@@ -38,17 +25,17 @@ class ShardSet {
   /// `split` is empty.
   static ShardSet open(const std::filesystem::path& folder, const std::string& split);
 
-  const std::string& name() const { return name_; }
-  const std::string& split() const { return split_; }
-  std::int64_t count() const { return count_; }  ///< samples
-  const ShardContent& content() const { return content_; }
-  const Shape& shape() const { return content_.shape; }  ///< of one sample
-  int classes() const { return content_.classes; }       ///< 0 without labels
+  const std::string& name() const { return table_.name; }
+  const std::string& split() const { return table_.split; }
+  std::int64_t count() const { return table_.count; }  ///< samples
+  const ShardContent& content() const { return table_.content; }
+  const Shape& shape() const { return table_.content.shape; }  ///< of one sample
+  int classes() const { return table_.content.classes; }       ///< 0 without labels
   /// What is read for the whole set.
   std::int64_t stored_bytes() const {
-    return count_ * (content_.input_bytes() + content_.answer_bytes());
+    return count() * (content().input_bytes() + content().answer_bytes());
   }
-  const std::vector<Shard>& shards() const { return shards_; }
+  const std::vector<Shard>& shards() const { return table_.shards; }
 
   /// SHA-256 of a text of the content and the checksums of all shards: equal for equal data cut
   /// into equal shards, whatever the files are called.
@@ -59,7 +46,7 @@ class ShardSet {
   void check_file(std::size_t index) const;
 
   /// All that is known of the set, for processes that have not opened it.
-  std::string table() const;
+  std::string table() const { return table_.text(); }
 
   /// Reads the shards that fall to worker `worker` of `num_workers` into their places in `arrays`,
   /// which have room for the whole set; opens no others. All workers together fill one copy. Half
@@ -72,15 +59,9 @@ class ShardSet {
   void read_shard(const Shard& shard, const SampleArrays& arrays) const;
 
  private:
-  ShardSet() = default;
-  std::string content_text() const;
-  void add(Shard shard);
+  explicit ShardSet(ShardTable table) : table_(std::move(table)) {}
 
-  std::string name_;
-  std::string split_;
-  std::int64_t count_ = 0;
-  ShardContent content_;
-  std::vector<Shard> shards_;
+  ShardTable table_;
 };
 
 }  // namespace quern

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "layers/conv2d_kernels.hpp"
 #include "layers/conv2d_pool_kernels.hpp"
@@ -116,7 +117,7 @@ std::int64_t Conv2d::pass_floats(int rows) const {
   if (!pool_) return 0;
   const std::int64_t bytes =
       rows / kLanes * shape_.out_group() / kLanes * std::int64_t{sizeof(std::uint16_t)};
-  return round_up_to_lanes((bytes + 3) / std::int64_t{sizeof(float)});
+  return round_up_to_lanes(ceil_div(bytes, std::int64_t{sizeof(float)}));
 }
 
 // x inside a border of zeros, which stay where they are whatever the rows of a batch; then, up to

@@ -3,6 +3,7 @@
 // device/, with the same bits. Empty rows need no care: their x is finite and their dy zero.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/layer.hpp"
 
 namespace quern {
@@ -28,7 +29,7 @@ struct SampleLines {
 
   int segments() const { return segments_of(sixteens); }
   KOKKOS_INLINE_FUNCTION static int segments_of(int sixteens) {
-    return (sixteens + kSegment - 1) / kSegment;
+    return ceil_div(sixteens, kSegment);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t place(std::int64_t line, std::int64_t sixteen) const {
     return line * line_stride + sixteen * sixteen_stride;

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/block_tree.hpp"
+#include "base/ceil_div.hpp"
 #include "layers/add.hpp"
 #include "layers/layout.hpp"
 #include "layers/unit_range.hpp"
@@ -21,7 +22,7 @@ FloatView from(const FloatView& floats, std::int64_t begin) {
 }  // namespace
 
 std::vector<int> slice_bounds(int units, int multiple, int count) {
-  const std::int64_t groups = (std::int64_t{units} + multiple - 1) / multiple;
+  const std::int64_t groups = ceil_div(std::int64_t{units}, multiple);
   if (groups < count) return {};
   std::vector<int> bounds;
   for (int slice = 0; slice < count; ++slice)

@@ -49,11 +49,11 @@ void add_readers(const Graph& graph, int value, std::vector<int>& readers) {
 
 void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fusion) {
   const Node& node = graph.node(relu);
-  NodeFusion& decision = fusion.nodes[static_cast<std::size_t>(relu)];
+  NodeFusion& decision = fusion.node(relu);
   const int before = graph.value(graph.unshaped(node.inputs[0])).producer;
   const Node& producer = graph.node(before);
   if (producer.kind == NodeKind::add || traits_of(producer).applies_relu) {
-    fusion.nodes[static_cast<std::size_t>(before)].with_relu = true;
+    fusion.node(before).with_relu = true;
     decision.forward_elsewhere = true;
   }
   if (traits_of(producer).applies_relu_backward) {
@@ -70,8 +70,7 @@ void fuse_relu(const Graph& graph, int relu, bool loss_applies_relu, Fusion& fus
   if (readers.empty()) return;  // it goes out as operands, to another stage of the network
   for (const int reader : readers)
     if (!traits_of(graph.node(reader)).applies_input_relu) return;
-  for (const int reader : readers)
-    fusion.nodes[static_cast<std::size_t>(reader)].with_input_relu = true;
+  for (const int reader : readers) fusion.node(reader).with_input_relu = true;
   decision.backward_elsewhere = true;
 }
 
@@ -84,8 +83,8 @@ void fuse_sum(const Graph& graph, int sum, Fusion& fusion) {
     const int producer = graph.value(value).producer;
     if (producer < 0 || !traits_of(graph.node(producer)).applies_add) continue;
     if (!may_be_overwritten(graph, value) || other.producer > producer) continue;
-    fusion.nodes[static_cast<std::size_t>(producer)].sum = sum;
-    NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(sum)];
+    fusion.node(producer).sum = sum;
+    NodeFusion& taken = fusion.node(sum);
     taken.overwritten = i;
     taken.forward_elsewhere = true;
     return;
@@ -108,12 +107,11 @@ void fuse_pool(const Graph& graph, int first, Fusion& fusion) {
   if (pool < 0) return;
   const std::optional<Pool> window = traits_of(graph.node(pool)).pool;
   if (!window || !convolution.layer->can_compute(*window)) return;
-  NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(pool)];
+  NodeFusion& taken = fusion.node(pool);
   taken.overwritten = 0;
   taken.forward_elsewhere = taken.backward_elsewhere = true;
-  fusion.nodes[static_cast<std::size_t>(first)].pool = window;
-  for (const int node : {first, relu})
-    fusion.nodes[static_cast<std::size_t>(node)].stands_for = graph.node(pool).output;
+  fusion.node(first).pool = window;
+  for (const int node : {first, relu}) fusion.node(node).stands_for = graph.node(pool).output;
 }
 
 /// Where nobody else reads what node `n` rounds to operands: lets the layer whose output it is, or
@@ -134,10 +132,10 @@ void fuse_tiles(const Graph& graph, int n, Fusion& fusion) {
     if (node.kind != NodeKind::reshape && !is_nothing) return;
     value = node.inputs[0];
   }
-  NodeFusion& taken = fusion.nodes[static_cast<std::size_t>(n)];
+  NodeFusion& taken = fusion.node(n);
   taken.overwritten = 0;
   taken.forward_elsewhere = taken.backward_elsewhere = true;
-  for (const int node : between) fusion.nodes[static_cast<std::size_t>(node)].stands_for = operands;
+  for (const int node : between) fusion.node(node).stands_for = operands;
   if (graph.value(value).producer < 0) fusion.batch_stands_for = operands;
 }
 
@@ -155,8 +153,7 @@ void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
     if (node.kind != NodeKind::reshape && !fusion.node(v.producer).backward_elsewhere) return;
     value = node.inputs[0];
   }
-  for (const int node : between)
-    fusion.nodes[static_cast<std::size_t>(node)].loss_gradient_in_tiles = true;
+  for (const int node : between) fusion.node(node).loss_gradient_in_tiles = true;
 }
 
 /// Is y of the node computed by the one before it, and its gradient by the one after it?
@@ -195,7 +192,7 @@ void fuse_rounded_output(const Graph& graph, int n, Fusion& fusion) {
     if (!is_passed_by(fusion.node(reader))) return;
     between.push_back(reader);
   }
-  for (const int node : between) fusion.nodes[static_cast<std::size_t>(node)].rounds_output = true;
+  for (const int node : between) fusion.node(node).rounds_output = true;
 }
 
 /// And the gradient that it hands back, to whom it is the only one to do so.
@@ -214,8 +211,7 @@ void fuse_rounded_gradient(const Graph& graph, int n, Fusion& fusion) {
     if (!is_passed_by(fusion.node(v.producer))) return;
     value = producer.inputs[0];
   }
-  for (const int node : between)
-    fusion.nodes[static_cast<std::size_t>(node)].rounds_gradient = true;
+  for (const int node : between) fusion.node(node).rounds_gradient = true;
 }
 
 }  // namespace

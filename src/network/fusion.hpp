@@ -45,6 +45,7 @@ struct Fusion {
   /// The gradient of the output lies where the output does.
   bool loss_overwrites_output = false;
 
+  NodeFusion& node(int i) { return nodes[static_cast<std::size_t>(i)]; }
   const NodeFusion& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 
 namespace quern {
 
@@ -13,12 +14,12 @@ namespace {
 
 int blocks_of(int samples, int block_size) {
   expect(samples >= 1 && block_size >= 1, "samples and block size >= 1");
-  return (samples - 1) / block_size + 1;
+  return ceil_div(samples, block_size);
 }
 
 std::vector<int> equal_shares(int num_blocks, int num_ranks) {
   expect(num_ranks >= 1, "at least one rank");
-  const int share = (num_blocks - 1) / num_ranks + 1;
+  const int share = ceil_div(num_blocks, num_ranks);
   std::vector<int> shares(static_cast<std::size_t>(num_ranks));
   for (int& own : shares) {
     own = std::min(share, num_blocks);

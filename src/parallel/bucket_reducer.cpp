@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "base/count_text.hpp"
 #include "parallel/gradient_slices.hpp"
 
@@ -23,10 +24,6 @@ std::span<float> all_of(const FloatView& view) {
 
 FloatView range(const FloatView& view, std::int64_t begin, std::int64_t end) {
   return Kokkos::subview(view, std::pair(begin, end));
-}
-
-std::int64_t round_up(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit * unit;
 }
 
 FloatView make_floats(const char* label, std::int64_t count) {
@@ -74,7 +71,8 @@ BucketReducer::BufferSizes BucketReducer::buffer_sizes() const {
   for (const BatchPartition& partition : partitions()) {
     if (halves(partition)) {
       for (const Bucket& bucket : buckets_)
-        sizes.received = std::max(sizes.received, round_up_to_lanes((floats_of(bucket) + 1) / 2));
+        sizes.received =
+            std::max(sizes.received, round_up_to_lanes(ceil_div(floats_of(bucket), 2)));
       continue;
     }
     sizes.total = padded();

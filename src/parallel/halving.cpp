@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/block_tree.hpp"
+#include "base/ceil_div.hpp"
 #include "parallel/tree_sum.hpp"
 #include "tensor/types.hpp"
 
@@ -58,7 +59,7 @@ class Builder {
     for (std::size_t i = 0; i < left.size(); ++i) {
       Holder& a = left[i];
       Holder& b = right[i];
-      const std::int64_t half = round_up_to_lanes((a.end - a.begin + 1) / 2);
+      const std::int64_t half = round_up_to_lanes(ceil_div(a.end - a.begin, 2));
       const std::int64_t middle = std::min(a.begin + half, a.end);
       begin_round({a.rank, b.rank});
       move(a.rank, b.rank, middle, a.end);

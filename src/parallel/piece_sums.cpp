@@ -11,7 +11,7 @@ namespace quern {
 
 int piece_blocks(const BatchPartition& partition, int micro_batches) {
   expect(micro_batches >= 1, "at least one piece");
-  return (partition.max_blocks() - 1) / micro_batches + 1;
+  return (partition.max_blocks() - 1) / micro_batches + 1;  // micro_batches may be any int
 }
 
 std::vector<PieceSums> cut_share(SumOrder order, const BatchPartition& partition, int rank,

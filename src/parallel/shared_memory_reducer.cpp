@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "parallel/state_memory.hpp"
 
 namespace quern {
@@ -23,7 +24,7 @@ bool SharedMemoryReducer::is_possible(const Communicator& comm) {
 // Of the total this rank's share, of the partial sums its section.
 std::int64_t SharedMemoryReducer::num_buffer_floats() const {
   return with_reserve(max_partial_sums()) * partial_stride() +
-         (num_gradient() + comm().size() - 1) / comm().size();
+         ceil_div(num_gradient(), comm().size());
 }
 
 FloatView SharedMemoryReducer::allocate_partial_sums() {

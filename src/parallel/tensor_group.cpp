@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "parallel/device_stream.hpp"
 
 namespace quern {
@@ -12,7 +13,7 @@ namespace quern {
 namespace {
 
 std::int64_t slice_of(std::int64_t floats, int ranks) {
-  return round_up_to_lanes((floats + ranks - 1) / ranks);
+  return round_up_to_lanes(ceil_div(floats, ranks));
 }
 
 std::span<float> first_floats(const FloatView& view, std::int64_t count) {

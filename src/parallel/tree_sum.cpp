@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "tensor/host_values.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -100,7 +101,7 @@ TreeSumPlan make_tree_sum_plan(
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count) {
   if (count == 0) return;
-  const std::int64_t num_tiles = (count + kTile - 1) / kTile;
+  const std::int64_t num_tiles = ceil_div(count, kTile);
   quern::parallel_for(
       "quern::parallel::tree_sum", RangePolicy(exec, 0, num_tiles),
       KOKKOS_LAMBDA(const std::int64_t tile) {
@@ -117,7 +118,7 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
 
 void add_to(const ExecSpace& exec, const FloatView& sum, const ConstFloatView& more) {
   const auto count = static_cast<std::int64_t>(sum.extent(0));
-  const std::int64_t num_tiles = (count + kTile - 1) / kTile;
+  const std::int64_t num_tiles = ceil_div(count, kTile);
   quern::parallel_for(
       "quern::parallel::add_to", RangePolicy(exec, 0, num_tiles),
       KOKKOS_LAMBDA(const std::int64_t tile) {
@@ -130,7 +131,7 @@ void pack_slices(const ExecSpace& exec, const GradientSums& partial_sums, int nu
                  const GradientSlices& slices, int own, const FloatView& packed) {
   const std::int64_t num_floats = slices.num_floats();
   const std::int64_t slice_size = slices.slice_size();  // whole tiles: none lies in two slices
-  const std::int64_t num_tiles = (num_floats + kPackTile - 1) / kPackTile;
+  const std::int64_t num_tiles = ceil_div(num_floats, kPackTile);
   quern::parallel_for(
       "quern::parallel::pack_slices", RangePolicy(exec, 0, num_partial_sums * num_tiles),
       KOKKOS_LAMBDA(const std::int64_t i) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "base/ceil_div.hpp"
+
 namespace quern {
 
 namespace {
@@ -14,7 +16,7 @@ namespace {
 // A mask for at least `count` processors, in the kernel's own form: a cpu_set_t ends at 1024.
 class CpuSet {
  public:
-  explicit CpuSet(std::size_t count) : words_((count + kWordBits - 1) / kWordBits) {}
+  explicit CpuSet(std::size_t count) : words_(ceil_div(count, kWordBits)) {}
 
   cpu_set_t* get() { return reinterpret_cast<cpu_set_t*>(words_.data()); }
   std::size_t bytes() const { return words_.size() * sizeof(Word); }

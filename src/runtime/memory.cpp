@@ -140,7 +140,8 @@ void check_shared_memory(std::int64_t needed_bytes, const std::string& what,
   throw InputError(what + " needs " + figure(needed_bytes) +
                    " that the ranks of a node share, only " + figure(free_bytes) +
                    " are free in /dev/shm (expected a larger one: docker run --shm-size; or one "
-                   "rank a node, or a data.memory with which the set is streamed)");
+                   "rank a node, or a data.memory, of evaluate and predict a --memory, with which "
+                   "the set is streamed)");
 }
 
 void check_device_data(std::int64_t needed_bytes, const std::string& what,

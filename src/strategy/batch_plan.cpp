@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "dataset/permutation.hpp"
 #include "tensor/parallel_for.hpp"
@@ -16,8 +17,7 @@ namespace {
 // Of a rank's blocks [from, to), counted from its first.
 BlockSchedule schedule_of(const BatchCut& cut, const BatchPartition& partition, int rank, int from,
                           int to) {
-  const int block_rows =
-      (cut.block_samples + cut.row_multiple - 1) / cut.row_multiple * cut.row_multiple;
+  const int block_rows = round_up(cut.block_samples, cut.row_multiple);
   const int first = partition.first_block(rank);
   // Fast mode: each rank adds its blocks in a tree of its own.
   BlockSchedule schedule =
@@ -167,7 +167,7 @@ void assign_rows(const ExecSpace& exec, const BatchPlan& plan, const SampleOrder
     return;
   }
   constexpr int kWidth = RowAssignment::kRows;
-  quern::parallel_for(label, RangePolicy(exec, 0, (plan.rows() + kWidth - 1) / kWidth), assignment);
+  quern::parallel_for(label, RangePolicy(exec, 0, ceil_div(plan.rows(), kWidth)), assignment);
 }
 
 }  // namespace quern

@@ -7,9 +7,7 @@
 
 namespace quern {
 
-namespace {
-
-BatchRule make_rule(int global_batch, std::int64_t num_samples) {
+BatchRule batches_of(int global_batch, std::int64_t num_samples) {
   expect(global_batch >= 1 && num_samples >= 1, "at least one sample");
   BatchRule rule;
   rule.num_samples = num_samples;
@@ -20,14 +18,12 @@ BatchRule make_rule(int global_batch, std::int64_t num_samples) {
   return rule;
 }
 
-}  // namespace
-
 int full_batch_of(std::int64_t global_batch, std::int64_t num_samples) {
   return static_cast<int>(std::min(global_batch, num_samples));
 }
 
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples) {
-  BatchRule rule = make_rule(recipe.global_batch(num_ranks), num_samples);
+  BatchRule rule = batches_of(recipe.global_batch(num_ranks), num_samples);
   rule.block_samples = micro_block_size(recipe, rule.full_batch);
   rule.determinism = recipe.train.determinism;
   rule.micro_batches = recipe.parallel.micro_batches;
@@ -36,7 +32,7 @@ BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num
 
 BatchRule evaluation_batches(const Recipe& recipe, int trained_batch, std::int64_t num_samples,
                              int micro_batches) {
-  BatchRule rule = make_rule(trained_batch, num_samples);
+  BatchRule rule = batches_of(trained_batch, num_samples);
   rule.block_samples = micro_block_size(recipe, trained_batch);
   rule.micro_batches = micro_batches;
   return rule;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/ceil_div.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/batch_plan.hpp"
 
@@ -19,7 +20,7 @@ struct BatchRule {
   Determinism determinism = Determinism::rank_invariant;
   int micro_batches = 1;  ///< pieces, at most, in which a rank works off its part
 
-  std::int64_t steps_per_epoch() const { return (num_samples + full_batch - 1) / full_batch; }
+  std::int64_t steps_per_epoch() const { return ceil_div(num_samples, full_batch); }
   /// Is the batch that begins with sample `cursor` of an epoch shorter than the others?
   bool is_short(std::int64_t cursor) const { return num_samples - cursor < full_batch; }
   /// `row_multiple`: the network's (Network::row_multiple).
@@ -27,6 +28,9 @@ struct BatchRule {
     return {block_samples, row_multiple, determinism, micro_batches};
   }
 };
+
+/// Of `global_batch` samples each, where there are so many. How each is cut is left open.
+BatchRule batches_of(int global_batch, std::int64_t num_samples);
 
 /// The batches of a training on `num_ranks` ranks. InputError above kMaxGlobalBatch.
 BatchRule training_batches(const Recipe& recipe, int num_ranks, std::int64_t num_samples);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 
 namespace quern {
 
@@ -72,7 +73,7 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
                                       const GradientReducer& reducer) {
   std::int64_t floats = table.trained_size();
   if (reducer.shares_state()) {
-    floats = (floats + reducer.num_ranks() - 1) / reducer.num_ranks();
+    floats = ceil_div(floats, reducer.num_ranks());
   } else if (reducer.spreads_state()) {
     floats = 0;
     for (const BlockRange& range : within(reducer.own_ranges(), table.trained_size()))

@@ -148,16 +148,23 @@ bool Model::target_is_input() const {
          network().input_layout() == network().output_layout();
 }
 
+namespace {
+
+void check_holds_input(const Samples& samples) {
+  if (!samples.has_images() && !samples.has_values())
+    throw InputError("the samples hold neither images nor values");
+}
+
+}  // namespace
+
 void Model::check_input(const Samples& samples, const std::string& data) const {
   check_input_fits(whole(), traits_of(samples), data);
-  if (samples.images.extent(0) + samples.values.extent(0) == 0) {
-    throw InputError("the samples hold neither images nor values");
-  }
+  check_holds_input(samples);
 }
 
 void Model::check_samples(const Samples& samples, const std::string& data) const {
-  check_input(samples, data);
   check_fits(whole(), target_type_, traits_of(samples), data);
+  check_holds_input(samples);
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
@@ -208,7 +215,7 @@ void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
     convert_layout(exec, unrounded, y);
     return;
   }
-  if (samples.images.extent(0) > 0)
+  if (samples.has_images())
     gather_images(exec, samples.images, place_of_row, y, windows);
   else
     gather_values(exec, samples.values, place_of_row, y, windows);
@@ -217,7 +224,7 @@ void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
 
 bool Model::compares_pixels(const Samples& samples) const {
   return target_type_ == TargetType::input && place_.is_last() && !target_is_input() &&
-         samples.images.extent(0) > 0 && !normalization_.is_active() && loss_->compares_pixels() &&
+         samples.has_images() && !normalization_.is_active() && loss_->compares_pixels() &&
          network().output_layout() == Layout::cn16c;
 }
 
@@ -238,7 +245,7 @@ void Model::gather_target(const ExecSpace& exec, const Samples& samples,
                           const InFlight& batch) const {
   if (target_type_ == TargetType::values) {
     // Samples that are only to be predicted come without.
-    if (samples.targets.extent(0) == 0) return;
+    if (!samples.has_targets()) return;
     const View<const std::int64_t> place_of_row = places(samples, batch);
     gather_values(exec, samples.targets, place_of_row, batch.target);
     if (target_normalization_.is_active())
@@ -286,7 +293,7 @@ void Model::restore_units(const ExecSpace& exec, const Samples& samples, int bat
   if (!place_.is_last() || !target_normalization_.is_active()) return;
   const InFlight& here = in_flight(batch);
   denormalize(exec, target_normalization_, here.sample_of_row, here.activations.output());
-  if (samples.targets.extent(0) > 0)
+  if (samples.has_targets())
     gather_values(exec, samples.targets, places(samples, here), here.target);
 }
 

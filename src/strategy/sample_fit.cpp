@@ -8,10 +8,7 @@
 namespace quern {
 
 SampleTraits traits_of(const Samples& samples) {
-  const auto targets = static_cast<std::int64_t>(samples.targets.extent(0));
-  const std::int64_t held = samples.held();
-  return {samples.shape, samples.labels.extent(0) > 0, samples.classes,
-          held > 0 ? targets / held : 0};
+  return {samples.shape, samples.has_labels(), samples.classes, samples.target_units()};
 }
 
 void check_input_fits(const Network& network, const SampleTraits& samples,

@@ -22,7 +22,8 @@ bool is_streamed(const DataSpec& data, std::int64_t count, std::int64_t sample_b
   return data.memory > 0 && count > data.memory / std::max<std::int64_t>(sample_bytes, 1);
 }
 
-WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes) {
+WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes,
+                       const std::string& memory_name) {
   const std::int64_t count = batches.num_samples;
   sample_bytes = std::max<std::int64_t>(sample_bytes, 1);
   const std::int64_t room = data.memory / sample_bytes;
@@ -36,7 +37,7 @@ WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int6
   const std::int64_t needed = 2 * (plan.window_samples() + batches.full_batch);
   if (plan.is_active() && needed <= room) return plan;
   throw InputError(
-      "data.memory = " + bytes_text(data.memory) + " is too small for two windows of " +
+      memory_name + " = " + bytes_text(data.memory) + " is too small for two windows of " +
       std::to_string(data.window > 0 ? std::min(data.window, count) : batches.full_batch) +
       " samples of " + std::to_string(sample_bytes) +
       " bytes and the last batches (expected at least \"" +

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "dataset/prefetch.hpp"
 #include "dataset/window_order.hpp"
@@ -16,8 +17,9 @@ namespace quern {
 bool is_streamed(const DataSpec& data, std::int64_t count, std::int64_t sample_bytes);
 
 /// The windows that data.window and data.memory ask for. `sample_bytes`: of a sample in memory.
-/// InputError when two windows do not fit into data.memory.
-WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes);
+/// InputError when two windows do not fit into data.memory, which the message calls `memory_name`.
+WindowPlan window_plan(const DataSpec& data, const BatchRule& batches, std::int64_t sample_bytes,
+                       const std::string& memory_name = "data.memory");
 
 /// Room for two windows of what a rank of `num_ranks` computes.
 WindowBuffers window_buffers(const WindowPlan& plan, const BatchRule& batches, int rank,

@@ -39,8 +39,16 @@ struct Samples {
     return static_cast<std::int64_t>(units) / (shape.units() > 0 ? shape.units() : 1);
   }
 
+  bool has_images() const { return images.extent(0) > 0; }
+  bool has_values() const { return values.extent(0) > 0; }
+  bool has_labels() const { return labels.extent(0) > 0; }
+  bool has_targets() const { return targets.extent(0) > 0; }
+  /// Target values of one sample.
+  std::int64_t target_units() const {
+    return held() > 0 ? static_cast<std::int64_t>(targets.size()) / held() : 0;
+  }
   /// As ShardContent::input_name().
-  const char* input_name() const { return images.extent(0) > 0 ? "images" : "values"; }
+  const char* input_name() const { return has_images() ? "images" : "values"; }
 
   /// All that the arrays take.
   std::int64_t num_bytes() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/ceil_div.hpp"
 #include "tensor/parallel_for.hpp"
 #include "tensor/types.hpp"
 
@@ -43,7 +44,7 @@ struct ChunkLoop {
 template <class Body>
 void for_each_chunk(const ExecSpace& exec, const std::string& label, std::int64_t count,
                     const Body& body) {
-  const std::int64_t num_chunks = (count + kChunk - 1) / kChunk;
+  const std::int64_t num_chunks = ceil_div(count, kChunk);
   quern::parallel_for(label, RangePolicy(exec, 0, num_chunks), ChunkLoop<Body>{body, count});
 }
 

@@ -12,6 +12,7 @@
 // because a weight gradient multiplies the one by the other.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "tensor/activation.hpp"
 
 namespace quern {
@@ -41,7 +42,7 @@ struct OperandTiles {
     by_sample = by_unit + std::int64_t{num_groups} * group_step();
   }
 
-  static constexpr int round_up(int units) { return (units + kDepth - 1) / kDepth * kDepth; }
+  static constexpr int round_up(int units) { return quern::round_up(units, kDepth); }
   /// Room for any size of a micro-block.
   static constexpr std::int64_t floats(int units, int rows) {
     const std::int64_t groups = rows / kLanes;

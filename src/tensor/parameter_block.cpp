@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 
 namespace quern {
 
@@ -85,7 +86,7 @@ std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_
                                             Training training) {
   expect(panel > 0 && panel % kLanes == 0, "panels of whole lane groups");
   return append({name, {out, in}, 0, out * in, in, ParameterKind::weight, panel},
-                (out + panel - 1) / panel * panel * in, training);
+                round_up(out, panel) * in, training);
 }
 
 std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std::int64_t> shape,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/ceil_div.hpp"
+
 namespace quern {
 
 using ExecSpace = Kokkos::DefaultExecutionSpace;
@@ -34,7 +36,7 @@ inline constexpr int kLanes = 16;
 
 /// `count` rounded up to a multiple of kLanes.
 KOKKOS_INLINE_FUNCTION constexpr std::int64_t round_up_to_lanes(std::int64_t count) {
-  return (count + kLanes - 1) / kLanes * kLanes;
+  return round_up(count, kLanes);
 }
 
 /// Floats from one row of a matrix to the next, for rows of `count` floats: whole lane groups, and

@@ -43,7 +43,7 @@ NormalizeSpec statistics_of_array(Communicator& comm, const Samples& samples,
 }  // namespace
 
 NormalizeSpec statistics_of(Communicator& comm, const Samples& samples) {
-  if (samples.images.extent(0) > 0)
+  if (samples.has_images())
     return statistics_of_array<std::uint8_t>(comm, samples, samples.images, samples.shape,
                                              1.0 / 255);
   return statistics_of_array<float>(comm, samples, samples.values, samples.shape, 1.0);

@@ -33,7 +33,7 @@ class Outputs {
         send_to_(static_cast<std::size_t>(grid.world().size())),
         receive_from_(send_to_.size()) {}
 
-  bool has_labels() const { return samples_.labels.extent(0) > 0; }
+  bool has_labels() const { return samples_.has_labels(); }
   int units() const { return model_.whole().output_shape().units(); }
   /// Floats of one sample.
   int width() const { return units() + (has_labels() ? 1 : 0); }
@@ -117,12 +117,7 @@ BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples)
                      std::to_string(num_ranks) + " ranks are " + std::to_string(global_batch) +
                      " samples at a time, expected at most " + std::to_string(kMaxGlobalBatch));
   }
-  BatchRule rule;
-  rule.num_samples = num_samples;
-  rule.full_batch = full_batch_of(global_batch, num_samples);
-  rule.global_batch = rule.full_batch;
-  const auto rest = static_cast<int>(num_samples % rule.full_batch);
-  rule.last_batch = rest > 0 ? rest : rule.full_batch;
+  BatchRule rule = batches_of(full_batch_of(global_batch, num_samples), num_samples);
   rule.block_samples = std::min(batch, rule.full_batch);
   return rule;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/recipe_check.hpp"
 
+#include <limits>
 #include <string>
 
 #include "base/error.hpp"
@@ -88,15 +89,12 @@ RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
 
 void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& folder,
                        const std::string& resume) {
-  const std::string text = folder.recipe_text();
-  if (text.empty()) return;
+  if (folder.recipe_text().empty()) return;
   if (resume == "never") refuse_earlier_run(folder);
-  const std::string where = folder.recipe_file().string();
-  const Recipe theirs = parse_recipe(text, where);
-  const int batch = recipe.global_batch(grid_shape_of(recipe, num_ranks).data);
-  // With a batch for each rank nobody knows here on how many it was started.
-  const int their_batch = theirs.data.batch_per_rank > 0 ? batch : theirs.data.global_batch;
-  refuse_other_recipe(recipe, batch, theirs, their_batch, where);
+  // Nobody has counted the samples yet.
+  constexpr std::int64_t kSamples = std::numeric_limits<std::int64_t>::max();
+  refuse_other_run(recipe, recipe.global_batch(grid_shape_of(recipe, num_ranks).data), kSamples,
+                   folder);
 }
 
 }  // namespace quern

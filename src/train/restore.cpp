@@ -90,12 +90,6 @@ void write_entries(const Entries& entries, const std::vector<NamedTensor>& tenso
   }
 }
 
-void fill_block(const Entries& entries, const std::vector<NamedTensor>& tensors,
-                std::span<float> block) {
-  std::fill(block.begin(), block.end(), 0.0f);
-  write_entries(entries, tensors, block);
-}
-
 // Rank 0's values into the blocks of all ranks, piece by piece.
 void broadcast_block(Communicator& comm, const FloatView& block) {
   constexpr auto kPiece = static_cast<std::size_t>(kRestoreBytes) / sizeof(float);
@@ -113,33 +107,18 @@ class WholeArrays {
  public:
   WholeArrays(Communicator& comm, StatePlace place) : comm_(comm), place_(place) {}
 
-  /// `tensors`: rank 0's.
+  /// `tensors`: rank 0's. What is none of these entries stays as it is.
   void put(const Entries& entries, const std::vector<NamedTensor>* tensors,
            const FloatView& block) const {
-    if (tensors) {
-      const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), block);
-      fill_block(entries, *tensors, {host.data(), host.size()});
-      Kokkos::deep_copy(block, host);
-    }
-    share(block);
-  }
-
-  /// The same, and all but these entries stays.
-  void put_part(const Entries& entries, const std::vector<NamedTensor>* tensors,
-                const FloatView& block) const {
     if (tensors) {
       const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), block);
       write_entries(entries, *tensors, {host.data(), host.size()});
       Kokkos::deep_copy(block, host);
     }
-    share(block);
-  }
-
- private:
-  void share(const FloatView& block) const {
     if (place_ != StatePlace::node && comm_.size() > 1) broadcast_block(comm_, block);
   }
 
+ private:
   Communicator& comm_;
   StatePlace place_;
 };
@@ -148,7 +127,7 @@ void put_spread(Communicator& comm, const Entries& entries, std::int64_t size,
                 const std::vector<NamedTensor>* tensors, const TrainState& to,
                 const StateArray& array) {
   std::vector<float> whole(tensors ? static_cast<std::size_t>(size) : 0);
-  if (tensors) fill_block(entries, *tensors, whole);
+  if (tensors) write_entries(entries, *tensors, whole);
   std::vector<float> buffer(static_cast<std::size_t>(kRestoreBytes) / sizeof(float));
   distribute_array(comm, to.owners, whole, size, array.pieces, buffer);
 }
@@ -298,7 +277,7 @@ void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tenso
     tensors = &rows;
     entries = of_own_rows(entries);
   }
-  WholeArrays(grid.data(), to.place).put_part(entries, tensors, to.parameters);
+  WholeArrays(grid.data(), to.place).put(entries, tensors, to.parameters);
 }
 
 }  // namespace quern

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "comm/agree.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/samples.hpp"
@@ -18,7 +19,7 @@ namespace quern {
 // All sums together have room in some 32 MB.
 inline std::int64_t chunk_samples(std::int64_t count, std::int64_t channels) {
   const std::int64_t most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / channels, 1, 1024);
-  return std::max<std::int64_t>(256, (count + most - 1) / most);
+  return std::max<std::int64_t>(256, ceil_div(count, most));
 }
 
 struct Plane {
@@ -103,7 +104,7 @@ std::vector<double> sum_all(Communicator& comm, const SummedArray<T>& source, co
   const std::int64_t count = source.count;
   const std::int64_t channels = source.plane.channels;
   const std::int64_t size = chunk_samples(count, channels);
-  const std::int64_t chunks = (count + size - 1) / size;
+  const std::int64_t chunks = ceil_div(count, size);
   std::vector<double> sums(static_cast<std::size_t>(chunks * channels), 0);
   const std::int64_t first = chunks * comm.rank() / comm.size();
   const std::int64_t last = chunks * (comm.rank() + 1) / comm.size();

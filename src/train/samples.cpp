@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "base/ceil_div.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -38,7 +39,7 @@ class Divider {
     const auto begin = static_cast<std::size_t>(bytes_);
     const auto size = static_cast<std::size_t>(count) * sizeof(T);
     constexpr std::int64_t kCacheLine = 64;
-    bytes_ += (static_cast<std::int64_t>(size) + kCacheLine - 1) / kCacheLine * kCacheLine;
+    bytes_ += round_up(static_cast<std::int64_t>(size), kCacheLine);
     if (from.empty()) return {};
     return {reinterpret_cast<T*>(from.data() + begin), static_cast<std::size_t>(count)};
   }
@@ -120,24 +121,24 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
 }
 
 Samples load_samples_in_order(const ProcessGrid& grid, const DataSpec& data,
-                              const ChooseBatches& choose_batches, const std::string& folder,
-                              const std::string& split) {
+                              const ChooseBatches& choose_batches, const SetInOrder& set) {
   Communicator& comm = grid.world();
-  const ShardSet shards = open_shards_once(comm, folder, split);
+  const ShardSet shards = open_shards_once(comm, set.folder, set.split);
   if (!is_streamed(data, shards.count(), shards.content().memory_bytes()))
-    return load_all(comm, folder, shards);
-  return stream_shards_in_order(grid, data, choose_batches(shards.count()), shards);
+    return load_all(comm, set.folder, shards);
+  return stream_shards_in_order(grid, data, choose_batches(shards.count()), shards,
+                                set.memory_name);
 }
 
 Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
-                                const std::string& folder, const std::string& split) {
+                                const SetInOrder& set) {
   return load_samples_in_order(
       grid, recipe.data,
       [&](std::int64_t num_samples) {
         return evaluation_batches(recipe, trained_batch, num_samples,
                                   recipe.parallel.micro_batches);
       },
-      folder, split);
+      set);
 }
 
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs) {

@@ -39,16 +39,22 @@ Samples load_shards(Communicator& comm, const std::string& folder, const std::st
 /// The batches in which so many samples are gone through.
 using ChooseBatches = std::function<BatchRule(std::int64_t num_samples)>;
 
+/// What is to be evaluated or predicted.
+struct SetInOrder {
+  std::string folder;
+  std::string split;
+  std::string memory_name = "data.memory";  ///< what messages call data.memory
+};
+
 /// Collective. The same for a set that is gone through in its own order, by the ranks of a grid;
 /// streamed where it is larger than data.memory.
 Samples load_samples_in_order(const ProcessGrid& grid, const DataSpec& data,
-                              const ChooseBatches& choose_batches, const std::string& folder,
-                              const std::string& split);
+                              const ChooseBatches& choose_batches, const SetInOrder& set);
 
 /// That of a model of `recipe`, trained with full batches of `trained_batch` samples, which is
 /// evaluated on it.
 Samples load_evaluation_samples(const ProcessGrid& grid, const Recipe& recipe, int trained_batch,
-                                const std::string& folder, const std::string& split);
+                                const SetInOrder& set);
 
 /// What one of the samples below takes, in bytes.
 std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outputs);

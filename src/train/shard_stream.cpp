@@ -76,8 +76,9 @@ constexpr std::int64_t kAheadBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kFewSamples = 64;
 
 // Of the host's memory for all ranks of a node together.
-void check_room(Communicator& world, const ShardContent& content, std::int64_t room) {
-  const std::string what = "the part of the data set that is held in memory (data.memory)";
+void check_room(Communicator& world, const ShardContent& content, std::int64_t room,
+                const std::string& memory_name) {
+  const std::string what = "the part of the data set that is held in memory (" + memory_name + ")";
   const std::int64_t bytes = room * content.memory_bytes();
   const std::int64_t upload_bytes =
       runs_device_kernels() ? SampleUpload::num_bytes(content, upload_samples(content, room)) : 0;
@@ -93,13 +94,13 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
   WindowPlan plan;
   WindowBuffers buffers;
   agree(grid.world(), [&] {
-    plan = window_plan(spec.data, spec.batches, sample_bytes);
+    plan = window_plan(spec.data, spec.batches, sample_bytes, spec.memory_name);
     if (place.is_first() || place.is_last())
       buffers = window_buffers(plan, spec.batches, grid.data().rank(), grid.data().size());
   });
   const std::int64_t room =
       std::max<std::int64_t>(buffers.samples(), std::min(kFewSamples, shards.count()));
-  check_room(grid.world(), shards.content(), room);
+  check_room(grid.world(), shards.content(), room, spec.memory_name);
 
   Samples samples;
   const auto streamed =
@@ -133,13 +134,14 @@ Samples stream_training_shards(const ProcessGrid& grid, const Recipe& recipe,
 }
 
 Samples stream_shards_in_order(const ProcessGrid& grid, const DataSpec& data,
-                               const BatchRule& batches, const ShardSet& shards) {
+                               const BatchRule& batches, const ShardSet& shards,
+                               const std::string& memory_name) {
   DataSpec in_order = data;
   in_order.shuffle = false;
   in_order.window = 0;
   // However often it is gone through.
   constexpr std::int64_t kEpochs = std::numeric_limits<std::int32_t>::max();
-  return stream_shards(grid, shards, {in_order, batches, 0, kEpochs});
+  return stream_shards(grid, shards, {in_order, batches, 0, kEpochs, memory_name});
 }
 
 }  // namespace quern

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "comm/process_grid.hpp"
 #include "io/shard_set.hpp"
@@ -17,6 +18,7 @@ struct StreamSpec {
   BatchRule batches;
   std::uint64_t seed = 0;
   std::int64_t epochs = 0;
+  std::string memory_name = "data.memory";  ///< for messages
 };
 
 /// Collective. A set out of `shards`, of which each rank holds two windows of what it computes
@@ -28,8 +30,10 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
 Samples stream_training_shards(const ProcessGrid& grid, const Recipe& recipe,
                                const ShardSet& shards);
 
-/// A set to be evaluated or predicted, in its own order; data.memory is of this set alone.
+/// A set to be evaluated or predicted, in its own order; data.memory is of this set alone, and
+/// messages call it `memory_name`.
 Samples stream_shards_in_order(const ProcessGrid& grid, const DataSpec& data,
-                               const BatchRule& batches, const ShardSet& shards);
+                               const BatchRule& batches, const ShardSet& shards,
+                               const std::string& memory_name);
 
 }  // namespace quern

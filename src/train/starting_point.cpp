@@ -51,8 +51,8 @@ std::string text_of(const std::vector<RecipeDifference>& found) {
   return text;
 }
 
-void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
-                         const std::string& where, const char* remedy) {
+void refuse_differences(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
+                        const std::string& where, const char* remedy) {
   const auto found = differences(ours, our_batch, theirs, their_batch);
   if (found.empty()) return;
   const RecipeDifference& first = found.front();
@@ -71,8 +71,8 @@ void refuse_other_recipe(const RunIdentity& ours, const LoadedCheckpoint& start,
                          const char* remedy) {
   const RunOrigin& origin = start.state().origin;
   const std::string where = start.path().string();
-  refuse_other_recipe(ours.recipe, ours.batches.full_batch, parse_recipe(origin.recipe, where),
-                      full_batch_of(origin.global_batch, ours.batches.num_samples), where, remedy);
+  refuse_differences(ours.recipe, ours.batches.full_batch, parse_recipe(origin.recipe, where),
+                     full_batch_of(origin.global_batch, ours.batches.num_samples), where, remedy);
 }
 
 bool normalizes(const Recipe& recipe) {
@@ -91,20 +91,6 @@ void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start, c
                    " (SHA-256 " + theirs.substr(0, 12) + ", now " + ours.data_hash.substr(0, 12) +
                    "; the same samples cut into other shards are other data, too): " + remedy +
                    ", or the old data");
-}
-
-// The folder's own recipe.toml, which is there without a checkpoint as well.
-void refuse_other_recipe(const RunIdentity& ours, const RunFolder& folder) {
-  const std::string text = folder.recipe_text();
-  if (text.empty()) return;
-  const std::string where = folder.recipe_file().string();
-  const Recipe theirs = parse_recipe(text, where);
-  // With a batch for each rank nobody but a checkpoint knows on how many the run was started.
-  const int their_batch = theirs.data.batch_per_rank > 0
-                              ? ours.batches.full_batch
-                              : full_batch_of(theirs.data.global_batch, ours.batches.num_samples);
-  refuse_other_recipe(ours.recipe, ours.batches.full_batch, theirs, their_batch, where,
-                      kOtherFolder);
 }
 
 // What a finished run has left, its metrics, must not go for a training that nobody asked for.
@@ -178,9 +164,17 @@ void compare_with_folder(const RunFolder& folder,
 
 }  // namespace
 
-void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
-                         const std::string& where) {
-  refuse_other_recipe(ours, our_batch, theirs, their_batch, where, kOtherFolder);
+void refuse_other_run(const Recipe& ours, int our_batch, std::int64_t num_samples,
+                      const RunFolder& folder) {
+  const std::string text = folder.recipe_text();
+  if (text.empty()) return;
+  const std::string where = folder.recipe_file().string();
+  const Recipe theirs = parse_recipe(text, where);
+  // With a batch for each rank nobody but a checkpoint knows on how many the run was started.
+  const int their_batch = theirs.data.batch_per_rank > 0
+                              ? our_batch
+                              : full_batch_of(theirs.data.global_batch, num_samples);
+  refuse_differences(ours, our_batch, theirs, their_batch, where, kOtherFolder);
 }
 
 void tell_of_lost_steps(const RunFolder& folder) {
@@ -221,7 +215,7 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   // Numbers that were taken out of other data would differ, too.
   const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;
   if (start && normalizes(run.recipe)) refuse_other_data(run, *start, remedy);
-  refuse_other_recipe(run, folder);
+  refuse_other_run(run.recipe, run.batches.full_batch, run.batches.num_samples, folder);
   if (!start) return found;
   refuse_other_recipe(run, *start, remedy);
   const std::int64_t trained = start->state().progress.epoch;

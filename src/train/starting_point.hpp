@@ -2,6 +2,7 @@
 // What a run continues from.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -40,8 +41,9 @@ void tell_of_lost_steps(const RunFolder& folder);
 /// A start with --resume never in a folder that holds a run. InputError.
 [[noreturn]] void refuse_earlier_run(const RunFolder& folder);
 
-/// InputError when a run with `theirs`, told in `where`, cannot go on with `ours`.
-void refuse_other_recipe(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
-                         const std::string& where);
+/// InputError when the folder has the recipe of a run, even without a checkpoint, that cannot go on
+/// with `ours` and full batches of `our_batch` out of `num_samples` samples.
+void refuse_other_run(const Recipe& ours, int our_batch, std::int64_t num_samples,
+                      const RunFolder& folder);
 
 }  // namespace quern

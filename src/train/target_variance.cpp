@@ -9,8 +9,8 @@
 namespace quern {
 
 double variance_of_targets(Communicator& comm, const Samples& samples) {
-  if (samples.targets.extent(0) == 0) return 0;
-  const std::int64_t units = static_cast<std::int64_t>(samples.targets.extent(0)) / samples.held();
+  if (!samples.has_targets()) return 0;
+  const std::int64_t units = samples.target_units();
   const SummedArray<float> targets(samples, samples.targets, {units, 1});
   const auto count = static_cast<double>(samples.count);
   std::vector<double> mean =

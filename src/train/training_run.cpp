@@ -62,7 +62,7 @@ Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptio
 std::optional<Samples> test_samples(const ProcessGrid& grid, const Recipe& recipe,
                                     const BatchRule& batches, RunOptions& options) {
   if (options.test || recipe.data.test.empty()) return std::move(options.test);
-  return load_evaluation_samples(grid, recipe, batches.full_batch, recipe.data.test, "test");
+  return load_evaluation_samples(grid, recipe, batches.full_batch, {recipe.data.test, "test"});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/golden.hpp"
+#include "base/ceil_div.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -47,7 +48,7 @@ GoldenTensor read_sampled(const H5File& file, const std::string& path,
   tensor.sum = file.read_double(path, "sum");
   tensor.norm = file.read_double(path, "norm");
   const auto stored = static_cast<std::int64_t>(tensor.values.size());
-  if (tensor.stride < 1 || stored != (tensor.count() + tensor.stride - 1) / tensor.stride) {
+  if (tensor.stride < 1 || stored != ceil_div(tensor.count(), tensor.stride)) {
     throw InputError(file.path().string() + ": '" + path + "' has " + std::to_string(stored) +
                      " elements, which does not fit its stride " + std::to_string(tensor.stride));
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "layers/layer.hpp"
 #include "layers/layout.hpp"
 #include "support/activation_io.hpp"
@@ -32,8 +33,8 @@ inline LayerRun run_layer(Layer& layer, int samples, int block_samples, const st
   const Layout layout = layer.input_layout(flat_layout());
   const bool in_tiles = layout == Layout::tiles;
   const int multiple = layout == Layout::nchw16n || in_tiles ? kLanes : 1;
-  const int block_rows = (block_samples + multiple - 1) / multiple * multiple;
-  const int blocks = (samples + block_samples - 1) / block_samples;
+  const int block_rows = round_up(block_samples, multiple);
+  const int blocks = ceil_div(samples, block_samples);
   BlockSchedule schedule = make_block_schedule(0, blocks, blocks, block_rows);
   schedule.block_samples = block_samples;
   schedule.last_samples = samples - (blocks - 1) * block_samples;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ceil_div.hpp"
 #include "layers/layer.hpp"
 #include "support/views.hpp"
 
@@ -15,7 +16,7 @@ struct TestBatch {
   int block_samples = 2;  ///< samples of a full block; the last block may be short
   int block_rows = 16;    ///< rows of every block, >= block_samples; nchw16n: a multiple of 16
 
-  int num_blocks() const { return (samples + block_samples - 1) / block_samples; }
+  int num_blocks() const { return ceil_div(samples, block_samples); }
   int rows() const { return num_blocks() * block_rows; }
 };
 

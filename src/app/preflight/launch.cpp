@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/preflight/launch.hpp"
 
-#include <charconv>
-#include <cstring>
-
 namespace quern {
-
-namespace {
-
-std::optional<int> number(const EnvironmentLookup& lookup, const char* name) {
-  const char* text = lookup(name);
-  if (!text) return std::nullopt;
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || rest != end || value < 1) return std::nullopt;
-  return value;
-}
-
-}  // namespace
 
 std::string launch_problem(const Launch& launch, const std::string& mpi_library,
                            const EnvironmentLookup& lookup) {
@@ -36,15 +19,16 @@ JobInfo job_info(const EnvironmentLookup& lookup, int machine_cpus) {
   JobInfo job;
   job.under_slurm = lookup("SLURM_JOB_ID") != nullptr;
   if (!job.under_slurm) return job;
-  job.ranks_per_node = number(lookup, "SLURM_NTASKS_PER_NODE");
-  const auto nodes = number(lookup, "SLURM_JOB_NUM_NODES");
+  job.ranks_per_node = environment_number(lookup, "SLURM_NTASKS_PER_NODE", 1);
+  const auto nodes = environment_number(lookup, "SLURM_JOB_NUM_NODES", 1);
   // In a step SLURM_NTASKS is the step's; what sbatch was asked for is still there.
   if (job.ranks_per_node && nodes) {
     job.job_ranks = *job.ranks_per_node * *nodes;
   } else {
-    job.job_ranks = number(lookup, "SLURM_NTASKS");
+    job.job_ranks = environment_number(lookup, "SLURM_NTASKS", 1);
   }
-  job.cpus_overcommitted = number(lookup, "SLURM_CPUS_ON_NODE").value_or(0) > machine_cpus;
+  job.cpus_overcommitted =
+      environment_number(lookup, "SLURM_CPUS_ON_NODE", 1).value_or(0) > machine_cpus;
   return job;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/memory_bandwidth.hpp"
+#include "base/ceil_div.hpp"
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ namespace quern {
 ReadBandwidth::ReadBandwidth(const ExecSpace& exec, std::int64_t bytes) {
   const auto threads = static_cast<std::int64_t>(exec.concurrency());
   const auto floats = bytes / static_cast<std::int64_t>(sizeof(float));
-  floats_per_thread_ = std::max<std::int64_t>(1, (floats + threads - 1) / threads);
+  floats_per_thread_ = std::max<std::int64_t>(1, ceil_div(floats, threads));
   values_ = FloatView("quern::bench::bandwidth_values",
                       static_cast<std::size_t>(threads * floats_per_thread_));
   sinks_ = FloatView("quern::bench::bandwidth_sinks", static_cast<std::size_t>(threads));
@@ -24,7 +25,7 @@ double ReadBandwidth::measure(const ExecSpace& exec) const {
   const FloatView sinks = sinks_;
   const std::int64_t count = floats_per_thread_;
   const auto array_bytes = threads * count * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t passes = (kBytesPerTry + array_bytes - 1) / array_bytes;
+  const std::int64_t passes = ceil_div(kBytesPerTry, array_bytes);
   double best = 0;
   for (int attempt = 0; attempt < 4; ++attempt) {
     exec.fence("quern::bench::bandwidth_begin");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/memory_bandwidth.hpp"
+#include "base/ceil_div.hpp"
 
 #include <algorithm>
 
@@ -27,7 +28,7 @@ float sum_array(const float* values, std::int64_t count, std::int64_t passes) {
 }
 
 std::int64_t round_up_to_step(std::int64_t count) {
-  return (count + kStep - 1) / kStep * kStep;
+  return round_up(count, kStep);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ double ReadBandwidth::measure(const ExecSpace& exec) const {
   const FloatView values = values_;
   const FloatView sinks = sinks_;
   const std::int64_t count = floats_per_thread_;
-  const std::int64_t passes = (kFloatsPerTry + count - 1) / count;
+  const std::int64_t passes = ceil_div(kFloatsPerTry, count);
   double best = 0;
   for (int attempt = 0; attempt < 4; ++attempt) {
     const Stopwatch watch;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "base/large_pages.hpp"
 #include "comm/mpi/message.hpp"
 #include "comm/wait_clock.hpp"
@@ -57,7 +58,7 @@ void MpiNodeShared::zero_fill() {
     std::memset(bytes_.data() - sizeof(NodeBarrier::State), 0, sizeof(NodeBarrier::State));
   const auto rank = static_cast<std::size_t>(node_rank_);
   const auto size = static_cast<std::size_t>(node_size_);
-  const std::size_t share = (bytes_.size() + size - 1) / size;
+  const std::size_t share = ceil_div(bytes_.size(), size);
   const std::size_t begin = std::min(bytes_.size(), rank * share);
   const std::size_t end = std::min(bytes_.size(), begin + share);
   if (begin < end) std::memset(bytes_.data() + begin, 0, end - begin);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/ceil_div.hpp"
 #include "layers/conv_shape.hpp"
 
 namespace quern::device {
@@ -18,10 +19,10 @@ inline constexpr int kTileChannels = 8;
 inline constexpr int kTileColumns = 2;
 
 KOKKOS_INLINE_FUNCTION constexpr int channel_tiles(int channels) {
-  return (channels + kTileChannels - 1) / kTileChannels;
+  return ceil_div(channels, kTileChannels);
 }
 KOKKOS_INLINE_FUNCTION constexpr int column_tiles(int columns) {
-  return (columns + kTileColumns - 1) / kTileColumns;
+  return ceil_div(columns, kTileColumns);
 }
 
 /// Weights of the 8 channels of a tile for one tap; read as two vectors of four.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "layers/device/conv2d_tensor_gradient.hpp"
 #include "layers/device/conv2d_tensor_products.hpp"
 #include "linalg/device/slice_tree.hpp"
@@ -57,19 +58,18 @@ constexpr int kSlicePixels = 32;
 int gradient_tiles(const ConvShape& shape) {
   int rows = 0;
   with_row_tiles(shape.out_channels, [&]<int RowTiles>() { rows = 16 * RowTiles; });
-  return (shape.out_channels + rows - 1) / rows *
-         ((shape.taps() + kTeamColumns - 1) / kTeamColumns);
+  return ceil_div(shape.out_channels, rows) * ceil_div(shape.taps(), kTeamColumns);
 }
 
 int most_slices(const ConvShape& shape) {
-  return (kSliceTeams + gradient_tiles(shape) - 1) / gradient_tiles(shape);
+  return ceil_div(kSliceTeams, gradient_tiles(shape));
 }
 
 BlockSlices cut_block(const ConvShape& shape, int groups) {
   const int pixels = groups * shape.out_height * shape.out_width;
-  const int wanted = std::clamp((pixels + kSlicePixels - 1) / kSlicePixels, 1, most_slices(shape));
-  const int slice_pixels = (pixels + wanted - 1) / wanted;
-  return {groups, pixels, (pixels + slice_pixels - 1) / slice_pixels, slice_pixels};
+  const int wanted = std::clamp(ceil_div(pixels, kSlicePixels), 1, most_slices(shape));
+  const int slice_pixels = ceil_div(pixels, wanted);
+  return {groups, pixels, ceil_div(pixels, slice_pixels), slice_pixels};
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ template <class Operand>
 std::int64_t TensorConv2d<Operand>::workspace_floats(const ConvShape& shape, int max_rows) {
   const std::int64_t groups = max_rows / kLanes;  // and so at most as many blocks
   const std::int64_t pixels = std::int64_t{shape.out_height} * shape.out_width;
-  const std::int64_t all_slices = groups * ((pixels + kSlicePixels - 1) / kSlicePixels);
+  const std::int64_t all_slices = groups * ceil_div(pixels, kSlicePixels);
   const std::int64_t round_slices = kRoundTeams / gradient_tiles(shape) + most_slices(shape) + 1;
   const std::int64_t values = std::int64_t{shape.out_channels} * shape.taps();
   return (std::min(all_slices, round_slices) + most_depth(static_cast<int>(groups))) * values;

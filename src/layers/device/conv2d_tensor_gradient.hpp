@@ -7,6 +7,7 @@
 // order and blocks by the block tree, so that the sum does not depend on the number of ranks.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/conv_shape.hpp"
 #include "linalg/device/rounded_panel.hpp"
 #include "linalg/device/tensor_product.hpp"
@@ -112,12 +113,8 @@ struct WeightGradientProblem {
   int num_blocks;
   float* sums;
 
-  KOKKOS_INLINE_FUNCTION int row_tiles() const {
-    return (a.channels + 16 * RowTiles - 1) / (16 * RowTiles);
-  }
-  KOKKOS_INLINE_FUNCTION int tap_tiles() const {
-    return (b.shape.taps() + kTeamColumns - 1) / kTeamColumns;
-  }
+  KOKKOS_INLINE_FUNCTION int row_tiles() const { return ceil_div(a.channels, 16 * RowTiles); }
+  KOKKOS_INLINE_FUNCTION int tap_tiles() const { return ceil_div(b.shape.taps(), kTeamColumns); }
   std::int64_t num_teams() const {
     return std::int64_t{num_blocks} * cut.slices * row_tiles() * tap_tiles();
   }
@@ -134,7 +131,7 @@ struct WeightGradientProblem {
             (first_block + slice / cut.slices) * cut.groups,
             begin,
             end,
-            (end - begin + kPanelPixels - 1) / kPanelPixels};
+            ceil_div(end - begin, kPanelPixels)};
   }
   KOKKOS_INLINE_FUNCTION int next(const SliceWork&, int panel) const { return panel; }
   KOKKOS_INLINE_FUNCTION Target target(const SliceWork& work, int column_tile) const {

@@ -4,6 +4,7 @@
 // the 16 samples of a lane group, which are neighbours in memory on both sides of the convolution.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/conv_shape.hpp"
 #include "linalg/device/rounded_panel.hpp"
 #include "linalg/device/tensor_product.hpp"
@@ -12,7 +13,7 @@ namespace quern::device {
 
 /// Lines of packed weights are whole panels, and there are whole teams of them.
 KOKKOS_INLINE_FUNCTION constexpr int whole_panels(int depth) {
-  return (depth + kPanelDepth - 1) / kPanelDepth;
+  return ceil_div(depth, kPanelDepth);
 }
 KOKKOS_INLINE_FUNCTION constexpr int padded_rows(int channels) {
   return (channels + 63) / 64 * 64;
@@ -53,9 +54,7 @@ struct GroupTiles {
   int height;
   int width;
 
-  KOKKOS_INLINE_FUNCTION int teams() const {
-    return (height * width + kTeamTiles - 1) / kTeamTiles;
-  }
+  KOKKOS_INLINE_FUNCTION int teams() const { return ceil_div(height * width, kTeamTiles); }
 };
 
 /// A column tile as a pixel of a lane group; h is -1 where there is no such pixel.
@@ -164,7 +163,7 @@ struct PixelTeams {
   int panels;
 
   std::int64_t count() const {
-    return std::int64_t{(rows + 16 * RowTiles - 1) / (16 * RowTiles)} * teams_of_group * groups;
+    return std::int64_t{ceil_div(rows, 16 * RowTiles)} * teams_of_group * groups;
   }
   KOKKOS_INLINE_FUNCTION PixelWork work(int team) const {
     const int column_teams = teams_of_group * groups;

@@ -6,6 +6,7 @@
 // fixed tree of simd::sum_lanes, and blocks in the block tree.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/conv_shape.hpp"
 #include "linalg/device/block_stack.hpp"
 #include "tensor/team.hpp"
@@ -39,9 +40,9 @@ struct ConvWeightGradient {
   std::int64_t partial_stride;
 
   KOKKOS_INLINE_FUNCTION int num_taps() const { return Ones ? 1 : shape.taps(); }
-  KOKKOS_INLINE_FUNCTION int tap_tiles() const { return (num_taps() + Taps - 1) / Taps; }
+  KOKKOS_INLINE_FUNCTION int tap_tiles() const { return ceil_div(num_taps(), Taps); }
   std::int64_t num_teams() const {
-    return std::int64_t{(shape.out_channels + Channels - 1) / Channels} * tap_tiles();
+    return std::int64_t{ceil_div(shape.out_channels, Channels)} * tap_tiles();
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {

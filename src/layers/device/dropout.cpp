@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout on a device: a thread draws the factors of four units of one sample.
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "layers/dropout_kernels.hpp"
 
 namespace quern::device {
@@ -15,7 +16,7 @@ struct MaskQuad {
   Layout layout;
 
   KOKKOS_INLINE_FUNCTION static constexpr std::int64_t quads(std::int64_t units, Layout layout) {
-    return ((layout == Layout::nc ? round_up_to_lanes(units) : units) + kUnits - 1) / kUnits;
+    return ceil_div(layout == Layout::nc ? round_up_to_lanes(units) : units, kUnits);
   }
   std::int64_t num_items(int rows) const { return quads(mask.units, layout) * rows; }
 

@@ -4,6 +4,7 @@
 // border of zeros. 32 bfloat16, a cache line, hold two values of 16 samples.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/host/conv2d_panels.hpp"
 #include "layers/host/stored_values.hpp"
 #include "linalg/host/bf16_tiles.hpp"
@@ -19,7 +20,7 @@ constexpr int count_pairs(int count) {
   return (count + 1) / 2;
 }
 constexpr int count_tiles(int count) {
-  return (count + kTileRows - 1) / kTileRows;
+  return ceil_div(count, kTileRows);
 }
 /// Floats that take the room of so many bfloat16, an even number.
 constexpr std::int64_t floats_of(std::int64_t bf16) {

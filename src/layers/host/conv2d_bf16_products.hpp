@@ -3,6 +3,7 @@
 // of a convolution are, up to which pixels they read and write.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "layers/host/conv2d_bf16_panels.hpp"
 
 namespace quern::host {
@@ -16,7 +17,7 @@ struct KernelTiles {
   int channels;
 
   int row_values() const { return columns * 2 * count_pairs(channels); }
-  int row_tiles() const { return (row_values() + kTileDepth - 1) / kTileDepth; }
+  int row_tiles() const { return ceil_div(row_values(), kTileDepth); }
   /// bfloat16 of the weights of 16 results.
   std::int64_t weights() const { return std::int64_t{rows} * row_tiles() * kTileBf16; }
 };
@@ -162,7 +163,7 @@ void multiply_pixels(const TileUnit& unit, const PixelProduct& p, const Store& s
           const int first_tile =
               p.across.begin(column + columns - 1) * channel_pairs / (kTileDepth / 2);
           const int end = p.across.end(column, p.kernel.columns) * channel_pairs;
-          walk.inner = std::max(0, (end + kTileDepth / 2 - 1) / (kTileDepth / 2) - first_tile);
+          walk.inner = std::max(0, ceil_div(end, kTileDepth / 2) - first_tile);
           walk.last_pairs = end - (first_tile + walk.inner - 1) * (kTileDepth / 2);
           walk.a = a + std::int64_t{first_tile} * kTileBf16;
           walk.b = p.panel + (b + column * p.next_column + std::int64_t{first_tile} * kTileBf16);

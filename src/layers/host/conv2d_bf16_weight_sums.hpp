@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/ceil_div.hpp"
 #include "layers/host/conv2d_bf16_gradient_item.hpp"
 
 namespace quern::host {
@@ -79,9 +80,9 @@ class WeightGrid {
     const int channel_pairs = kItemWeights / (s.kernel * s.kernel);
     const auto cut = [&](int out) {
       const int most = std::max(kTileRows, channel_pairs / out / kTileRows * kTileRows);
-      const int pieces = (s.in_channels + most - 1) / most;
+      const int pieces = ceil_div(s.in_channels, most);
       return Channels{{s.out_channels, out},
-                      {s.in_channels, whole_tiles((s.in_channels + pieces - 1) / pieces)}};
+                      {s.in_channels, whole_tiles(ceil_div(s.in_channels, pieces))}};
     };
     Channels best = cut(kTileRows);
     const int most =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ceil_div.hpp"
 #include "layers/host/scratch.hpp"
 #include "linalg/host/simd_transpose.hpp"
 
@@ -219,7 +220,7 @@ void conv2d_bf16_pack_gradient(const ExecSpace& exec, const ConvShape& shape, co
   auto* weights = reinterpret_cast<Bf16*>(packed);
   Kokkos::parallel_for(
       "quern::layers::conv2d_pack_gradient",
-      RangePolicy(exec, 0, (shape.in_channels + channels - 1) / channels), [=](std::int64_t item) {
+      RangePolicy(exec, 0, ceil_div(shape.in_channels, channels)), [=](std::int64_t item) {
         const int first = static_cast<int>(item) * channels;
         pack_gradient_tiles(shape, first, std::min(channels, shape.in_channels - first), weight,
                             weights);

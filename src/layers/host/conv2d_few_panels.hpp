@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/ceil_div.hpp"
 #include "layers/host/conv2d_panels.hpp"
 #include "linalg/host/simd_transpose.hpp"
 
@@ -18,7 +19,7 @@ inline constexpr int kFewVectors = std::max(1, simd::kVectors / 2);
 inline constexpr int kFewRows = simd::kTallRows;
 
 constexpr int count_vectors(int channels) {
-  return (channels + kLanes - 1) / kLanes;
+  return ceil_div(channels, kLanes);
 }
 
 /// Rows and columns of the planes of a group, which may lie outside, and the first `samples` of its

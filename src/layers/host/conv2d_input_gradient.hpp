@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
 #include "layers/conv_shape.hpp"
 
 namespace quern::host {
@@ -20,7 +21,7 @@ struct Met {
 
 inline Met outputs_of(const ConvShape& s, int begin, int count, int outputs) {
   const int low = begin + s.padding - (s.kernel - 1);
-  const int first = low > 0 ? (low + s.stride - 1) / s.stride : 0;
+  const int first = low > 0 ? ceil_div(low, s.stride) : 0;
   const int end = std::min(outputs, (begin + count - 1 + s.padding) / s.stride + 1);
   return {first, std::max(first, end)};
 }

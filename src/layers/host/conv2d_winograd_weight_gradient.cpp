@@ -7,6 +7,7 @@
 // the bits do not depend on threads or ranks.
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
 #include "layers/host/block_sums.hpp"
 #include "layers/host/conv2d_loops.hpp"
 #include "layers/host/conv2d_winograd.hpp"
@@ -26,7 +27,7 @@ using simd::Vector;
 constexpr int kGradientTaps = 9;
 constexpr int kWinogradItemChannels = 64;
 // Sums of lanes of a register tile, whole vectors.
-constexpr int kTileSums = (simd::kWeightTile + kWidth - 1) / kWidth * kWidth;
+constexpr int kTileSums = round_up(simd::kWeightTile, kWidth);
 // Input channels of a register tile.
 constexpr int kTileColumns = simd::kWeightTile >= 25 ? 5 : 3;
 

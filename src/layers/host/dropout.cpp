@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "layers/dropout_kernels.hpp"
 #include "tensor/chunks.hpp"
 
@@ -14,7 +15,7 @@ struct FlatMask : DropoutMask {
   ActivationIndex at;
 
   void operator()(std::int64_t item) const {
-    const std::int64_t items_per_row = (units + kItemUnits - 1) / kItemUnits;
+    const std::int64_t items_per_row = ceil_div(units, kItemUnits);
     const std::int64_t row = item / items_per_row;
     const int first = static_cast<int>(item % items_per_row) * kItemUnits;
     const int padded = static_cast<int>(round_up_to_lanes(units));
@@ -35,7 +36,7 @@ struct FlatMask : DropoutMask {
 
 struct LanesMask : DropoutMask {
   void operator()(std::int64_t item) const {
-    const std::int64_t items_per_group = (units + kItemUnits - 1) / kItemUnits;
+    const std::int64_t items_per_group = ceil_div(units, kItemUnits);
     const std::int64_t group = item / items_per_group;
     const int first = static_cast<int>(item % items_per_group) * kItemUnits;
     const int last = first + kItemUnits < units ? first + kItemUnits : units;
@@ -57,7 +58,7 @@ struct LanesMask : DropoutMask {
 
 void apply_dropout(const ExecSpace& exec, const std::string& label, const DropoutMask& mask,
                    const Activation& from) {
-  const std::int64_t per_row = (mask.units + kItemUnits - 1) / kItemUnits;
+  const std::int64_t per_row = ceil_div(mask.units, kItemUnits);
   if (from.layout != Layout::nchw16n)
     Kokkos::parallel_for(label, RangePolicy(exec, 0, from.rows * per_row),
                          FlatMask{mask, ActivationIndex(from)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/gather.hpp"
 
+#include "base/ceil_div.hpp"
 #include "layers/host/gather_tiles.hpp"
 #include "linalg/host/pixels.hpp"
 #include "linalg/host/simd_transpose.hpp"
@@ -46,7 +47,7 @@ struct GatherFlat {
   float* y;
   ActivationIndex at;
 
-  std::int64_t num_items() const { return (samples.num_rows + kRows - 1) / kRows; }
+  std::int64_t num_items() const { return ceil_div(samples.num_rows, kRows); }
 
   void operator()(std::int64_t item) const {
     const std::int64_t first = item * kRows;

@@ -2,6 +2,7 @@
 // Layer normalisation with vectors of 16 samples (nchw16n) or of 16 units of a sample (nc, cn16c).
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
 #include "layers/host/batch_norm_lanes.hpp"
 #include "layers/layer_norm_kernels.hpp"
 
@@ -196,7 +197,7 @@ void for_each_tile(const ExecSpace& exec, const char* label, const SampleNorm& n
     });
     return;
   }
-  Kokkos::parallel_for(label, RangePolicy(exec, 0, (lines + kRowsAtOnce - 1) / kRowsAtOnce),
+  Kokkos::parallel_for(label, RangePolicy(exec, 0, ceil_div(lines, kRowsAtOnce)),
                        [=](std::int64_t i) {
                          const std::int64_t first = i * kRowsAtOnce;
                          if (first + kRowsAtOnce <= lines)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "linalg/host/bf16_tiles.hpp"
 #include "linalg/host/operand_tiles.hpp"
 #include "tensor/parallel_for.hpp"
@@ -16,7 +17,7 @@ constexpr int kPair = 2 * kTileRows;  // rows or columns of two tiles
 constexpr int kBlockFloats = 4 * kTileFloats;
 
 constexpr int pairs_of(int count) {
-  return (count + kPair - 1) / kPair;
+  return ceil_div(count, kPair);
 }
 
 /// 32 rows of W^T of 16 outputs: those in the parameters, or where some are after W a copy with

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "layers/normalize_kernels.hpp"
 
 #include "tensor/chunks.hpp"
@@ -19,10 +20,10 @@ struct NormalizeBlock {
   std::int64_t rows;
 
   std::int64_t unit_blocks() const { return round_up_to_lanes(at.units) / kLanes; }
-  std::int64_t num_items() const { return (rows + kLanes - 1) / kLanes * unit_blocks(); }
+  std::int64_t num_items() const { return ceil_div(rows, kLanes) * unit_blocks(); }
 
   void operator()(std::int64_t item) const {
-    const std::int64_t blocks = (at.units + kLanes - 1) / kLanes;
+    const std::int64_t blocks = ceil_div(at.units, kLanes);
     const std::int64_t first_row = item / blocks * kLanes;
     const std::int64_t first_unit = item % blocks * kLanes;
     if (at.layout == Layout::nchw16n)

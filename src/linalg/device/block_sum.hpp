@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "linalg/block_schedule.hpp"
 #include "linalg/device/block_stack.hpp"
 #include "linalg/matrix.hpp"
@@ -29,7 +30,7 @@ struct ColumnSums {
   float* sums;
   std::int64_t partial_stride;
 
-  std::int64_t num_teams() const { return (columns + kColumns - 1) / kColumns; }
+  std::int64_t num_teams() const { return ceil_div(columns, kColumns); }
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     Stack stack(team);

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "base/ceil_div.hpp"
 #include "linalg/device/rounded_panel.hpp"
 #include "linalg/device/tensor_product.hpp"
 #include "linalg/gemm.hpp"
@@ -88,16 +89,14 @@ struct MatrixTiles {
   int rows;
   int columns;
 
-  KOKKOS_INLINE_FUNCTION int column_tiles() const {
-    return (columns + kTeamColumns - 1) / kTeamColumns;
-  }
-  int count() const { return (rows + 16 * RowTiles - 1) / (16 * RowTiles) * column_tiles(); }
+  KOKKOS_INLINE_FUNCTION int column_tiles() const { return ceil_div(columns, kTeamColumns); }
+  int count() const { return ceil_div(rows, 16 * RowTiles) * column_tiles(); }
   /// Tile `tile`, depth [begin, end).
   KOKKOS_INLINE_FUNCTION MatrixWork work(int tile, int begin, int end, int slice) const {
     return {{tile / column_tiles() * 16 * RowTiles, tile % column_tiles() * kTeamColumns},
             begin,
             end,
-            (end - begin + kPanelDepth - 1) / kPanelDepth,
+            ceil_div(end - begin, kPanelDepth),
             slice};
   }
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <string>
 
+#include "base/ceil_div.hpp"
 #include "linalg/block_schedule.hpp"
 
 namespace quern::device {
@@ -16,7 +17,7 @@ inline constexpr int kRoundTeams = 512;
 
 /// Blocks of a launch that has so many teams for each of them.
 inline int blocks_of_round(int teams_of_block, int num_blocks) {
-  return std::min((kRoundTeams + teams_of_block - 1) / teams_of_block, num_blocks);
+  return std::min(ceil_div(kRoundTeams, teams_of_block), num_blocks);
 }
 
 /// What the traversal of the tree of so many blocks may hold at once.

@@ -4,6 +4,7 @@
 // written to memory first.
 #pragma once
 
+#include "base/ceil_div.hpp"
 #include "linalg/device/rounded_panel.hpp"
 #include "linalg/device/tensor_tile.hpp"
 #include "tensor/team.hpp"
@@ -26,7 +27,7 @@ struct TensorProduct {
   static constexpr int kThreads = Threads;
   static constexpr int kWarps = Threads / Warp;
   static constexpr int kColumnTiles = kTeamColumns / 16;
-  static constexpr int kOwnTiles = (kColumnTiles + kWarps - 1) / kWarps;  // columns of a warp
+  static constexpr int kOwnTiles = ceil_div(kColumnTiles, kWarps);  // columns of a warp
   static constexpr int kRowTiles = Problem::kRowTiles;
   using Stored = typename Operand::Stored;
   using Tile = TensorTile<Operand, Problem::kADepthFirst, Problem::kBDepthFirst, Warp>;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "base/ceil_div.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
@@ -50,7 +51,7 @@ template <int Outer, int Depth, bool DepthFirst, int Threads>
 struct Panel {
   static constexpr int kStride = Outer + 4;  // whole 16 bytes, and fewer bank conflicts
   static constexpr int kFloats = kStride * Depth;
-  static constexpr int kShare = (Outer * Depth + Threads - 1) / Threads;
+  static constexpr int kShare = ceil_div(Outer * Depth, Threads);
 
   float share[kShare];  ///< what this thread has read of the panel to come
 
@@ -120,12 +121,8 @@ struct TiledProduct {
   Output output;
 
   std::int64_t num_teams() const { return std::int64_t{column_tiles()} * row_tiles(); }
-  KOKKOS_INLINE_FUNCTION int column_tiles() const {
-    return (b.outer + Shape::kColumns - 1) / Shape::kColumns;
-  }
-  KOKKOS_INLINE_FUNCTION int row_tiles() const {
-    return (a.outer + Shape::kRows - 1) / Shape::kRows;
-  }
+  KOKKOS_INLINE_FUNCTION int column_tiles() const { return ceil_div(b.outer, Shape::kColumns); }
+  KOKKOS_INLINE_FUNCTION int row_tiles() const { return ceil_div(a.outer, Shape::kRows); }
 
   /// Place of micro-tile m of this thread inside the team's tile.
   KOKKOS_INLINE_FUNCTION static int row_of(int thread, int m) {
@@ -145,7 +142,7 @@ struct TiledProduct {
     typename Output::template State<Shape> states[kMicroTiles];
     PanelA next_a;
     PanelB next_b;
-    const int panels = (depth.block_depth + Shape::kDepth - 1) / Shape::kDepth;  // of a block
+    const int panels = ceil_div(depth.block_depth, Shape::kDepth);  // of a block
     const auto read = [&](int p) {
       const int begin = p % panels * Shape::kDepth;
       const int left = depth.block_depth - begin;

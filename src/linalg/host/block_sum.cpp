@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/host/block_sum.hpp"
 
+#include "base/ceil_div.hpp"
 #include "linalg/host/simd.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -64,8 +65,7 @@ void block_tree_sum(const ExecSpace& exec, const std::string& label, const Block
   float* target = partial_sums.data.data() + offset;
   const std::int64_t stride = partial_sums.stride;
   // Kernels of the host are complete when their launch returns. Copies of views would be counted.
-  quern::parallel_for(label,
-                      RangePolicy(exec, 0, (values.columns + kColumnChunk - 1) / kColumnChunk),
+  quern::parallel_for(label, RangePolicy(exec, 0, ceil_div(values.columns, kColumnChunk)),
                       [&](std::int64_t chunk) {
                         const int first = static_cast<int>(chunk) * kColumnChunk;
                         ConstMatrix part = values;

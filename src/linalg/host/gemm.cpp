@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ceil_div.hpp"
 #include "linalg/host/gemm_tile.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -52,7 +53,7 @@ struct TilePlace {
   int column;
   int columns;
 
-  int vectors() const { return (columns + kLanes - 1) / kLanes; }
+  int vectors() const { return ceil_div(columns, kLanes); }
 };
 
 // The tiles of an m x n result as one range, rows running fastest so that neighbours share a panel
@@ -65,7 +66,7 @@ struct TileGrid {
 
   template <class LargestRows>
   TileGrid(int m, int n, int vectors, LargestRows largest)
-      : columns(n), panels((n + kLanes - 1) / kLanes, vectors), rows(m, largest(panels.size(0))) {}
+      : columns(n), panels(ceil_div(n, kLanes), vectors), rows(m, largest(panels.size(0))) {}
 
   std::int64_t count() const { return std::int64_t{rows.pieces} * panels.pieces; }
 

@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "base/ceil_div.hpp"
 #include "linalg/host/simd.hpp"
 
 namespace quern::simd {
@@ -154,7 +155,7 @@ struct EvenSplit {
 
   constexpr EvenSplit(int total, int largest)
       : extent(total),
-        pieces((total + largest - 1) / largest),
+        pieces(ceil_div(total, largest)),
         smaller(pieces > 0 ? total / pieces : 0),
         larger(pieces > 0 ? total % pieces : 0) {}
   constexpr int begin(int piece) const {
@@ -170,7 +171,7 @@ struct FixedSplit {
   int pieces;
 
   constexpr FixedSplit(int total, int size)
-      : extent(total), largest(size), pieces((total + size - 1) / size) {}
+      : extent(total), largest(size), pieces(ceil_div(total, size)) {}
   constexpr int begin(int piece) const { return piece * largest; }
   constexpr int size(int piece) const {
     const int left = extent - begin(piece);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "linalg/host/gemm.hpp"
 
 #include <algorithm>
@@ -36,8 +37,8 @@ void transpose_block(const Matrix& b, const ConstMatrix& a, int row, int column)
 
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a) {
-  const int row_blocks = (a.rows + kBlock - 1) / kBlock;
-  const int column_blocks = (a.columns + kBlock - 1) / kBlock;
+  const int row_blocks = ceil_div(a.rows, kBlock);
+  const int column_blocks = ceil_div(a.columns, kBlock);
   quern::parallel_for(label, RangePolicy(exec, 0, column_blocks), [=](std::int64_t item) {
     for (int block = 0; block < row_blocks; ++block) {
       transpose_block(b, a, kBlock * block, kBlock * static_cast<int>(item));

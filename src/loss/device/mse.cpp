@@ -4,6 +4,7 @@
 // The order of additions is that of a CPU: in nc, lane l of a row sums the units l, l + 16, ...,
 // then the lanes are added as a tree; in nchw16n, a row sums all its units in order.
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "loss/mse_kernels.hpp"
 #include "tensor/team.hpp"
 
@@ -28,7 +29,7 @@ struct MseTeam {
   Layout layout;
   bool after_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
 
-  int num_teams() const { return (rows + kRows - 1) / kRows; }
+  int num_teams() const { return ceil_div(rows, kRows); }
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     float* sums = scratch_floats(team, kRows * kLanes);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "loss/cross_entropy_kernels.hpp"
 
 #include <algorithm>
@@ -154,7 +155,7 @@ void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activat
       prediction.data.data(),      d_prediction.data.data(), values.data(),
       step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
       ActivationIndex(prediction), prediction.rows};
-  const std::int64_t groups = (prediction.rows + kLanes - 1) / kLanes;
+  const std::int64_t groups = ceil_div(prediction.rows, kLanes);
   quern::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/ceil_div.hpp"
 #include "loss/mse_kernels.hpp"
 
 #include <algorithm>
@@ -116,7 +117,7 @@ struct MseFlat : MseArrays {
   int num_rows;
   int item_rows;  ///< of one work item, at most kMaxRows
 
-  int num_items() const { return (num_rows + item_rows - 1) / item_rows; }
+  int num_items() const { return ceil_div(num_rows, item_rows); }
 
   void operator()(std::int64_t item) const {
     const std::int64_t first = item * item_rows;
@@ -174,7 +175,7 @@ struct MseTiles : MseFlat<Target> {
 
   static constexpr int kMaxTiles = kMaxRows / OperandTiles::kDepth;
 
-  int num_items() const { return (to.num_tiles() + item_tiles - 1) / item_tiles; }
+  int num_items() const { return ceil_div(to.num_tiles(), item_tiles); }
 
   void operator()(std::int64_t item) const {
     const int first = static_cast<int>(item) * item_tiles;
@@ -246,9 +247,7 @@ void launch_flat(const ExecSpace& exec, const char* label, const MseArrays& arra
                  const Target& target, const Activation& prediction,
                  const Activation& d_prediction) {
   const int threads = exec.concurrency();
-  const auto share = [&](int count, int most) {
-    return std::min(most, (count + threads - 1) / threads);
-  };
+  const auto share = [&](int count, int most) { return std::min(most, ceil_div(count, threads)); };
   using Flat = MseFlat<Target>;
   const Flat kernel{arrays, target, ActivationIndex(prediction), prediction.rows,
                     share(prediction.rows, kMaxRows)};

@@ -5,8 +5,9 @@ import os
 import socket
 import subprocess
 
+import idx
 import shard_files
-from shard_files import idx, images, labels
+from shard_files import images, labels
 
 
 class BadInputTest(shard_files.ShardTest):
@@ -39,7 +40,7 @@ class BadInputTest(shard_files.ShardTest):
         self.refused("truncated")
 
     def test_trailing_bytes(self):
-        self.images.write_bytes(gzip.compress(idx(images()) + b"x"))
+        self.images.write_bytes(gzip.compress(idx.to_bytes(images()) + b"x"))
         self.refused("trailing bytes")
 
     def test_oversized_extents(self):
@@ -47,7 +48,7 @@ class BadInputTest(shard_files.ShardTest):
         self.refused("truncated: its shape is [4294967295, 4294967295, 4294967295]")
 
     def test_different_counts(self):
-        self.labels.write_bytes(idx(labels(24)))
+        self.labels.write_bytes(idx.to_bytes(labels(24)))
         self.refused("holds 25 images, but")
 
     def test_labels_out_of_range(self):

@@ -3,6 +3,7 @@
 import hashlib
 
 import h5py
+import idx
 import numpy as np
 import shard_files
 import xxhash
@@ -44,7 +45,7 @@ class H5pyTest(shard_files.ShardTest):
         np.testing.assert_array_equal(np.concatenate(all_labels), shard_files.labels())
 
     def test_channels_name_classes_and_split(self):
-        self.images.write_bytes(shard_files.idx(shard_files.images(shape=(3, 4, 2))))
+        self.images.write_bytes(idx.to_bytes(shard_files.images(shape=(3, 4, 2))))
         run = self.shard("--split", "test", "--name", "colour", "--classes", 12)
         self.assertEqual(run.returncode, 0, run.stderr)
         with h5py.File(self.out / "colour-test-00000-of-00001.h5", "r") as file:
@@ -54,7 +55,7 @@ class H5pyTest(shard_files.ShardTest):
 
     def test_sha256_of_file_or_content(self):
         of_file = hashlib.sha256(self.images.read_bytes()).hexdigest()
-        of_content = hashlib.sha256(shard_files.idx(shard_files.images())).hexdigest()
+        of_content = hashlib.sha256(idx.to_bytes(shard_files.images())).hexdigest()
         run = self.shard("--sha256", of_file)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("SHA-256 of the file as expected", run.stdout)

@@ -3,13 +3,12 @@
 import gzip
 import hashlib
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 import h5py
 import idx
 import numpy as np
+from folder import FolderTest
 from PIL import Image
 from program import Run, quern
 
@@ -29,11 +28,9 @@ def sha256(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-class ParallelTest(unittest.TestCase):
+class ParallelTest(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         images, labels = idx.blobs(200)
         for part, images_of_part in enumerate(np.split(images, [70, 71])):
             (self.folder / f"images{part}").write_bytes(idx.to_bytes(images_of_part))

@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the shard tests share: IDX files, and running the program."""
 import gzip
-import struct
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
+import idx
 import numpy as np
+from folder import FolderTest
 
 PROGRAM = sys.argv[1]
-
-
-def idx(array):
-    """An IDX file of uint8."""
-    head = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
-    return head + array.astype(np.uint8).tobytes()
 
 
 def images(count=25, shape=(4, 3)):
@@ -28,18 +21,14 @@ def labels(count=25, classes=10):
     return (np.arange(count) % classes).astype(np.uint8)
 
 
-class ShardTest(unittest.TestCase):
+class ShardTest(FolderTest):
     def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = Path(self._folder.name)
+        super().setUp()
         self.images = self.folder / "images.gz"
         self.labels = self.folder / "labels"
-        self.images.write_bytes(gzip.compress(idx(images())))
-        self.labels.write_bytes(idx(labels()))
+        self.images.write_bytes(gzip.compress(idx.to_bytes(images())))
+        self.labels.write_bytes(idx.to_bytes(labels()))
         self.out = self.folder / "data" / "toy" / "train"
-
-    def tearDown(self):
-        self._folder.cleanup()
 
     def shard(self, *options):
         command = [PROGRAM, "shard", "--images", self.images, "--labels", self.labels,

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import idx
+from folder import FolderTest
 from program import Run, quern
 
 CONV_LAYERS = """[
@@ -98,15 +99,13 @@ def tree(folder):
             for path in folder.rglob("*")}
 
 
-class TrainingTest(unittest.TestCase):
+class TrainingTest(FolderTest):
     """Each test works in a folder of its own that holds train/, test/, conv.toml and mlp.toml."""
 
     maxDiff = None
 
     def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.folder = Path(self._folder.name)
+        super().setUp()
         for split in ("train", "test"):
             (self.folder / split).symlink_to(data_folder() / split)
         self.write_recipe("conv", RECIPE, CONV_LAYERS)

@@ -124,6 +124,9 @@ class StreamingTest(training.TrainingTest):
         done = self.quern("predict", "streamed", "--data", "train", "--batch", 64, "--out", "table.csv", ranks=3)
         self.assertEqual((set(done.codes), done.out), ({0}, ""), done)
         self.assertEqual((self.folder / "table.csv").read_text(), whole.out)
+        done = self.quern("predict", "streamed", "--data", "train", "--batch", 1000, ranks=2)
+        self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
+        self.assertIn("error: data.memory (--memory) = 146.5 KiB is too small for two windows", done.errors()[0])
 
     def test_predictions_of_parts_of_a_network(self):
         self.train("conv", "run", "parallel.pipeline=2", "parallel.tensor=2", "train.epochs=1", ranks=4)
@@ -145,7 +148,7 @@ class StreamingTest(training.TrainingTest):
         self.assertEqual((self.folder / "old.csv").read_text(), "old\n")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), sorted([*before, "old.csv"]))
         for arguments, words in ((("--data", "test", "--memory", "2 XB"), "\"2 XB\" is no size"),
-                                 (("--data", "train", "--memory", "10 KB"), "is too small for two windows"),
+                                 (("--data", "train", "--memory", "10 KB"), "error: --memory = 9.8 KiB is too small for two windows"),
                                  (("--images", "test-images", "--memory", "1 MB"), "--memory is for shards"),
                                  (("--data", "test", "--out", "none/new.csv"), "cannot write 'none/new.csv': No such file or directory")):
             done = self.quern("predict", "run", *arguments, ranks=2)

@@ -67,6 +67,14 @@ TEST(Overrides, ProblemsAreReportedAsTheirs) {
             "--set: optimizer.lr: found the string 'fast', expected a number > 0");
   EXPECT_EQ(error_with({"train.epochs=0"}),
             "--set: train.epochs: 0 is out of range, expected an integer >= 1");
+  EXPECT_EQ(
+      error_with({"seed=9223372036854775808"}),
+      "--set: seed: 9223372036854775808 is out of range, expected an integer >= 0 and at most "
+      "9223372036854775807");
+  EXPECT_EQ(error_with({"seed=-9223372036854775809"}),
+            "--set: seed: -9223372036854775809 is out of range, expected an integer >= 0");
+  EXPECT_EQ(error_with({"seed=007"}),
+            "--set: seed: found the string '007', expected an integer >= 0");
   EXPECT_EQ(error_with({"optimizer.momentun=0.9"}),
             "--set: optimizer.momentun: unknown key (did you mean 'momentum'?)");
   EXPECT_EQ(error_with({"optimiser.lr=0.9"}),

@@ -69,7 +69,7 @@ class ShardHeaderTest : public testing::Test {
 TEST_F(ShardHeaderTest, TheShardMadeByHandIsGood) {
   make();
   const ShardHeader header = read_shard_header({path_, {"toy", "train", 0, 1}});
-  EXPECT_EQ(header.count, 4);
+  EXPECT_EQ(header.shard.count, 4);
   EXPECT_EQ(header.content.shape, (Shape{1, 2, 3}));
   EXPECT_EQ(header.content.classes, 3);
 }
@@ -135,9 +135,9 @@ TEST_F(ShardHeaderTest, ChecksumsOfBlocks) {
     };
   };
   make("", with_blocks(3, {2, 64}));
-  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).block_samples, 3);
+  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).shard.block_samples, 3);
   make();
-  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).block_samples, 0);
+  EXPECT_EQ(read_shard_header({path_, {"toy", "train", 0, 1}}).shard.block_samples, 0);
   make("", with_blocks(0, {2, 64}));
   expect_refused({"'block_samples' is 0", "1 to 4"});
   make("", with_blocks(3, {3, 64}));

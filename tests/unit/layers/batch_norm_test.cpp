@@ -3,19 +3,20 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
 #include "layers/reference/batch_norm.hpp"
 #include "support/gradient_check.hpp"
-#include "support/random_values.hpp"
+#include "support/norm_bench.hpp"
 #include "support/tiles.hpp"
 #include "support/views.hpp"
 
 namespace quern {
 namespace {
 
-using test::TestBatch;
+using test::expect_near;
+using Case = test::NormCase;
+using Result = test::NormResult;
 using Values = std::vector<float>;
 
 LayerSpec spec_of(Statistics statistics) {
@@ -25,21 +26,6 @@ LayerSpec spec_of(Statistics statistics) {
   spec.statistics = statistics;
   return spec;
 }
-
-struct Case {
-  Shape shape;
-  Layout layout;
-  TestBatch batch;
-  float mean = 0.5f;
-
-  std::string name() const {
-    return to_string(shape) + ", " + std::to_string(batch.samples) + " samples, mean " +
-           std::to_string(mean);
-  }
-  std::size_t values() const {
-    return static_cast<std::size_t>(batch.rows()) * static_cast<std::size_t>(shape.units());
-  }
-};
 
 // Odd sizes, short last blocks, empty rows, and a mean beside which the deviations are small.
 std::vector<Case> cases() {
@@ -58,67 +44,11 @@ std::vector<Case> cases() {
           {{3, 3, 3}, lanes, {30, 15, 16}, -50.0f}};
 }
 
-struct Result {
-  std::vector<float> y;
-  std::vector<float> dx;
-  std::map<std::string, std::vector<float>> tensors;  ///< gradients, and statistics of the batch
-};
-
-/// A layer with all that it is handed.
-struct Bench {
-  Case c;
-  BatchNorm layer;
-  ParameterTable table;
-  StepContext step;
-  LayerArrays arrays;
-  std::vector<float> x;
-  std::vector<float> dy;
-  std::vector<float> parameters;
-
+struct Bench : test::NormBench<BatchNorm> {
   Bench(const Case& the_case, const LayerSpec& spec, bool relu, const KernelChoice& choice = {})
-      : c(the_case), layer(spec, c.shape, choice) {
-    layer.add_parameters(table);
-    LayerSetup setup;
-    setup.with_relu = relu;
-    layer.set_up(setup);
-    step = test::make_test_step(c.batch, table.block_size());
-    arrays = allocate_memory(layer, c.batch.rows());
-    Kokkos::deep_copy(arrays.workspace, 777.0f);
-    x = test::random_values(c.values(), 1, c.mean - 1, c.mean + 1);
-    dy = test::random_values(c.values(), 2);
-    parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
-    for (const ParameterEntry& entry : table.entries()) {
-      const auto count = static_cast<std::size_t>(entry.count);
-      write_tensor(entry, test::random_values(count, 3 + entry.offset, -0.5f, 1.5f), parameters);
-      if (entry.name == "bn1.running_var")
-        write_tensor(entry, test::random_values(count, 9, 0.5f, 1.5f), parameters);
-    }
-    Kokkos::deep_copy(step.parameters, test::to_view(parameters));
-    arrays.x = test::make_activation(c.shape, c.layout, c.batch.rows(), x);
-    arrays.dy = test::make_activation(c.shape, c.layout, c.batch.rows(), dy);
-    arrays.y = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
-    arrays.dx = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
-  }
-
-  std::vector<float> parameter(const std::string& name) const {
+      : NormBench(the_case, relu, spec, the_case.shape, choice) {
     for (const ParameterEntry& entry : table.entries())
-      if (entry.name == name) return read_tensor(entry, parameters);
-    return {};
-  }
-
-  Result operator()() {
-    const ExecSpace exec;
-    layer.forward(exec, step, arrays);
-    layer.store_statistics(exec, step, arrays);
-    layer.backward(exec, step, arrays);
-    exec.fence("test: read results");
-    Result result{test::values_of(arrays.y), test::values_of(arrays.dx), {}};
-    std::vector<float> sum(parameters.size(), 0.0f);
-    const std::vector<float> partial_sums = test::to_vector(step.gradients.data);
-    for (std::size_t i = 0; i < partial_sums.size(); ++i) sum[i % sum.size()] += partial_sums[i];
-    for (const ParameterEntry& entry : table.entries())
-      result.tensors[entry.name] = read_tensor(entry, sum);
-    return result;
+      if (entry.name == "bn1.running_var") set_parameter(entry, 9, 0.5f);
   }
 };
 
@@ -169,15 +99,6 @@ void add_reference(const Bench& run, Statistics statistics, bool relu, Result& e
   }
 }
 
-void expect_near(const std::vector<float>& actual, const std::vector<float>& expected,
-                 double tolerance, const std::string& what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  double largest = 1;
-  for (const float value : expected) largest = std::max(largest, std::abs(double{value}));
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << " " << i;
-}
-
 TEST(BatchNorm, MatchesTheReferenceInEveryLayoutAndLeavesEmptyRowsOut) {
   for (const Case& c : cases())
     for (const Statistics statistics : {Statistics::global, Statistics::block})
@@ -214,16 +135,7 @@ TEST(BatchNorm, LeavesNoTraceBetweenTensors) {
   for (const Statistics statistics : {Statistics::global, Statistics::block}) {
     const Case c{{5, 3, 3}, Layout::nchw16n, {5, 2, 16}};
     Bench run(c, spec_of(statistics), false);
-    run();
-    std::vector<bool> is_gap(run.parameters.size(), true);
-    for (const ParameterEntry& entry : run.table.entries())
-      for (std::int64_t i = 0; i < entry.count; ++i)
-        is_gap[static_cast<std::size_t>(entry.position(i))] = false;
-    const std::vector<float> partial_sums = test::to_vector(run.step.gradients.data);
-    for (std::size_t i = 0; i < partial_sums.size(); ++i)
-      if (is_gap[i % is_gap.size()]) {
-        EXPECT_EQ(partial_sums[i], 0) << i;
-      }
+    test::expect_no_trace_between_tensors(run);
   }
 }
 

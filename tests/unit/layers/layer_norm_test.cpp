@@ -5,18 +5,19 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 
 #include "layers/reference/layer_norm.hpp"
 #include "support/gradient_check.hpp"
-#include "support/random_values.hpp"
+#include "support/norm_bench.hpp"
 #include "support/views.hpp"
 
 namespace quern {
 namespace {
 
-using test::TestBatch;
+using test::expect_near;
+using Case = test::NormCase;
+using Result = test::NormResult;
 
 LayerSpec layer_norm_spec() {
   LayerSpec spec;
@@ -24,21 +25,6 @@ LayerSpec layer_norm_spec() {
   spec.name = "ln1";
   return spec;
 }
-
-struct Case {
-  Shape shape;
-  Layout layout;
-  TestBatch batch;
-  float mean = 0.5f;
-
-  std::string name() const {
-    return to_string(shape) + ", " + std::to_string(batch.samples) + " samples, mean " +
-           std::to_string(mean);
-  }
-  std::size_t values() const {
-    return static_cast<std::size_t>(batch.rows()) * static_cast<std::size_t>(shape.units());
-  }
-};
 
 // Odd sizes, short last blocks, empty rows, several segments of a sum, and a mean beside which the
 // deviations are small.
@@ -53,79 +39,21 @@ std::vector<Case> cases() {
           {{2048, 1, 1}, flat, {6, 6, 6}},    {{5003, 1, 1}, flat, {5, 2, 3}, -20.0f}};
 }
 
-struct Result {
-  std::vector<float> y;
-  std::vector<float> dx;
-  std::map<std::string, std::vector<float>> gradients;
-};
-
-/// A layer with all that it is handed.
-struct Bench {
-  Case c;
-  LayerNorm layer;
-  ParameterTable table;
-  StepContext step;
-  LayerArrays arrays;
-  std::vector<float> x;
-  std::vector<float> dy;
-  std::vector<float> parameters;
-
-  Bench(const Case& the_case, bool relu) : c(the_case), layer(layer_norm_spec(), c.shape) {
-    layer.add_parameters(table);
-    LayerSetup setup;
-    setup.with_relu = relu;
-    layer.set_up(setup);
-    step = test::make_test_step(c.batch, table.block_size());
-    arrays = allocate_memory(layer, c.batch.rows());
-    Kokkos::deep_copy(arrays.workspace, 777.0f);
-    x = test::random_values(c.values(), 1, c.mean - 1, c.mean + 1);
-    dy = test::random_values(c.values(), 2);
+// Empty rows get no gradient. Padding is no part of a sample, whatever it holds.
+struct Bench : test::NormBench<LayerNorm> {
+  Bench(const Case& the_case, bool relu)
+      : NormBench(the_case, relu, layer_norm_spec(), the_case.shape) {
     const std::vector<std::int64_t> samples = test::sample_of_row(c.batch);
     for (std::size_t i = 0; i < dy.size(); ++i)
       if (samples[i / static_cast<std::size_t>(c.shape.units())] < 0) dy[i] = 0;
-    parameters.assign(static_cast<std::size_t>(table.block_size()), 0.0f);
-    for (const ParameterEntry& entry : table.entries())
-      write_tensor(
-          entry,
-          test::random_values(static_cast<std::size_t>(entry.count), 3 + entry.offset, -0.5f, 1.5f),
-          parameters);
-    Kokkos::deep_copy(step.parameters, test::to_view(parameters));
-    // Padding is no part of a sample, whatever it holds.
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    arrays.x = test::make_activation(c.shape, c.layout, c.batch.rows(), x, nan);
-    arrays.dy = test::make_activation(c.shape, c.layout, c.batch.rows(), dy, nan);
-    arrays.y = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
-    arrays.dx = test::filled_activation(c.shape, c.layout, c.batch.rows(), 777);
+    set_inputs(std::numeric_limits<float>::quiet_NaN());
   }
 
-  std::vector<double> parameter(std::size_t index) const {
-    const std::vector<float> values = read_tensor(table.entries()[index], parameters);
+  std::vector<double> exact_parameter(const std::string& name) const {
+    const std::vector<float> values = parameter(name);
     return {values.begin(), values.end()};
   }
-
-  Result operator()() {
-    const ExecSpace exec;
-    layer.forward(exec, step, arrays);
-    layer.backward(exec, step, arrays);
-    exec.fence("test: read results");
-    Result result{test::values_of(arrays.y), test::values_of(arrays.dx), {}};
-    std::vector<float> sum(parameters.size(), 0.0f);
-    const std::vector<float> partial_sums = test::to_vector(step.gradients.data);
-    for (std::size_t i = 0; i < partial_sums.size(); ++i) sum[i % sum.size()] += partial_sums[i];
-    for (const ParameterEntry& entry : table.entries())
-      result.gradients[entry.name] = read_tensor(entry, sum);
-    return result;
-  }
 };
-
-void expect_near(const std::vector<float>& actual, const std::vector<double>& expected,
-                 double tolerance, const std::string& what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  double largest = 1;
-  for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << " " << i;
-}
 
 TEST(LayerNorm, MatchesTheReferenceInEveryLayout) {
   for (const Case& c : cases())
@@ -147,7 +75,8 @@ TEST(LayerNorm, MatchesTheReferenceInEveryLayout) {
         const std::vector<float> x = of_row(run.x);
         const std::vector<float> dy = of_row(run.dy);
         auto expected = reference::layer_norm({x.begin(), x.end()}, {dy.begin(), dy.end()},
-                                              run.parameter(0), run.parameter(1), double{1e-5f});
+                                              run.exact_parameter("ln1.weight"),
+                                              run.exact_parameter("ln1.bias"), double{1e-5f});
         for (double& y : expected.y) y = relu ? std::max(y, 0.0) : y;
         expect_near(of_row(result.y), expected.y, tolerance, "y of row " + std::to_string(row));
         expect_near(of_row(result.dx), expected.dx, tolerance, "dx of row " + std::to_string(row));
@@ -156,8 +85,8 @@ TEST(LayerNorm, MatchesTheReferenceInEveryLayout) {
           d_bias[u] += expected.d_bias[u];
         }
       }
-      expect_near(result.gradients.at("ln1.weight"), d_weight, tolerance, "d_weight");
-      expect_near(result.gradients.at("ln1.bias"), d_bias, tolerance, "d_bias");
+      expect_near(result.tensors.at("ln1.weight"), d_weight, tolerance, "d_weight");
+      expect_near(result.tensors.at("ln1.bias"), d_bias, tolerance, "d_bias");
     }
 }
 
@@ -211,16 +140,7 @@ TEST(LayerNorm, HasPyTorchsNamesShapesAndInitialValues) {
 TEST(LayerNorm, LeavesNoTraceBetweenTensors) {
   for (const Case& c : cases()) {
     Bench run(c, false);
-    run();
-    std::vector<bool> is_gap(run.parameters.size(), true);
-    for (const ParameterEntry& entry : run.table.entries())
-      for (std::int64_t i = 0; i < entry.count; ++i)
-        is_gap[static_cast<std::size_t>(entry.position(i))] = false;
-    const std::vector<float> partial_sums = test::to_vector(run.step.gradients.data);
-    for (std::size_t i = 0; i < partial_sums.size(); ++i)
-      if (is_gap[i % is_gap.size()]) {
-        ASSERT_EQ(partial_sums[i], 0) << c.name() << " " << i;
-      }
+    test::expect_no_trace_between_tensors(run);
   }
 }
 
@@ -249,7 +169,7 @@ TEST(LayerNorm, DeviceKernelsHaveTheHostsBits) {
       const Result device = Bench(same, relu)();
       EXPECT_EQ(device.y, host.y);
       EXPECT_EQ(device.dx, host.dx);
-      EXPECT_EQ(device.gradients, host.gradients);
+      EXPECT_EQ(device.tensors, host.tensors);
     }
   choose_device_kernels(before);
 }

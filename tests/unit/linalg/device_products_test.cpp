@@ -3,6 +3,7 @@
 // thread and, with OMP_NUM_THREADS=2, of two.
 #include <gtest/gtest.h>
 
+#include "base/ceil_div.hpp"
 #include "linalg/block_sum.hpp"
 #include "linalg/device/block_sum.hpp"
 #include "linalg/device/gemm.hpp"
@@ -91,7 +92,7 @@ TEST_P(DeviceProducts, BlockSumsHaveTheHostsBits) {
   QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   for (const int block_rows : {3, 16, 20}) {
-    const int blocks = (k + block_rows - 1) / block_rows;
+    const int blocks = ceil_div(k, block_rows);
     const auto num_rows = static_cast<std::size_t>(blocks * block_rows);
     const FloatView a = make_view(random_values(num_rows * m, 4));
     const FloatView b = make_view(random_values(num_rows * n, 5));
@@ -114,7 +115,7 @@ TEST_P(DeviceProducts, BlockSumsOfTheRightSideComeAlong) {
   QUERN_SKIP_WITHOUT_FUSED_PRODUCTS();
   const auto [m, n, k] = GetParam();
   const int block_rows = 4;
-  const int blocks = (k + block_rows - 1) / block_rows;
+  const int blocks = ceil_div(k, block_rows);
   const auto num_rows = static_cast<std::size_t>(blocks * block_rows);
   const FloatView a = make_view(random_values(num_rows * m, 4));
   const FloatView b = make_view(random_values(num_rows * n, 5));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/gemm.hpp"
+#include "base/ceil_div.hpp"
 
 #include <gtest/gtest.h>
 
@@ -124,7 +125,7 @@ TEST_P(Gemm, ElementsDoNotDependOnTheRowsAroundThem) {
 TEST_P(Gemm, BlockSumsFollowTheTree) {
   const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const int block_rows = 3;
-  const int blocks = (k + block_rows - 1) / block_rows;
+  const int blocks = ceil_div(k, block_rows);
   const int num_rows = blocks * block_rows;
   const auto a = random_values(static_cast<std::size_t>(num_rows) * m, 4);
   const auto b = random_values(static_cast<std::size_t>(num_rows) * n, 5);

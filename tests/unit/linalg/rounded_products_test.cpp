@@ -3,6 +3,7 @@
 // whole numbers are the same in all precisions and so are their sums in any order: with them, the
 // bits of the fp32 products.
 #include "linalg/device/rounded_products.hpp"
+#include "base/ceil_div.hpp"
 
 #include <gtest/gtest.h>
 
@@ -132,7 +133,7 @@ TEST_P(RoundedProductsOf, WholeNumbersInBlocksAreExact) {
   const OperandPrecision precision = std::get<1>(GetParam());
   device::RoundedProducts products(precision);
   for (const int block_rows : {3, 16, 40}) {
-    const int blocks = (size.k + block_rows - 1) / block_rows;
+    const int blocks = ceil_div(size.k, block_rows);
     const Values a = whole_numbers((blocks + 1) * block_rows, size.m, 4);
     const Values b = whole_numbers((blocks + 1) * block_rows, size.n, 5);
     // Of a larger batch, so that several partial sums remain.
