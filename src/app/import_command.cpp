@@ -72,13 +72,14 @@ void check_normalization(const Recipe& recipe) {
 
 ExitCode import_weights(const ImportOptions& options) {
   check_out_file(options.out, options.force);
-  const Recipe recipe = read_recipe(options.recipe, options.overrides);
+  const LoadedCheckpoint file = read_weights(options.file);
+  const Recipe recipe =
+      with_normalizations_of(file, read_recipe(options.recipe, options.overrides));
   check_normalization(recipe);
   const Network network(recipe.network);
   std::vector<TensorPlan> plan;
   for (const ParameterEntry& entry : network.table().entries())
     plan.push_back({entry.name, entry.shape});
-  const LoadedCheckpoint file = read_weights(options.file);
   WeightRules rules;
   rules.rename = options.rename;
   rules.skip = options.skip;

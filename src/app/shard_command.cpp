@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "app/commands.hpp"
+#include "app/new_shards.hpp"
+#include "app/sample_order.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
@@ -29,7 +34,12 @@ struct ShardOptions {
   std::string split = "train";
   std::string name;
   int shards = 1;
+  int shuffle = kInOrder;  // the seed
+  double hold_out = 0;
+  std::string hold_out_to;
   bool force = false;
+
+  static constexpr int kInOrder = -1;
 };
 
 // data/fashion-mnist/train for split train: the folder above names the data set.
@@ -146,62 +156,85 @@ void check_same_samples(Communicator& comm, const SampleSet& set) {
   });
 }
 
-// Each rank writes some of the shards, with the bytes that one rank alone would write.
-void write_together(Communicator& comm, const ShardOptions& options, const ShardSetName& name,
-                    const SampleSet& set, int first, int last) {
-  ShardSetWriter writer = agree(comm, [&] {
-    ShardSetWriter made(options.out, name, set.content, set.count);
-    made.check(set.arrays(), set.range.first, origins_of(options.source));
-    return made;
-  });
-  run_on_root(comm, [&] { writer.open_folder(options.force ? Overwrite::yes : Overwrite::no); });
-  agree(comm, [&] {
-    for (int index = first; index < last; ++index)
-      writer.write(index, set.arrays(), set.range.first);
-  });
-  run_on_root(comm, [&] { writer.remove_old(); });
-  try {
-    agree(comm, [&] { writer.publish(); });
-  } catch (...) {
-    writer.withdraw();
-    throw;
+void report(const ShardOptions& options, const std::vector<NewShards>& sets) {
+  report_sha256(options.source.inputs.front(), sets.front().set.input_sha256);
+  report_sha256(options.source.labels.path, sets.front().set.answer_sha256);
+  for (const auto& [folder, name, set, first, last] : sets) {
+    for (int index = 0; index < name.num_shards; ++index) {
+      const auto path = std::filesystem::path(folder) /
+                        to_string(ShardFileName{name.name, name.split, index, name.num_shards});
+      log::print(fmt::format("{}  samples {} to {}", printable(path.string()),
+                             set.count * index / name.num_shards,
+                             set.count * (index + 1) / name.num_shards - 1));
+    }
+    log::print(fmt::format("{} {}: {}, {} in {}", name.name, name.split,
+                           describe(set.content, set.count), count_text(name.num_shards, "shard"),
+                           printable(folder)));
   }
 }
 
-void report(const ShardOptions& options, const ShardSetName& name, const SampleSet& set) {
-  report_sha256(options.source.inputs.front(), set.input_sha256);
-  report_sha256(options.source.labels.path, set.answer_sha256);
-  for (int index = 0; index < options.shards; ++index) {
-    const auto path = std::filesystem::path(options.out) /
-                      to_string(ShardFileName{name.name, name.split, index, options.shards});
-    log::print(fmt::format("{}  samples {} to {}", printable(path.string()),
-                           set.count * index / options.shards,
-                           set.count * (index + 1) / options.shards - 1));
-  }
-  log::print(fmt::format("{} {}: {}, {} in {}", name.name, name.split,
-                         describe(set.content, set.count), count_text(options.shards, "shard"),
-                         printable(options.out)));
+// One rank has to hold all samples.
+void check_order_options(Communicator& comm, const ShardOptions& options) {
+  const bool orders = options.shuffle != ShardOptions::kInOrder;
+  agree(comm, [&] {
+    if (orders && comm.size() > 1)
+      throw InputError(
+          fmt::format("--shuffle needs all samples on one rank, found {} ranks", comm.size()));
+    if (!options.hold_out_to.empty() && options.split != "train")
+      throw InputError("--hold-out takes a test set out of a training set, expected --split train");
+  });
+}
+
+// "a/train" and "a/x/../train/" are one.
+bool is_same_folder(const std::string& a, const std::string& b) {
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::path(path) / "");
+  };
+  return plain(a) == plain(b);
+}
+
+NewShards hold_out(const ShardOptions& options, NewShards& train) {
+  if (is_same_folder(options.hold_out_to, options.out))
+    throw InputError("--hold-out-to and --out are one folder, expected two");
+  const std::int64_t count = held_out_samples(options.hold_out, train.set.count);
+  NewShards test;
+  test.folder = options.hold_out_to;
+  test.set = split_off(train.set, count);
+  test.last = static_cast<int>(std::min<std::int64_t>(options.shards, count));
+  test.name = {train.name.name, "test", test.last};
+  return test;
 }
 
 ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
-  const int first = first_shard(options.shards, comm.rank(), comm.size());
-  const int last = first_shard(options.shards, comm.rank() + 1, comm.size());
+  check_order_options(comm, options);
+  NewShards read;
+  read.folder = options.out;
+  read.first = first_shard(options.shards, comm.rank(), comm.size());
+  read.last = first_shard(options.shards, comm.rank() + 1, comm.size());
+  read.name = {options.name.empty() ? default_name(options) : options.name, options.split,
+               options.shards};
   const ChooseRange choose_own = [&](std::int64_t total) {
-    const std::int64_t begin = total * first / options.shards;
-    return SampleRange{begin, total * last / options.shards - begin};
+    const std::int64_t begin = total * read.first / options.shards;
+    return SampleRange{begin, total * read.last / options.shards - begin};
   };
   const ChooseRange choose = comm.size() == 1 ? ChooseRange() : choose_own;
-  SampleSet set = agree(comm, [&] { return read_sample_set(options.source, choose); });
-  agree_on_classes(comm, set);
-  agree_on_losses(comm, set.losses);
-  const ShardSetName name = {options.name.empty() ? default_name(options) : options.name,
-                             options.split, options.shards};
-  check_same_samples(comm, set);
-  write_together(comm, options, name, set, first, last);
-  warn(options, set);
-  warn_of_rows_of_bytes(options, set);
-  warn_of_empty_classes(comm, options, set);
-  if (comm.rank() == 0) report(options, name, set);
+  read.set = agree(comm, [&] { return read_sample_set(options.source, choose); });
+  agree_on_classes(comm, read.set);
+  agree_on_losses(comm, read.set.losses);
+  check_same_samples(comm, read.set);
+  // Before they are shuffled: messages tell a sample's number in the files.
+  check_values(comm, read, origins_of(options.source));
+  if (options.shuffle != ShardOptions::kInOrder)
+    shuffle_samples(read.set, static_cast<std::uint64_t>(options.shuffle));
+  std::vector<NewShards> sets;
+  sets.push_back(std::move(read));
+  if (!options.hold_out_to.empty())
+    agree(comm, [&] { sets.push_back(hold_out(options, sets.front())); });
+  write_together(comm, sets, options.force ? Overwrite::yes : Overwrite::no);
+  warn(options, sets.front().set);
+  warn_of_rows_of_bytes(options, sets.front().set);
+  warn_of_empty_classes(comm, options, sets.front().set);
+  if (comm.rank() == 0) report(options, sets);
   return ExitCode::done;
 }
 
@@ -240,6 +273,27 @@ Command add_shard_command(CommandLine app) {
   command.add_option("--shards", options->shards, "Number of shards")
       .in_range(1, kMaxShards)
       .show_default();
+  const Option shuffle =
+      command
+          .add_option("--shuffle", options->shuffle,
+                      "Put the samples into a random order, that of this seed. For streamed sets, "
+                      "which are sorted by class in their files")
+          .in_range(0, std::numeric_limits<int>::max())
+          .type_name("SEED");
+  Option hold_out =
+      command
+          .add_option("--hold-out", options->hold_out,
+                      "Leave this share of the shuffled samples out of the training set, as 0.1")
+          .type_name("SHARE")
+          .needs(shuffle);
+  const Option hold_out_to =
+      command
+          .add_option("--hold-out-to", options->hold_out_to,
+                      "Folder for the shards of those, which become a test set")
+          .type_name("DIR")
+          .not_empty()
+          .needs(hold_out);
+  hold_out.needs(hold_out_to);
   command.add_option("--split", options->split, "Which split the samples are")
       .one_of({"train", "test"})
       .show_default();

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/train_attributes.hpp"
 #include "io/output_file.hpp"
@@ -19,11 +18,7 @@ std::string header_json(const CheckpointState& state) {
   nlohmann::ordered_json header;
   auto& metadata = header["__metadata__"];
   metadata["format"] = "pt";
-  for (const TrainAttribute& attribute : train_attributes(state)) {
-    metadata[attribute.name] = value_text(attribute.value);
-  }
-  if (!state.class_names.empty()) metadata["class_names"] = join_lines(state.class_names);
-  if (!state.input.empty()) metadata["input"] = state.input;
+  for (const auto& [name, text] : exported_texts(state)) metadata[name] = text;
   std::size_t offset = 0;
   for (const NamedTensor& tensor : state.model) {
     const std::size_t end = offset + tensor.values.size_bytes();

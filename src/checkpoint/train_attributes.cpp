@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 
 namespace quern {
@@ -82,6 +83,15 @@ bool same_value(const AttributeValue& a, const AttributeValue& b) {
 
 std::string value_text(const AttributeValue& value) {
   return std::visit([](const auto& held) { return fmt::format("{}", held); }, value);
+}
+
+std::vector<std::pair<std::string, std::string>> exported_texts(const CheckpointState& state) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const TrainAttribute& attribute : train_attributes(state))
+    texts.emplace_back(attribute.name, value_text(attribute.value));
+  if (!state.class_names.empty()) texts.emplace_back("class_names", join_lines(state.class_names));
+  if (!state.input.empty()) texts.emplace_back("input", state.input);
+  return texts;
 }
 
 std::string train_attributes_sha256(const std::vector<TrainAttribute>& attributes) {

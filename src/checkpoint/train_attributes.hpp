@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,10 @@ bool same_value(const AttributeValue& a, const AttributeValue& b);
 
 /// For people: numbers with all their digits, text as it is.
 std::string value_text(const AttributeValue& value);
+
+/// What exported files tell about their weights: name and text of every attribute, and of
+/// class_names (a line for each) and input where they say something.
+std::vector<std::pair<std::string, std::string>> exported_texts(const CheckpointState& state);
 
 /// SHA-256 over all attributes; docs/formats.md defines the bytes.
 std::string train_attributes_sha256(const std::vector<TrainAttribute>& attributes);

@@ -71,8 +71,7 @@ std::string onnx_model(const Recipe& recipe, const CheckpointState& state) {
   model.add_bytes(3, state.origin.version);
   model.add_message(7, graph_of(recipe, state).message());
   model.add_message(8, opset);
-  for (const TrainAttribute& attribute : train_attributes(state))
-    add_metadata(model, attribute.name, value_text(attribute.value));
+  for (const auto& [name, text] : exported_texts(state)) add_metadata(model, name, text);
   return model.bytes();
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
+#include "config/write_recipe.hpp"
 
 namespace quern {
 
@@ -91,6 +92,20 @@ std::vector<std::string> differing_normalizations(const LoadedCheckpoint& weight
             recipe.data.normalize_targets);
   }
   return sentences;
+}
+
+Recipe with_normalizations_of(const LoadedCheckpoint& weights, Recipe recipe) {
+  const std::optional<Recipe> source = recipe_of(weights);
+  if (!source) return recipe;
+  bool is_changed = false;
+  const auto take = [&](const NormalizeSpec& theirs, NormalizeSpec& ours) {
+    if (ours.type != NormalizeType::dataset || theirs.type != NormalizeType::given) return;
+    ours = theirs;
+    is_changed = true;
+  };
+  take(source->data.normalize, recipe.data.normalize);
+  take(source->data.normalize_targets, recipe.data.normalize_targets);
+  return is_changed ? parse_recipe(to_toml(recipe), weights.path().string()) : recipe;
 }
 
 }  // namespace quern

@@ -253,6 +253,8 @@ class ParallelTest(FolderTest):
             self.assertIn("the values of sample 77 hold nan", error)
         error = self.refused("--images", "images", "--labels", "labels", "--classes", 9, ranks=3)
         self.assertRegex(error, r"label 9 of sample \d+ is out of range")
+        error = self.refused("--images", "images", "--shuffle", 1, "--shards", 4, ranks=3)
+        self.assertIn("--shuffle needs all samples on one rank, found 3 ranks", error)
         error = self.refused("--images", "images", "--shards", 201, ranks=3)
         self.assertIn("200 samples cannot fill 201 shards", error)
         self.assertFalse((self.folder / "new").exists())

@@ -112,6 +112,19 @@ class ImportTest(training.TrainingTest):
             self.assert_same_run(name + "-resumed", "init")
             self.assertNotEqual(self.hash(name), self.hash("init"))
 
+    def test_numbers_of_a_normalisation_come_from_a_file_of_quern(self):
+        dataset = ("--set", 'data.normalize="dataset"')
+        self.train("conv", "run", "train.epochs=1", dataset[1])
+        self.assertEqual(self.quern("checkpoint", "export", "run", "--out", "run.safetensors").code, 0)
+        expected = self.quern("evaluate", "run").out
+        for file in "run", "run.safetensors":
+            done = self.bring_in(file, *dataset, "--force")
+            self.assertNotIn("warning", done.err)
+            self.assertEqual(self.quern("evaluate", "start.h5").out, expected)
+        self.train("conv", "plain", "train.epochs=1")
+        done = self.bring_in("plain", *dataset, "--force", expected=2)
+        self.assertIn('data.normalize = "dataset" does not say by which numbers', done.err)
+
     def test_classes_have_the_names_of_the_training_data(self):
         self.own_data()
         self.write(weights())

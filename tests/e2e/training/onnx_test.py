@@ -88,6 +88,7 @@ class OnnxTest(training.TrainingTest):
         self.assertEqual(model.outputs, {"output": [None, 10]})
         self.assertEqual(model.metadata["step"], "13")
         self.assertIn('type = "conv2d"', model.metadata["recipe"])
+        self.assertEqual(model.metadata["input"], "images")
         self.assertEqual([(node.type, node.name) for node in model.nodes],
                          [("Conv", "conv1"), ("Relu", "relu1"), ("MaxPool", "max_pool2d1"),
                           ("Flatten", "flatten1"), ("Gemm", "fc1"), ("Identity", "output")])

@@ -51,5 +51,19 @@ TEST(TrainAttributes, TextShowsAllDigits) {
   EXPECT_EQ(value_text(std::uint64_t{0xffffffffffffffffu}), "18446744073709551615");
 }
 
+TEST(TrainAttributes, ExportedTextsTellTheClassesAndTheInputWhereTheyAreKnown) {
+  CheckpointState state;
+  state.progress.step = 7;
+  auto texts = exported_texts(state);
+  EXPECT_EQ(texts.size(), train_attributes(state).size());
+  EXPECT_EQ(texts.front(), std::pair(std::string("step"), std::string("7")));
+  state.class_names = {"bird", "cat"};
+  state.input = "images";
+  texts = exported_texts(state);
+  ASSERT_EQ(texts.size(), train_attributes(state).size() + 2);
+  EXPECT_EQ(texts.rbegin()[1], std::pair(std::string("class_names"), std::string("bird\ncat")));
+  EXPECT_EQ(texts.rbegin()[0], std::pair(std::string("input"), std::string("images")));
+}
+
 }  // namespace
 }  // namespace quern
