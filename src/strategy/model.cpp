@@ -148,23 +148,12 @@ bool Model::target_is_input() const {
          network().input_layout() == network().output_layout();
 }
 
-namespace {
-
-void check_holds_input(const Samples& samples) {
-  if (!samples.has_images() && !samples.has_values())
-    throw InputError("the samples hold neither images nor values");
-}
-
-}  // namespace
-
 void Model::check_input(const Samples& samples, const std::string& data) const {
   check_input_fits(whole(), traits_of(samples), data);
-  check_holds_input(samples);
 }
 
 void Model::check_samples(const Samples& samples, const std::string& data) const {
   check_fits(whole(), target_type_, traits_of(samples), data);
-  check_holds_input(samples);
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,

@@ -8,6 +8,8 @@
 namespace quern {
 
 SampleTraits traits_of(const Samples& samples) {
+  if (!samples.has_images() && !samples.has_values())
+    throw InputError("the samples hold neither images nor values");
   return {samples.shape, samples.has_labels(), samples.classes, samples.target_units()};
 }
 

@@ -20,6 +20,7 @@ struct SampleTraits {
   std::int64_t targets = 0;  ///< target values
 };
 
+/// InputError for samples that hold neither images nor values.
 SampleTraits traits_of(const Samples& samples);
 
 /// InputError unless such samples can be put into the network. `data`: their name for the message,
