@@ -201,7 +201,7 @@ class SubmitTest(SubmitCase):
         self.assertEqual(recipe.parent, job.resolve())
         self.assertEqual(recipe.read_text(), RECIPE.read_text())
         self.assertIn("SRUN=--mpi=pmix", (job / "site.env").read_text())
-        self.assertTrue((job / "version.txt").read_text().startswith("quern "))
+        self.assertRegex((job / "version.txt").read_text(), r"^quern \d+\.\d+\.\d+ \(commit [0-9a-z.+-]+\)\n$")
         self.assertIn("NODES=2", (job / "submitted.txt").read_text())
         umask = os.umask(0)
         os.umask(umask)
