@@ -198,10 +198,13 @@ class RequeueTest(cluster.JobTest):
         return job
 
     def test_a_killed_rank(self):
-        """As the kernel kills when memory is short: tried again, as often as RETRIES says."""
+        """As the kernel kills when memory is short: tried again, as often as RETRIES says. The rank of the other node
+        waits for it no longer than srun lets it, and does not hold the allocation for a minute."""
         again = self.kill_a_rank("killed", "RETRIES=1")
         final = self.kill_a_rank("final", "RETRIES=0")
+        begin = time.monotonic()
         self.assertEqual(self.cluster.wait(final, timeout_s=180)[0], "FAILED", self.log("final"))
+        self.assertLess(time.monotonic() - begin, 50, self.log("final"))
         self.assertIn("not requeued: RETRIES is 0", self.log("final"))
         self.complete(again, "killed", timeout_s=180)
         kept = (self.folder / "killed" / "job" / f"retries-{again}").read_text().splitlines()
