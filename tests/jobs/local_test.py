@@ -63,7 +63,7 @@ class LocalTest(LocalCase):
         self.assertRegex(self.command("status", "run"), r"(?m): stopped\n  job \S+  train  STOPPED on ")
         self.assertGreaterEqual(max(self.steps("run")), step)
         said = self.command("again", "-n", "run")
-        self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit local train RECIPE=long.toml RUN_DIR=run\n")
+        self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit --go-on local train RECIPE=long.toml RUN_DIR=run\n")
 
     def test_stop_and_again(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2")

@@ -334,7 +334,7 @@ class SubmitTest(SubmitCase):
         self.assert_refused([*TRAIN, "--prnt"], "unknown option '--prnt'")
         self.accepted(*TRAIN)
         again = self.submit("run", "-n", command=ROOT / "jobs" / "again")
-        self.assertIn("submit generic train", again.stdout, again.stderr)
+        self.assertIn("submit --go-on generic train", again.stdout, again.stderr)
         self.assertEqual(len(self.calls()), 1)
         stopped = self.submit("run", "--later", command=ROOT / "jobs" / "stop")
         self.assertEqual((stopped.returncode, (self.folder / "run" / "STOP").exists()), (2, False), stopped.stdout)

@@ -43,6 +43,7 @@ run_in_place() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" id tasks=("") task status worst=0
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder"
+  remove_stop "$folder"
   choose_id
   job_id[$name]="$id"
   if [[ $stopping != no ]] || ! may_start "$dependency"; then

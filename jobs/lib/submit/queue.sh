@@ -46,7 +46,7 @@ resolve() {
   if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
     fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
   fi
-  if [[ $pass == check && -e ${value[HOME_DIR]}/STOP && -n ${value[MAX_RESTARTS]:-} ]]; then
+  if [[ $pass == check && $go_on == no && -e ${value[HOME_DIR]}/STOP && -n ${value[MAX_RESTARTS]:-} ]]; then
     warn "${value[HOME_DIR]}/STOP is there: the job will not start (${jobs_prefix}again removes it)"
   fi
   check_resume
@@ -104,6 +104,7 @@ queue() {
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
   id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
+  remove_stop "$folder"
     put_back
     fail "Slurm refused the job $name (the reason is above); the files of $folder are as before"
   }
