@@ -78,6 +78,7 @@ job() {
   resolve
   dependency="$(merged_dependency "$dependency")"
   check_after
+  check_association
   check_other_jobs "$dependency"
   text="$(render "$file")"
   case "$pass" in
