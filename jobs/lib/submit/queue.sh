@@ -104,8 +104,8 @@ queue() {
   remember "$folder" "$name"
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
-  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
   remove_stop "$folder"
+  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
     put_back
     fail "Slurm refused the job $name (the reason is above); the files of $folder are as before"
   }
