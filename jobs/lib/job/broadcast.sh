@@ -9,14 +9,14 @@ copies="" # folder of the copies, of the same name on all nodes
 
 on_each_node() {
   local count="${SLURM_JOB_NUM_NODES:-1}"
-  timeout 60 "${launch[@]}" --nodes="$count" --ntasks="$count" --ntasks-per-node=1 "$@"
+  timeout 120 "${launch[@]}" --nodes="$count" --ntasks="$count" --ntasks-per-node=1 "$@"
 }
 
 # broadcast_program: where that fails the ranks run the program where it is.
 broadcast_program() {
   local program said
   [[ -n $bcast ]] || return 0
-  program="$(readlink -f "$(command -v "$quern")")"
+  program="$(readlink -f "$(command -v "$quern")")" && [[ -f $program ]] || return 0 # preflight says why it does not start
   if [[ "$(head -c 2 "$program" | tr -d '\0')" == "#!" ]]; then
     say "BCAST: $quern is a script, and runs where it is"
     return
