@@ -103,6 +103,10 @@ class LocalTest(LocalCase):
         self.assertIn("task 0 0\ntask 1 93\ntask 2 0\nstatus 93\n", next(facts).read_text())
         self.assertTrue((self.folder / "sweep" / "trial-2" / "DONE").exists())
         self.assertIn("trial 1: exit status 93", out)
+        # Again: the tasks of those that are finished are left out.
+        out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=sweep", status=93)
+        self.assertIn("sweep: of 3 trials 2 finished (not started again)", out)
+        self.assertEqual(self.facts("sweep")["task"], "1 93")
         # The same side by side, and the trials that are done stay so.
         out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3",
                          status=93)

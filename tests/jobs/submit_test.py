@@ -176,6 +176,8 @@ class SubmitTest(SubmitCase):
         self.assertNotIn("--mem=", half)  # only whole nodes take all of the memory
         self.assertIn("--mem=494000", self.train("leonardo-booster"))
         self.assertIn("threads=16", self.train("perlmutter"))  # 32 hardware threads
+        # What a site says comes later, and wins.
+        self.assertIn("\nlaunch=(srun --wait=20 --kill-on-bad-exit=0 --mpi=pmix ", self.train("generic"))
 
     def test_values_are_quoted(self):
         text = self.train("generic", "SET=name='a $(touch x) b'", "SET=seed=1", "SBATCH=--mail-type=END",
