@@ -20,7 +20,7 @@
 pass_as() { [[ -z ${value[$2]}${dropped[$2]:-} ]] || given+=("$1=${value[$2]}"); }
 
 plan() {
-  local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT RANKS CPUS MEM)
+  local given=() data run out name="${value[JOB_NAME]}" shape=(PARTITION QOS CONSTRAINT RANKS CPUS MEM BCAST)
   local prepare_keys train_keys evaluate_keys report_keys
   data="$(absolute "${value[DATA_DIR]}")"
   run="$(absolute "${value[RUN_DIR]}")"

@@ -21,9 +21,13 @@ $((ranks / per)), RANKS = ${value[RANKS]})"
   [[ -z ${site[MAX_ARRAY]} ]] || ((tasks <= site[MAX_ARRAY])) ||
     fail "$count trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
   check_array_size "$count" "$tasks"
-  value[ARRAY]="0-$((tasks - 1))%${value[MAX_PARALLEL]}"
   value[GPU_STEP]="${value[GPU_STEP]//@GPUS@/$((ranks / per))}"
-  [[ $pass != check ]] || check_earlier_trials
+  if [[ $pass == check ]]; then
+    check_earlier_trials
+    choose_tasks "$count" "$per"
+  fi
+  value[ARRAY]="$sweep_tasks%${value[MAX_PARALLEL]}"
+  [[ ${value[FINISHED]} == skip ]] || files_of_template=("${finished_trials[@]}")
 }
 
 # read_grid FILE [strict]: its trials, in the array trials; single blanks between the settings of each.
@@ -58,10 +62,41 @@ check_earlier_trials() {
     [[ -z $kept || $kept == "${now[n]}" ]] ||
       fail "GRID=${value[GRID]}: trial $n is '${now[n]}' there, and $folder holds '$kept': append new trials at \
 the end of the grid, or take another RUN_DIR"
-    [[ -e $folder/DONE && -f $folder/job/common ]] || continue
+    [[ -e $folder/DONE && -f $folder/job/common && ${value[FINISHED]} == skip ]] || continue
     kept="$(<"$folder/job/common")"
     [[ $kept == "${value[COMMON]}" ]] ||
-      fail "$folder is finished with $kept, and this sweep has ${value[COMMON]}: take another RUN_DIR (or remove \
-$folder/DONE to train it further)"
+      fail "$folder is finished with $kept, and this sweep has ${value[COMMON]}: take another RUN_DIR, or \
+FINISHED=again to train the finished trials further"
   done
+}
+
+# choose_tasks TRIALS TRIALS_PER_JOB: leaves in sweep_tasks, as sbatch --array names them, those with a trial that is
+# not finished, and in finished_trials the files DONE of the others. A task keeps its number.
+choose_tasks() {
+  local -i n begun=0
+  local folder chosen=() text
+  sweep_tasks="" finished_trials=()
+  for ((n = 0; n < $1; n += 1)); do
+    folder="${value[RUN_DIR]}/trial-$n"
+    if [[ -e $folder/DONE ]]; then
+      finished_trials+=("$folder/DONE")
+      [[ ${value[FINISHED]} == again ]] || continue
+    elif compgen -G "$folder/checkpoints/ckpt-*.h5" >/dev/null; then
+      begun+=1
+    fi
+    chosen+=($((n / $2)))
+  done
+  ((${#chosen[@]} > 0)) ||
+    fail "${value[RUN_DIR]}: all trials are finished: $1 of $1 (FINISHED=again trains them further)"
+  sweep_tasks="$(ranges_of "${chosen[@]}")"
+  n=${#finished_trials[@]}
+  ((n + begun > 0)) || return 0
+  text="not started again"
+  [[ ${value[FINISHED]} == skip ]] || text="trained further"
+  note "sweep: of $1 trials $n finished ($text), $begun resume, $(($1 - n - begun)) begin"
+}
+
+# The job looks for DONE when it starts.
+keep_of_template() {
+  ((${#files_of_template[@]} == 0)) || rm -f "${files_of_template[@]}"
 }

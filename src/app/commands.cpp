@@ -10,7 +10,8 @@ namespace quern {
 std::vector<Command> add_commands(CLI::App& app) {
   app.name("quern");
   app.description("Quern trains neural networks, bit-identically for any number of ranks.");
-  app.set_version_flag("--version", std::string("quern ") + version(),
+  app.set_version_flag("--version",
+                       std::string("quern ") + version() + " (commit " + git_commit() + ")",
                        "Print the version and exit");
   app.require_subcommand(1);
   const CommandLine line(app);

@@ -12,7 +12,7 @@ JOB = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "lib" / "job"
 # As train.sbatch has them: start 3 of job 7.
 PRELUDE = """
 set -u
-for part in environment requeue nodes run; do source "$1/$part.sh"; done
+for part in environment broadcast requeue nodes run; do source "$1/$part.sh"; done
 run_dir="$2" max_restarts=20 retries="$3" may_requeue=no ended_because="" stop_asked=no
 SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2
 start_checkpoints="$(checkpoints_of "$run_dir")"

@@ -63,7 +63,7 @@ class LocalTest(LocalCase):
         self.assertRegex(self.command("status", "run"), r"(?m): stopped\n  job \S+  train  STOPPED on ")
         self.assertGreaterEqual(max(self.steps("run")), step)
         said = self.command("again", "-n", "run")
-        self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit local train RECIPE=long.toml RUN_DIR=run\n")
+        self.assertEqual(said, f"cd {self.folder.resolve()} && jobs/submit --go-on local train RECIPE=long.toml RUN_DIR=run\n")
 
     def test_stop_and_again(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2")
@@ -103,6 +103,10 @@ class LocalTest(LocalCase):
         self.assertIn("task 0 0\ntask 1 93\ntask 2 0\nstatus 93\n", next(facts).read_text())
         self.assertTrue((self.folder / "sweep" / "trial-2" / "DONE").exists())
         self.assertIn("trial 1: exit status 93", out)
+        # Again: the tasks of those that are finished are left out.
+        out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=sweep", status=93)
+        self.assertIn("sweep: of 3 trials 2 finished (not started again)", out)
+        self.assertEqual(self.facts("sweep")["task"], "1 93")
         # The same side by side, and the trials that are done stay so.
         out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3",
                          status=93)

@@ -87,7 +87,7 @@ class PlansTest(SubmitCase):
         other = {"RECIPE": "other.toml", "QUERN": "./quern", "RUN_DIR": "other", "IDX_DIR": "other", "CHECKSUMS": "grid",
                  "SET": "seed=7", "SBATCH": "--nice=7", "MEM": "7G", "COUNT": "2", "REQUEUE": "no", "RESUME": "never",
                  "PREFLIGHT": "no", "MODE": "weak", "BATCH": "128", "NODE_LIST": "1,3", "PREPARE_GPU": "yes",
-                 "STRATEGY": "data", "PIPELINE": "2", "TENSOR": "2"}
+                 "STRATEGY": "data", "PIPELINE": "2", "TENSOR": "2", "BCAST": "/tmp"}
         small = {"chain": [*PLANS["chain"][:2], "COUNT=1"], "scaling": [*PLANS["scaling"], "NODE_LIST=1"]}
         for template, values in (PLANS | small).items():
             def jobs(key="", value="", template=template, values=values):

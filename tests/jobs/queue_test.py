@@ -128,5 +128,34 @@ class QueueTest(SubmitCase):
         self.assertEqual(self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run").stderr, "")
 
 
+    def test_again_with_a_file_stop(self):
+        """It is gone when the job is queued, and stays where the job is refused, by jobs/submit or by Slurm."""
+        (self.folder / "run" / "job").mkdir(parents=True)
+        command = self.folder / "run" / "job" / "command-train.txt"
+        words = ["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run"]
+
+        def keep(*more):
+            command.write_text(f"folder {self.folder}\n" + "".join(f"word {word}\n" for word in [*words, *more]))
+
+        stop = self.folder / "run" / "STOP"
+        stop.write_text("tired\n")
+        self.program("sbatch", '#!/bin/sh\nls "$SEEN/run" >"$SEEN/at-sbatch"\n[ ! -e "$SEEN/closed" ] || exit 1\necho 42\n')
+        keep("NODES=0")
+        self.assertIn("NODES=0", self.command("again", "run", status=2).stderr)
+        keep()
+        (self.folder / "closed").touch()
+        self.assertIn("Slurm refused the job", self.command("again", "run", status=2).stderr)
+        self.assertEqual(stop.read_text(), "tired\n")
+        self.assertNotIn("STOP", (self.folder / "at-sbatch").read_text())
+        (self.folder / "closed").unlink()
+        done = self.command("again", "run")
+        self.assertEqual(done.stderr, "")
+        self.assertFalse(stop.exists())
+        # A STOP that comes while Slurm refuses is the user's.
+        self.program("sbatch", '#!/bin/sh\ntouch "$SEEN/run/STOP"\nexit 1\n')
+        self.command("again", "run", status=2)
+        self.assertTrue(stop.exists())
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[2:])

@@ -154,7 +154,7 @@ class SiteFilesTest(SubmitCase):
         file.unlink()
         self.assertIn(f"no site '{file}'", self.submit("run", command=again).stderr)
         self.assertEqual(self.submit("generic", *TRAIN).returncode, 0)
-        self.assertIn("submit generic train", self.submit("-n", "run", command=again).stdout)
+        self.assertIn("submit --go-on generic train", self.submit("-n", "run", command=again).stdout)
 
     def test_a_key_that_is_given_empty(self):
         """...drops what the site would fill in."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from local_case import LIMIT_S, LocalCase
 from submit_case import PROGRAM, ROOT
@@ -108,6 +109,19 @@ class StatusTest(LocalCase):
             with open(self.folder / "sweep" / f"trial-{trial}" / "metrics.jsonl", "a") as metrics:
                 metrics.write(f'{{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":{accuracy}}}\n')
         self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test accuracy", "value": 0.25})
+
+    def test_a_sweep_in_place_that_is_continued(self):
+        """Its tasks are those of the trials that were left; the first that has not ended runs."""
+        self.write("sweep/job/grid.txt", "".join(f"seed={seed}\n" for seed in range(6)))
+        self.write("sweep/job/sweep.sbatch", "#!/bin/bash\n#SBATCH --array=1,3-5%4\n")
+        self.write("sweep/job/jobs.txt", f"2026-01-01T00:00:00Z local-7 sweep {self.folder / 'sweep'}\n")
+        started = (Path("/proc/self/stat")).read_text().rpartition(") ")[2].split()[19]
+        self.write("sweep/job/local-7.txt", f"name sweep\nhost {os.uname().nodename}\npid {os.getpid()} {started}\n"
+                                            "started 2026-01-01T00:00:00Z\ntask 1 0\n")
+        self.write("sweep/trial-0/DONE", "")
+        states = [trial["state"] for trial in self.facts_of("sweep")["trials"]]
+        self.assertEqual(states[0], "done")
+        self.assertEqual([number for number, state in enumerate(states) if state == "running"], [3], states)
 
     def test_thousands_of_ranks(self):
         """A line of metrics.jsonl is longer than what is read of it at first."""

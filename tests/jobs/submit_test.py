@@ -176,6 +176,8 @@ class SubmitTest(SubmitCase):
         self.assertNotIn("--mem=", half)  # only whole nodes take all of the memory
         self.assertIn("--mem=494000", self.train("leonardo-booster"))
         self.assertIn("threads=16", self.train("perlmutter"))  # 32 hardware threads
+        # What a site says comes later, and wins.
+        self.assertIn("\nlaunch=(srun --wait=20 --kill-on-bad-exit=0 --mpi=pmix ", self.train("generic"))
 
     def test_values_are_quoted(self):
         text = self.train("generic", "SET=name='a $(touch x) b'", "SET=seed=1", "SBATCH=--mail-type=END",
@@ -201,7 +203,7 @@ class SubmitTest(SubmitCase):
         self.assertEqual(recipe.parent, job.resolve())
         self.assertEqual(recipe.read_text(), RECIPE.read_text())
         self.assertIn("SRUN=--mpi=pmix", (job / "site.env").read_text())
-        self.assertTrue((job / "version.txt").read_text().startswith("quern "))
+        self.assertRegex((job / "version.txt").read_text(), r"^quern \d+\.\d+\.\d+ \(commit [0-9a-z.+-]+\)\n$")
         self.assertIn("NODES=2", (job / "submitted.txt").read_text())
         umask = os.umask(0)
         os.umask(umask)
@@ -334,7 +336,7 @@ class SubmitTest(SubmitCase):
         self.assert_refused([*TRAIN, "--prnt"], "unknown option '--prnt'")
         self.accepted(*TRAIN)
         again = self.submit("run", "-n", command=ROOT / "jobs" / "again")
-        self.assertIn("submit generic train", again.stdout, again.stderr)
+        self.assertIn("submit --go-on generic train", again.stdout, again.stderr)
         self.assertEqual(len(self.calls()), 1)
         stopped = self.submit("run", "--later", command=ROOT / "jobs" / "stop")
         self.assertEqual((stopped.returncode, (self.folder / "run" / "STOP").exists()), (2, False), stopped.stdout)

@@ -208,6 +208,17 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(kept[0], "1")
         self.assert_as_if_never_stopped("killed")
 
+    def test_a_rank_that_waits_for_a_killed_one(self):
+        """It does not notice (over TCP it may, by chance), and srun ends it before a minute of the allocation is lost."""
+        job = self.start("waits", "NODES=2", "RANKS=1", "RETRIES=0")
+        self.wait_for_checkpoint(job, "waits", after=5)
+        first, second = self.ranks("waits")
+        self.assertEqual(ranks.send([first], signal.SIGSTOP), 1)
+        self.assertEqual(ranks.send([second], signal.SIGKILL), 1)
+        begin = time.monotonic()
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 137), self.log("waits"))
+        self.assertLess(time.monotonic() - begin, 50, self.log("waits"))
+
     def fake(self, name, text):
         """A program in place of quern."""
         file = self.folder / name

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stopped trials of a sweep: a task of an array requeues itself and no other, packed trials go on where
 each of them stood."""
+import re
 import signal
 
 import cluster
@@ -104,6 +105,27 @@ class SweepTest(cluster.JobTest):
         self.assertIn("SET=train.epochs=1, and this sweep has", done.stderr)
         self.complete(self.job(*values), "regrid")
         self.assertEqual((self.folder / "regrid/trial-2/job/trial").read_text(), "optimizer.lr=7e-1\n")
+
+    def test_a_sweep_that_is_continued(self):
+        """Finished trials are not started again, the others go on or begin, and each task has its trial's number."""
+        toy.write_recipe(self.folder)
+        (self.folder / "three").write_text("seed=5\nseed=3\nseed=4\n")
+        first = self.job("generic", "sweep", "RECIPE=toy.toml", "RUN_DIR=goes-on", "GRID=three", "TIME=10", "MAX_PARALLEL=1")
+        self.cluster.wait_until(lambda: max(self.checkpoint_steps("goes-on/trial-1"), default=-1) > 5, 240,
+                                lambda: self.log("goes-on", "sweep"))
+        self.cluster.run(cluster.ROOT / "jobs" / "stop", "goes-on", cwd=self.folder)
+        self.cluster.wait(first)
+        done = self.folder / "goes-on" / "trial-0" / "DONE"
+        before = done.stat().st_mtime_ns
+        said = self.cluster.run(cluster.ROOT / "jobs" / "again", "goes-on", cwd=self.folder)
+        self.assertIn("sweep: of 3 trials 1 finished (not started again), 1 resume, 1 begin\n", said)
+        second = re.search(r"^job (\d+):", said, re.MULTILINE)[1]
+        self.complete(second, "goes-on")
+        tasks = self.cluster.run("squeue", "-h", "-r", "-t", "all", "-j", second, "-o", "%K").split()
+        self.assertEqual(sorted(tasks), ["1", "2"])
+        self.assertEqual(done.stat().st_mtime_ns, before)
+        self.assertEqual(self.hash("goes-on/trial-1"), toy.reference_hash(self.folder))
+        self.assertEqual(len(list((self.folder / "goes-on").glob("trial-*/DONE"))), 3)
 
     def test_stop_file_of_the_sweep(self):
         """The running trials write a checkpoint and end, the waiting ones do not start."""

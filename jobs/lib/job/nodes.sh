@@ -45,7 +45,7 @@ nodes_without_program() {
   local count="${SLURM_JOB_NUM_NODES:-1}" answers bad
   ((count > 1)) && [[ -z ${QUERN_IN_PLACE:-} ]] || return 0
   # shellcheck disable=SC2016  # for the shells of the nodes
-  answers="$(timeout 60 "${launch[@]}" --nodes="$count" --ntasks="$count" --ntasks-per-node=1 bash -c \
+  answers="$(on_each_node bash -c \
     '"$0" --version >/dev/null 2>&1 && echo "starts on $SLURMD_NODENAME" || echo "fails on $SLURMD_NODENAME"' \
     "$quern" 2>/dev/null)"
   bad="$(sed -n 's/.*fails on //p' <<<"$answers" | sort -u | paste -sd,)"

@@ -87,6 +87,7 @@ requeue() {
   local id="$1" answer end=$((SECONDS + 1200)) told=no
   choose_nodes_to_omit "$id"
   [[ -z $nodes_to_omit ]] || trap '' TERM # it comes with the requeue, and there is one thing to do then
+  remove_copies
   say "requeueing $id"
   until answer="$(timeout 60 scontrol requeue "$id" 2>&1)"; do
     case "$answer" in

@@ -53,8 +53,20 @@ def newest_tasks(run):
         if not job.id.isdigit() and listed and listed[0].state == "RUNNING":
             # One task after the other: the one that runs is the first that has not ended.
             ended = {int(task.id.partition("_")[2]) for task in listed[1:]}
-            tasks[next(number for number in range(len(ended) + 1) if number not in ended)] = listed[0]
+            left = [number for number in tasks_of(run.script("sweep")) if number not in ended]
+            tasks.update((number, listed[0]) for number in left[:1])
     return tasks, logs
+
+
+def tasks_of(script):
+    """The numbers of the array's tasks: those of "#SBATCH --array=0,3-5%4"."""
+    array = re.search(r"^#SBATCH --array=([\d,-]{1,100000})(%|$)", script, re.MULTILINE)
+    numbers = []
+    for text in array.group(1).split(",") if array else []:
+        first, _, last = text.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            numbers.extend(range(int(first), min(int(last or first), int(first) + 1000000) + 1))
+    return numbers
 
 
 def state_of(training, task):

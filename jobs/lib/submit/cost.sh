@@ -8,14 +8,12 @@ cost_unknown="" # why
 
 # add_cost: of the job whose values these are.
 add_cost() {
-  local range="${value[ARRAY]:-0-0}" # FIRST-LAST%AT_ONCE
   local -i time nodes="${value[NODES]:-1}" parts starts=1 tasks=1
   time="$(seconds_of "${value[TIME]}")" || {
     cost_unknown="${value[TIME]:+TIME=}${value[TIME]:-no TIME}"
     return 0
   }
-  range="${range%%%*}"
-  tasks=$((1 + ${range#*-} - ${range%-*}))
+  [[ -z ${value[ARRAY]:-} ]] || tasks="$(numbers_of "${value[ARRAY]}" | wc -l)"
   parts="${value[RANKS]:-1}"
   if ((site[GPUS_PER_NODE] == 0)); then
     cost_unit=CPU

@@ -43,6 +43,7 @@ run_in_place() {
   local name="$1" dependency="$2" folder="${value[HOME_DIR]}" id tasks=("") task status worst=0
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder"
+  remove_stop "$folder"
   choose_id
   job_id[$name]="$id"
   if [[ $stopping != no ]] || ! may_start "$dependency"; then
@@ -63,9 +64,7 @@ run_in_place() {
   trap 'request=USR1' USR1
   trap 'request=stop' INT TERM HUP
   trap 'request=now' USR2
-  if [[ -n ${value[ARRAY]:-} ]]; then
-    mapfile -t tasks < <(seq 0 "$(sed -e 's/%.*//' -e 's/.*-//' <<<"${value[ARRAY]}")")
-  fi
+  [[ -z ${value[ARRAY]:-} ]] || mapfile -t tasks < <(numbers_of "${value[ARRAY]}")
   for task in "${tasks[@]}"; do
     if [[ $stopping != no || -n $task && -e $folder/STOP ]]; then
       note_fact "$id" task "$task -"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What was submitted stays with the results, and it is that copy that Slurm and the job get.
 
-declare -A tried_again
+declare -A tried_again without_stop
 # One call of jobs/submit: the jobs of a plan know by it what the first of them began.
 submission="$(date -u +%Y%m%dT%H%M%SZ)-$$"
 
@@ -60,7 +60,7 @@ files_of_template=() # what keep_of_template changes
 remember() {
   local folder="$1" i
   before_files=("$folder"/job/{"$2".sbatch,site.env,version.txt,grid.txt,GAVE_UP} "$folder"/trial-*/job/GAVE_UP
-    "${files_of_template[@]}")
+    "$folder/STOP" "${files_of_template[@]}")
   [[ -z ${value[JOB_RECIPE]:-} ]] || before_files+=("${value[JOB_RECIPE]}")
   before="$(mktemp -d)" || fail "cannot make a temporary folder"
   for i in "${!before_files[@]}"; do
@@ -80,7 +80,7 @@ put_back() {
     file="${before_files[i]}"
     if [[ -f $before/$i ]]; then
       cmp -s "$before/$i" "$file" || { cp -p "$before/$i" "$file.$$" && mv -f "$file.$$" "$file"; } || warn "cannot write $file"
-    elif [[ $file != */GAVE_UP ]]; then # that would be of a job that runs
+    elif [[ $file != */GAVE_UP && $file != */STOP ]]; then # that would be of a job that runs, or the user's
       rm -f "$file"
     fi
   done
@@ -101,4 +101,11 @@ try_again() {
   [[ -z ${tried_again[$1]:-} ]] || return 0
   tried_again[$1]=yes
   rm -f "$1/job/GAVE_UP" "$1"/trial-*/job/GAVE_UP
+}
+
+# Of --go-on. The job looks for it when it starts.
+remove_stop() {
+  [[ $go_on == yes && -z ${without_stop[$1]:-} ]] || return 0
+  without_stop[$1]=yes
+  rm -f "$1/STOP"
 }

@@ -69,6 +69,7 @@ resolve_parallel() {
   site_default PARTITION
   site_default QOS
   site_default CONSTRAINT
+  [[ $place != slurm ]] || site_default BCAST
   : "${value[NODES]:=1}"
   : "${value[RANKS]:=${site[RANKS_PER_NODE]:-$((gpus > 0 ? gpus : 1))}}"
   ranks="${value[RANKS]}"

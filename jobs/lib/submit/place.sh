@@ -24,8 +24,8 @@ check_place() {
   local -i nodes="${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:-1}}" ranks
   local key
   [[ $place != slurm ]] || return 0
-  for key in AFTER RESERVATION SBATCH; do
-    [[ -z ${value[$key]:-} ]] || fail "$key is for Slurm's queue: a job that runs in place has none"
+  for key in AFTER RESERVATION SBATCH BCAST; do
+    [[ -z ${value[$key]:-} ]] || fail "$key is for Slurm's queue, and this job runs in place"
   done
   [[ -z ${value[MAIL]:-} ]] || warn "MAIL: no mail is sent for a job that runs in place"
   case "$place" in

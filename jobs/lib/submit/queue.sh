@@ -46,7 +46,7 @@ resolve() {
   if [[ $pass == check && -e ${value[HOME_DIR]}/DONE && -n ${value[MAX_RESTARTS]:-} ]]; then
     fail "${value[HOME_DIR]}/DONE is there: this run is finished (remove the file to train more epochs)"
   fi
-  if [[ $pass == check && -e ${value[HOME_DIR]}/STOP && -n ${value[MAX_RESTARTS]:-} ]]; then
+  if [[ $pass == check && $go_on == no && -e ${value[HOME_DIR]}/STOP && -n ${value[MAX_RESTARTS]:-} ]]; then
     warn "${value[HOME_DIR]}/STOP is there: the job will not start (${jobs_prefix}again removes it)"
   fi
   check_resume
@@ -78,6 +78,7 @@ job() {
   resolve
   dependency="$(merged_dependency "$dependency")"
   check_after
+  check_association
   check_other_jobs "$dependency"
   text="$(render "$file")"
   case "$pass" in
@@ -103,6 +104,7 @@ queue() {
   remember "$folder" "$name"
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
+  remove_stop "$folder"
   id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
     put_back
     fail "Slurm refused the job $name (the reason is above); the files of $folder are as before"

@@ -12,7 +12,7 @@ GPU_REQUEST=request GPU_STEP=request MEM_FULL_NODE=memory EXCLUSIVE=yes/no \
 HINT=compute_bound|memory_bound|multithread|nomultithread SRUN=options OMP_BIND=spread|close|none|program \
 REQUEUE=yes/no SETUP=text SERIAL_PARTITION=word SERIAL_QOS=word SERIAL_CONSTRAINT=word SERIAL_CPUS=count \
 SERIAL_GPUS=number SERIAL_SETUP=text MAX_ARRAY=count SCHEDULER=slurm|none RANKS_PER_NODE=count GPU_LIMIT=share \
-CPU_LIMIT=share GPU_ACCOUNT_END=word OPTION=options UENV=yes/no"
+CPU_LIMIT=share GPU_ACCOUNT_END=word OPTION=options UENV=yes/no BCAST=disk"
 kRepeatedSiteKeys="SOURCE UNCERTAIN LIMIT GPU_LIMIT CPU_LIMIT OPTION SETUP SERIAL_SETUP"
 
 # Where a site's name is looked for, in this order.

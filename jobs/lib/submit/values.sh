@@ -100,6 +100,7 @@ or UNLIMITED, such as main 1-64 1-00:00:00"
         fail "$key='$value': a path of letters, digits and _./:,=+@- was expected (Slurm's lines \
 cannot hold blanks, and %x stands for something else there)"
       ;;
+    disk) [[ $value =~ ^/[A-Za-z0-9_./+=@-]+$ ]] || fail "$key=$value: the path of a folder on each node's own disk was expected, such as /tmp" ;;
     file) [[ -f $value && -r $value ]] || fail "$key=$value: there is no such file (from $PWD)" ;;
     folder | folders)
       # Earlier jobs of the same plan will make it.

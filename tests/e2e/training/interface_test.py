@@ -61,9 +61,10 @@ class InterfaceTest(training.TrainingTest):
     def test_version_and_info(self):
         version = self.quern("--version")
         self.assertEqual((version.code, version.err), (0, ""))
-        self.assertRegex(version.out, r"^quern \d+\.\d+\.\d+")
+        self.assertRegex(version.out, r"^quern \d+\.\d+\.\d+ \(commit [0-9a-z.+-]+\)\n$")
         text = self.quern("info")
         facts = json.loads(self.quern("info", "--json").out)
+        self.assertIn(facts["commit"], version.out)
         self.assertEqual((text.code, text.err), (0, ""))
         for key in ("version", "commit", "kokkos", "backend", "mpi", "hdf5", "compiler", "flags", "target"):
             self.assertTrue(facts[key])
