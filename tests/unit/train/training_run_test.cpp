@@ -67,7 +67,7 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
     return [&comm, of, options] { TrainingRun run(comm, of, options); };
   };
   expect_error(make(recipe(), {.folder = folder / "a"}), ExitCode::bad_input,
-               {"data.source = \"program\" is for C++ programs"});
+               {"data.source = \"program\" is for C++ programs", "or RunOptions::train"});
   expect_error(
       make(recipe({"data.source=random", "data.samples=9", "data.target=values", "loss.type=mse"}),
            {.folder = folder / "a", .train = signs(64)}),
@@ -81,6 +81,7 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
   TrainingRun run(comm, recipe(), {.folder = folder / "a", .train = signs(64)});
   expect_error([&] { run.evaluate(); }, ExitCode::bad_input, {"no test samples"});
   run.train();
+  expect_error([&] { run.train(); }, ExitCode::failure, {"train() is called again"});
   expect_error(make(recipe(), {.folder = folder / "a", .train = signs(64, true)}),
                ExitCode::bad_input, {"was trained on other data"});
   expect_error(make(recipe(), {.folder = folder / "a", .resume = "never", .train = signs(64)}),
