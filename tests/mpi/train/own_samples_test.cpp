@@ -16,6 +16,7 @@
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 #include "support/world.hpp"
+#include "train/own_sample_checks.hpp"
 #include "train/training_run.hpp"
 
 namespace quern::test {
@@ -102,6 +103,22 @@ TEST(OwnSamples, MustBeEqualOnAllRanks) {
             {.folder = shared(folder), .train = samples(is_last_of_several() ? 7.0f : 0.0f)});
       },
       ExitCode::bad_input, {last_rank(), "other samples than on rank 0"});
+}
+
+TEST(NodeSamples, SharesOfAllRanksAreOneSet) {
+  constexpr std::int64_t kCount = 10;
+  const ShardContent content{.input = StoredType::float32, .shape = {1}, .answer = Answer::none};
+  const auto make = [&](float bad) {
+    return make_node_samples(world(), "mine", kCount, content, [&](const SampleArrays& arrays) {
+      for (std::int64_t i = world().node_rank(); i < kCount; i += world().node_size())
+        arrays.values[static_cast<std::size_t>(i)] = i == 7 ? bad : static_cast<float>(i);
+    });
+  };
+  std::vector<float> all(kCount);
+  std::iota(all.begin(), all.end(), 0.0f);
+  EXPECT_EQ(make(7).data_hash, hash_of_samples(std::as_bytes(std::span(all)), {}));
+  expect_error([&] { make(std::nanf("")); }, ExitCode::bad_input,
+               {"mine: the values of sample 7 hold nan"});
 }
 
 // On a communicator of its own, with another recipe than others.

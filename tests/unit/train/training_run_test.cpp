@@ -88,4 +88,26 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
                ExitCode::bad_input, {"holds a run already"});
 }
 
+TEST(TrainingRun, GoesOnWithTheSameNodeSamplesOnly) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  const auto run_with = [&](float first) {
+    const ShardContent content{
+        .input = StoredType::float32, .shape = {1}, .answer_type = StoredType::int32, .classes = 2};
+    const auto fill = [&](const SampleArrays& arrays) {
+      for (std::size_t i = 0; i < 16; ++i) {
+        arrays.values[i] = i == 0 ? first : static_cast<float>(i) / 16;
+        arrays.labels[i] = i % 2;
+      }
+    };
+    TrainingRun run(
+        comm, recipe({"train.epochs=1"}),
+        {.folder = folder / "run", .train = make_node_samples(comm, "mine", 16, content, fill)});
+    return run.train();
+  };
+  EXPECT_EQ(run_with(0), ExitCode::done);
+  EXPECT_EQ(run_with(0), ExitCode::done);
+  expect_error([&] { run_with(3); }, ExitCode::bad_input, {"was trained on other data"});
+}
+
 }  // namespace quern::test
