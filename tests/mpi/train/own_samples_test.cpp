@@ -73,7 +73,7 @@ TEST(OwnRecipe, MustBeEqualOnAllRanks) {
   refuse("seed=7", "seed is 7, and 0 on rank 0");
   refuse("train.epochs=3", "train.epochs is 3, and");
   refuse("data.global_batch=4", "data.global_batch is 4, and 8 on rank 0");
-  refuse("network.layers.0.bias=false", "network.layers[0].bias is false");
+  refuse("network.layers.0.name=other", "network.layers[0].name is \"other\"");
 }
 
 TEST(OwnRecipe, OptionsMustBeEqualOnAllRanks) {
