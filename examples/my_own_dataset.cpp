@@ -5,11 +5,13 @@
 #include <cmath>
 #include <numbers>
 #include <quern/base/log.hpp>
+#include <quern/comm/agree.hpp>
 #include <quern/config/read_recipe.hpp>
 #include <quern/runtime/ranks.hpp>
 #include <quern/train/own_samples.hpp>
 #include <quern/train/training_run.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -52,9 +54,14 @@ quern::Samples make_spirals(int points_per_arm, float shift) {
 int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : "runs/spirals";
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
-    quern::TrainingRun run(
-        comm, quern::parse_recipe(kRecipe, "my_own_dataset"),
-        {.folder = folder, .train = make_spirals(512, 0.0f), .test = make_spirals(128, 0.5f)});
+    // agree: what is wrong on all ranks is told once.
+    quern::RunOptions options{.folder = folder};
+    const quern::Recipe recipe = quern::agree(comm, [&] {
+      options.train = make_spirals(512, 0.0f);
+      options.test = make_spirals(128, 0.5f);
+      return quern::parse_recipe(kRecipe, "my_own_dataset");
+    });
+    quern::TrainingRun run(comm, recipe, std::move(options));
     const quern::ExitCode code = run.train();
     quern::log::print("accuracy " + std::to_string(100 * run.evaluate().accuracy()) + " %");
     return code;

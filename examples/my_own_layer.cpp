@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <quern/base/log.hpp>
+#include <quern/comm/agree.hpp>
 #include <quern/config/read_recipe.hpp>
 #include <quern/linalg/block_sum.hpp>
 #include <quern/network/custom_layer.hpp>
@@ -116,12 +117,14 @@ int main(int argc, char** argv) {
     return std::make_unique<Swish>(spec.name, input);
   });
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
+    const quern::Recipe recipe =  // agree: what is wrong on all ranks is told once
+        quern::agree(comm, [&] { return quern::parse_recipe(recipe_text(units), "my_own_layer"); });
     Swish swish("swish", {units});
     const double error = quern::gradient_error(swish);
     quern::log::print("gradient off by at most " + std::to_string(error));
     if (!(error < 2e-3)) return quern::ExitCode::failure;
 
-    quern::TrainingRun run(comm, quern::parse_recipe(recipe_text(units), "my_own_layer"),
+    quern::TrainingRun run(comm, recipe,
                            {.folder = folder, .train = make_wave(512), .test = make_wave(100)});
     const quern::ExitCode code = run.train();
     quern::log::print("mean squared error " + std::to_string(run.evaluate().loss));

@@ -3,6 +3,7 @@
 //
 //   mpirun -n 4 train_lenet TRAIN_SHARDS TEST_SHARDS RUN_FOLDER     (shards: quern shard --help)
 #include <quern/base/log.hpp>
+#include <quern/comm/agree.hpp>
 #include <quern/config/read_recipe.hpp>
 #include <quern/runtime/ranks.hpp>
 #include <quern/train/training_run.hpp>
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
-    quern::Recipe recipe = quern::parse_recipe(kLenet, "train_lenet");
+    quern::Recipe recipe =
+        quern::agree(comm, [] { return quern::parse_recipe(kLenet, "train_lenet"); });
     recipe.data.train = argv[1];
     recipe.data.test = argv[2];
     quern::TrainingRun run(comm, recipe, {.folder = argv[3]});

@@ -27,7 +27,7 @@
 #include "train/forward_model.hpp"
 #include "train/input_match.hpp"
 #include "train/load_checkpoint.hpp"
-#include "train/predictor.hpp"
+#include "train/prediction.hpp"
 #include "train/samples.hpp"
 
 namespace quern {

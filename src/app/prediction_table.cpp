@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "app/results_text.hpp"
-#include "train/predictor.hpp"
+#include "train/prediction.hpp"
 
 namespace quern {
 

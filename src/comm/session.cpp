@@ -29,7 +29,8 @@ class SerialSession : public CommSession {
 std::unique_ptr<CommSession> start(Transport transport, const Launch& launch) {
 #ifdef QUERN_HAVE_MPI
   const bool wants_mpi =
-      transport == Transport::mpi || (transport == Transport::automatic && launch.under_launcher);
+      transport == Transport::mpi ||
+      (transport == Transport::automatic && (launch.under_launcher || mpi_is_running()));
   if (wants_mpi) return start_mpi();
 #else
   if (transport == Transport::mpi) {

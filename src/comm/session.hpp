@@ -11,7 +11,9 @@
 namespace quern {
 
 enum class Transport {
-  automatic,  ///< MPI when built with it and started by a launcher, else serial
+  /// MPI when built with it and started by a launcher, or where the program has initialised it;
+  /// else serial
+  automatic,
   serial,
   mpi,
 };
@@ -39,9 +41,10 @@ bool built_with_mpi();
 /// The MPI library's name and version on one line; "" without MPI. Works before MPI starts.
 std::string mpi_library_version();
 
-/// Starts the transport and checks the launch (check_launch in comm/launch_checks.hpp). Throws
-/// InputError when MPI is asked for in a build without it or the number of ranks is not what the
-/// launcher started; that is the same on all ranks, so only launch.rank 0 should print it.
+/// Starts the transport, or takes the MPI that the program has initialised, and checks the launch
+/// (check_launch in comm/launch_checks.hpp). Throws InputError when MPI is asked for in a build
+/// without it or the number of ranks is not what the launcher started; that is the same on all
+/// ranks, so only launch.rank 0 should print it.
 std::unique_ptr<CommSession> start_communication(Transport transport,
                                                  const Launch& launch = read_launch());
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -151,6 +153,7 @@ class GraphBuilder {
     Graph graph(input);
     outputs_.clear();
     tensors_.clear();
+    owners_.clear();
     for (int i = part.first; i < part.last; ++i) {
       std::vector<int> values;
       for (const int read : layers_.inputs(i)) {
@@ -160,8 +163,10 @@ class GraphBuilder {
       }
       tensors_.push_back(graph.table().num_tensors());
       const auto number = static_cast<std::size_t>(i);
+      const std::size_t entered = graph.table().entries().size();
       outputs_.push_back(
           append(graph, layers_, i, values, read_[number], whole_[number], slices_, choice_));
+      check_names(graph.table(), entered, i);
     }
     graph.set_output(outputs_.back());
     return graph;
@@ -175,13 +180,29 @@ class GraphBuilder {
   }
 
  private:
+  // Checkpoints hold tensors by their names. `first`: the first entry of layer `i`. The parts of
+  // one tensor that a sliced layer enters have its name.
+  void check_names(const ParameterTable& table, std::size_t first, int i) {
+    for (std::size_t k = first; k < table.entries().size(); ++k) {
+      const std::string& name = table.entries()[k].name;
+      const auto [owner, is_new] = owners_.emplace(name, i);
+      if (is_new || (owner->second == i && slices_.count > 0)) continue;
+      const std::string where =
+          owner->second == i ? "twice" : "which " + describe(layers_.at(owner->second)) + " has";
+      refuse_layer(layers_.at(i), "enters a parameter '" + name + "' " + where +
+                                      " (expected a name of its own for each, such as '" +
+                                      layers_.at(i).name + ".weight')");
+    }
+  }
+
   LayerList layers_;
   KernelChoice choice_;
   TensorSlices slices_;
   std::vector<Built> whole_;
   std::vector<Shape> read_;
   std::vector<int> outputs_;
-  std::vector<int> tensors_;  // in front of each layer
+  std::vector<int> tensors_;           // in front of each layer
+  std::map<std::string, int> owners_;  // the layer that entered each tensor
 };
 
 }  // namespace

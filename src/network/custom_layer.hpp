@@ -17,11 +17,12 @@ namespace quern {
 using LayerMaker = std::function<std::unique_ptr<Layer>(const LayerSpec& spec, const Shape& input)>;
 
 /// Makes `kind` known to all networks of this process that are built from now on, on every rank.
-/// Error when it is known already. Not while another thread builds a network.
+/// Once for a kind, before run_on_ranks or in it: networks with a kind that was registered twice
+/// are refused when they are built. Not while another thread builds a network.
 void register_layer(const std::string& kind, LayerMaker make);
 
 /// The layer of type custom that `spec` describes. InputError that names the known kinds when its
-/// kind was not registered.
+/// kind was not registered, Error when it was so twice.
 std::unique_ptr<Layer> make_custom_layer(const LayerSpec& spec, const Shape& input);
 
 }  // namespace quern

@@ -3,9 +3,10 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <algorithm>
+#include <string>
 #include <utility>
 
-#include "base/assert.hpp"
+#include "base/error.hpp"
 #include "layers/add.hpp"
 #include "layers/layout.hpp"
 #include "linalg/rounding.hpp"
@@ -22,6 +23,15 @@ using Kokkos::Profiling::ScopedRegion;
 Graph with_output_layout(Graph graph, const std::optional<Layout>& layout) {
   if (layout) graph.set_output(graph.convert(graph.output(), *layout));
   return graph;
+}
+
+// Kernels read it without asking.
+void check_rows(const StepContext& step, int rows) {
+  const auto known = static_cast<std::int64_t>(step.sample_of_row.extent(0));
+  if (known >= rows) return;
+  throw Error("Network::forward: StepContext::sample_of_row tells of " + std::to_string(known) +
+              " rows, expected the " + std::to_string(rows) +
+              " of the batch (the number of each row's sample, -1 for an empty row)");
 }
 
 }  // namespace
@@ -106,6 +116,7 @@ std::vector<ExchangedFloats> Network::exchanged_floats(int rows) const {
 
 void Network::forward(const ExecSpace& exec, const StepContext& step,
                       const Activations& batch) const {
+  check_rows(step, batch.input().rows);
   for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n)
     forward_node(exec, step, batch, n);
 }

@@ -86,7 +86,7 @@ class Network {
   /// What each layer asks StepContext::tensor_exchange for in a step of so many rows.
   std::vector<ExchangedFloats> exchanged_floats(int rows) const;
 
-  /// output() = f(input()).
+  /// output() = f(input()). Error when step.sample_of_row is shorter than the batch.
   void forward(const ExecSpace& exec, const StepContext& step, const Activations& batch) const;
   /// What of step.gradients forward has found, see Layer::store_statistics. Between forward and
   /// backward.

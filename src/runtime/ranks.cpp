@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -60,16 +61,29 @@ void flush_denormals_on_threads() {
       [](int) { FlushDenormals::on_this_thread(); });
 }
 
-ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
-  bind_this_rank(comm);
+Kokkos::InitializationSettings settings_of(Communicator& comm) {
   Kokkos::InitializationSettings settings;
   // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
   settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));
   const int visible = agree(comm, [] { return visible_devices(); });
   if (visible > 0) settings.set_device_id(device_of_rank(comm.node_rank(), visible));
+  return settings;
+}
+
+// Threads, cores and device of a Kokkos that runs already are the program's own.
+ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
+  if (Kokkos::is_finalized()) {
+    throw AgreedError(
+        "run_on_ranks: Kokkos has been finalised in this process (expected that a program which "
+        "calls run_on_ranks several times initialises Kokkos, and MPI where it is used, itself, "
+        "before the first call)");
+  }
+  const bool starts_kokkos = !Kokkos::is_initialized();
+  if (starts_kokkos) bind_this_rank(comm);
   use_large_pages_for_arrays();
   const FlushDenormals flush;
-  Kokkos::ScopeGuard kokkos(settings);
+  std::optional<Kokkos::ScopeGuard> kokkos;
+  if (starts_kokkos) kokkos.emplace(settings_of(comm));
   flush_denormals_on_threads();
   return body(comm);
 }

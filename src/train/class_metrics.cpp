@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "train/predictor.hpp"
+#include "train/prediction.hpp"
 #include "train/row_labels.hpp"
 
 namespace quern {

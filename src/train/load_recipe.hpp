@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "config/write_recipe.hpp"
 #include "spec/recipe.hpp"
 
 namespace quern {
@@ -13,5 +14,10 @@ namespace quern {
 /// problem.
 Recipe load_recipe(Communicator& comm, const std::string& file,
                    const std::vector<std::string>& overrides = {});
+
+/// Collective: AgreedError (exit 2) that names a rank and the first key of it that is not as on
+/// rank 0, unless `recipe` is the same on all ranks. So must be `others`, which belong to it.
+void check_same_recipe(Communicator& comm, const Recipe& recipe,
+                       const std::vector<RecipeEntry>& others = {});
 
 }  // namespace quern

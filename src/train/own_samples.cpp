@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/sha256.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 #include "tensor/host_values.hpp"
+#include "train/own_sample_checks.hpp"
 
 namespace quern {
 
 namespace {
 
+constexpr const char* kOrigin = "the program's samples";
+
 template <class T>
 View<const T> checked_copy(const std::string& label, std::span<const T> values) {
-  check_device_data(static_cast<std::int64_t>(values.size_bytes()), "the program's samples",
+  check_device_data(static_cast<std::int64_t>(values.size_bytes()), kOrigin,
                     available_device_memory());
   return copy_to_kernels(label, values);
 }
@@ -26,7 +28,7 @@ View<const T> checked_copy(const std::string& label, std::span<const T> values) 
 std::int64_t count_samples(const Shape& shape, std::span<const float> values) {
   if (shape.units() < 1 || values.empty() ||
       values.size() % static_cast<std::size_t>(shape.units()) != 0) {
-    throw InputError("the program's samples: " + std::to_string(values.size()) +
+    throw InputError(std::string(kOrigin) + ": " + std::to_string(values.size()) +
                      " values, expected a positive multiple of the " +
                      std::to_string(shape.units()) + " of a sample " + to_string(shape));
   }
@@ -41,30 +43,21 @@ Samples make_samples(const Shape& shape, std::span<const float> values) {
   return samples;
 }
 
-// Names both arrays.
-std::string hash_of(std::span<const float> values, std::span<const std::byte> answers) {
-  const std::string parts = sha256(std::as_bytes(values)) + sha256(answers);
-  return sha256(std::as_bytes(std::span(parts.data(), parts.size())));
-}
-
 }  // namespace
 
 Samples make_labelled_samples(const Shape& shape, std::span<const float> values,
                               std::span<const std::uint8_t> labels, int classes) {
   Samples samples = make_samples(shape, values);
   if (static_cast<std::int64_t>(labels.size()) != samples.count) {
-    throw InputError("the program's samples: " + std::to_string(labels.size()) + " labels for " +
+    throw InputError(std::string(kOrigin) + ": " + std::to_string(labels.size()) + " labels for " +
                      std::to_string(samples.count) + " samples");
   }
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < classes) continue;
-    throw InputError("the program's samples: label " + std::to_string(labels[i]) + " of sample " +
-                     std::to_string(i) + ", expected one below " + std::to_string(classes));
-  }
-  samples.classes = classes;
   const std::vector<std::int32_t> wide(labels.begin(), labels.end());
+  check_own_samples({.values = values, .labels = wide}, {.shape = shape, .classes = classes}, 0,
+                    samples.count, kOrigin);
+  samples.classes = classes;
   samples.labels = checked_copy<std::int32_t>("quern::train::own_labels", wide);
-  samples.data_hash = hash_of(values, std::as_bytes(labels));
+  samples.data_hash = hash_of_samples(std::as_bytes(values), std::as_bytes(labels));
   return samples;
 }
 
@@ -72,12 +65,14 @@ Samples make_target_samples(const Shape& shape, std::span<const float> values, i
                             std::span<const float> targets) {
   Samples samples = make_samples(shape, values);
   if (static_cast<std::int64_t>(targets.size()) != samples.count * target_units) {
-    throw InputError("the program's samples: " + std::to_string(targets.size()) +
+    throw InputError(std::string(kOrigin) + ": " + std::to_string(targets.size()) +
                      " target values, expected " + std::to_string(samples.count) + " times " +
                      std::to_string(target_units));
   }
+  check_own_samples({.values = values, .targets = targets},
+                    {.shape = shape, .target_shape = {target_units}}, 0, samples.count, kOrigin);
   samples.targets = checked_copy("quern::train::own_targets", targets);
-  samples.data_hash = hash_of(values, std::as_bytes(targets));
+  samples.data_hash = hash_of_samples(std::as_bytes(values), std::as_bytes(targets));
   return samples;
 }
 

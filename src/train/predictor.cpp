@@ -1,162 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/predictor.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
+#include <string>
+#include <type_traits>
 
 #include "base/error.hpp"
-#include "base/stopwatch.hpp"
+#include "base/log.hpp"
 #include "comm/agree.hpp"
-#include "strategy/sample_stream.hpp"
-#include "strategy/step_kernels.hpp"
-#include "train/row_labels.hpp"
+#include "comm/exchange.hpp"
+#include "io/sample_checks.hpp"
+#include "strategy/batch_rule.hpp"
+#include "tensor/host_values.hpp"
+#include "train/evaluator.hpp"
+#include "train/forward_model.hpp"
+#include "train/input_match.hpp"
+#include "train/load_checkpoint.hpp"
+#include "train/prediction.hpp"
 
 namespace quern {
 
 namespace {
 
-BatchPlan plan_of(const Model& model, int batch, int samples, int rank, int num_ranks) {
-  return make_batch_plan(
-      {std::min(batch, samples), model.row_multiple(), Determinism::rank_invariant}, samples, rank,
-      num_ranks);
+constexpr const char* kPredicted = "the samples to predict";
+
+// Those of rank 0, on all ranks.
+std::vector<std::string> share_names(Communicator& comm, const std::vector<std::string>& names) {
+  std::vector<std::string> shared(broadcast_value(comm, names.size()));
+  for (std::size_t i = 0; i < shared.size(); ++i)
+    shared[i] = broadcast_string(comm, i < names.size() ? names[i] : "");
+  return shared;
 }
-
-/// Outputs of one batch after the other: for each sample its outputs, and behind them the bits of
-/// its label where samples have them.
-class Outputs {
- public:
-  Outputs(const ProcessGrid& grid, const Model& model, const Samples& samples)
-      : grid_(grid),
-        model_(model),
-        samples_(samples),
-        send_to_(static_cast<std::size_t>(grid.world().size())),
-        receive_from_(send_to_.size()) {}
-
-  bool has_labels() const { return samples_.has_labels(); }
-  int units() const { return model_.whole().output_shape().units(); }
-  /// Floats of one sample.
-  int width() const { return units() + (has_labels() ? 1 : 0); }
-
-  /// On rank 0 those of all, in the order of the samples, until the next call; elsewhere nothing.
-  /// The batch must have been computed.
-  std::span<const float> collect(const ExecSpace& exec, const BatchPlan& plan) {
-    own_.clear();
-    if (model_.puts_out()) read_own(exec, plan.num_samples);
-    if (grid_.world().size() == 1) return own_;
-    send_to_.front().count = static_cast<std::int64_t>(own_.size());
-    if (grid_.world().rank() == 0) all_.resize(receive(plan));
-    grid_.world().all_to_all_v(own_, send_to_, all_, receive_from_);
-    return all_;
-  }
-
- private:
-  void read_own(const ExecSpace& exec, int num_samples) {
-    std::vector<std::int32_t> labels;
-    if (has_labels()) labels = labels_of_rows(exec, model_, samples_, num_samples);
-    const Activation& output = model_.activations().output();
-    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
-    const ActivationIndex at(output);
-    own_.reserve(static_cast<std::size_t>(num_samples) * static_cast<std::size_t>(width()));
-    for (int row = 0; row < num_samples; ++row) {
-      for (int unit = 0; unit < units(); ++unit)
-        own_.push_back(values(static_cast<std::size_t>(at(row, unit))));
-      if (has_labels()) own_.push_back(std::bit_cast<float>(labels[static_cast<std::size_t>(row)]));
-    }
-  }
-
-  // Floats from all ranks.
-  std::size_t receive(const BatchPlan& plan) {
-    const GridShape& shape = grid_.shape();
-    std::int64_t received = 0;
-    for (int rank = 0; rank < grid_.world().size(); ++rank) {
-      const GridPlace place = grid_place(shape, rank);
-      const bool puts_out = place.pipeline + 1 == shape.pipeline && place.tensor == 0;
-      const std::int64_t count =
-          puts_out ? plan.partition.num_samples(place.data) * std::int64_t{width()} : 0;
-      receive_from_[static_cast<std::size_t>(rank)] = {received, count};
-      received += count;
-    }
-    return static_cast<std::size_t>(received);
-  }
-
-  const ProcessGrid& grid_;
-  const Model& model_;
-  const Samples& samples_;
-  std::vector<float> own_;
-  std::vector<float> all_;
-  std::vector<Segment> send_to_;
-  std::vector<Segment> receive_from_;
-};
 
 }  // namespace
 
-int predictor_rows(const Model& model, int batch) {
-  return plan_of(model, batch, batch, 0, 1).rows();
+class Predictor::Parts {
+ public:
+  Parts(Communicator& comm, const std::filesystem::path& path, int batch)
+      : Parts(comm, load_checkpoint(comm, path), batch) {}
+
+  template <class Value>
+  std::vector<float> predict(std::span<const Value> values, std::int64_t count);
+
+  const Recipe& recipe() const { return recipe_; }
+  const Network& network() { return forward_.model().whole(); }
+  const std::vector<std::string>& class_names() const { return class_names_; }
+
+ private:
+  Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch);
+
+  void check_size(std::size_t size, std::int64_t count, std::int64_t first_count) const;
+  void warn_of_other_inputs(const Samples& samples);
+
+  Communicator& comm_;
+  Recipe recipe_;
+  int batch_;
+  ForwardModel forward_;
+  std::vector<std::string> class_names_;
+  std::string trained_on_;  // rank 0's; "" once a warning was given
+};
+
+Predictor::Parts::Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch)
+    : comm_(comm), recipe_(checkpoint.recipe), batch_(batch), forward_(comm, recipe_) {
+  agree(comm, [&] {
+    if (batch >= 1) return;
+    throw InputError("Predictor: a batch of " + std::to_string(batch) +
+                     " samples, expected at least 1");
+  });
+  const CheckpointState* state = checkpoint.state();
+  forward_.load(predictor_rows(forward_.model(), batch_), Samples{}, state);
+  class_names_ = share_names(comm, state ? state->class_names : std::vector<std::string>{});
+  if (state) trained_on_ = state->input;
 }
 
-Prediction prediction_of(std::span<const float> outputs, int label) {
-  Prediction prediction;
-  for (std::size_t unit = 1; unit < outputs.size(); ++unit) {
-    if (outputs[unit] > outputs[static_cast<std::size_t>(prediction.best)])
-      prediction.best = static_cast<int>(unit);
+void Predictor::Parts::check_size(std::size_t size, std::int64_t count,
+                                  std::int64_t first_count) const {
+  const Shape& shape = recipe_.network.input;
+  if (count != first_count) {
+    throw InputError(std::string(kPredicted) + ": " + std::to_string(count) +
+                     ", expected as many as on rank 0, " + std::to_string(first_count));
   }
-  const double largest = outputs[static_cast<std::size_t>(prediction.best)];
-  double sum = 0;  // of exponentials, of which none overflows
-  for (const float output : outputs) sum += std::exp(output - largest);
-  prediction.probability = 1 / sum;
-  if (label >= 0)
-    prediction.loss = largest + std::log(sum) - outputs[static_cast<std::size_t>(label)];
-  return prediction;
+  if (count >= 0 && static_cast<std::int64_t>(size) == count * shape.units()) return;
+  throw InputError(std::string(kPredicted) + ": " + std::to_string(size) + " values, expected " +
+                   std::to_string(count) + " times the " + std::to_string(shape.units()) +
+                   " of a sample " + to_string(shape));
 }
 
-BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples) {
-  const std::int64_t global_batch = std::int64_t{batch} * num_ranks;
-  if (std::min(global_batch, num_samples) > kMaxGlobalBatch) {
-    throw InputError("batches of " + std::to_string(batch) + " samples on " +
-                     std::to_string(num_ranks) + " ranks are " + std::to_string(global_batch) +
-                     " samples at a time, expected at most " + std::to_string(kMaxGlobalBatch));
-  }
-  BatchRule rule = batches_of(full_batch_of(global_batch, num_samples), num_samples);
-  rule.block_samples = std::min(batch, rule.full_batch);
-  return rule;
+void Predictor::Parts::warn_of_other_inputs(const Samples& samples) {
+  const std::string difference = input_difference(trained_on_, samples.input_name(), kPredicted);
+  if (difference.empty()) return;
+  log::warn(difference);
+  trained_on_.clear();
 }
 
-void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
-             const TakeOutputs& take, std::vector<double>* seconds) {
-  const ExecSpace exec;
-  const StepScalarsView scalars("quern::train::prediction_scalars");
-  set_position(scalars, 0, 0, 0, 0);
-  const int ranks = grid.data().size();
-  const BatchRule batches = prediction_batches(batch, ranks, samples.count);
-  const Sampling sampling{.windows = samples.stream ? samples.stream->plan() : WindowPlan{}};
-  Outputs outputs(grid, model, samples);
-  const auto units = static_cast<std::size_t>(outputs.units());
-  const auto width = static_cast<std::size_t>(outputs.width());
-  BatchPlan plan;
-  int planned = 0;  // samples
-  for (std::int64_t done = 0; done < samples.count;) {
-    if (samples.stream) agree(grid.world(), [&] { samples.stream->prepare(0, done); });
-    const Stopwatch watch;
-    const int count = batches.is_short(done) ? batches.last_batch : batches.full_batch;
-    if (count != planned) plan = plan_of(model, batch, count, grid.data().rank(), ranks);
-    planned = count;
-    const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
-    model.load_batch(exec, plan, samples, sampling, scalars);
-    model.forward(exec, step);
-    model.restore_units(exec, samples);
-    end_batch(exec, scalars, plan.samples());
-    model.wait(exec);
-    const std::span<const float> all = outputs.collect(exec, plan);
-    if (seconds) seconds->push_back(watch.seconds());
-    run_on_root(grid.world(), [&] {
-      for (std::size_t i = 0; i < all.size(); i += width) {
-        const std::span<const float> sample = all.subspan(i, width);
-        take(sample.first(units), width > units ? std::bit_cast<std::int32_t>(sample.back()) : -1);
-      }
-    });
-    done += count;
-  }
+template <class Value>
+std::vector<float> Predictor::Parts::predict(std::span<const Value> values, std::int64_t count) {
+  const std::int64_t first_count = broadcast_value(comm_, count);
+  const Samples samples = agree(comm_, [&] {
+    check_size(values.size(), count, first_count);
+    if (count > 0) prediction_batches(batch_, forward_.grid().data().size(), count);
+    Samples made;
+    made.count = count;
+    made.shape = recipe_.network.input;
+    if constexpr (std::is_same_v<Value, float>) {
+      refuse_input(kPredicted,
+                   find_not_finite(values, "values", made.shape.units(), 0, StoredType::float32));
+      made.values = copy_to_kernels<float>("quern::train::predicted_values", values);
+    } else {
+      made.images = copy_to_kernels<std::uint8_t>("quern::train::predicted_images", values);
+    }
+    return made;
+  });
+  if (count == 0) return {};
+  warn_of_other_inputs(samples);
+  std::vector<float> outputs;
+  const auto size = static_cast<std::size_t>(count * network().output_shape().units());
+  outputs.reserve(size);
+  quern::predict(forward_.grid(), forward_.model(), samples, batch_,
+                 [&](std::span<const float> of_sample, int /*label*/) {
+                   outputs.insert(outputs.end(), of_sample.begin(), of_sample.end());
+                 });
+  outputs.resize(size);
+  comm_.broadcast(std::as_writable_bytes(std::span(outputs)), 0);
+  return outputs;
+}
+
+Predictor::Predictor(Communicator& comm, const std::filesystem::path& checkpoint, int batch)
+    : parts_(std::make_unique<Parts>(comm, checkpoint, batch)) {}
+
+Predictor::~Predictor() = default;
+
+std::vector<float> Predictor::predict(std::span<const float> values, std::int64_t count) {
+  return parts_->predict(values, count);
+}
+std::vector<float> Predictor::predict(std::span<const std::uint8_t> pixels, std::int64_t count) {
+  return parts_->predict(pixels, count);
+}
+
+const Recipe& Predictor::recipe() const {
+  return parts_->recipe();
+}
+const Shape& Predictor::input_shape() const {
+  return parts_->network().input_shape();
+}
+const Shape& Predictor::output_shape() const {
+  return parts_->network().output_shape();
+}
+const std::vector<std::string>& Predictor::class_names() const {
+  return parts_->class_names();
+}
+
+Evaluation evaluate_checkpoint(Communicator& comm, const std::filesystem::path& path,
+                               const Samples& samples) {
+  const SharedCheckpoint checkpoint = load_checkpoint(comm, path);
+  const Recipe& recipe = checkpoint.recipe;
+  ForwardModel forward(comm, recipe);
+  Model& model = forward.model();
+  agree(comm, [&] { model.check_samples(samples, "the samples to evaluate"); });
+  Evaluator evaluator(forward.grid(), model, samples,
+                      evaluation_batches(recipe, checkpoint.global_batch, samples.count,
+                                         recipe.parallel.micro_batches),
+                      forward.transports());
+  forward.load(evaluator.limit(), samples, checkpoint.state());
+  return evaluator.run(ExecSpace());
 }
 
 }  // namespace quern

@@ -1,44 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
+// A trained network that answers, for programs of your own.
+//
+//   return quern::run_on_ranks([](quern::Communicator& comm) {
+//     quern::Predictor predictor(comm, "runs/lenet");
+//     const std::vector<float> outputs = predictor.predict(values, number_of_samples);
+//     ...
+//   });
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <filesystem>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "comm/process_grid.hpp"
-#include "strategy/batch_rule.hpp"
-#include "strategy/model.hpp"
+#include "base/shape.hpp"
+#include "comm/communicator.hpp"
+#include "spec/recipe.hpp"
+#include "strategy/samples.hpp"
+#include "train/evaluation.hpp"
 
 namespace quern {
 
-/// The network's outputs for one sample, in the order of the units; in the units of the targets
-/// where the network was trained with normalized ones. `label`: -1 where the sample has none.
-using TakeOutputs = std::function<void(std::span<const float> outputs, int label)>;
+/// The ranks of a communicator predict together: each computes a part of the samples, or a stage or
+/// a part of the layers where the network was trained so. For every rank to predict samples of its
+/// own, each takes one on itself alone: `const auto alone = comm.split(comm.rank());`, and
+/// Predictor(*alone, ...).
+class Predictor {
+ public:
+  /// Collective. `checkpoint`: a file, or a run folder, of which the newest good one is taken.
+  /// Layers of the program's own must have been registered. `batch`: samples that a rank takes at a
+  /// time, and memory is allocated for. `comm` outlives it. AgreedError: exit 2 when there is no
+  /// such checkpoint or not the memory, 93 when it is damaged.
+  Predictor(Communicator& comm, const std::filesystem::path& checkpoint, int batch = 256);
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+  ~Predictor();
 
-/// Collective: rank 0 calls `take` for every sample in order. `samples` need no labels; `model`,
-/// this rank's part of the grid, must be allocated for `batch` samples (see predictor_rows), which
-/// each rank along the data axis takes at a time; what it holds of streamed samples is for
-/// prediction_batches(). `seconds`, if there, gets what each batch took from having its samples to
-/// having its outputs on rank 0. AgreedError where samples of a streamed set cannot be read, or
-/// `take` throws.
-void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
-             const TakeOutputs& take, std::vector<double>* seconds = nullptr);
+  /// Collective: all ranks pass the same `count` samples, values [count, units of input_shape()],
+  /// and get the outputs of all, [count, units of output_shape()]. Inputs are normalized as in
+  /// training, and outputs are in the units of the targets; of a classifier they are the numbers
+  /// before the softmax. A network that was trained on bytes wants values between 0 and 1.
+  /// AgreedError (exit 2) when `values` has another size, or a sample is not finite.
+  std::vector<float> predict(std::span<const float> values, std::int64_t count);
+  /// The same of bytes, as images have them: read divided by 255.
+  std::vector<float> predict(std::span<const std::uint8_t> pixels, std::int64_t count);
 
-struct Prediction {
-  int best = 0;            ///< index of the largest output (the first one of equals)
-  double probability = 0;  ///< of that class: its share of the softmax
-  double loss = 0;         ///< cross entropy against the label; 0 without one
+  const Recipe& recipe() const;  ///< that the network was trained with
+  const Shape& input_shape() const;
+  const Shape& output_shape() const;
+  /// Of the outputs of a classifier, where the training data named them; else empty.
+  const std::vector<std::string>& class_names() const;
+
+ private:
+  class Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
-/// What a classifier's outputs for one sample say. `label` < 0: there is none.
-Prediction prediction_of(std::span<const float> outputs, int label);
-
-/// How predict() cuts a set: into consecutive samples for each of the ranks along the data axis,
-/// `batch` for all but the last ones. InputError above kMaxGlobalBatch samples at a time.
-BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples);
-
-/// Rows that predict() needs for batches of this many samples.
-int predictor_rows(const Model& model, int batch);
+/// Collective: loss and accuracy over all of `samples`, which are the same on all ranks
+/// (train/own_samples.hpp), of the network in `checkpoint`, as above. AgreedError as above, and
+/// when the samples do not fit the network.
+Evaluation evaluate_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
+                               const Samples& samples);
 
 }  // namespace quern

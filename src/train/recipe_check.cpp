@@ -58,6 +58,18 @@ void check_program(const Recipe& recipe, int num_ranks) {
   check_precision(recipe);
 }
 
+void check_source(const Recipe& recipe, bool has_train, bool has_test) {
+  if (recipe.data.source == DataSource::program && !has_train) {
+    throw InputError(
+        "data.source = \"program\" is for C++ programs that bring their own samples "
+        "(expected \"shards\" or \"random\", or RunOptions::train in such a program)");
+  }
+  if (recipe.data.source == DataSource::program || (!has_train && !has_test)) return;
+  throw InputError(
+      "the program brings its own samples, but data.source is another (expected data.source = "
+      "\"program\")");
+}
+
 void check_batch_for_ranks(int batch, int num_ranks) {
   if (num_ranks <= batch) return;
   throw InputError(std::to_string(num_ranks) + " ranks for a global batch of " +
@@ -68,11 +80,7 @@ void check_batch_for_ranks(int batch, int num_ranks) {
 
 RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
   const Recipe recipe = with_strategy(given, num_ranks);
-  if (recipe.data.source == DataSource::program) {
-    throw InputError(
-        "data.source = \"program\" is for C++ programs that bring their own samples "
-        "(expected \"shards\" or \"random\")");
-  }
+  check_source(recipe, false, false);
   const Network network(recipe.network);
   make_loss(recipe.loss, network.output_shape());
   check_target(recipe, network);

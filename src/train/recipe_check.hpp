@@ -22,6 +22,10 @@ RecipeInfo check_recipe(const Recipe& recipe, int num_ranks);
 /// Can the program train it on so many ranks: backend and precision?
 void check_program(const Recipe& recipe, int num_ranks);
 
+/// Do the samples come from where data.source says? `has_train`, `has_test`: the program brings
+/// some.
+void check_source(const Recipe& recipe, bool has_train, bool has_test);
+
 /// Is there a sample for each rank?
 void check_batch_for_ranks(int batch, int num_ranks);
 

@@ -5,66 +5,18 @@
 #include <limits>
 #include <span>
 
-#include "base/ceil_div.hpp"
+#include "base/assert.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
-#include "comm/node_shared.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
-#include "tensor/host_values.hpp"
 #include "train/shard_stream.hpp"
 
 namespace quern {
-
-namespace {
-
-template <class T>
-View<const T> where_kernels_read(std::span<const T> values) {
-  if constexpr (kHostExecution) {
-    return View<const T>(values.data(), values.size());
-  } else {
-    return copy_to_kernels("quern::train::samples", values);
-  }
-}
-
-// One array after the other, each on a cache line of its own.
-class Divider {
- public:
-  template <class T>
-  std::span<T> take(std::int64_t count, std::span<std::byte> from = {}) {
-    const auto begin = static_cast<std::size_t>(bytes_);
-    const auto size = static_cast<std::size_t>(count) * sizeof(T);
-    constexpr std::int64_t kCacheLine = 64;
-    bytes_ += round_up(static_cast<std::int64_t>(size), kCacheLine);
-    if (from.empty()) return {};
-    return {reinterpret_cast<T*>(from.data() + begin), static_cast<std::size_t>(count)};
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
-
-// `from`: empty to learn how much is needed. -> the arrays in it.
-SampleArrays divide(Divider& divider, const ShardContent& content, std::int64_t count,
-                    std::span<std::byte> from) {
-  SampleArrays arrays;
-  const std::int64_t units = count * content.shape.units();
-  if (content.has_pixels())
-    arrays.images = divider.take<std::uint8_t>(units, from);
-  else
-    arrays.values = divider.take<float>(units, from);
-  if (content.has_labels()) arrays.labels = divider.take<std::int32_t>(count, from);
-  if (content.has_targets())
-    arrays.targets = divider.take<float>(count * content.target_shape.units(), from);
-  return arrays;
-}
-
-}  // namespace
 
 ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split) {
   std::string table;
@@ -72,44 +24,15 @@ ShardSet open_shards_once(Communicator& comm, const std::string& folder, const s
   return ShardSet(folder, broadcast_string(comm, table));
 }
 
-Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
-                          const ShardContent& content, const FillSamples& fill) {
-  Divider needed;
-  divide(needed, content, count, {});
-  agree(comm, [&] {
-    if (comm.node_rank() == 0) {
-      check_memory(needed.bytes(), name);
-      if (comm.node_size() > 1)
-        check_shared_memory(needed.bytes(), name, free_shared_memory_bytes());
-    }
-    check_device_data(needed.bytes(), name, available_device_memory());
-  });
-  Samples samples;
-  samples.storage = comm.allocate_node_shared(static_cast<std::size_t>(needed.bytes()));
-  Divider divider;
-  const SampleArrays arrays = divide(divider, content, count, samples.storage->bytes());
-  agree(comm, [&] { fill(arrays); });
-  samples.storage->publish();
-  samples.count = count;
-  samples.shape = content.shape;
-  samples.classes = content.classes;
-  samples.class_names = content.class_names;
-  samples.images = where_kernels_read<std::uint8_t>(arrays.images);
-  samples.values = where_kernels_read<float>(arrays.values);
-  samples.labels = where_kernels_read<std::int32_t>(arrays.labels);
-  samples.targets = where_kernels_read<float>(arrays.targets);
-  return samples;
-}
-
 namespace {
 
 Samples load_all(Communicator& comm, const std::string& folder, const ShardSet& shards) {
-  Samples samples =
-      make_node_samples(comm, "the data set '" + folder + "'", shards.count(), shards.content(),
-                        [&](const SampleArrays& arrays) {
-                          const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
-                          shards.read_share(comm.node_rank(), comm.node_size(), threads, arrays);
-                        });
+  Samples samples = make_known_node_samples(
+      comm, "the data set '" + folder + "'", shards.count(), shards.content(),
+      [&](const SampleArrays& arrays) {
+        const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
+        shards.read_share(comm.node_rank(), comm.node_size(), threads, arrays);
+      });
   samples.data_hash = shards.content_hash();
   return samples;
 }
@@ -183,12 +106,7 @@ Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, con
                ? stream_training_shards(grid, recipe, shards)
                : load_all(comm, recipe.data.train, shards);
   }
-  if (recipe.data.source == DataSource::program) {
-    throw AgreedError(
-        "data.source = \"program\" is for C++ programs that bring their own samples "
-        "(expected \"shards\" or \"random\")",
-        ExitCode::bad_input);
-  }
+  expect(recipe.data.source == DataSource::random, "no samples of a program");
   agree(comm, [&] {
     const std::int64_t sample_bytes =
         random_sample_bytes(recipe.network.input, recipe.data.target, output.units());

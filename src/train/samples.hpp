@@ -2,16 +2,17 @@
 // Data sets in memory, in one copy for all ranks of a node.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "base/shape.hpp"
 #include "comm/communicator.hpp"
 #include "comm/process_grid.hpp"
-#include "io/shard_content.hpp"
 #include "io/shard_set.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
+#include "train/node_samples.hpp"
 
 namespace quern {
 
@@ -20,16 +21,6 @@ struct BatchRule;
 /// Collective. A split ("train" or "test") of the shards in `folder`. Rank 0 opens every shard and
 /// tells the others what it found: a thousand ranks do not. AgreedError as ShardSet::open() throws.
 ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split);
-
-/// Overwrites this rank's share of the arrays, which have room for all samples; together the ranks
-/// of a node overwrite everything.
-using FillSamples = std::function<void(const SampleArrays& arrays)>;
-
-/// Collective. `count` samples in one copy for all ranks of a node, filled by `fill`; data_hash is
-/// left empty. `name`: for the message when memory is short. AgreedError on all ranks: exit 2 when
-/// a node or a device lacks the memory, or what `fill` throws.
-Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
-                          const ShardContent& content, const FillSamples& fill);
 
 /// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 opens
 /// all of them to check the set, the ranks of every node share the reading and open what they read.
@@ -64,7 +55,8 @@ std::int64_t random_sample_bytes(const Shape& shape, TargetType target, int outp
 Samples make_random_samples(std::uint64_t seed, std::int64_t count, const Shape& shape,
                             TargetType target, int outputs);
 
-/// Collective. The training data of a recipe; streamed where they are larger than data.memory.
+/// Collective. The training data of a recipe that says where they are; streamed where they are
+/// larger than data.memory.
 Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, const Shape& output);
 
 }  // namespace quern

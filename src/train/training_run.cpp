@@ -18,6 +18,7 @@
 #include "train/data_check.hpp"
 #include "train/initial_weights.hpp"
 #include "train/input_match.hpp"
+#include "train/load_recipe.hpp"
 #include "train/normalization.hpp"
 #include "train/normalization_match.hpp"
 #include "train/recipe_check.hpp"
@@ -30,14 +31,6 @@ namespace quern {
 
 namespace {
 
-void check_source(const Recipe& recipe, const RunOptions& options) {
-  // load_training_samples refuses the opposite: data.source = "program" and nothing handed over.
-  if (recipe.data.source == DataSource::program || (!options.train && !options.test)) return;
-  throw InputError(
-      "the program brings its own samples, but data.source is another (expected data.source = "
-      "\"program\")");
-}
-
 void warn_unless_empty(const std::string& sentence) {
   if (!sentence.empty()) log::warn(sentence);
 }
@@ -47,11 +40,24 @@ RunFolder folder_of(const Recipe& recipe, const RunOptions& options) {
                                           : options.folder);
 }
 
+// Before anything is done together: with other epochs or batches ranks would wait for each other.
+Recipe shared_recipe(Communicator& comm, const Recipe& recipe, const RunOptions& options) {
+  const auto is_given = [](const std::optional<Samples>& samples) {
+    return samples ? "given" : "not given";
+  };
+  check_same_recipe(comm, recipe,
+                    {{"RunOptions::folder", folder_of(recipe, options).path().string()},
+                     {"RunOptions::resume", options.resume},
+                     {"RunOptions::train", is_given(options.train)},
+                     {"RunOptions::test", is_given(options.test)}});
+  return agree(comm, [&] { return with_strategy(recipe, comm.size()); });
+}
+
 Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptions& options,
                          const Shape& output) {
   Communicator& comm = grid.world();
   agree(comm, [&] {
-    check_source(recipe, options);
+    check_source(recipe, options.train.has_value(), options.test.has_value());
     // A batch that is too large is refused before any reading.
     recipe.global_batch(grid.data().size());
   });
@@ -104,10 +110,11 @@ class TrainingRun::Parts {
   std::string folder_state_;
   GridConnections connections_;
   std::optional<Trainer> trainer_;
+  bool has_trained_ = false;
 };
 
 TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions options)
-    : recipe_(agree(comm, [&] { return with_strategy(recipe, comm.size()); })),
+    : recipe_(shared_recipe(comm, recipe, options)),
       comm_(comm),
       grid_(make_grid(comm, recipe_)),
       watch_(comm, [shape = grid_.shape()](
@@ -203,6 +210,9 @@ void TrainingRun::Parts::warn_of_other_inputs() const {
 }
 
 ExitCode TrainingRun::Parts::train() {
+  if (has_trained_)
+    throw AgreedError("TrainingRun::train() is called again, expected once for each TrainingRun");
+  has_trained_ = true;
   std::optional<RunLock> lock;
   run_on_root(comm_, [&] {
     lock.emplace(folder_);
@@ -219,7 +229,12 @@ ExitCode TrainingRun::Parts::train() {
 }
 
 Evaluation TrainingRun::Parts::evaluate() {
-  if (!test_) throw InputError("there are no test samples (data.test, or RunOptions::test)");
+  if (!test_) {
+    throw AgreedError(
+        "TrainingRun::evaluate(): there are no test samples (expected data.test in the recipe, or "
+        "RunOptions::test)",
+        ExitCode::bad_input);
+  }
   return trainer_->evaluate_test_set();
 }
 

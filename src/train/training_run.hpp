@@ -37,9 +37,9 @@ struct RunOptions {
 class TrainingRun {
  public:
   /// Collective. Builds the network, loads the data, checks that they, the batch, the ranks and an
-  /// earlier run in the folder go together, and allocates. Writes nothing. AgreedError with every
-  /// problem that the user can mend (exit 2), or for damaged data (exit 93). `comm` must outlive
-  /// it.
+  /// earlier run in the folder go together, and allocates. Writes nothing. `recipe` and `options`
+  /// must be the same on all ranks. AgreedError with every problem that the user can mend (exit 2),
+  /// or for damaged data (exit 93). `comm` must outlive it.
   TrainingRun(Communicator& comm, const Recipe& recipe, RunOptions options = {});
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
@@ -47,11 +47,12 @@ class TrainingRun {
 
   /// Collective. Trains from where the run stands to its last epoch (done), or to a stop that was
   /// asked for (requeue). Writes the run folder; rank 0 prints a line per epoch.
-  /// AgreedError with exit 93 when the loss is no longer finite. Once.
+  /// AgreedError with exit 93 when the loss is no longer finite, with exit 1 when it is called
+  /// twice.
   ExitCode train();
 
   /// Collective. Loss and accuracy over the whole test set, with the parameters as they are now.
-  /// InputError when there is none.
+  /// AgreedError (exit 2) when there is none.
   Evaluation evaluate();
 
   /// With the mean and deviation of the data where data.normalize = "dataset" asks for them.

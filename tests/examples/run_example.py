@@ -22,10 +22,13 @@ class ExampleTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_example(self, *args, ranks=0):
+    def start(self, example, *args, ranks=0):
         launcher = [MPIEXEC, "-n", str(ranks)] if ranks else []
-        done = subprocess.run([*launcher, EXAMPLE, *args], cwd=self.folder, text=True,
+        return subprocess.run([*launcher, example, *args], cwd=self.folder, text=True,
                               capture_output=True, timeout=100, check=False)
+
+    def run_example(self, *args, ranks=0, example=EXAMPLE):
+        done = self.start(example, *args, ranks=ranks)
         self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
         return done.stdout
 
@@ -72,6 +75,11 @@ class ExampleTest(unittest.TestCase):
         self.assertLess(self.number(text, r"gradient off by at most (\S+)"), 2e-3)
         self.assertLess(self.number(text, r"mean squared error (\S+)"), 1e-2)
         self.run_example("one")  # goes on from its own checkpoint
+        # What is wrong on all ranks is told once.
+        done = self.start(EXAMPLE, "bad", "0", ranks=2)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("features"), 1, done.stderr)
+        self.assertNotIn("MPI_ABORT", done.stderr)
         # The program itself knows no such layer, and says so.
         done = quern("evaluate", "one", "--data", "nowhere", cwd=self.folder)
         self.assertEqual(done.code, 2, done)
@@ -90,6 +98,17 @@ class ExampleTest(unittest.TestCase):
         done = quern("train", "one/recipe.toml", "--run-dir", "other", cwd=self.folder)
         self.assertEqual(done.code, 2, done)
         self.assertIn('data.source = "program" is for C++ programs', done.err)
+
+    def test_my_own_prediction(self):
+        self.run_example("run", example=EXAMPLE.parent / "my_own_dataset")
+        # The arms of the training data, once around: (0.5, pi) and the point opposite.
+        points = ["-0.5", "0", "0.5", "0", "0", "-0.75"]
+        text = self.run_example("run", *points)
+        self.assertEqual(re.findall(r"is on arm (\d)$", text, re.MULTILINE), ["0", "1", "0"])
+        self.assertEqual(self.run_example("run", *points, ranks=2), text)
+        done = self.start(EXAMPLE, "nowhere", "1", "2", ranks=2)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("nowhere"), 1, done.stderr)
 
 
 if __name__ == "__main__":

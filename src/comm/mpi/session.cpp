@@ -18,30 +18,50 @@ namespace {
 const char* const kThreadLevelHint =
     "; quern needs an MPI library with at least MPI_THREAD_FUNNELED";
 
+bool answer_of(int (*query)(int*), const char* name) {
+  int yes = 0;
+  MpiCaller{0, "start"}.check(query(&yes), name);
+  return yes != 0;
+}
+
+void check_thread_level(int provided, const char* whose) {
+  if (provided >= MPI_THREAD_FUNNELED) return;
+  throw Error(std::string(whose) + " offers thread level " + std::to_string(provided) +
+              kThreadLevelHint);
+}
+
+// Of a program that has initialised MPI itself the communicator of all ranks stays as it is, with
+// its handler of errors.
 void initialise_mpi() {
-  int initialised = 0;
-  MpiCaller caller{0, "start"};
-  caller.check(MPI_Initialized(&initialised), "MPI_Initialized");
-  if (initialised) throw Error("MPI is already running in this process");
   int provided = 0;
+  const MpiCaller caller{0, "start"};
+  if (mpi_is_running()) {
+    caller.check(MPI_Query_thread(&provided), "MPI_Query_thread");
+    check_thread_level(provided, "the MPI that this program has initialised");
+    return;
+  }
+  if (answer_of(MPI_Finalized, "MPI_Finalized")) {
+    throw Error(
+        "run_on_ranks: MPI has been finalised in this process (expected that a program which calls "
+        "run_on_ranks several times initialises MPI and Kokkos itself, before the first call)");
+  }
   caller.check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
                "MPI_Init_thread");
-  if (provided < MPI_THREAD_FUNNELED) {
-    throw Error("MPI offers thread level " + std::to_string(provided) + kThreadLevelHint);
-  }
+  check_thread_level(provided, "MPI");
   caller.check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
                "MPI_Comm_set_errhandler");
 }
 
 class MpiSession final : public CommSession {
  public:
-  MpiSession() : communicator_(MPI_COMM_WORLD), library_(mpi_version()) {}
+  explicit MpiSession(bool ends_mpi)
+      : ends_mpi_(ends_mpi), communicator_(MPI_COMM_WORLD), library_(mpi_version()) {}
 
   ~MpiSession() override {
     // One rank that fails must not wait for the others in collective calls.
     if (std::uncaught_exceptions() > exceptions_at_start_) return;
     communicator_.release();
-    communicator_.caller().check_quietly(MPI_Finalize(), "MPI_Finalize");
+    if (ends_mpi_) communicator_.caller().check_quietly(MPI_Finalize(), "MPI_Finalize");
   }
 
   Communicator& communicator() override { return communicator_; }
@@ -50,6 +70,7 @@ class MpiSession final : public CommSession {
 
  private:
   int exceptions_at_start_ = std::uncaught_exceptions();
+  bool ends_mpi_;
   MpiCommunicator communicator_;
   std::string library_;
 };
@@ -66,9 +87,15 @@ std::string mpi_version() {
   return version;
 }
 
+bool mpi_is_running() {
+  return answer_of(MPI_Initialized, "MPI_Initialized") &&
+         !answer_of(MPI_Finalized, "MPI_Finalized");
+}
+
 std::unique_ptr<CommSession> start_mpi() {
+  const bool is_programs_own = mpi_is_running();
   initialise_mpi();
-  return std::make_unique<MpiSession>();
+  return std::make_unique<MpiSession>(!is_programs_own);
 }
 
 }  // namespace quern

@@ -8,8 +8,12 @@
 
 namespace quern {
 
-/// Initialises MPI (calls from one thread at a time) and a communicator of all its ranks. The
-/// session finalises it.
+/// Has somebody initialised MPI in this process, and nobody finalised it?
+bool mpi_is_running();
+
+/// A communicator of all ranks of MPI. Initialises it (calls from one thread at a time), and the
+/// session finalises it, unless the program has done so: that one must offer MPI_THREAD_FUNNELED.
+/// Error where MPI has been finalised.
 std::unique_ptr<CommSession> start_mpi();
 
 /// The MPI library's name and version on one line. Works before MPI starts.

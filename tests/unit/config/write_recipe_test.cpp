@@ -185,5 +185,30 @@ TEST(TomlText, StringsAreEscaped) {
   EXPECT_EQ(to_toml_text(std::string_view("a\"b\\c\n\x7f")), R"("a\"b\\c\u000A\u007F")");
 }
 
+TEST(WriteRecipe, NamesTheFirstKeyThatDiffers) {
+  const auto entries = [](const std::string& before, const std::string& after) {
+    return entries_of(parse_recipe(small_recipe(before, after), "r.toml"));
+  };
+  const std::vector<RecipeEntry> usual = entries("lr", "lr");
+  const auto difference = [&](const std::string& before, const std::string& after) {
+    return first_difference(entries(before, after), usual, "there");
+  };
+  EXPECT_EQ(difference("lr", "lr"), "");
+  EXPECT_EQ(difference("lr = 0.1", "lr = 0.5"), "optimizer.lr is 0.5, and 0.1 there");
+  EXPECT_EQ(difference("kernel = 3", "kernel = 5"), "network.layers[0].kernel is 5, and 3 there");
+  EXPECT_EQ(difference("{type = \"relu\"}", "{type = \"tanh\"}"),
+            "network.layers[1].type is \"tanh\", and \"relu\" there");
+  // A key that only one of them states.
+  EXPECT_EQ(difference("train = \"shards\"", "train = \"shards\"\nmemory = \"1 GiB\""),
+            "data.memory is \"1 GiB\", and (not stated) there");
+  EXPECT_EQ(
+      first_difference(
+          usual, entries("train = \"shards\"", "train = \"shards\"\nmemory = \"1 GiB\""), "there"),
+      "data.memory is (not stated), and \"1 GiB\" there");
+  EXPECT_EQ(difference("  {type = \"linear\", features = 10},\n",
+                       "  {type = \"linear\", features = 10},\n  {type = \"relu\"},\n"),
+            "network.layers[5].type is \"relu\", and (not stated) there");
+}
+
 }  // namespace
 }  // namespace quern

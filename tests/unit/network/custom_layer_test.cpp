@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "linalg/block_sum.hpp"
 #include "network/gradient_check.hpp"
 #include "network/network.hpp"
@@ -87,7 +92,60 @@ TEST(CustomLayer, TakesItsPlaceInANetwork) {
   EXPECT_EQ(network.layers()[0]->name(), "custom1");
   EXPECT_EQ(network.layers()[2]->name(), "custom2");
   EXPECT_EQ(network.output_shape(), Shape{3});
-  expect_error([] { register_layer("scale", {}); }, ExitCode::failure, {"'scale' already"});
+}
+
+// Outside of run_on_ranks nobody would catch an exception of register_layer.
+TEST(CustomLayer, RegisteredTwiceIsRefused) {
+  for (int i = 0; i < 2; ++i) {
+    register_layer("twice", [](const LayerSpec& spec, const Shape& input) {
+      return std::make_unique<Scale>(spec.name, input);
+    });
+  }
+  expect_error(
+      [] {
+        Network network(network_of({4}, {linear(4), custom("twice")}));
+      },
+      ExitCode::failure,
+      {"layer 'custom1' (custom, recipe line 2)", "'twice'", "registers more than once"});
+}
+
+namespace {
+
+// With the parameters that the test asks for.
+class Named final : public Layer {
+ public:
+  Named(const std::string& name, const Shape& shape, std::vector<std::string> names)
+      : Layer(name, shape, shape), names_(std::move(names)) {}
+  void add_parameters(ParameterTable& table) override {
+    for (const std::string& name : names_) table.add(name, {4}, 1, ParameterKind::shift);
+  }
+  void forward(const ExecSpace&, const StepContext&, const LayerArrays&) const override {}
+  void backward(const ExecSpace&, const StepContext&, const LayerArrays&) const override {}
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+// A checkpoint could not hold them.
+TEST(CustomLayer, TwoParametersOfOneNameAreRefused) {
+  const auto refuse = [](const std::string& kind, const std::vector<std::string>& names,
+                         std::initializer_list<std::string> words) {
+    register_layer(kind, [names](const LayerSpec& spec, const Shape& input) {
+      return std::make_unique<Named>(spec.name, input, names);
+    });
+    expect_error(
+        [&] {
+          Network network(network_of({4}, {linear(4), custom(kind)}));
+        },
+        ExitCode::bad_input, words);
+  };
+  refuse("bias", {"linear1.bias"},
+         {"layer 'custom1' (custom, recipe line 2)", "a parameter 'linear1.bias'",
+          "which layer 'linear1' (linear, recipe line 1) has"});
+  refuse("two", {"custom1.a", "custom1.a"},
+         {"layer 'custom1'", "a parameter 'custom1.a' twice", "expected a name of its own"});
 }
 
 TEST(CustomLayer, UnknownKind) {
@@ -145,6 +203,40 @@ TEST(GradientError, TellsRightFromWrong) {
   EXPECT_LT(gradient_error(right), 1e-4);
   Scale wrong("wrong", {7}, true);
   EXPECT_GT(gradient_error(wrong), 1e-2);
+}
+
+namespace {
+
+// Does not ask whether anybody wants dx.
+class WritesAlways final : public Scale {
+ public:
+  using Scale::Scale;
+  void backward(const ExecSpace& exec, const StepContext&,
+                const LayerArrays& arrays) const override {
+    multiply(exec, arrays.dy, arrays.dx, 3);
+  }
+};
+
+// Takes "nobody wants dx" for "nothing to do".
+class StopsWithoutDx final : public Shift {
+ public:
+  using Shift::Shift;
+  void backward(const ExecSpace& exec, const StepContext& step,
+                const LayerArrays& arrays) const override {
+    if (arrays.dx.empty()) return;
+    multiply(exec, arrays.dy, arrays.dx, 1);
+    Shift::backward(exec, step, arrays);
+  }
+};
+
+}  // namespace
+
+TEST(GradientError, TriesBackwardWithoutDx) {
+  WritesAlways writes("writes", {7});
+  expect_error([&] { gradient_error(writes); }, ExitCode::failure,
+               {"layer 'writes'", "writes dx where LayerArrays::dx.empty()"});
+  StopsWithoutDx stops("stops", {7});
+  EXPECT_GT(gradient_error(stops), 1e-2);
 }
 
 }  // namespace quern::test

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "support/expect_error.hpp"
 #include "unit/network/layers_alone.hpp"
 
 namespace quern::test {
@@ -192,6 +193,20 @@ TEST(Network, TakesNoMoreRowsThanThereIsRoomFor) {
   Activations arrays = network.allocate(batch.rows());
   EXPECT_NO_THROW(arrays.set_rows(batch.rows()));
   EXPECT_THROW(arrays.set_rows(batch.rows() + kLanes), Error);
+}
+
+// Kernels that leave out empty rows would read it anyway.
+TEST(Network, WantsToKnowTheSampleOfEachRow) {
+  const TestBatch batch;
+  const Network network(network_of({4, 1, 1}, {linear(3), simple(LayerType::batch_norm)}));
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
+  StepContext step = make_test_step(batch, network.table().block_size());
+  step.mode = Mode::evaluate;
+  step.sample_of_row = {};
+  expect_error([&] { network.forward(ExecSpace(), step, arrays); }, ExitCode::failure,
+               {"StepContext::sample_of_row tells of 0 rows",
+                "expected the " + std::to_string(batch.rows()) + " of the batch"});
 }
 
 }  // namespace quern::test

@@ -12,7 +12,7 @@
 #include "strategy/training_step.hpp"
 #include "support/step_recipes.hpp"
 #include "train/evaluator.hpp"
-#include "train/predictor.hpp"
+#include "train/prediction.hpp"
 #include "unit/tools/event_log.hpp"
 
 namespace quern::test {

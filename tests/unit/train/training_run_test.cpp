@@ -67,7 +67,7 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
     return [&comm, of, options] { TrainingRun run(comm, of, options); };
   };
   expect_error(make(recipe(), {.folder = folder / "a"}), ExitCode::bad_input,
-               {"data.source = \"program\" is for C++ programs"});
+               {"data.source = \"program\" is for C++ programs", "or RunOptions::train"});
   expect_error(
       make(recipe({"data.source=random", "data.samples=9", "data.target=values", "loss.type=mse"}),
            {.folder = folder / "a", .train = signs(64)}),
@@ -81,10 +81,33 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
   TrainingRun run(comm, recipe(), {.folder = folder / "a", .train = signs(64)});
   expect_error([&] { run.evaluate(); }, ExitCode::bad_input, {"no test samples"});
   run.train();
+  expect_error([&] { run.train(); }, ExitCode::failure, {"train() is called again"});
   expect_error(make(recipe(), {.folder = folder / "a", .train = signs(64, true)}),
                ExitCode::bad_input, {"was trained on other data"});
   expect_error(make(recipe(), {.folder = folder / "a", .resume = "never", .train = signs(64)}),
                ExitCode::bad_input, {"holds a run already"});
+}
+
+TEST(TrainingRun, GoesOnWithTheSameNodeSamplesOnly) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  const auto run_with = [&](float first) {
+    const ShardContent content{
+        .input = StoredType::float32, .shape = {1}, .answer_type = StoredType::int32, .classes = 2};
+    const auto fill = [&](const SampleArrays& arrays) {
+      for (std::size_t i = 0; i < 16; ++i) {
+        arrays.values[i] = i == 0 ? first : static_cast<float>(i) / 16;
+        arrays.labels[i] = i % 2;
+      }
+    };
+    TrainingRun run(
+        comm, recipe({"train.epochs=1"}),
+        {.folder = folder / "run", .train = make_node_samples(comm, "mine", 16, content, fill)});
+    return run.train();
+  };
+  EXPECT_EQ(run_with(0), ExitCode::done);
+  EXPECT_EQ(run_with(0), ExitCode::done);
+  expect_error([&] { run_with(3); }, ExitCode::bad_input, {"was trained on other data"});
 }
 
 }  // namespace quern::test

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/prediction.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/stopwatch.hpp"
+#include "comm/agree.hpp"
+#include "strategy/sample_stream.hpp"
+#include "strategy/step_kernels.hpp"
+#include "train/row_labels.hpp"
+
+namespace quern {
+
+namespace {
+
+BatchPlan plan_of(const Model& model, int batch, int samples, int rank, int num_ranks) {
+  return make_batch_plan(
+      {std::min(batch, samples), model.row_multiple(), Determinism::rank_invariant}, samples, rank,
+      num_ranks);
+}
+
+/// Outputs of one batch after the other: for each sample its outputs, and behind them the bits of
+/// its label where samples have them.
+class Outputs {
+ public:
+  Outputs(const ProcessGrid& grid, const Model& model, const Samples& samples)
+      : grid_(grid),
+        model_(model),
+        samples_(samples),
+        send_to_(static_cast<std::size_t>(grid.world().size())),
+        receive_from_(send_to_.size()) {}
+
+  bool has_labels() const { return samples_.has_labels(); }
+  int units() const { return model_.whole().output_shape().units(); }
+  /// Floats of one sample.
+  int width() const { return units() + (has_labels() ? 1 : 0); }
+
+  /// On rank 0 those of all, in the order of the samples, until the next call; elsewhere nothing.
+  /// The batch must have been computed.
+  std::span<const float> collect(const ExecSpace& exec, const BatchPlan& plan) {
+    own_.clear();
+    if (model_.puts_out()) read_own(exec, plan.num_samples);
+    if (grid_.world().size() == 1) return own_;
+    send_to_.front().count = static_cast<std::int64_t>(own_.size());
+    if (grid_.world().rank() == 0) all_.resize(receive(plan));
+    grid_.world().all_to_all_v(own_, send_to_, all_, receive_from_);
+    return all_;
+  }
+
+ private:
+  void read_own(const ExecSpace& exec, int num_samples) {
+    std::vector<std::int32_t> labels;
+    if (has_labels()) labels = labels_of_rows(exec, model_, samples_, num_samples);
+    const Activation& output = model_.activations().output();
+    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
+    const ActivationIndex at(output);
+    own_.reserve(static_cast<std::size_t>(num_samples) * static_cast<std::size_t>(width()));
+    for (int row = 0; row < num_samples; ++row) {
+      for (int unit = 0; unit < units(); ++unit)
+        own_.push_back(values(static_cast<std::size_t>(at(row, unit))));
+      if (has_labels()) own_.push_back(std::bit_cast<float>(labels[static_cast<std::size_t>(row)]));
+    }
+  }
+
+  // Floats from all ranks.
+  std::size_t receive(const BatchPlan& plan) {
+    const GridShape& shape = grid_.shape();
+    std::int64_t received = 0;
+    for (int rank = 0; rank < grid_.world().size(); ++rank) {
+      const GridPlace place = grid_place(shape, rank);
+      const bool puts_out = place.pipeline + 1 == shape.pipeline && place.tensor == 0;
+      const std::int64_t count =
+          puts_out ? plan.partition.num_samples(place.data) * std::int64_t{width()} : 0;
+      receive_from_[static_cast<std::size_t>(rank)] = {received, count};
+      received += count;
+    }
+    return static_cast<std::size_t>(received);
+  }
+
+  const ProcessGrid& grid_;
+  const Model& model_;
+  const Samples& samples_;
+  std::vector<float> own_;
+  std::vector<float> all_;
+  std::vector<Segment> send_to_;
+  std::vector<Segment> receive_from_;
+};
+
+}  // namespace
+
+int predictor_rows(const Model& model, int batch) {
+  return plan_of(model, batch, batch, 0, 1).rows();
+}
+
+Prediction prediction_of(std::span<const float> outputs, int label) {
+  Prediction prediction;
+  for (std::size_t unit = 1; unit < outputs.size(); ++unit) {
+    if (outputs[unit] > outputs[static_cast<std::size_t>(prediction.best)])
+      prediction.best = static_cast<int>(unit);
+  }
+  const double largest = outputs[static_cast<std::size_t>(prediction.best)];
+  double sum = 0;  // of exponentials, of which none overflows
+  for (const float output : outputs) sum += std::exp(output - largest);
+  prediction.probability = 1 / sum;
+  if (label >= 0)
+    prediction.loss = largest + std::log(sum) - outputs[static_cast<std::size_t>(label)];
+  return prediction;
+}
+
+BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples) {
+  const std::int64_t global_batch = std::int64_t{batch} * num_ranks;
+  if (std::min(global_batch, num_samples) > kMaxGlobalBatch) {
+    throw InputError("batches of " + std::to_string(batch) + " samples on " +
+                     std::to_string(num_ranks) + " ranks are " + std::to_string(global_batch) +
+                     " samples at a time, expected at most " + std::to_string(kMaxGlobalBatch));
+  }
+  BatchRule rule = batches_of(full_batch_of(global_batch, num_samples), num_samples);
+  rule.block_samples = std::min(batch, rule.full_batch);
+  return rule;
+}
+
+void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int batch,
+             const TakeOutputs& take, std::vector<double>* seconds) {
+  const ExecSpace exec;
+  const StepScalarsView scalars("quern::train::prediction_scalars");
+  set_position(scalars, 0, 0, 0, 0);
+  const int ranks = grid.data().size();
+  const BatchRule batches = prediction_batches(batch, ranks, samples.count);
+  const Sampling sampling{.windows = samples.stream ? samples.stream->plan() : WindowPlan{}};
+  Outputs outputs(grid, model, samples);
+  const auto units = static_cast<std::size_t>(outputs.units());
+  const auto width = static_cast<std::size_t>(outputs.width());
+  BatchPlan plan;
+  int planned = 0;  // samples
+  for (std::int64_t done = 0; done < samples.count;) {
+    if (samples.stream) agree(grid.world(), [&] { samples.stream->prepare(0, done); });
+    const Stopwatch watch;
+    const int count = batches.is_short(done) ? batches.last_batch : batches.full_batch;
+    if (count != planned) plan = plan_of(model, batch, count, grid.data().rank(), ranks);
+    planned = count;
+    const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
+    model.load_batch(exec, plan, samples, sampling, scalars);
+    model.forward(exec, step);
+    model.restore_units(exec, samples);
+    end_batch(exec, scalars, plan.samples());
+    model.wait(exec);
+    const std::span<const float> all = outputs.collect(exec, plan);
+    if (seconds) seconds->push_back(watch.seconds());
+    run_on_root(grid.world(), [&] {
+      for (std::size_t i = 0; i < all.size(); i += width) {
+        const std::span<const float> sample = all.subspan(i, width);
+        take(sample.first(units), width > units ? std::bit_cast<std::int32_t>(sample.back()) : -1);
+      }
+    });
+    done += count;
+  }
+}
+
+}  // namespace quern
