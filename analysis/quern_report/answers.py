@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from . import forms, panels, pictures, program
+from . import best, forms, panels, pictures, program
 from .blocks import Cell, Figure, Gallery, Section, Table, Text
 
 MOST_CLASSES = 40  # of a matrix that is drawn
@@ -67,6 +67,16 @@ def worst_images(predictions, names, data):
                            "for, their number in the test set, and how sure the network is.")]
 
 
+def with_which(quern, run, found):
+    if found.checkpoint != best.FILE:
+        return f"with the newest {'good ' if found.warnings else ''}checkpoint ({found.checkpoint})"
+    epoch, told = program.epoch_of(quern, best.checkpoint_of(run)), best.best_of(run, run.rows())
+    if epoch and told and epoch != told.epoch:
+        return (f"with {best.FILE}, the checkpoint of epoch {epoch} (evaluations before train.monitor or the test data "
+                "changed do not count)")
+    return f"with {best.FILE}, the checkpoint of the best epoch" + (f", {epoch}" if epoch else "")
+
+
 def prediction_sections(run, wanted, out):
     data = run.recipe.get("data", {}).get("test", "")
     if run.recipe.get("loss", {}).get("type", "cross_entropy") != "cross_entropy":
@@ -77,7 +87,8 @@ def prediction_sections(run, wanted, out):
         if not Path(data).is_dir():
             raise program.ProgramError(f"there is no folder {data} here (start the report where the "
                                        "training was started)")
-        found = program.predictions_of(program.find_program(wanted), run.path, data, out / "predictions.csv")
+        quern, kept = program.find_program(wanted), best.checkpoint_of(run)
+        found = program.predictions_of(quern, run.path, kept, data, out / "predictions.csv")
         predictions = found.rows
         if not predictions:
             raise program.ProgramError("the test set is empty")
@@ -88,8 +99,7 @@ def prediction_sections(run, wanted, out):
     names = [found.names.get(index, str(index)) for index in range(classes)]
     right = sum(counts[index][index] for index in range(classes))
     blocks = [Text(f"{forms.count(right)} of {forms.plural(len(predictions), 'test image')} are "
-                   f"classified right, {forms.percent(right / len(predictions))}, with the newest "
-                   f"{'good ' if found.warnings else ''}checkpoint ({found.checkpoint}).")]
+                   f"classified right, {forms.percent(right / len(predictions))}, {with_which(quern, run, found)}.")]
     blocks += [Text(warning, True) for warning in [*found.warnings, *found.remarks]]
     if classes <= MOST_CLASSES:
         blocks.append(matrix_figure(counts, names))
@@ -99,13 +109,15 @@ def prediction_sections(run, wanted, out):
 
 def filter_section(run, wanted):
     try:
-        if not run.checkpoints:
+        kept = best.checkpoint_of(run)
+        if not run.checkpoints and not kept:
             raise program.ProgramError("there is no checkpoint")
-        layer, kind, count, images = pictures.filters(program.find_program(wanted), run)
+        layer, kind, count, images = pictures.filters(program.find_program(wanted), run, kept or run.path)
     except program.ProgramError as error:
         return Section("First layer", [Text(f"No filters: {error}.", True)])
+    of = best.FILE if kept else "the newest checkpoint"
     what = "kernels" if kind == "conv2d" else "weights, laid out as the image that they act on"
     first = f"the first {len(images)} of " if len(images) < count else ""
     return Section("First layer", [Gallery(
-        images, f"{first.capitalize()}{forms.plural(count, 'unit')} of layer {layer}: {what}. Orange is "
+        images, f"{first.capitalize()}{forms.plural(count, 'unit')} of layer {layer} of {of}: {what}. Orange is "
                 "positive, blue negative, each scaled to its own largest weight.", size="small")])

@@ -3,7 +3,7 @@
 
 import statistics
 
-from . import forms, svg
+from . import best as best_epochs, forms, svg
 from .balance import waiting_share
 from .blocks import Cards, Cell, Figure, Section, Table, Text
 from .runlog import number
@@ -15,15 +15,6 @@ def points(records, x_key, y_key):
     pairs = [(number(r, x_key), number(r, y_key)) for r in records]
     pairs = [(x, y) for x, y in pairs if x is not None and y is not None]
     return [x for x, _ in pairs], [y for _, y in pairs]
-
-
-def best_row(rows):
-    """(row, key it is best by): the highest test accuracy, or else the lowest test RMSE, test or training loss."""
-    for key, choose in (("test_accuracy", max), ("test_rmse", min), ("test_loss", min), ("train_loss", min)):
-        told = [row for row in rows if row[key] is not None]
-        if told:
-            return choose(told, key=lambda row: row[key]), key
-    return None, None
 
 
 def not_finite(run):
@@ -39,7 +30,17 @@ def failure(run):
     return next((event for event in reversed(run.events) if event.get("event") == "failure"), None)
 
 
-def loss_chart(run, rows, best):
+def own_best(rows, key):
+    """The mark of a curve at its best value, which need not be of the run's best epoch."""
+    row = best_epochs.extreme(rows, key)
+    if row is None:
+        return []
+    name, show, _ = best_epochs.MEASURES[key]
+    return [Mark(row["epoch"], row[key], f"{name.split()[0]}: {show(row[key])}, epoch {row['epoch']}", 2,
+                 below=key == "test_accuracy")]
+
+
+def loss_chart(run, rows):
     """By epoch; the steps' losses lie between, where the steps of an epoch are known."""
     per_epoch = max((row["step"] / row["epoch"] for row in rows if row["step"] and row["epoch"]),
                     default=0)
@@ -53,46 +54,37 @@ def loss_chart(run, rows, best):
     train = points([{"x": r["epoch"], "y": r["train_loss"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_loss"]} for r in rows], "x", "y")
     series += [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)]
-    marks = []
-    if best and best["test_loss"] is not None:
-        marks = [Mark(best["epoch"], best["test_loss"], f"best epoch {best['epoch']}", 2)]
     ys = [value for one in series for value in one.y]
-    return svg.chart("Training and test loss by epoch", series, "epoch", marks=marks,
+    return svg.chart("Training and test loss by epoch", series, "epoch", marks=own_best(rows, "test_loss"),
                      log_y=min(ys, default=0) > 0 and max(ys, default=1) > 50 * min(ys, default=1))
 
 
-def accuracy_chart(rows, best):
+def accuracy_chart(rows):
     train = points([{"x": r["epoch"], "y": r["train_accuracy"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_accuracy"]} for r in rows], "x", "y")
-    marks = []
-    if best and best["test_accuracy"] is not None:
-        marks = [Mark(best["epoch"], best["test_accuracy"],
-                      f"{100 * best['test_accuracy']:.2f} %, epoch {best['epoch']}", 2, below=True)]
     return svg.chart("Training and test accuracy by epoch",
                      [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)],
-                     "epoch", marks=marks, y_high=1.0, unit=" %", factor=100,
+                     "epoch", marks=own_best(rows, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
                      y_form=lambda value: f"{100 * value:.4g} %")
 
 
-def rmse_chart(rows, best):
-    marks = []
-    if best and best["test_rmse"] is not None:
-        marks = [Mark(best["epoch"], best["test_rmse"], f"{forms.significant(best['test_rmse'])}, epoch {best['epoch']}", 2)]
+def rmse_chart(rows):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
-    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2, smooth=False)], "epoch", marks=marks,
+    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2, smooth=False)], "epoch",
+                     marks=own_best(rows, "test_rmse"),
                      log_y=min(y, default=0) > 0 and max(y, default=1) > 50 * min(y, default=1))
 
 
-def figures(run, rows, best):
+def figures(run, rows):
     rate = points(run.steps or run.epochs, "step", "lr")
     speed = points(run.steps or run.epochs, "step", "samples_per_s")
     ranks = " of all ranks together" if any(count > 1 for count in run.ranks) else ""
     drawn = [
-        ("loss", loss_chart(run, rows, best), "Loss",
+        ("loss", loss_chart(run, rows), "Loss",
          "Means over the epoch; faint and grey, the losses of single batches with their running mean."
          if rows and run.steps else ""),
-        ("accuracy", accuracy_chart(rows, best), "Accuracy", ""),
-        ("rmse", rmse_chart(rows, best), "RMSE", "Root of the mean squared error, in the units of the targets."),
+        ("accuracy", accuracy_chart(rows), "Accuracy", ""),
+        ("rmse", rmse_chart(rows), "RMSE", "Root of the mean squared error, in the units of the targets."),
         ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3, smooth=False)],
                                     "step", from_zero=True), "Learning rate", ""),
         ("throughput", svg.chart("Samples per second by step", [Series("samples / s", *speed, 4)],
@@ -102,16 +94,17 @@ def figures(run, rows, best):
     return [Figure(name, picture, title, caption) for name, picture, title, caption in drawn if picture]
 
 
-def cards(run, rows, best, key):
+# Of the best epoch, beside what it is best by.
+OTHERS = [("test_accuracy", "test accuracy", forms.percent, ""), ("test_rmse", "test RMSE", forms.significant, ""),
+          ("test_r2", "R\N{SUPERSCRIPT TWO}", forms.significant, "share of the targets' variance")]
+
+
+def cards(run, rows, best):
     items = []
     if best:
-        by = {"test_accuracy": "best test accuracy", "test_rmse": "lowest test RMSE",
-              "test_loss": "lowest test loss", "train_loss": "lowest training loss"}[key]
-        shown = forms.percent(best[key]) if key == "test_accuracy" else forms.significant(best[key])
-        items.append((by, shown, f"epoch {best['epoch']} of {rows[-1]['epoch']}"))
-        if best["test_r2"] is not None:
-            items.append(("R\N{SUPERSCRIPT TWO} of that epoch", forms.significant(best["test_r2"]),
-                          "share of the targets' variance"))
+        items.append((best.name, best.figure, f"epoch {best.epoch} of {rows[-1]['epoch']}"))
+        items += [(f"{name} of that epoch", show(best.row[key]), of) for key, name, show, of in OTHERS
+                  if key != best.key and best.row[key] is not None]
         last = rows[-1]
         items.append(("last training loss", forms.significant(last["train_loss"]),
                       forms.percent(last["train_accuracy"]) + " correct"
@@ -143,18 +136,20 @@ def epoch_table(rows, best):
     columns = [column for column in columns if has.get(column[0], True)]
     lines = []
     for row in rows:
-        is_best = best is not None and row is best
+        is_best = best is not None and row is best.row
         lines.append([Cell(str(row["epoch"]), order=row["epoch"], style="mark" if is_best else ""),
                       *(Cell(shown(row[key]), order="" if row[key] is None else row[key])
                         for key, _, shown in columns)])
     return Table(["epoch", *(name for _, name, _ in columns)], lines, left=0,
-                 caption=f"Bold: the best epoch, {best['epoch']}." if best else "")
+                 caption=f"Bold: the best epoch, {best.epoch}." if best else "")
 
 
 def sections_of(run):
     rows = run.rows()
-    best, key = best_row(rows)
-    blocks = [cards(run, rows, best, key)]
+    best = best_epochs.best_of(run, rows)
+    blocks = [cards(run, rows, best)]
+    if best:
+        blocks.append(Text(best.sentence))
     bad, failed = not_finite(run), failure(run)
     if failed:
         blocks.append(Text(f"The run diverged: {failed.get('reason', '')}", True))
@@ -166,7 +161,7 @@ def sections_of(run):
         blocks.append(Text(f"Left out: unreadable lines of metrics.jsonl: {told}.", True))
     if not rows:
         blocks.append(Text("No epoch was completed.", True))
-    sections = [Section("", blocks), Section("Learning", figures(run, rows, best))]
+    sections = [Section("", blocks), Section("Learning", figures(run, rows))]
     if not sections[1].blocks:
         sections.pop()
     if rows:

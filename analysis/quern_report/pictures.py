@@ -42,13 +42,14 @@ def tiles_of(shape, values, input_shape):
     return tiles
 
 
-def filters(program, run):
-    """[(PNG, caption, hint)] of the first layer's filters, and how many there are."""
+def filters(program, run, source):
+    """(layer, its type, how many filters it has, [(PNG, caption, hint)] of the first of them). `source`: a checkpoint,
+    or the run folder, of which it is the newest."""
     layer, kind = first_layer(run.recipe)
     input_shape = run.recipe.get("network", {}).get("input", [])
     if layer is None or len(input_shape) != 3:
         raise ProgramError("the network has no first layer on images whose weights could be drawn")
-    shape, values = first_weights(program, run.path, layer)
+    shape, values = first_weights(program, source, layer)
     tiles = tiles_of(shape, values, input_shape)
     if not tiles:
         raise ProgramError(f"the weights of {layer} do not act on the pixels of an image")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a run's figures come from."""
 
-from . import forms
+from . import best, forms
 from .blocks import Facts, Listing, Section
 
 
@@ -15,9 +15,9 @@ def batch_of(run):
 
 
 def checkpoint_text(run):
-    if not run.checkpoints:
-        return "none"
-    return f"{len(run.checkpoints)}, newest {run.checkpoints[-1]}"
+    texts = [f"{len(run.checkpoints)}, newest {run.checkpoints[-1]}"] if run.checkpoints else []
+    texts += [f"{best.FILE} of the best epoch"] if best.checkpoint_of(run) else []
+    return "; ".join(texts) or "none"
 
 
 def unique(values):

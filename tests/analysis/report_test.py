@@ -110,7 +110,8 @@ class ReportTest(ReportCase):
         self.assertEqual(page, run / "report" / "report.html")
         shown = self.page(page)
         last = make_records()[-1]
-        for text in ("finished", f"{100 * last['accuracy']:.2f} %", "best epoch 3", "abc", "node1 (1 rank)",
+        for text in ("finished", f"{100 * last['accuracy']:.2f} %", "abc",
+                     "The best epoch is 3, that of the highest test accuracy. Its checkpoint is ckpt-0000000060.h5.", "node1 (1 rank)",
                      "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
             self.assertIn(text, shown)
         text = (page.parent / "report.md").read_text()
@@ -168,7 +169,7 @@ class ReportTest(ReportCase):
         runs = [write_run(self.folder / f"seed-{seed}", seed=seed) for seed in range(2)]
         self.report(*runs, "--out", "both")
         shown = self.page(self.folder / "both" / "report.html")
-        self.assertIn("best test accuracy", shown)
+        self.assertIn("Runs are ranked by the test accuracy of the best epoch of each.", shown)
         text = (self.folder / "both" / "report.md").read_text()
         self.assertIn("# seed-0, seed-1\n", text)
         self.assertIn("## seed-1\n", text)
