@@ -148,25 +148,25 @@ def by_epoch(runs, key):
     return [points([{"x": row["epoch"], "y": row[key]} for row in run.rows()], "x", "y") for run in runs]
 
 
-def curves(title, runs, labels, key, **how):
-    drawn = [Series(label, x, y, 1 + index % svg.COLOURS, smooth=False)
+def curves(title, y_label, runs, labels, key, **how):
+    drawn = [Series(label, x, y, 1 + index % svg.COLOURS)
              for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
-    return svg.chart(title, drawn, "epoch", **how)
+    return svg.chart(title, drawn, "epoch", y_label, **how)
 
 
 def figures(runs, labels, outcomes):
     as_percent = {"unit": " %", "factor": 100, "y_high": 1.0,
                   "y_form": lambda value: f"{100 * value:.4g} %"}
     speed = [Series(label, *points(run.steps or run.epochs, "step", "samples_per_s"),
-                    1 + index % svg.COLOURS) for index, (run, label) in enumerate(zip(runs, labels))]
-    drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", runs, labels,
+                    1 + index % svg.COLOURS, mean=label) for index, (run, label) in enumerate(zip(runs, labels))]
+    drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", "test accuracy", runs, labels,
                                                           "test_accuracy", **as_percent)),
-             ("compare-rmse", "Test RMSE", curves("Test RMSE by epoch", runs, labels, "test_rmse")),
-             ("compare-test-loss", "Test loss", curves("Test loss by epoch", runs, labels, "test_loss")),
-             ("compare-training-loss", "Training loss", curves("Training loss by epoch", runs, labels,
+             ("compare-rmse", "Test RMSE", curves("Test RMSE by epoch", "RMSE of the test set", runs, labels, "test_rmse")),
+             ("compare-test-loss", "Test loss", curves("Test loss by epoch", "test loss", runs, labels, "test_loss")),
+             ("compare-training-loss", "Training loss", curves("Training loss by epoch", "training loss", runs, labels,
                                                                "train_loss")),
              ("compare-throughput", "Throughput", svg.chart("Samples per second", speed, "step",
-                                                            from_zero=True))]
+                                                            "samples a second", from_zero=True))]
     return [Figure(name, picture, title) for name, title, picture in drawn if picture]
 
 

@@ -35,27 +35,28 @@ def own_best(rows, key):
     row = best_epochs.extreme(rows, key)
     if row is None:
         return []
-    name, show, _ = best_epochs.MEASURES[key]
-    return [Mark(row["epoch"], row[key], f"{name.split()[0]}: {show(row[key])}, epoch {row['epoch']}", 2,
+    return [Mark(row["epoch"], row[key], f"{best_epochs.MEASURES[key][1](row[key])}, epoch {row['epoch']}", 2,
                  below=key == "test_accuracy")]
+
+
+def ring(rows, key):
+    """What the caption says of it."""
+    return f"Ring: the {best_epochs.MEASURES[key][0]}." if best_epochs.extreme(rows, key) else ""
 
 
 def loss_chart(run, rows):
     """By epoch; the steps' losses lie between, where the steps of an epoch are known."""
     per_epoch = max((row["step"] / row["epoch"] for row in rows if row["step"] and row["epoch"]),
                     default=0)
-    series = []
-    if per_epoch:
-        x, y = points(run.steps, "step", "loss")
-        series.append(Series("of the batches", [step / per_epoch for step in x], y, 7))
-    else:
-        x, y = points(run.steps, "step", "loss")
-        return svg.chart("Training loss", [Series("of the batches", x, y, 1)], "step")
+    x, y = points(run.steps, "step", "loss")
+    if not per_epoch:
+        return svg.chart("Training loss", [Series("single batches", x, y, 1, mean="running mean")], "step", "loss")
+    series = [Series("single batches", [step / per_epoch for step in x], y, 7, mean="their running mean")]
     train = points([{"x": r["epoch"], "y": r["train_loss"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_loss"]} for r in rows], "x", "y")
-    series += [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)]
+    series += [Series("training", *train, 1), Series("test", *test, 2)]
     ys = [value for one in series for value in one.y]
-    return svg.chart("Training and test loss by epoch", series, "epoch", marks=own_best(rows, "test_loss"),
+    return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(rows, "test_loss"),
                      log_y=min(ys, default=0) > 0 and max(ys, default=1) > 50 * min(ys, default=1))
 
 
@@ -63,14 +64,14 @@ def accuracy_chart(rows):
     train = points([{"x": r["epoch"], "y": r["train_accuracy"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_accuracy"]} for r in rows], "x", "y")
     return svg.chart("Training and test accuracy by epoch",
-                     [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)],
-                     "epoch", marks=own_best(rows, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
+                     [Series("training", *train, 1), Series("test", *test, 2)],
+                     "epoch", "share of correct answers", marks=own_best(rows, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
                      y_form=lambda value: f"{100 * value:.4g} %")
 
 
 def rmse_chart(rows):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
-    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2, smooth=False)], "epoch",
+    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2)], "epoch", "RMSE of the test set",
                      marks=own_best(rows, "test_rmse"),
                      log_y=min(y, default=0) > 0 and max(y, default=1) > 50 * min(y, default=1))
 
@@ -81,14 +82,15 @@ def figures(run, rows):
     ranks = " of all ranks together" if any(count > 1 for count in run.ranks) else ""
     drawn = [
         ("loss", loss_chart(run, rows), "Loss",
-         "Means over the epoch; faint and grey, the losses of single batches with their running mean."
-         if rows and run.steps else ""),
-        ("accuracy", accuracy_chart(rows), "Accuracy", ""),
-        ("rmse", rmse_chart(rows), "RMSE", "Root of the mean squared error, in the units of the targets."),
-        ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3, smooth=False)],
-                                    "step", from_zero=True), "Learning rate", ""),
-        ("throughput", svg.chart("Samples per second by step", [Series("samples / s", *speed, 4)],
-                                 "step", from_zero=True), "Throughput",
+         f"Means over the epoch; grey, the losses of single batches. {ring(rows, 'test_loss')}".strip()
+         if rows and run.steps else ring(rows, "test_loss")),
+        ("accuracy", accuracy_chart(rows), "Accuracy", ring(rows, "test_accuracy")),
+        ("rmse", rmse_chart(rows), "RMSE",
+         f"Root of the mean squared error, in the units of the targets. {ring(rows, 'test_rmse')}"),
+        ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3)],
+                                    "step", "learning rate", from_zero=True), "Learning rate", ""),
+        ("throughput", svg.chart("Samples per second by step", [Series("each record", *speed, 4, mean="running mean")],
+                                 "step", "samples a second", from_zero=True), "Throughput",
          f"Samples per second{ranks}, without evaluation."),
     ]
     return [Figure(name, picture, title, caption) for name, picture, title, caption in drawn if picture]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report as Markdown; its figures become SVG files beside it."""
 
-from . import svg
 from .blocks import Cards, Cell, Facts, Figure, Gallery, Listing, Table, Text
+from .standalone import as_file
 
 
 def cell_text(cell):
@@ -56,6 +56,5 @@ def write(report, path):
     for section in report.sections:
         for block in section.blocks:
             if isinstance(block, Figure):
-                (path.parent / f"{block.name}.svg").write_text(svg.as_file(block.svg),
-                                                               encoding="utf-8")
+                (path.parent / f"{block.name}.svg").write_text(as_file(block.svg), encoding="utf-8")
     path.write_text(text_of(report), encoding="utf-8")

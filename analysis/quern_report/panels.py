@@ -4,6 +4,7 @@
 import math
 import struct
 import zlib
+from html import escape
 
 from . import forms
 from .svg import line, picture, rectangle, text, ticks
@@ -67,8 +68,8 @@ def heat_strip(title, columns, rows, shares, hints, x_label):
 
 
 def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title, column_title,
-           mark=None):
-    """A heat map with its numbers in it. `values[r][c]`: (share 0 to 1, number) or None."""
+           mark=None, value_title=""):
+    """A heat map with its numbers in it. `values[r][c]`: (share 0 to 1, number) or None; `value_title`: what they are."""
     n, m = len(row_labels), len(column_labels)
     cell = max(17, min(50, 720 // max(n, m)))
     every = 1 if cell >= 24 else 5
@@ -102,7 +103,11 @@ def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title,
                 parts.append(text(left + (c + 0.5) * cell, top + (r + 0.5) * cell + 4.5,
                                   cell_form(value), "in-cell" + (" on-dark" if share > 0.55 else "")))
     width = left + m * cell + max(10, math.ceil(beside), math.ceil(0.77 * long - cell / 2) + 10 if slanted else 0)
-    return picture(width, top + n * cell + max(10, math.ceil(above)), parts, title,
+    height = top + n * cell + max(10, math.ceil(above))
+    if value_title:
+        width, height = max(width, CHARACTER * len(value_title) + 20), height + 22
+        parts.append(text(10, height - 9, value_title, "label", "start"))
+    return picture(width, height, parts, title,
                    f' style="max-width:{1.25 * width:.0f}px;min-width:{min(width, 520):.0f}px"')
 
 
@@ -121,10 +126,10 @@ def timeline(title, spans, points, length, gaps=()):
     for time, kind, hint in points:
         x = left + time * scale
         if kind == "checkpoint":
-            parts.append(f'<g class="tickmark"><title>{hint}</title>'
+            parts.append(f'<g class="tickmark"><title>{escape(hint)}</title>'
                          + line(x, y + height + 3, x, y + height + 13, "axis strong") + "</g>")
         else:
-            parts.append(f'<g class="flag"><title>{hint}</title>'
+            parts.append(f'<g class="flag"><title>{escape(hint)}</title>'
                          + line(x, y - 16, x, y + height, "axis strong")
                          + (text(x, y - 22, kind, "tick") if x - last > 8 * len(kind) else "") + "</g>")
             last = x

@@ -104,7 +104,8 @@ def heat_map(cells, axes, key):
                         [differences.shown(value) for value in columns],
                         [[entry(r, c) for c in range(len(columns))] for r in range(len(rows))],
                         (lambda value: f"{100 * value:.1f}") if key == "best_accuracy"
-                        else (lambda value: f"{value:.3g}"), hint, row_key or "", column_key)
+                        else (lambda value: f"{value:.3g}"), hint, row_key or "", column_key,
+                        value_title="cells: " + name + (" / %" if key == "best_accuracy" else ""))
     groups = [group for place in cells.values() for group in place.values()]
     return Figure("sweep", svg, f"{name[0].upper()}{name[1:]} by {' and '.join(axes)}",
                   ("In per cent. " if key == "best_accuracy" else "") + "The stronger the colour, the better."

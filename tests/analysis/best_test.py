@@ -77,8 +77,9 @@ class PageTest(BestCase):
         for extra in ("", KEEPS):
             page = self.folder / self.report(self.make(f"run{len(extra)}", extra))[0].strip()
             shown = self.page(page)
-            self.assertIn("lowest: 0.3000, epoch 2", shown)
-            self.assertIn("highest: 84.00 %, epoch 4", shown)
+            self.assertIn("0.3000, epoch 2", shown)
+            self.assertIn("Ring: the lowest test loss.", shown)
+            self.assertIn("84.00 %, epoch 4", shown)
 
     def test_a_best_epoch_without_a_checkpoint(self):
         shown = self.page(self.folder / self.report(self.make())[0].strip())

@@ -377,9 +377,9 @@ class DrawingTest(unittest.TestCase):
         self.assertEqual(few_x, sorted(few_x))
 
     def test_charts_of_hardly_anything(self):
-        self.assertEqual(svg.chart("none", [svg.Series("a", [], [])], "x"), "")
+        self.assertEqual(svg.chart("none", [svg.Series("a", [], [])], "x", "y"), "")
         for y in ([1.0], [0.0], [-5.0, -5.0], [1e-30, 1e30]):
-            drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", log_y=True)
+            drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", "y", log_y=True)
             self.assertNotIn("nan", drawn)
 
     def test_png(self):
@@ -398,7 +398,7 @@ class DrawingTest(unittest.TestCase):
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
             return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
 
-        for colours in (style._LIGHT, style._DARK):
+        for colours in (style.LIGHT, style.DARK):
             named = dict(re.findall(r"--([a-z0-9-]+):(#[0-9a-f]{6})", colours))
             for ground in ("paper", "card"):
                 for name in ("ink", "soft", "good", "bad", *(f"c{i}" for i in range(1, 8))):
