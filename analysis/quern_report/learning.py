@@ -117,12 +117,23 @@ def cards(run, rows, best):
     told = [row["seconds"] for row in rows if row["seconds"] is not None]
     if told:
         items.append(("training time", forms.seconds(sum(told)),
-                      f"{forms.seconds(statistics.median(told))} an epoch"))
+                      f"{forms.seconds(statistics.median(told))} an epoch, median"))
     items.append(("steps", forms.count(run.last_step), ""))
     share = waiting_share(run)
     if share is not None and run.ranks and run.ranks[-1] > 1:
         items.append(("waiting for ranks", forms.percent(share, 1), "of the ranks' time"))
     return Cards(items)
+
+
+def told_of_time(rows):
+    """What the column of times has."""
+    ways = {row["seconds_from"] for row in rows} - {""}
+    if not ways:
+        return ""
+    if ways == {"clock"}:
+        return "Time: by the clock of the records, with checkpoints, without evaluation."
+    return ("Time: of the steps of an epoch (its samples divided by the samples a second, or the sum of a rank's phases), "
+            "without evaluation and the checkpoint after it.")
 
 
 def epoch_table(rows, best):
@@ -143,7 +154,7 @@ def epoch_table(rows, best):
                       *(Cell(shown(row[key]), order="" if row[key] is None else row[key])
                         for key, _, shown in columns)])
     return Table(["epoch", *(name for _, name, _ in columns)], lines, left=0,
-                 caption=f"Bold: the best epoch, {best.epoch}." if best else "")
+                 caption=" ".join(filter(None, [f"Bold: the best epoch, {best.epoch}." if best else "", told_of_time(rows)])))
 
 
 def sections_of(run):

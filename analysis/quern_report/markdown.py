@@ -7,7 +7,8 @@ from .standalone import as_file
 
 def cell_text(cell):
     text = cell.text if isinstance(cell, Cell) else str(cell)
-    return text.replace("|", "\\|").replace("\n", " ")
+    text = text.replace("|", "\\|").replace("\n", " ")
+    return f"**{text}**" if isinstance(cell, Cell) and cell.style == "mark" else text
 
 
 def table(header, rows, left=0):
@@ -33,7 +34,7 @@ def cards(block):
 
 
 FORMS = {
-    Table: lambda block: table(block.header, block.rows, block.left),
+    Table: lambda block: table(block.header, block.rows, block.left) + (f"\n\n{block.caption}" if block.caption else ""),
     Figure: figure,
     Gallery: gallery,
     Facts: lambda block: "\n".join(f"- {name}: {text}" for name, text in block.items),

@@ -97,7 +97,7 @@ class Run:
                          "test_loss": number(test, "loss"),
                          "test_accuracy": number(test, "accuracy"),
                          "test_rmse": number(test, "rmse"), "test_r2": number(test, "r2"),
-                         "seconds": seconds.get(record["epoch"]),
+                         **seconds[record["epoch"]],
                          "samples_per_s": number(record, "samples_per_s")})
         return rows
 
@@ -111,10 +111,31 @@ class Run:
         return steps
 
     def _epoch_seconds(self):
-        """Training time by epoch: `seconds` of the record, or else from the clock `time_s`.
+        """{epoch: {"seconds": of its steps or None, "seconds_from": "record", "speed", "phases", "clock" or ""}}
 
-        The clock starts anew when a run is resumed, and evaluation between epochs does not count.
+        Evaluation does not count, and a checkpoint after the epoch counts by the clock alone. An epoch that a restart
+        divided has the time that it would have had at the speed after it.
         """
+        phases, clock = dict(self.rank_times()), self._clock_seconds()
+        means = dict(self.rank_summaries())
+        found = {}
+        for record in self.epochs:
+            epoch, samples, speed = record["epoch"], number(record, "samples"), number(record, "samples_per_s")
+            if number(record, "seconds") is not None:
+                told = (record["seconds"], "record")
+            elif samples and speed:
+                told = (samples / speed, "speed")
+            elif epoch in phases:
+                told = (max(map(sum, zip(*phases[epoch].values()))), "phases")
+            elif epoch in means:
+                told = (sum(of["mean"] for name, of in means[epoch].items() if name != "work"), "phases")
+            else:
+                told = (clock.get(epoch), "clock" if epoch in clock else "")
+            found[epoch] = dict(zip(("seconds", "seconds_from"), told))
+        return found
+
+    def _clock_seconds(self):
+        """{epoch: seconds} from the clock `time_s`, which starts anew when a run is resumed. They include checkpoints."""
         seconds, total, epoch_start, clock, starts = {}, 0.0, 0.0, 0.0, self._start_steps()
         timed = [r for r in [*self.steps, *self.epochs, *self.evals]
                  if number(r, "time_s") is not None and number(r, "step") is not None]
@@ -129,8 +150,6 @@ class Run:
                 seconds[record["epoch"]] = total - epoch_start
             if record["kind"] != "step":
                 epoch_start = total
-        seconds.update({r["epoch"]: r["seconds"] for r in self.epochs
-                        if number(r, "seconds") is not None})
         return seconds
 
 

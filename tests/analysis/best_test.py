@@ -164,7 +164,7 @@ class RankingTest(BestCase):
         self.assertIn("Bold: the best run, a.", shown)
         self.assertIn("Runs are ranked by the test loss of the best epoch of each. With checkpoint.keep_best or "
                       "train.patience that is the best one by train.monitor.", shown)
-        self.assertRegex(text, r"\| a \| 0 \|.* \| 2 \| 0.2000 \| 70.00 % \| ckpt-0000000040.h5 \|")
+        self.assertRegex(text, r"\| \*\*a\*\* \| 0 \|.* \| 2 \| 0.2000 \| 70.00 % \| ckpt-0000000040.h5 \|")
 
     def test_a_sweep_by_the_loss(self):
         shown, _ = self.compare("sweep", ("a", PATIENCE, 0.2, 0.7), ("b", PATIENCE, 0.3, 0.9))
@@ -173,7 +173,7 @@ class RankingTest(BestCase):
     def test_by_the_accuracy_at_the_best_epochs_otherwise(self):
         shown, text = self.compare("compare", ("a", KEEPS, 0.2, 0.7), ("b", KEEPS + BY_ACCURACY, 0.3, 0.9), ("c", "", 0.3, 0.9))
         self.assertRegex(text, r"\| a .* \| 2 \| 70.00 % \| ckpt-0000000040.h5 \|")
-        self.assertRegex(text, r"\| b .* \| 3 \| 95.00 % \| ckpt-0000000060.h5 \|")
+        self.assertRegex(text, r"\| \*\*b\*\* .* \| 3 \| 95.00 % \| ckpt-0000000060.h5 \|")
         self.assertIn("Bold: the best runs, of the same test accuracy.", shown)
         self.assertIn("the test accuracy of the best epoch of each", shown)
 

@@ -120,10 +120,19 @@ class ReportTest(ReportCase):
         self.assertIn("- state: finished\n", text)
         self.assertIn("2, newest ckpt-0000000060.h5", text)
         self.assertIn("ab" * 32, text)
-        self.assertIn(f"| 3 | {make_records()[-2]['loss']:.4f} |", text)
+        self.assertIn(f"| **3** | {make_records()[-2]['loss']:.4f} |", text)
+        self.assertIn("\n\nBold: the best epoch, 3. Time: ", text)
         for name in ("loss", "accuracy", "learning-rate", "throughput", "time-by-rank", "timeline"):
             self.assertIn(f"({name}.svg)", text)
             self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
+
+    def test_what_the_time_of_an_epoch_is(self):
+        run = write_run(self.folder / "run", self.timed_records())
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("Time: of the steps of an epoch (", shown)
+        self.assertIn("10.0 s an epoch, median", shown)
+        run = write_run(self.folder / "clock")
+        self.assertIn("Time: by the clock of the records, with checkpoints", self.page(Path(self.report(run)[0].strip())))
 
     def test_a_straggler_is_named(self):
         run = write_run(self.folder / "run", self.timed_records(ranks=3, slow=1), events=EVENTS)
