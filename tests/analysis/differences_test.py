@@ -221,7 +221,7 @@ class SweepOfNetworksTest(DifferencesCase):
         runs = self.grid((dense(16), 0.1, 0.7), (dense(16), 0.1, 0.9), (dense(16), 0.2, 0.6))
         shown = self.sweep(runs)
         self.assertIn("optimizer.lr = 0.1 is best: test accuracy 80.00 %.", shown)
-        self.assertIn("mean of 2 runs", shown)
+        self.assertIn("mean of 2 seeds", shown)
         self.assertNotIn("as well", shown)
 
     def test_what_follows_is_no_axis(self):
