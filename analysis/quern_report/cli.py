@@ -41,7 +41,7 @@ def run_subtitle(run):
 
 
 def badge_of(run):
-    if learning.failure(run):
+    if run.failure:
         return ("diverged", "bad")
     return ("finished", "good") if run.done else ("not finished", "open")
 

@@ -26,10 +26,6 @@ def not_finite(run):
     return None
 
 
-def failure(run):
-    return next((event for event in reversed(run.events) if event.get("event") == "failure"), None)
-
-
 def own_best(rows, key):
     """The mark of a curve at its best value, which need not be of the run's best epoch."""
     row = best_epochs.extreme(rows, key)
@@ -163,7 +159,7 @@ def sections_of(run):
     blocks = [cards(run, rows, best)]
     if best:
         blocks.append(Text(best.sentence))
-    bad, failed = not_finite(run), failure(run)
+    bad, failed = not_finite(run), run.failure
     if failed:
         blocks.append(Text(f"The run diverged: {failed.get('reason', '')}", True))
     elif bad:

@@ -61,6 +61,12 @@ class Run:
         hosts = starts[-1].get("hosts") if starts else None
         return [host for host, ranks in (hosts or {}).items() for _ in range(ranks)]
 
+    @property
+    def failure(self):
+        """The event of the failure that the last start ended with, or None."""
+        ends = [event for event in self.events if event.get("event") in ("start", "failure")]
+        return ends[-1] if ends and ends[-1]["event"] == "failure" else None
+
     def rank_times(self):
         """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
         found = []
