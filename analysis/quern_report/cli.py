@@ -16,7 +16,7 @@ from pathlib import Path
 from . import (answers, balance, compare, differences, forms, history, learning, markdown, page,
                provenance, scaling, sweep)
 from .blocks import Report, Section
-from .runlog import RunError, read_run
+from .runlog import NotBegun, RunError, read_run
 
 COMMANDS = ("report", "compare", "sweep", "scaling")
 
@@ -76,13 +76,15 @@ def compare_of(runs, _options, _out):
 
 
 def sweep_of(runs, options, _out):
-    if len(runs) < 2:
+    if len(options.runs) < 2:
         raise RunError("sweep expects at least two runs")
     settings = differences.Settings(runs)
-    return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep",
-                  f"{forms.plural(len(runs), 'run')} that differ in "
-                  f"{forms.listed(settings.keys, sweep.MOST_NAMED) or 'nothing'}.",
-                  sweep.sections_of(runs, settings, options.by))
+    differing = forms.listed(settings.keys, sweep.MOST_NAMED) or "nothing"
+    text = f"{len(runs)} runs that differ in {differing}." if len(runs) > 1 else "1 run."
+    if options.not_begun:
+        text += f" {forms.plural(len(options.not_begun), 'trial has', 'trials have')} not begun."
+    return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep", text,
+                  sweep.sections_of(runs, settings, options.by, options.not_begun))
 
 
 MAKERS = {"report": report_of, "compare": compare_of, "sweep": sweep_of}
@@ -121,10 +123,25 @@ def make_scaling(options):
     return path
 
 
+def read_runs(options):
+    """The runs. Of a sweep, trials that have not begun are named in `options.not_begun`; other pages refuse them."""
+    runs, options.not_begun = [], []
+    for folder in options.runs:
+        try:
+            runs.append(read_run(folder))
+        except NotBegun:
+            if options.command != "sweep":
+                raise
+            options.not_begun.append(str(folder))
+    if not runs:
+        raise RunError(f"none of the runs has begun: {options.runs[0]} has no recipe.toml or metrics.jsonl")
+    return runs
+
+
 def make_pages(options):
     if options.command == "scaling":
         return make_scaling(options)
-    runs = [read_run(folder) for folder in options.runs]
+    runs = read_runs(options)
     out = options.out
     if out is None:
         out = options.runs[0] / "report" if options.command == "report" and len(runs) == 1 else Path(

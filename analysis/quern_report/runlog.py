@@ -26,6 +26,10 @@ class RunError(Exception):
     """The folder is not a run, or a file in it cannot be read."""
 
 
+class NotBegun(RunError):
+    """The folder has no recipe.toml or metrics.jsonl, as one of a trial that waits for its turn."""
+
+
 @dataclass
 class Run:
     path: Path
@@ -184,7 +188,7 @@ def read_recipe(path):
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+        raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
 
@@ -194,7 +198,7 @@ def read_records(path):
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
-        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+        raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
     records, bad = [], []
@@ -232,7 +236,7 @@ def find_model_hash(records, done_path):
 
 
 def read_run(folder):
-    """Reads the run in `folder`. Raises RunError when it is none."""
+    """Reads the run in `folder`. Raises RunError when it is none, NotBegun when it may become one."""
     path = Path(folder)
     if not path.is_dir():
         raise RunError(f"{path} is not a folder" if path.exists() else f"{path} does not exist")

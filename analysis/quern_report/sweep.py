@@ -150,14 +150,17 @@ def answers(cells, axes, key):
     return conclusions.answers(rows, axes, better, name, show)
 
 
-def sections_of(runs, settings, wanted=()):
+def sections_of(runs, settings, wanted=(), not_begun=()):
+    """`not_begun`: the folders of trials without a run."""
+    waiting = [Text(f"Not begun, without recipe.toml or metrics.jsonl: {forms.listed(not_begun, MOST_NAMED)}.",
+                    True)] if not_begun else []
     outcomes = [outcome(run) for run in runs]
     axes = axes_of(settings, wanted, repeated_by(runs))
     key, _ = ranking(outcomes)
     tables = compare_sections(runs, settings, axes)
     if not axes or key is None:
         why = "The runs differ in no setting." if not axes else "No run has completed an epoch."
-        return [Section("Answers", [Text(why, True)]), *tables]
+        return [Section("Answers", [Text(why, True), *waiting]), *tables]
     cells, repeated = cells_of(runs, settings, outcomes, axes, key)
     texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]
     others = hidden(settings, axes, cells)
@@ -170,5 +173,5 @@ def sections_of(runs, settings, wanted=()):
                           "under data.global_batch.", True))
     missing = sum(one[key] is None for one in outcomes)
     if missing:
-        texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or not begun.", True))
-    return [Section("Answers", [*texts, heat_map(cells, axes, key)]), *tables]
+        texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or without a complete epoch.", True))
+    return [Section("Answers", [*texts, *waiting, heat_map(cells, axes, key)]), *tables]

@@ -97,11 +97,27 @@ class SweepTest(ReportCase):
         runs = self.make_two()
         runs.append(write_run(self.folder / "begun", []))
         shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
-        self.assertIn("1 run without a result", shown)
+        self.assertIn("1 run without a result: diverged, or without a complete epoch.", shown)
         self.assertIn("3 runs that differ in optimizer.lr.", shown)  # and not in ranks, of which one has none
         same = [write_run(self.folder / name, []) for name in ("x", "y")]
         self.assertIn("differ in no setting", self.page(self.folder / self.report("sweep", *same)[0].strip()))
 
+
+    def test_trials_that_have_not_begun(self):
+        runs = [*self.make_two(), self.folder / "trial-2", self.folder / "trial-3"]
+        for run in runs[2:]:
+            (run / "job").mkdir(parents=True)
+        (runs[2] / "recipe.toml").write_text('name = "example"\n')
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("2 runs that differ in optimizer.lr. 2 trials have not begun.", shown)
+        self.assertIn(f"Not begun, without recipe.toml or metrics.jsonl: {runs[2]}, {runs[3]}.", shown)
+        self.assertIn("optimizer.lr makes no difference: test accuracy 50.00 % with 0.1 and 0.2.", shown)
+        shown = self.page(self.folder / self.report("sweep", runs[0], runs[2])[0].strip())
+        self.assertIn("1 run. 1 trial has not begun.", shown)
+        self.assertIn(f"metrics.jsonl: {runs[2]}.", shown)
+        self.assertIn("none of the runs has begun", self.report("sweep", *runs[2:], expected=2)[1])
+        self.assertIn("no metrics.jsonl", self.report("compare", *runs, expected=2)[1])
+        self.assertIn("does not exist", self.report("sweep", *runs, "absent", expected=2)[1])
 
     def sweep(self, *settings):
         runs = [run_of(self.folder / f"s{i}", accuracy, lr, batch) for i, (lr, batch, accuracy) in enumerate(settings)]

@@ -105,6 +105,12 @@ class RunLogTest(unittest.TestCase):
                        for r in make_records(epochs=2)]
             yield read_run(write_run(self.folder / str(number), records)).rows()
 
+    def test_the_failure_that_ended_a_run(self):
+        start, failure = {"event": "start", "step": 0}, {"event": "failure", "reason": "the loss is nan"}
+        for number, (events, found) in enumerate((((start, failure), failure), ((start, failure, start), None), ((start,), None),
+                                                  ((), None))):
+            self.assertEqual(read_run(write_run(self.folder / str(number), events=events)).failure, found)
+
     def test_time_of_checkpoints_is_not_time_of_training(self):
         times = make_times(2)
         times["backward"][1] += 1  # 11 s of rank 1
