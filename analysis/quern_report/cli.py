@@ -27,9 +27,25 @@ def run_sections(run, options, out):
             history.section_of(run), provenance.section_of(run)]
 
 
+def epochs_text(run):
+    """How many of the recipe's epochs there are, and what is to be known where these are not all."""
+    done, train = len(run.rows()), run.recipe.get("train", {})
+    asked = train.get("epochs")
+    asked = asked if isinstance(asked, int) else None
+    if run.done:
+        is_whole = asked in (None, done)
+        end = "" if is_whole or not train.get("patience") else ", ended by train.patience;"
+    else:
+        is_whole = asked is None
+        end = ", diverged;" if run.failure else ", not finished;"
+    if not done:
+        return ("no complete epoch" if is_whole else f"no complete epoch of {asked}") + end
+    return (forms.plural(done, "epoch") if is_whole else f"{forms.count(done)} of {forms.plural(asked, 'epoch')}") + end
+
+
 def run_subtitle(run):
-    rows, data = run.rows(), run.recipe.get("data", {}).get("train", "")
-    parts = [forms.plural(len(rows), "epoch") if rows else "no complete epoch"]
+    data = run.recipe.get("data", {}).get("train", "")
+    parts = [epochs_text(run)]
     if run.ranks:
         parts.append(f"on {', then '.join(map(str, run.ranks))} rank{'s' if run.ranks != [1] else ''}")
     if run.hosts:
@@ -37,7 +53,7 @@ def run_subtitle(run):
         parts.append(f"of {hosts[0] if len(hosts) == 1 else forms.plural(len(hosts), 'host')}")
     if data:
         parts.append(f"on {data}")
-    return " ".join(parts).replace(" on 1 rank ", " on one rank ") + "."
+    return " ".join(parts).rstrip(";").replace(" on 1 rank ", " on one rank ") + "."
 
 
 def badge_of(run):

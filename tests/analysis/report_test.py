@@ -111,8 +111,8 @@ class ReportTest(ReportCase):
         shown = self.page(page)
         last = make_records()[-1]
         for text in ("finished", f"{100 * last['accuracy']:.2f} %", "abc",
-                     "The best epoch is 3, that of the highest test accuracy. Its checkpoint is ckpt-0000000060.h5.", "node1 (1 rank)",
-                     "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
+                     "The best epoch is 3, that of the highest test accuracy. Its checkpoint is ckpt-0000000060.h5.",
+                     "node1 (1 rank)", "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
             self.assertIn(text, shown)
         text = (page.parent / "report.md").read_text()
         self.assertIn("- steps: 60\n", text)
@@ -133,6 +133,20 @@ class ReportTest(ReportCase):
         self.assertIn("10.0 s an epoch, median", shown)
         run = write_run(self.folder / "clock")
         self.assertIn("Time: by the clock of the records, with checkpoints", self.page(Path(self.report(run)[0].strip())))
+
+    def test_how_many_of_the_epochs_there_are(self):
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "the loss is nan"}
+        for number, (said, epochs, extra, more) in enumerate((
+                ("3 of 15 epochs, not finished; on 2 ranks.", 3, "epochs = 15", {}),
+                ("3 of 15 epochs, diverged; on 2 ranks", 3, "epochs = 15", {"events": [failed]}),
+                ("3 of 15 epochs, ended by train.patience; on 2 ranks.", 3, "epochs = 15\npatience = 1", {"done": "ab" * 32}),
+                ("3 epochs on 2 ranks.", 3, "epochs = 3\npatience = 1", {"done": "ab" * 32}),
+                ("3 epochs, not finished; on 2 ranks.", 3, "", {}),
+                ("no complete epoch of 15, not finished.", 0, "epochs = 15", {}))):
+            run = write_run(self.folder / str(number), make_records(epochs=epochs), extra=f"[train]\n{extra}\n", **more)
+            page = Path(self.report(run)[0].strip())
+            self.assertIn(said, self.page(page))
+            self.assertIn(said, (page.parent / "report.md").read_text().splitlines()[2])
 
     def test_a_straggler_is_named(self):
         run = write_run(self.folder / "run", self.timed_records(ranks=3, slow=1), events=EVENTS)
