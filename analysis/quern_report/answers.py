@@ -54,17 +54,18 @@ def worst_images(predictions, names, data):
     try:
         images = pictures.sample_pictures(data, "test", {one[0] for one in worst})
     except program.ProgramError as error:
-        listed = [[Cell(forms.count(index), order=index), names[label], names[said],
+        listed = [[Cell(str(index), order=index), names[label], names[said],
                    Cell(forms.percent(probability, 1), order=probability),
                    Cell(forms.significant(loss), order=loss)]
                   for index, said, label, probability, loss in worst]
         return [Text(f"No pictures: {error}.", True),
                 Table(["image", "is", "taken for", "with probability", "loss"], listed, left=0)]
     shown = [(images[index], f"{names[label]} \N{RIGHTWARDS ARROW} {names[said]}",
-              f"no. {index}, {forms.percent(probability, 0)}".replace(" %", "\N{NO-BREAK SPACE}%")) for index, said, label, probability, _ in worst
-             if index in images]
+              f"no. {index}, {forms.percent(probability, 0)}".replace(" %", "\N{NO-BREAK SPACE}%"))
+             for index, said, label, probability, _ in worst if index in images]
     return [Gallery(shown, "The test images with the highest loss: what they are, what they are taken "
-                           "for, their number in the test set, and how sure the network is.")]
+                           "for, their number in the test set, and how sure the network is.", name="most-wrong",
+                    title="Most wrong")]
 
 
 def with_which(quern, run, found):
@@ -120,4 +121,5 @@ def filter_section(run, wanted):
     first = f"the first {len(images)} of " if len(images) < count else ""
     return Section("First layer", [Gallery(
         images, f"{first.capitalize()}{forms.plural(count, 'unit')} of layer {layer} of {of}: {what}. Orange is "
-                "positive, blue negative, each scaled to its own largest weight.", size="small")])
+                "positive, blue negative, each scaled to its own largest weight.", size="small", name="first-layer",
+        title=f"Weights of layer {layer}")])

@@ -77,7 +77,7 @@ def report_of(runs, options, out):
         report.sections.append(Section(label, first.blocks))
         for section in rest:
             for block in section.blocks:
-                if hasattr(block, "svg"):
+                if hasattr(block, "name"):
                     block.name = f"{folder.name}-{block.name}"
             report.sections.append(Section(section.title, section.blocks, level=3))
     return report

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures that are no curves: bars, strips, matrices, a timeline, pixels."""
 
+import base64
 import math
 import struct
 import zlib
@@ -139,6 +140,28 @@ def timeline(title, spans, points, length, gaps=()):
         parts.append(text(left + value * scale, y + height + 32, forms.seconds(value) if value else "0",
                           "tick"))
     return picture(WIDTH, y + height + 42, parts, title)
+
+
+def contact_sheet(title, images, is_small):
+    """Of (PNG, caption, hint), row by row; small ones without their texts."""
+    columns, tile, texts = (16, 48, 0) if is_small else (6, 128, 38)
+    columns = min(columns, len(images))
+    parts = []
+    for index, (image, caption, hint) in enumerate(images):
+        x, y = 12 + index % columns * (tile + 12), 12 + index // columns * (tile + texts + 12)
+        data = base64.b64encode(image).decode()
+        parts += [f'<image x="{x}" y="{y}" width="{tile}" height="{tile}" image-rendering="optimizeSpeed" '
+                  f'href="data:image/png;base64,{data}"/>', rectangle(x, y, tile, tile, "frame")]
+        if texts:
+            parts += [text(x, y + tile + 15, fitting(caption, tile), "", "start"),
+                      text(x, y + tile + 31, fitting(hint, tile), "tick", "start")]
+    rows = math.ceil(len(images) / columns)
+    return picture(12 + columns * (tile + 12), 12 + rows * (tile + texts + 12), parts, title)
+
+
+def fitting(words, width):
+    most = int(width / CHARACTER)
+    return words if len(words) <= most else words[:most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def png(rows):

@@ -42,6 +42,12 @@ def tiles_of(shape, values, input_shape):
     return tiles
 
 
+def enlarged(rows, least):
+    """With each pixel several times, so that programs that smooth small pictures leave its edges."""
+    factor = max(1, -(-least // max(len(rows), len(rows[0]))))
+    return [[pixel for pixel in row for _ in range(factor)] for row in rows for _ in range(factor)]
+
+
 def filters(program, run, source):
     """(layer, its type, how many filters it has, [(PNG, caption, hint)] of the first of them). `source`: a checkpoint,
     or the run folder, of which it is the newest."""
@@ -53,7 +59,7 @@ def filters(program, run, source):
     tiles = tiles_of(shape, values, input_shape)
     if not tiles:
         raise ProgramError(f"the weights of {layer} do not act on the pixels of an image")
-    images = [(panels.png([[panels.signed_colour(value) for value in row] for row in tile]),
+    images = [(panels.png(enlarged([[panels.signed_colour(value) for value in row] for row in tile], 48)),
                "", f"filter {index}") for index, tile in enumerate(tiles)]
     return layer, kind, shape[0], images
 
@@ -93,5 +99,5 @@ def picture_of(image):
     if image.ndim != 3:
         raise ProgramError("the samples are no images")
     if image.shape[0] == 3:
-        return panels.png(image.transpose(1, 2, 0).tolist())
-    return panels.png(image[0].tolist())
+        return panels.png(enlarged(image.transpose(1, 2, 0).tolist(), 96))
+    return panels.png(enlarged(image[0].tolist(), 96))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from example_run import ANALYSIS, EVENTS, make_records, make_summary, make_times, write_run
 
-from quern_report import panels, svg
+from quern_report import answers, panels, pictures, provenance, svg
 
 CLASSIFIER = '''
 [network]
@@ -288,6 +288,11 @@ class ProgramTest(ReportCase):
         self.assertIn("3 of 4 test images are classified right, 75.00 %", shown)
         self.assertIn("1 taken for 2: 1 of 2, 50.0%", shown)
         self.assertIn("2 units of layer conv1", shown)
+        text = (run / "report" / "report.md").read_text()
+        self.assertIn("![Weights of layer conv1](first-layer.svg)\n\n2 units of layer conv1", text)
+        self.assertNotIn("filter 0", text)
+        drawn = (run / "report" / "first-layer.svg").read_text()
+        self.assertEqual(drawn.count('href="data:image/png;base64,'), 2)
         # The shards are none: then the worst images are a table.
         self.assertIn("No pictures", shown)
         self.assertIn("80.0 %", shown)
@@ -352,6 +357,44 @@ class ProgramTest(ReportCase):
         self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
         (self.folder / "test").rmdir()
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
+
+
+class GalleryTest(unittest.TestCase):
+    def test_a_sheet_has_pictures_and_texts(self):
+        image = panels.png([[0, 255]])
+        drawn = panels.contact_sheet("worst", [(image, f"a very long name of a class {i}", f"no. {i}") for i in range(7)], False)
+        width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', drawn).groups())
+        places = [tuple(map(int, place)) for place in re.findall(r'<image x="(\d+)" y="(\d+)"', drawn)]
+        self.assertEqual(len(set(places)), 7)
+        self.assertEqual(len({y for _, y in places}), 2)
+        self.assertTrue(all(x + 128 <= width and y + 128 + 38 <= height for x, y in places))
+        self.assertIn("no. 6", drawn)
+        self.assertNotIn("name of a class", drawn)  # longer than its picture is wide
+        self.assertNotIn("<text", panels.contact_sheet("filters", [(image, "", "filter 0")], True))
+
+
+    def test_pixels_keep_their_edges(self):
+        self.assertEqual(pictures.enlarged([[1, 2], [3, 4]], 4), [[1, 1, 2, 2]] * 2 + [[3, 3, 4, 4]] * 2)
+        self.assertEqual(pictures.enlarged([[1, 2, 3]], 2), [[1, 2, 3]])
+
+
+class FactsTest(unittest.TestCase):
+    def test_the_optimizer_in_words(self):
+        for optimizer, text in (
+                ({"type": "sgd", "lr": 0.2, "momentum": 0.0, "nesterov": False, "clip_norm": 0.0,
+                  "schedule": {"type": "constant", "warmup_steps": 0}}, "sgd, lr 0.2"),
+                ({"type": "adam", "lr": 0.1, "betas": [0.9, 0.99], "eps": 1e-8, "decay": "all", "weight_decay": 0.01,
+                  "schedule": {"type": "cosine", "warmup_steps": 9}},
+                 "adam, lr 0.1, weight_decay 0.01, schedule cosine (warmup_steps 9)"),
+                ({"type": "sgd", "lr": 1, "schedule": {"type": "constant", "warmup_steps": 9}},
+                 "sgd, lr 1, schedule constant (warmup_steps 9)"),
+                ({"type": "sgd", "lr": 1, "schedule": "cosine"}, "sgd, lr 1, schedule cosine"),
+                ({}, "\N{EN DASH}, lr \N{EN DASH}")):
+            self.assertEqual(provenance.optimizer_text(optimizer), text)
+
+    def test_numbers_of_samples_have_no_spaces(self):
+        rows = answers.worst_images([(1852, 1, 2, 0.9, 3.0)], ["a", "b", "c"], "/nowhere")[1].rows
+        self.assertEqual(rows[0][0].text, "1852")
 
 
 class MapTest(unittest.TestCase):
