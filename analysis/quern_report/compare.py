@@ -38,7 +38,7 @@ COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
            ("test_accuracy", "test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
            ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant), ("best_epoch", "best epoch", forms.count),
            ("best_loss", "its test loss", forms.significant), ("best_accuracy", "its test accuracy", forms.percent),
-           ("best_rmse", "its test RMSE", forms.significant), ("kept", "its checkpoint", str),
+           ("best_rmse", "its test RMSE", forms.significant), ("kept", "its checkpoint", lambda value: value or forms.NONE),
            ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
 
 
@@ -151,7 +151,11 @@ def by_epoch(runs, key):
 def curves(title, y_label, runs, labels, key, **how):
     drawn = [Series(label, x, y, 1 + index % svg.COLOURS)
              for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
-    return svg.chart(title, drawn, "epoch", y_label, **how)
+    if key == "test_accuracy":
+        return svg.chart(title, drawn, "epoch", y_label, **how)
+    high = svg.outliers(drawn)
+    return svg.chart(title, drawn, "epoch", y_label, cut=True,
+                     log_y=svg.spans_decades([y for one in drawn if one not in high for y in one.y]), **how)
 
 
 def figures(runs, labels, outcomes):

@@ -53,7 +53,7 @@ def loss_chart(run, rows):
     series += [Series("training", *train, 1), Series("test", *test, 2)]
     ys = [value for one in series for value in one.y]
     return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(rows, "test_loss"),
-                     log_y=min(ys, default=0) > 0 and max(ys, default=1) > 50 * min(ys, default=1))
+                     log_y=svg.spans_decades(ys))
 
 
 def accuracy_chart(rows):
@@ -69,7 +69,7 @@ def rmse_chart(rows):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
     return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2)], "epoch", "RMSE of the test set",
                      marks=own_best(rows, "test_rmse"),
-                     log_y=min(y, default=0) > 0 and max(y, default=1) > 50 * min(y, default=1))
+                     log_y=svg.spans_decades(y))
 
 
 def figures(run, rows):

@@ -3,6 +3,7 @@
 
 import json
 import math
+import statistics
 from dataclasses import dataclass, field
 from html import escape
 
@@ -10,6 +11,7 @@ from . import forms
 
 COLOURS = 7  # classes c1 to c7; in order, told apart with any colour vision
 MOST_POINTS = 500  # of a curve: more are not told apart on a screen
+FLATTENING = 4  # times as high as most other curves: such a one is cut off
 SMOOTH_FROM = 60  # points from which on a running mean is drawn over a curve
 
 
@@ -160,9 +162,25 @@ def draw_axes(axes, x_label, y_label, y_form=forms.short, integer_x=True):
     axes.parts.append(text(15, (axes.top + base) / 2, y_label, "label", "middle", f' transform="rotate(-90 15 {middle})"'))
 
 
+def parts_below(x, y, top):
+    """[(x, y)] of the pieces of a curve that lie below `top`, with their ends on it."""
+    pieces, piece = [], []
+    for index, (a, b) in enumerate(zip(x, y)):
+        if index and (y[index - 1] > top) != (b > top):
+            share = (top - y[index - 1]) / (b - y[index - 1])
+            piece.append((x[index - 1] + share * (a - x[index - 1]), top))
+        if b > top:
+            pieces.append(piece)
+            piece = []
+        else:
+            piece.append((a, b))
+    return [one for one in [*pieces, piece] if one]
+
+
 def path(axes, x, y, style):
-    places = " ".join(f"{number(axes.x(a))},{number(axes.y(b))}" for a, b in zip(x, y))
-    return f'<polyline points="{places}" class="{style}"/>'
+    return "".join('<polyline points="{}" class="{}"/>'.format(
+        " ".join(f"{number(axes.x(a))},{number(axes.y(b))}" for a, b in piece), style)
+        for piece in parts_below(x, y, axes.y_range[1]))
 
 
 def draw_series(axes, series):
@@ -175,7 +193,7 @@ def draw_series(axes, series):
     axes.parts.append(path(axes, x, y, style))
     if len(x) <= 30:
         axes.parts += [f'<circle cx="{number(axes.x(a))}" cy="{number(axes.y(b))}" r="3" '
-                       f'class="dot c{series.colour}"/>' for a, b in zip(x, y)]
+                       f'class="dot c{series.colour}"/>' for a, b in zip(x, y) if b <= axes.y_range[1]]
     return {"label": series.mean if series.is_smoothed else series.label, "colour": series.colour,
             "points": [[round(a, 4), float(f"{b:.6g}")] for a, b in zip(x, y)]}
 
@@ -215,14 +233,28 @@ def legend(entries, left, right, top):
     return parts, y + 13 - top
 
 
+def spans_decades(ys):
+    """Do they need a logarithmic axis?"""
+    return bool(ys) and min(ys) > 0 and max(ys) > 50 * min(ys)
+
+
+def outliers(series):
+    """Those that would press the others flat: several times above most of them."""
+    highest = [max(one.y) for one in series if one.y]
+    limit = FLATTENING * statistics.median(highest) if len(highest) > 2 else math.inf
+    return [one for one in series if one.y and max(one.y) > limit]
+
+
 def chart(title, series, x_label, y_label, *, marks=(), y_form=forms.short, from_zero=False,
-          log_y=False, y_high=None, x_range=None, lines=(), unit="", factor=1):
-    """A chart of curves, or "" when there is nothing to draw. `lines`: (y, text) across the plot."""
+          log_y=False, y_high=None, x_range=None, lines=(), unit="", factor=1, cut=False):
+    """A chart of curves, or "" when there is nothing to draw. `lines`: (y, text) across the plot; `cut`: curves that
+    would press the others flat are cut off, and named."""
     series = [one for one in series if one.x]
     if not series:
         return ""
+    high_ones = outliers(series) if cut else []
     xs = [x for one in series for x in one.x]
-    ys = [y for one in series for y in one.y] + [y for y, _ in lines]
+    ys = [y for one in series if one not in high_ones for y in one.y] + [y for y, _ in lines]
     log_y = log_y and min(ys) > 0
     if log_y:
         y_range = (min(ys) / 1.15, max(ys) * 1.15)
@@ -241,6 +273,10 @@ def chart(title, series, x_label, y_label, *, marks=(), y_form=forms.short, from
         axes.parts += [line(axes.left, axes.y(y), axes.width - axes.right, axes.y(y), "limit"),
                        text(axes.width - axes.right, axes.y(y) - 6, words, "tick", "end")]
     data = [draw_series(axes, one) for one in series]
+    if high_ones:
+        named = ", ".join(f"{one.label} (up to {y_form(max(one.y))})" for one in high_ones[:2])
+        named += f" and {len(high_ones) - 2} more" if len(high_ones) > 2 else ""
+        axes.parts.append(text(axes.width - axes.right, axes.top + 12, f"cut off: {named}", "tick", "end"))
     for mark in marks:
         draw_mark(axes, mark)
     plot = {"left": axes.left, "right": axes.width - axes.right, "top": axes.top,

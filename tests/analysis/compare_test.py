@@ -97,11 +97,18 @@ class SweepTest(ReportCase):
         runs = self.make_two()
         runs.append(write_run(self.folder / "begun", []))
         shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertNotIn("None", shown)
         self.assertIn("1 run without a result: diverged, or without a complete epoch.", shown)
         self.assertIn("3 runs that differ in optimizer.lr.", shown)  # and not in ranks, of which one has none
         same = [write_run(self.folder / name, []) for name in ("x", "y")]
         self.assertIn("differ in no setting", self.page(self.folder / self.report("sweep", *same)[0].strip()))
 
+
+    def test_a_bad_trial_does_not_flatten_the_curves_of_the_others(self):
+        runs = [run_of(self.folder / f"r{lr}", 0.5, lr) for lr in (0.1, 0.2, 0.4)]
+        bad = [dict(record, loss=235.0) if record["kind"] == "eval" else record for record in make_records()]
+        shown = self.page(self.folder / self.report("sweep", *runs, write_run(self.folder / "bad", bad, seed=1))[0].strip())
+        self.assertEqual(shown.count("cut off: bad (up to 235)"), 1)
 
     def test_trials_that_have_not_begun(self):
         runs = [*self.make_two(), self.folder / "trial-2", self.folder / "trial-3"]

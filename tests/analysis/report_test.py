@@ -448,6 +448,25 @@ class DrawingTest(unittest.TestCase):
             drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", "y", log_y=True)
             self.assertNotIn("nan", drawn)
 
+    def test_curves_that_would_flatten_others_are_cut_off(self):
+        good = [svg.Series(f"good {i}", [1, 2, 3], [0.9, 0.5, 0.4 + i / 100]) for i in range(3)]
+        late, bad = svg.Series("late", [1, 2, 3], [0.5, 235.0, 0.5]), svg.Series("bad", [1, 2], [88.0, 99.0])
+        self.assertEqual(svg.outliers([*good, late, bad]), [late, bad])
+        self.assertEqual(svg.outliers([good[0], bad]), [])  # which of them is the odd one?
+        drawn = svg.chart("losses", [*good, late, bad], "epoch", "loss", cut=True)
+        self.assertIn("cut off: late (up to 235), bad (up to 99)", drawn)
+        self.assertEqual(drawn.count("<polyline"), 5)  # none of the bad one, two pieces of the late one
+        heights = [float(place.split(",")[1]) for points in re.findall(r'points="([^"]*)"', drawn) for place in points.split()]
+        heights += [float(y) for y in re.findall(r'<circle cx="\S+" cy="(\S+)"', drawn)]
+        self.assertTrue(all(0 <= height <= 320 for height in heights), heights)
+        self.assertNotIn("cut off", svg.chart("losses", good, "epoch", "loss", cut=True))
+        self.assertNotIn("cut off", svg.chart("losses", [*good, bad], "epoch", "loss"))
+
+    def test_pieces_of_a_cut_curve_end_at_the_edge(self):
+        self.assertEqual(svg.parts_below([0, 1, 2], [0.0, 4.0, 2.0], 3.0), [[(0, 0.0), (0.75, 3.0)], [(1.5, 3.0), (2, 2.0)]])
+        self.assertEqual(svg.parts_below([0, 1], [5.0, 4.0], 3.0), [])
+        self.assertEqual(svg.parts_below([0, 1], [1.0, 2.0], 3.0), [[(0, 1.0), (1, 2.0)]])
+
     def test_png(self):
         for rows, colour in (([[0, 255], [128, 1]], 0), ([[(1, 2, 3)]], 2)):
             image = panels.png(rows)
