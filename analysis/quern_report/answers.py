@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from . import best, forms, panels, pictures, program
+from . import best, forms, panels, pictures, program, regression
 from .blocks import Cell, Figure, Gallery, Section, Table, Text
 
 MOST_CLASSES = 40  # of a matrix that is drawn
@@ -68,9 +68,9 @@ def worst_images(predictions, names, data):
                     title="Most wrong")]
 
 
-def with_which(quern, run, found):
-    if found.checkpoint != best.FILE:
-        return f"with the newest {'good ' if found.warnings else ''}checkpoint ({found.checkpoint})"
+def with_which(quern, run, checkpoint, warnings):
+    if checkpoint != best.FILE:
+        return f"with the newest {'good ' if warnings else ''}checkpoint ({checkpoint})"
     epoch, told = program.epoch_of(quern, best.checkpoint_of(run)), best.best_of(run, run.rows())
     if epoch and told and epoch != told.epoch:
         return (f"with {best.FILE}, the checkpoint of epoch {epoch} (evaluations before train.monitor or the test data "
@@ -78,16 +78,22 @@ def with_which(quern, run, found):
     return f"with {best.FILE}, the checkpoint of the best epoch" + (f", {epoch}" if epoch else "")
 
 
-def prediction_sections(run, wanted, out):
+def test_data_of(run):
+    """The folder of the recipe's test data."""
     data = run.recipe.get("data", {}).get("test", "")
+    if not data:
+        raise program.ProgramError("the recipe names no test data")
+    if not Path(data).is_dir():
+        raise program.ProgramError(f"there is no folder {data} here (start the report where the "
+                                   "training was started)")
+    return data
+
+
+def prediction_sections(run, wanted, out):
     if run.recipe.get("loss", {}).get("type", "cross_entropy") != "cross_entropy":
-        return []
+        return regression_sections(run, wanted, out) if run.recipe.get("data", {}).get("target") == "values" else []
     try:
-        if not data:
-            raise program.ProgramError("the recipe names no test data")
-        if not Path(data).is_dir():
-            raise program.ProgramError(f"there is no folder {data} here (start the report where the "
-                                       "training was started)")
+        data = test_data_of(run)
         quern, kept = program.find_program(wanted), best.checkpoint_of(run)
         found = program.predictions_of(quern, run.path, kept, data, out / "predictions.csv")
         predictions = found.rows
@@ -100,12 +106,24 @@ def prediction_sections(run, wanted, out):
     names = [found.names.get(index, str(index)) for index in range(classes)]
     right = sum(counts[index][index] for index in range(classes))
     blocks = [Text(f"{forms.count(right)} of {forms.plural(len(predictions), 'test image')} are "
-                   f"classified right, {forms.percent(right / len(predictions))}, {with_which(quern, run, found)}.")]
+                   f"classified right, {forms.percent(right / len(predictions))}, {with_which(quern, run, found.checkpoint, found.warnings)}.")]
     blocks += [Text(warning, True) for warning in [*found.warnings, *found.remarks]]
     if classes <= MOST_CLASSES:
         blocks.append(matrix_figure(counts, names))
     blocks.append(class_table(counts, names))
     return [Section("Predictions", blocks), Section("Most wrong", worst_images(predictions, names, data))]
+
+
+def regression_sections(run, wanted, out):
+    try:
+        data = test_data_of(run)
+        quern, kept = program.find_program(wanted), best.checkpoint_of(run)
+        names, values, checkpoint, warnings = program.values_of(quern, run.path, kept, data, out / "predictions.csv")
+        targets = pictures.targets_of(data, "test")
+        blocks = regression.blocks_of(names, values, targets, with_which(quern, run, checkpoint, warnings))
+    except program.ProgramError as error:
+        return [Section("Predictions", [Text(f"No predictions of the test set: {error}.", True)])]
+    return [Section("Predictions", [blocks[0], *(Text(warning, True) for warning in warnings), *blocks[1:]])]
 
 
 def filter_section(run, wanted):

@@ -71,23 +71,41 @@ def shard_files(folder, split):
     return files
 
 
-def sample_pictures(folder, split, indices):
-    """{index: PNG} of samples of a set of shards."""
+def read_shards(folder, split, read):
+    """Calls `read` with each HDF5 file of a set of shards and the index of its first sample."""
     try:
         import h5py  # late: most pages need none
     except ImportError as error:
-        raise ProgramError("this Python has no h5py to read images with (Debian: python3-h5py)") from error
-    found = {}
+        raise ProgramError("this Python has no h5py to read samples with (Debian: python3-h5py)") from error
     try:
         for path in shard_files(folder, split):
             with h5py.File(path, "r") as file:
-                samples = file["images" if "images" in file else "values"]
-                first, count = int(file.attrs["first_index"]), len(samples)
-                for index in indices:
-                    if first <= index < first + count:
-                        found[index] = picture_of(samples[index - first])
+                read(file, int(file.attrs["first_index"]))
     except (OSError, KeyError, ValueError) as error:
-        raise ProgramError(f"cannot read the images in {folder}: {error}") from error
+        raise ProgramError(f"cannot read the samples in {folder}: {error}") from error
+
+
+def sample_pictures(folder, split, indices):
+    """{index: PNG} of samples of a set of shards."""
+    found = {}
+
+    def read(file, first):
+        samples = file["images" if "images" in file else "values"]
+        for index in indices:
+            if first <= index < first + len(samples):
+                found[index] = picture_of(samples[index - first])
+    read_shards(folder, split, read)
+    return found
+
+
+def targets_of(folder, split):
+    """{index: [target of each output]} of a set of shards."""
+    found = {}
+
+    def read(file, first):
+        targets = file["targets"][()]
+        found.update(enumerate(targets.reshape(len(targets), -1).tolist(), start=first))
+    read_shards(folder, split, read)
     return found
 
 

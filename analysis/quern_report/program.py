@@ -105,10 +105,10 @@ def predict_of_run(program, run_folder, best, data, out):
     return (good or [""])[-1], warnings
 
 
-def predictions_of(program, run_folder, best, data, out):
-    """Predictions of the test split by the checkpoint `best`, or, where it is None, by the newest. They are kept in
-    `out`, a CSV file, with a text file beside it for the checkpoint's name and the warnings, until there is a newer
-    checkpoint."""
+def keep_predictions(program, run_folder, best, data, out):
+    """Writes predictions of the test split by the checkpoint `best`, or, where it is None, by the newest, to `out`, a CSV
+    file, with a text file beside it for the checkpoint's name and the warnings, which are returned. Both are kept until
+    there is a newer checkpoint."""
     note = out.with_suffix(".txt")
     files = [best] if best else checkpoints_in(run_folder)
     stamps = [stamp(file) for file in files]
@@ -125,8 +125,14 @@ def predictions_of(program, run_folder, best, data, out):
             partial.replace(out)
         finally:
             partial.unlink(missing_ok=True)
+    checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
+    return checkpoint, warnings
+
+
+def predictions_of(program, run_folder, best, data, out):
+    """Of a classifier; `best`, `out`: as keep_predictions() takes them."""
+    checkpoint, warnings = keep_predictions(program, run_folder, best, data, out)
     try:
-        checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
         with out.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         predictions = [(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
@@ -182,6 +188,20 @@ def read_safetensors(path, wanted):
             values.frombytes(raw[8 + length + begin:8 + length + end])
             return entry["shape"], values
     return None, None
+
+
+def values_of(program, run_folder, best, data, out):
+    """(names of the outputs, {index of a sample: [value of each output]}, checkpoint, warnings) of a regression."""
+    checkpoint, warnings = keep_predictions(program, run_folder, best, data, out)
+    try:
+        with out.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        values = {int(row[0]): [float(value) for value in row[1:]] for row in rows}
+        if header[:1] != ["index"] or any(len(row) != len(header) - 1 for row in values.values()):
+            raise ValueError("expected an index and a value of each output")
+    except (OSError, ValueError, IndexError) as error:
+        raise ProgramError(f"cannot read {out}: {error!r}") from error
+    return header[1:], values, checkpoint, warnings
 
 
 def epoch_of(program, checkpoint):

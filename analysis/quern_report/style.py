@@ -15,7 +15,7 @@ svg{{font-family:Inter,"Segoe UI",system-ui,"Helvetica Neue",Arial,sans-serif;fo
 svg text{{font-size:13px;fill:var(--ink)}}
 svg .tick,svg .label,svg .legend{{fill:var(--soft)}} svg .label{{font-style:italic}}
 svg .mark{{font-weight:600}} svg .halo{{stroke:var(--paper);stroke-width:5px;stroke-linejoin:round}}
-svg .paper{{fill:var(--paper)}} svg .frame{{fill:none;stroke:var(--rule)}}
+svg .paper{{fill:var(--paper)}} svg .frame{{fill:none;stroke:var(--rule)}} svg .point{{fill:var(--c1);fill-opacity:.45}}
 svg .grid{{stroke:var(--grid)}} svg .axis{{stroke:var(--soft);stroke-width:1}}
 svg .strong{{stroke:var(--ink);stroke-width:1.5}}
 svg .limit{{stroke:var(--bad);stroke-dasharray:5 4}}

@@ -241,7 +241,7 @@ def spans_decades(ys):
 def outliers(series):
     """Those that would press the others flat: several times above most of them."""
     highest = [max(one.y) for one in series if one.y]
-    limit = FLATTENING * statistics.median(highest) if len(highest) > 2 else math.inf
+    limit = FLATTENING * statistics.median(highest) if highest else math.inf
     return [one for one in series if one.y and max(one.y) > limit]
 
 
