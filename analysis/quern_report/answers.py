@@ -105,8 +105,9 @@ def prediction_sections(run, wanted, out):
     counts = confusion(predictions, classes)
     names = [found.names.get(index, str(index)) for index in range(classes)]
     right = sum(counts[index][index] for index in range(classes))
+    which = with_which(quern, run, found.checkpoint, found.warnings)
     blocks = [Text(f"{forms.count(right)} of {forms.plural(len(predictions), 'test image')} are "
-                   f"classified right, {forms.percent(right / len(predictions))}, {with_which(quern, run, found.checkpoint, found.warnings)}.")]
+                   f"classified right, {forms.percent(right / len(predictions))}, {which}.")]
     blocks += [Text(warning, True) for warning in [*found.warnings, *found.remarks]]
     if classes <= MOST_CLASSES:
         blocks.append(matrix_figure(counts, names))

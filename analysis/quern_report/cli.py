@@ -48,7 +48,7 @@ def run_subtitle(run):
     parts = [epochs_text(run)]
     if run.ranks:
         parts.append(f"on {', then '.join(map(str, run.ranks))} rank{'s' if run.ranks != [1] else ''}")
-    if run.hosts:
+    if run.ranks and run.hosts:
         hosts = list(dict.fromkeys(run.hosts))
         parts.append(f"of {hosts[0] if len(hosts) == 1 else forms.plural(len(hosts), 'host')}")
     if data:

@@ -142,7 +142,7 @@ class ReportTest(ReportCase):
                 ("3 of 15 epochs, ended by train.patience; on 2 ranks.", 3, "epochs = 15\npatience = 1", {"done": "ab" * 32}),
                 ("3 epochs on 2 ranks.", 3, "epochs = 3\npatience = 1", {"done": "ab" * 32}),
                 ("3 epochs, not finished; on 2 ranks.", 3, "", {}),
-                ("no complete epoch of 15, not finished.", 0, "epochs = 15", {}))):
+                ("no complete epoch of 15, not finished.", 0, "epochs = 15", {"events": EVENTS[:1]}))):
             run = write_run(self.folder / str(number), make_records(epochs=epochs), extra=f"[train]\n{extra}\n", **more)
             page = Path(self.report(run)[0].strip())
             self.assertIn(said, self.page(page))

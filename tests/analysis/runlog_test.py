@@ -101,8 +101,8 @@ class RunLogTest(unittest.TestCase):
     def epochs_of(self, *changes):
         """Rows of runs of two epochs, by the clock 10 s and, after a checkpoint of 5 s, 15 s; each with one of the changes."""
         for number, change in enumerate(changes):
-            records = [dict(r, time_s=r["time_s"] + 5 * (r["step"] > 20), **(change if r["kind"] == "epoch" else {}))
-                       for r in make_records(epochs=2)]
+            records = [dict(r, time_s=r["time_s"] + 5 * (r["step"] > 20),
+                            **(change if r["kind"] == "epoch" else {})) for r in make_records(epochs=2)]
             yield read_run(write_run(self.folder / str(number), records)).rows()
 
     def test_the_failure_that_ended_a_run(self):
