@@ -4,7 +4,8 @@
 
 Example: analysis/seeds.py --recipe recipes/mlp-mnist.toml --ranks 6 --seeds 0 1 2 3 4 --out runs/w1
 Run n is in OUT/seed-n, what it printed in OUT/seed-n.txt, the table in OUT/seeds.md. Finished runs
-are not repeated; an interrupted one goes on from its newest checkpoint.
+are not repeated, nor are those that diverged; an interrupted one goes on from its newest checkpoint.
+A seed that fails does not end the others: exit status 1 at the end.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from quern_report.forms import form
+from quern_report.best import best_of, monitor_of
+from quern_report.forms import NONE, form
 from quern_report.markdown import table
 from quern_report.program import ProgramError, find_program as find_quern
 from quern_report.runlog import RunError, read_run
@@ -28,6 +30,11 @@ class SeedsError(Exception):
 
 class TrainingError(Exception):
     """A run failed: exit status 1."""
+
+    def __init__(self, message, how="failed", ends_all=False):
+        super().__init__(message)
+        self.how = how  # in the table
+        self.ends_all = ends_all  # the other seeds would fail as well, or somebody asked to stop
 
 
 def claim_folder(out, recipe_text, ranks, settings):
@@ -56,13 +63,26 @@ def find_program(name):
     return found
 
 
+REFUSED, STOPPED = 2, 85  # exit statuses of quern train
+
+
 def is_done(arguments, seed):
     return (arguments.out / f"seed-{seed}" / "DONE").exists()
 
 
+def divergence(arguments, seed):
+    """Why the run diverged, or "". It would do so again, as long as recipe and seed are the same."""
+    try:
+        failure = read_run(arguments.out / f"seed-{seed}").failure or {}
+    except RunError:
+        return ""
+    reason = str(failure.get("reason", ""))
+    return reason if "diverged" in reason else ""
+
+
 def check_programs(arguments):
     """Before anything is written."""
-    if not all(is_done(arguments, seed) for seed in arguments.seeds):
+    if not all(is_done(arguments, seed) or divergence(arguments, seed) for seed in arguments.seeds):
         find_quern(arguments.quern)
         if arguments.ranks > 1:
             find_program(arguments.mpirun)
@@ -96,7 +116,13 @@ def launch_environment(ranks):
 def train(arguments, seed):
     """The finished run of this seed."""
     run_dir = arguments.out / f"seed-{seed}"
+
+    def check_divergence():
+        reason = divergence(arguments, seed)
+        if reason:
+            raise TrainingError(f"seed {seed}: {reason} (remove {run_dir} to train it again)", "diverged")
     if not is_done(arguments, seed):
+        check_divergence()
         log = arguments.out / f"seed-{seed}.txt"
         print(f"seed {seed}: training in {run_dir}", file=sys.stderr, flush=True)
         with open(log, "ab") as output:
@@ -104,12 +130,28 @@ def train(arguments, seed):
                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
                                   env=launch_environment(arguments.ranks))
         if done.returncode != 0:
-            raise TrainingError(f"seed {seed} ended with exit status {done.returncode}: "
-                                f"{last_line(log)} (all of it: {log})")
+            check_divergence()
+            raise TrainingError(f"seed {seed} ended with exit status {done.returncode}: {last_line(log)} (all of it: {log})",
+                                "stopped" if done.returncode == STOPPED else "failed",
+                                done.returncode in (REFUSED, STOPPED))
     run = read_run(run_dir)
     if not run.epochs:
         raise TrainingError(f"seed {seed}: {run_dir}/metrics.jsonl has no completed epoch")
     return run
+
+
+def train_all(arguments):
+    """({seed: finished run}, {seed: how it failed})"""
+    runs, failed = {}, {}
+    for seed in dict.fromkeys(arguments.seeds):
+        try:
+            runs[seed] = train(arguments, seed)
+        except TrainingError as error:
+            print(f"seeds: {error}", file=sys.stderr, flush=True)
+            failed[seed] = error.how
+            if error.ends_all:
+                break
+    return runs, failed
 
 
 def last_line(path):
@@ -124,21 +166,39 @@ COLUMNS = [("training loss", "train_loss", "{:.5g}", 1),
            ("test rmse", "test_rmse", "{:.5g}", 1), ("test r2", "test_r2", "{:.5g}", 1)]
 
 
-def spread_table(runs):
-    """One row per seed with the figures of the last epoch, then mean, min and max."""
-    last = {seed: run.rows()[-1] for seed, run in runs.items()}
+def deviation(values):
+    """The sample standard deviation; None of a single value."""
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+SPREAD = {"mean": statistics.fmean, "standard deviation": deviation, "min": min, "max": max}
+
+
+def row_of(run):
+    """The best epoch, where the recipe chooses one, or else the last."""
+    rows = run.rows()
+    return best_of(run, rows).row if monitor_of(run) else rows[-1]
+
+
+def text_of(runs, failed):
+    """One row for each seed, then how they spread, and what the figures are."""
+    chosen = {seed: row_of(run) for seed, run in runs.items()}
     columns = [column for column in COLUMNS
-               if any(row[column[1]] is not None for row in last.values())]
-    rows = [[seed, row["epoch"], *(form(row[key], pattern, factor)
-                                   for _, key, pattern, factor in columns)]
-            for seed, row in last.items()]
-    for name, of in (("mean", statistics.fmean), ("min", min), ("max", max)):
-        cells = []
-        for _, key, pattern, factor in columns:
-            values = [row[key] for row in last.values() if row[key] is not None]
-            cells.append(form(of(values), pattern, factor))
-        rows.append([name, "", *cells])
-    return table(["seed", "epoch", *(title for title, *_ in columns)], rows)
+               if any(row[column[1]] is not None for row in chosen.values())]
+    rows = [[seed, row["epoch"], *(form(row[key], pattern, factor) for _, key, pattern, factor in columns)]
+            for seed, row in chosen.items()]
+    rows = sorted([*rows, *([seed, how, *[NONE] * len(columns)] for seed, how in failed.items())],
+                  key=lambda row: row[0])
+    values = {key: [row[key] for row in chosen.values() if row[key] is not None] for _, key, _, _ in columns}
+    for name, of in SPREAD.items():
+        rows.append([name, "", *(form(of(values[key]), pattern, factor) for _, key, pattern, factor in columns)])
+    rows.append(["n", "", *(len(values[key]) for _, key, _, _ in columns)])
+    monitors = {monitor_of(run) for run in runs.values()} - {""}
+    epoch = (f"best epoch, that of the best {'test loss' if 'test_loss' in monitors else 'test accuracy'} (train.monitor)"
+             if monitors else "last epoch")
+    lost = f" Without {'seed' if len(failed) == 1 else 'seeds'} {', '.join(map(str, failed))}: no result." if failed else ""
+    return (table(["seed", "epoch", *(title for title, *_ in columns)], rows)
+            + f"\n\nFigures of the {epoch}. The standard deviation is that of a sample (n - 1).{lost}")
 
 
 def parse_arguments(words):
@@ -173,20 +233,22 @@ def main(words=None):
             raise SeedsError(f"cannot read recipe {arguments.recipe}: {error}") from error
         check_programs(arguments)
         claim_folder(arguments.out, recipe_text, arguments.ranks, arguments.set)
-        runs = {seed: train(arguments, seed) for seed in dict.fromkeys(arguments.seeds)}
-        text = spread_table(runs)
-        (arguments.out / "seeds.md").write_text(text + "\n", encoding="utf-8")
+        runs, failed = train_all(arguments)
+        text = text_of(runs, failed) if runs else ""
+        if text:
+            (arguments.out / "seeds.md").write_text(text + "\n", encoding="utf-8")
     except (SeedsError, ProgramError, RunError) as error:
         print(f"seeds: {error}", file=sys.stderr)
         return 2
-    except (TrainingError, OSError) as error:
+    except OSError as error:
         print(f"seeds: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("seeds: interrupted; the same command resumes from here", file=sys.stderr)
         return 130
-    print(text)
-    return 0
+    if text:
+        print(text)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ class Figure:
 class Gallery:
     images: list  # of (PNG bytes, caption, hint)
     caption: str = ""
-    size: str = "medium"
+    size: str = "medium"  # or "small"
+    name: str = "gallery"  # file name of the Markdown's picture, without .svg
+    title: str = ""
 
 
 @dataclass

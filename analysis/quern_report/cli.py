@@ -16,7 +16,7 @@ from pathlib import Path
 from . import (answers, balance, compare, differences, forms, history, learning, markdown, page,
                provenance, scaling, sweep)
 from .blocks import Report, Section
-from .runlog import RunError, read_run
+from .runlog import NotBegun, RunError, read_run
 
 COMMANDS = ("report", "compare", "sweep", "scaling")
 
@@ -27,21 +27,37 @@ def run_sections(run, options, out):
             history.section_of(run), provenance.section_of(run)]
 
 
+def epochs_text(run):
+    """How many of the recipe's epochs there are, and what is to be known where these are not all."""
+    done, train = len(run.rows()), run.recipe.get("train", {})
+    asked = train.get("epochs")
+    asked = asked if isinstance(asked, int) else None
+    if run.done:
+        is_whole = asked in (None, done)
+        end = "" if is_whole or not train.get("patience") else ", ended by train.patience;"
+    else:
+        is_whole = asked is None
+        end = ", diverged;" if run.failure else ", not finished;"
+    if not done:
+        return ("no complete epoch" if is_whole else f"no complete epoch of {asked}") + end
+    return (forms.plural(done, "epoch") if is_whole else f"{forms.count(done)} of {forms.plural(asked, 'epoch')}") + end
+
+
 def run_subtitle(run):
-    rows, data = run.rows(), run.recipe.get("data", {}).get("train", "")
-    parts = [forms.plural(len(rows), "epoch") if rows else "no complete epoch"]
+    data = run.recipe.get("data", {}).get("train", "")
+    parts = [epochs_text(run)]
     if run.ranks:
         parts.append(f"on {', then '.join(map(str, run.ranks))} rank{'s' if run.ranks != [1] else ''}")
-    if run.hosts:
+    if run.ranks and run.hosts:
         hosts = list(dict.fromkeys(run.hosts))
         parts.append(f"of {hosts[0] if len(hosts) == 1 else forms.plural(len(hosts), 'host')}")
     if data:
         parts.append(f"on {data}")
-    return " ".join(parts).replace(" on 1 rank ", " on one rank ") + "."
+    return " ".join(parts).rstrip(";").replace(" on 1 rank ", " on one rank ") + "."
 
 
 def badge_of(run):
-    if learning.failure(run):
+    if run.failure:
         return ("diverged", "bad")
     return ("finished", "good") if run.done else ("not finished", "open")
 
@@ -61,7 +77,7 @@ def report_of(runs, options, out):
         report.sections.append(Section(label, first.blocks))
         for section in rest:
             for block in section.blocks:
-                if hasattr(block, "svg"):
+                if hasattr(block, "name"):
                     block.name = f"{folder.name}-{block.name}"
             report.sections.append(Section(section.title, section.blocks, level=3))
     return report
@@ -76,13 +92,15 @@ def compare_of(runs, _options, _out):
 
 
 def sweep_of(runs, options, _out):
-    if len(runs) < 2:
+    if len(options.runs) < 2:
         raise RunError("sweep expects at least two runs")
     settings = differences.Settings(runs)
-    return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep",
-                  f"{forms.plural(len(runs), 'run')} that differ in "
-                  f"{forms.listed(settings.keys, sweep.MOST_NAMED) or 'nothing'}.",
-                  sweep.sections_of(runs, settings, options.by))
+    differing = forms.listed(settings.keys, sweep.MOST_NAMED) or "nothing"
+    text = f"{len(runs)} runs that differ in {differing}." if len(runs) > 1 else "1 run."
+    if options.not_begun:
+        text += f" {forms.plural(len(options.not_begun), 'trial has', 'trials have')} not begun."
+    return Report(runs[0].name if len({run.name for run in runs}) == 1 else "Sweep", "Sweep", text,
+                  sweep.sections_of(runs, settings, options.by, options.not_begun))
 
 
 MAKERS = {"report": report_of, "compare": compare_of, "sweep": sweep_of}
@@ -121,10 +139,25 @@ def make_scaling(options):
     return path
 
 
+def read_runs(options):
+    """The runs. Of a sweep, trials that have not begun are named in `options.not_begun`; other pages refuse them."""
+    runs, options.not_begun = [], []
+    for folder in options.runs:
+        try:
+            runs.append(read_run(folder))
+        except NotBegun:
+            if options.command != "sweep":
+                raise
+            options.not_begun.append(str(folder))
+    if not runs:
+        raise RunError(f"none of the runs has begun: {options.runs[0]} has no recipe.toml or metrics.jsonl")
+    return runs
+
+
 def make_pages(options):
     if options.command == "scaling":
         return make_scaling(options)
-    runs = [read_run(folder) for folder in options.runs]
+    runs = read_runs(options)
     out = options.out
     if out is None:
         out = options.runs[0] / "report" if options.command == "report" and len(runs) == 1 else Path(

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several runs side by side."""
 
+import json
 import statistics
 
-from . import differences, forms, networks, svg
+from . import best as best_epochs, differences, forms, networks, svg
 from .blocks import Cell, Figure, Listing, Section, Table, Text
-from .learning import best_row, points
+from .learning import points
 from .svg import Mark, Series
 
 MOST_CURVES = 7  # told apart by colour; more are a table
@@ -17,35 +18,35 @@ MOST_LISTINGS = 12  # of networks
 def outcome(run):
     """Figures by which runs are compared; None where there is none."""
     rows = run.rows()
-    best, _ = best_row(rows)
+    best = best_epochs.best_of(run, rows)
     last = rows[-1] if rows else {}
     told = [row["seconds"] for row in rows if row["seconds"] is not None]
     speeds = points(run.steps or run.epochs, "step", "samples_per_s")[1]
     return {"epochs": last.get("epoch"), "train_loss": last.get("train_loss"),
             "test_loss": last.get("test_loss"), "test_accuracy": last.get("test_accuracy"),
             "test_rmse": last.get("test_rmse"), "test_r2": last.get("test_r2"),
-            "best_accuracy": best["test_accuracy"] if best else None,
-            "best_epoch": best["epoch"] if best else None,
-            **{f"best_{key}": min((r[f"test_{key}"] for r in rows if r[f"test_{key}"] is not None), default=None)
-               for key in ("rmse", "loss")},
+            **{f"best_{key}": best.row[f"test_{key}"] if best else None for key in ("accuracy", "rmse", "loss")},
+            "best_epoch": best.epoch if best else None, "kept": (best.file or "none") if best else None,
+            # Losses of other kinds cannot be compared.
+            "chosen_by": (best.key, json.dumps(run.recipe.get("loss"), default=str)) if best and best.is_of_recipe else None,
             "seconds": sum(told) if told else None,
             "samples_per_s": statistics.median(speeds) if speeds else None, "done": run.done}
 
 
 COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
            ("train_loss", "training loss", forms.significant), ("test_loss", "test loss", forms.significant),
-           ("test_accuracy", "test accuracy", forms.percent),
-           ("best_accuracy", "best test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
-           ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant),
-           ("best_rmse", "lowest test RMSE", forms.significant), ("best_epoch", "in epoch", forms.count),
+           ("test_accuracy", "test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
+           ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant), ("best_epoch", "best epoch", forms.count),
+           ("best_loss", "its test loss", forms.significant), ("best_accuracy", "its test accuracy", forms.percent),
+           ("best_rmse", "its test RMSE", forms.significant), ("kept", "its checkpoint", lambda value: value or forms.NONE),
            ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
 
 
-# What runs are ranked by: the first of these that any of them has. The RMSE comes before the loss, which is that of
-# targets as data.normalize_targets scales them: {key: (name, its form, which is best)}.
-MEASURES = {"best_accuracy": ("best test accuracy", forms.percent, max),
-            "best_rmse": ("lowest test RMSE", forms.significant, min),
-            "best_loss": ("lowest test loss", forms.significant, min),
+# What runs are ranked by, at the best epoch of each: the first of these that any of them has. The RMSE comes before the
+# loss, which is that of targets as data.normalize_targets scales them: {key: (name, its form, which is best)}.
+MEASURES = {"best_accuracy": ("test accuracy", forms.percent, max),
+            "best_rmse": ("test RMSE", forms.significant, min),
+            "best_loss": ("test loss", forms.significant, min),
             "train_loss": ("last training loss", forms.significant, min)}
 
 
@@ -55,9 +56,18 @@ def best_of(values, better, show):
     return [key for key in values if show(values[key]) == best]
 
 
+def keys_of_ranking(outcomes):
+    """Those of MEASURES, the loss first where all recipes choose epochs by the same one."""
+    ways = {one["chosen_by"] for one in outcomes if one["best_epoch"] is not None}
+    by_loss = len(ways) == 1 and None not in ways and next(iter(ways))[0] == "test_loss"
+    has_rmse = any(one["best_rmse"] is not None for one in outcomes)
+    return ["best_loss"] * (by_loss and not has_rmse) + list(MEASURES)
+
+
 def ranking(outcomes):
     """(key, indices of the best runs)"""
-    for key, (_, show, better) in MEASURES.items():
+    for key in keys_of_ranking(outcomes):
+        _, show, better = MEASURES[key]
         told = {index: one[key] for index, one in enumerate(outcomes) if one[key] is not None}
         if told:
             return key, best_of(told, better, show)
@@ -74,14 +84,29 @@ def told_of_best(labels, outcomes, key, best):
     return f"Bold: the best runs, of the same {MEASURES[key][0]}."
 
 
+def told_of_epochs(outcomes):
+    """What the best epochs are, and whether there are checkpoints of them."""
+    key, _ = ranking(outcomes)
+    if key in (None, "train_loss"):
+        return []
+    text = f"Runs are ranked by the {MEASURES[key][0]} of the best epoch of each."
+    if any(one["chosen_by"] for one in outcomes):
+        text += " With checkpoint.keep_best or train.patience that is the best one by train.monitor."
+    lost = sum(one["kept"] == "none" for one in outcomes)
+    if lost:
+        text += f" {forms.plural(lost, 'run has', 'runs have')} no checkpoint of it."
+    return [Text(text)]
+
+
 def setting_cell(value):
     return Cell(differences.shown(value), order=value if isinstance(value, (int, float)) else None)
 
 
 def summary(labels, outcomes, rows_of_settings, keys):
     """`keys`: the settings that are columns."""
-    columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)]
     key_of_best, best = ranking(outcomes)
+    columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)
+               and (column[0] != "best_loss" or key_of_best == "best_loss")]
     marked = best if len(best) < len(outcomes) else []
     rows = []
     for index, (label, one, settings) in enumerate(zip(labels, outcomes, rows_of_settings)):
@@ -123,25 +148,29 @@ def by_epoch(runs, key):
     return [points([{"x": row["epoch"], "y": row[key]} for row in run.rows()], "x", "y") for run in runs]
 
 
-def curves(title, runs, labels, key, **how):
-    drawn = [Series(label, x, y, 1 + index % svg.COLOURS, smooth=False)
+def curves(title, y_label, runs, labels, key, **how):
+    drawn = [Series(label, x, y, 1 + index % svg.COLOURS)
              for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
-    return svg.chart(title, drawn, "epoch", **how)
+    if key == "test_accuracy":
+        return svg.chart(title, drawn, "epoch", y_label, **how)
+    high = svg.outliers(drawn)
+    return svg.chart(title, drawn, "epoch", y_label, cut=True,
+                     log_y=svg.spans_decades([y for one in drawn if one not in high for y in one.y]), **how)
 
 
 def figures(runs, labels, outcomes):
     as_percent = {"unit": " %", "factor": 100, "y_high": 1.0,
                   "y_form": lambda value: f"{100 * value:.4g} %"}
     speed = [Series(label, *points(run.steps or run.epochs, "step", "samples_per_s"),
-                    1 + index % svg.COLOURS) for index, (run, label) in enumerate(zip(runs, labels))]
-    drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", runs, labels,
+                    1 + index % svg.COLOURS, mean=label) for index, (run, label) in enumerate(zip(runs, labels))]
+    drawn = [("compare-accuracy", "Test accuracy", curves("Test accuracy by epoch", "test accuracy", runs, labels,
                                                           "test_accuracy", **as_percent)),
-             ("compare-rmse", "Test RMSE", curves("Test RMSE by epoch", runs, labels, "test_rmse")),
-             ("compare-test-loss", "Test loss", curves("Test loss by epoch", runs, labels, "test_loss")),
-             ("compare-training-loss", "Training loss", curves("Training loss by epoch", runs, labels,
+             ("compare-rmse", "Test RMSE", curves("Test RMSE by epoch", "RMSE of the test set", runs, labels, "test_rmse")),
+             ("compare-test-loss", "Test loss", curves("Test loss by epoch", "test loss", runs, labels, "test_loss")),
+             ("compare-training-loss", "Training loss", curves("Training loss by epoch", "training loss", runs, labels,
                                                                "train_loss")),
              ("compare-throughput", "Throughput", svg.chart("Samples per second", speed, "step",
-                                                            from_zero=True))]
+                                                            "samples a second", from_zero=True))]
     return [Figure(name, picture, title) for name, title, picture in drawn if picture]
 
 
@@ -151,7 +180,7 @@ def sections_of(runs, settings=None, first=()):
     outcomes = [outcome(run) for run in runs]
     settings = settings or differences.Settings(runs)
     keys = [*first, *(key for key in settings.keys if key not in first)]
-    blocks = [summary(labels, outcomes, settings.rows, keys[:MOST_COLUMNS])]
+    blocks = [*told_of_epochs(outcomes), summary(labels, outcomes, settings.rows, keys[:MOST_COLUMNS])]
     if len(keys) > MOST_COLUMNS:
         blocks.append(Text(f"The recipes differ in {len(keys)} settings: the table Differences has all of them."))
     shown = list(range(len(runs)))

@@ -3,7 +3,7 @@
 
 import statistics
 
-from . import forms, svg
+from . import best as best_epochs, forms, svg
 from .balance import waiting_share
 from .blocks import Cards, Cell, Figure, Section, Table, Text
 from .runlog import number
@@ -17,15 +17,6 @@ def points(records, x_key, y_key):
     return [x for x, _ in pairs], [y for _, y in pairs]
 
 
-def best_row(rows):
-    """(row, key it is best by): the highest test accuracy, or else the lowest test RMSE, test or training loss."""
-    for key, choose in (("test_accuracy", max), ("test_rmse", min), ("test_loss", min), ("train_loss", min)):
-        told = [row for row in rows if row[key] is not None]
-        if told:
-            return choose(told, key=lambda row: row[key]), key
-    return None, None
-
-
 def not_finite(run):
     """The first record whose loss is not a finite number."""
     for record in sorted([*run.steps, *run.epochs, *run.evals],
@@ -35,83 +26,83 @@ def not_finite(run):
     return None
 
 
-def failure(run):
-    return next((event for event in reversed(run.events) if event.get("event") == "failure"), None)
+def own_best(rows, key):
+    """The mark of a curve at its best value, which need not be of the run's best epoch."""
+    row = best_epochs.extreme(rows, key)
+    if row is None:
+        return []
+    return [Mark(row["epoch"], row[key], f"{best_epochs.MEASURES[key][1](row[key])}, epoch {row['epoch']}", 2,
+                 below=key == "test_accuracy")]
 
 
-def loss_chart(run, rows, best):
+def ring(rows, key):
+    """What the caption says of it."""
+    return f"Ring: the {best_epochs.MEASURES[key][0]}." if best_epochs.extreme(rows, key) else ""
+
+
+def loss_chart(run, rows):
     """By epoch; the steps' losses lie between, where the steps of an epoch are known."""
     per_epoch = max((row["step"] / row["epoch"] for row in rows if row["step"] and row["epoch"]),
                     default=0)
-    series = []
-    if per_epoch:
-        x, y = points(run.steps, "step", "loss")
-        series.append(Series("of the batches", [step / per_epoch for step in x], y, 7))
-    else:
-        x, y = points(run.steps, "step", "loss")
-        return svg.chart("Training loss", [Series("of the batches", x, y, 1)], "step")
+    x, y = points(run.steps, "step", "loss")
+    if not per_epoch:
+        return svg.chart("Training loss", [Series("single batches", x, y, 1, mean="running mean")], "step", "loss")
+    series = [Series("single batches", [step / per_epoch for step in x], y, 7, mean="their running mean")]
     train = points([{"x": r["epoch"], "y": r["train_loss"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_loss"]} for r in rows], "x", "y")
-    series += [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)]
-    marks = []
-    if best and best["test_loss"] is not None:
-        marks = [Mark(best["epoch"], best["test_loss"], f"best epoch {best['epoch']}", 2)]
+    series += [Series("training", *train, 1), Series("test", *test, 2)]
     ys = [value for one in series for value in one.y]
-    return svg.chart("Training and test loss by epoch", series, "epoch", marks=marks,
-                     log_y=min(ys, default=0) > 0 and max(ys, default=1) > 50 * min(ys, default=1))
+    return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(rows, "test_loss"),
+                     log_y=svg.spans_decades(ys))
 
 
-def accuracy_chart(rows, best):
+def accuracy_chart(rows):
     train = points([{"x": r["epoch"], "y": r["train_accuracy"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_accuracy"]} for r in rows], "x", "y")
-    marks = []
-    if best and best["test_accuracy"] is not None:
-        marks = [Mark(best["epoch"], best["test_accuracy"],
-                      f"{100 * best['test_accuracy']:.2f} %, epoch {best['epoch']}", 2, below=True)]
     return svg.chart("Training and test accuracy by epoch",
-                     [Series("training", *train, 1, smooth=False), Series("test", *test, 2, smooth=False)],
-                     "epoch", marks=marks, y_high=1.0, unit=" %", factor=100,
+                     [Series("training", *train, 1), Series("test", *test, 2)],
+                     "epoch", "share of correct answers", marks=own_best(rows, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
                      y_form=lambda value: f"{100 * value:.4g} %")
 
 
-def rmse_chart(rows, best):
-    marks = []
-    if best and best["test_rmse"] is not None:
-        marks = [Mark(best["epoch"], best["test_rmse"], f"{forms.significant(best['test_rmse'])}, epoch {best['epoch']}", 2)]
+def rmse_chart(rows):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
-    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2, smooth=False)], "epoch", marks=marks,
-                     log_y=min(y, default=0) > 0 and max(y, default=1) > 50 * min(y, default=1))
+    return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2)], "epoch", "RMSE of the test set",
+                     marks=own_best(rows, "test_rmse"),
+                     log_y=svg.spans_decades(y))
 
 
-def figures(run, rows, best):
+def figures(run, rows):
     rate = points(run.steps or run.epochs, "step", "lr")
     speed = points(run.steps or run.epochs, "step", "samples_per_s")
     ranks = " of all ranks together" if any(count > 1 for count in run.ranks) else ""
     drawn = [
-        ("loss", loss_chart(run, rows, best), "Loss",
-         "Means over the epoch; faint and grey, the losses of single batches with their running mean."
-         if rows and run.steps else ""),
-        ("accuracy", accuracy_chart(rows, best), "Accuracy", ""),
-        ("rmse", rmse_chart(rows, best), "RMSE", "Root of the mean squared error, in the units of the targets."),
-        ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3, smooth=False)],
-                                    "step", from_zero=True), "Learning rate", ""),
-        ("throughput", svg.chart("Samples per second by step", [Series("samples / s", *speed, 4)],
-                                 "step", from_zero=True), "Throughput",
+        ("loss", loss_chart(run, rows), "Loss",
+         f"Means over the epoch; grey, the losses of single batches. {ring(rows, 'test_loss')}".strip()
+         if rows and run.steps else ring(rows, "test_loss")),
+        ("accuracy", accuracy_chart(rows), "Accuracy", ring(rows, "test_accuracy")),
+        ("rmse", rmse_chart(rows), "RMSE",
+         f"Root of the mean squared error, in the units of the targets. {ring(rows, 'test_rmse')}"),
+        ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3)],
+                                    "step", "learning rate", from_zero=True), "Learning rate", ""),
+        ("throughput", svg.chart("Samples per second by step", [Series("each record", *speed, 4, mean="running mean")],
+                                 "step", "samples a second", from_zero=True), "Throughput",
          f"Samples per second{ranks}, without evaluation."),
     ]
     return [Figure(name, picture, title, caption) for name, picture, title, caption in drawn if picture]
 
 
-def cards(run, rows, best, key):
+# Of the best epoch, beside what it is best by.
+OTHERS = [("test_accuracy", "test accuracy", forms.percent, ""), ("test_rmse", "test RMSE", forms.significant, ""),
+          ("test_r2", "R\N{SUPERSCRIPT TWO}", forms.significant, "share of the targets' variance")]
+
+
+def cards(run, rows, best):
     items = []
     if best:
-        by = {"test_accuracy": "best test accuracy", "test_rmse": "lowest test RMSE",
-              "test_loss": "lowest test loss", "train_loss": "lowest training loss"}[key]
-        shown = forms.percent(best[key]) if key == "test_accuracy" else forms.significant(best[key])
-        items.append((by, shown, f"epoch {best['epoch']} of {rows[-1]['epoch']}"))
-        if best["test_r2"] is not None:
-            items.append(("R\N{SUPERSCRIPT TWO} of that epoch", forms.significant(best["test_r2"]),
-                          "share of the targets' variance"))
+        items.append((best.name, best.figure, f"epoch {best.epoch} of {rows[-1]['epoch']}"))
+        items += [(f"{name} of that epoch", show(best.row[key]), of) for key, name, show, of in OTHERS
+                  if key != best.key and best.row[key] is not None]
         last = rows[-1]
         items.append(("last training loss", forms.significant(last["train_loss"]),
                       forms.percent(last["train_accuracy"]) + " correct"
@@ -122,12 +113,23 @@ def cards(run, rows, best, key):
     told = [row["seconds"] for row in rows if row["seconds"] is not None]
     if told:
         items.append(("training time", forms.seconds(sum(told)),
-                      f"{forms.seconds(statistics.median(told))} an epoch"))
+                      f"{forms.seconds(statistics.median(told))} an epoch, median"))
     items.append(("steps", forms.count(run.last_step), ""))
     share = waiting_share(run)
     if share is not None and run.ranks and run.ranks[-1] > 1:
         items.append(("waiting for ranks", forms.percent(share, 1), "of the ranks' time"))
     return Cards(items)
+
+
+def told_of_time(rows):
+    """What the column of times has."""
+    ways = {row["seconds_from"] for row in rows} - {""}
+    if not ways:
+        return ""
+    if ways == {"clock"}:
+        return "Time: by the clock of the records, with checkpoints, without evaluation."
+    return ("Time: of the steps of an epoch (its samples divided by the samples a second, or the sum of a rank's phases), "
+            "without evaluation and the checkpoint after it.")
 
 
 def epoch_table(rows, best):
@@ -143,19 +145,21 @@ def epoch_table(rows, best):
     columns = [column for column in columns if has.get(column[0], True)]
     lines = []
     for row in rows:
-        is_best = best is not None and row is best
+        is_best = best is not None and row is best.row
         lines.append([Cell(str(row["epoch"]), order=row["epoch"], style="mark" if is_best else ""),
                       *(Cell(shown(row[key]), order="" if row[key] is None else row[key])
                         for key, _, shown in columns)])
     return Table(["epoch", *(name for _, name, _ in columns)], lines, left=0,
-                 caption=f"Bold: the best epoch, {best['epoch']}." if best else "")
+                 caption=" ".join(filter(None, [f"Bold: the best epoch, {best.epoch}." if best else "", told_of_time(rows)])))
 
 
 def sections_of(run):
     rows = run.rows()
-    best, key = best_row(rows)
-    blocks = [cards(run, rows, best, key)]
-    bad, failed = not_finite(run), failure(run)
+    best = best_epochs.best_of(run, rows)
+    blocks = [cards(run, rows, best)]
+    if best:
+        blocks.append(Text(best.sentence))
+    bad, failed = not_finite(run), run.failure
     if failed:
         blocks.append(Text(f"The run diverged: {failed.get('reason', '')}", True))
     elif bad:
@@ -166,7 +170,7 @@ def sections_of(run):
         blocks.append(Text(f"Left out: unreadable lines of metrics.jsonl: {told}.", True))
     if not rows:
         blocks.append(Text("No epoch was completed.", True))
-    sections = [Section("", blocks), Section("Learning", figures(run, rows, best))]
+    sections = [Section("", blocks), Section("Learning", figures(run, rows))]
     if not sections[1].blocks:
         sections.pop()
     if rows:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report as Markdown; its figures become SVG files beside it."""
 
-from . import svg
 from .blocks import Cards, Cell, Facts, Figure, Gallery, Listing, Table, Text
+from .panels import contact_sheet
+from .standalone import as_file
 
 
 def cell_text(cell):
     text = cell.text if isinstance(cell, Cell) else str(cell)
-    return text.replace("|", "\\|").replace("\n", " ")
+    text = text.replace("|", "\\|").replace("\n", " ")
+    return f"**{text}**" if isinstance(cell, Cell) and cell.style == "mark" else text
 
 
 def table(header, rows, left=0):
@@ -23,8 +25,8 @@ def figure(block):
 
 
 def gallery(block):
-    listed = "\n".join(f"- {caption} {hint}".rstrip() for _, caption, hint in block.images)
-    return f"{block.caption}\n\n{listed}" if block.caption else listed
+    listed = "\n".join(f"- {caption} {hint}".rstrip() for _, caption, hint in block.images if caption)
+    return "\n\n".join(filter(None, [figure(block), listed]))
 
 
 def cards(block):
@@ -33,7 +35,7 @@ def cards(block):
 
 
 FORMS = {
-    Table: lambda block: table(block.header, block.rows, block.left),
+    Table: lambda block: table(block.header, block.rows, block.left) + (f"\n\n{block.caption}" if block.caption else ""),
     Figure: figure,
     Gallery: gallery,
     Facts: lambda block: "\n".join(f"- {name}: {text}" for name, text in block.items),
@@ -52,10 +54,17 @@ def text_of(report):
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def picture_of(block):
+    """The SVG of a block that has a file of its own, or ""."""
+    if isinstance(block, Gallery):
+        return contact_sheet(block.title, block.images, block.size == "small") if block.images else ""
+    return block.svg if isinstance(block, Figure) else ""
+
+
 def write(report, path):
     for section in report.sections:
         for block in section.blocks:
-            if isinstance(block, Figure):
-                (path.parent / f"{block.name}.svg").write_text(svg.as_file(block.svg),
-                                                               encoding="utf-8")
+            picture = picture_of(block)
+            if picture:
+                (path.parent / f"{block.name}.svg").write_text(as_file(picture), encoding="utf-8")
     path.write_text(text_of(report), encoding="utf-8")

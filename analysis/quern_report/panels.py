@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures that are no curves: bars, strips, matrices, a timeline, pixels."""
 
+import base64
 import math
 import struct
 import zlib
+from html import escape
 
 from . import forms
 from .svg import line, picture, rectangle, text, ticks
@@ -67,8 +69,8 @@ def heat_strip(title, columns, rows, shares, hints, x_label):
 
 
 def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title, column_title,
-           mark=None):
-    """A heat map with its numbers in it. `values[r][c]`: (share 0 to 1, number) or None."""
+           mark=None, value_title=""):
+    """A heat map with its numbers in it. `values[r][c]`: (share 0 to 1, number) or None; `value_title`: what they are."""
     n, m = len(row_labels), len(column_labels)
     cell = max(17, min(50, 720 // max(n, m)))
     every = 1 if cell >= 24 else 5
@@ -102,7 +104,11 @@ def matrix(title, row_labels, column_labels, values, cell_form, hint, row_title,
                 parts.append(text(left + (c + 0.5) * cell, top + (r + 0.5) * cell + 4.5,
                                   cell_form(value), "in-cell" + (" on-dark" if share > 0.55 else "")))
     width = left + m * cell + max(10, math.ceil(beside), math.ceil(0.77 * long - cell / 2) + 10 if slanted else 0)
-    return picture(width, top + n * cell + max(10, math.ceil(above)), parts, title,
+    height = top + n * cell + max(10, math.ceil(above))
+    if value_title:
+        width, height = max(width, CHARACTER * len(value_title) + 20), height + 22
+        parts.append(text(10, height - 9, value_title, "label", "start"))
+    return picture(width, height, parts, title,
                    f' style="max-width:{1.25 * width:.0f}px;min-width:{min(width, 520):.0f}px"')
 
 
@@ -121,10 +127,10 @@ def timeline(title, spans, points, length, gaps=()):
     for time, kind, hint in points:
         x = left + time * scale
         if kind == "checkpoint":
-            parts.append(f'<g class="tickmark"><title>{hint}</title>'
+            parts.append(f'<g class="tickmark"><title>{escape(hint)}</title>'
                          + line(x, y + height + 3, x, y + height + 13, "axis strong") + "</g>")
         else:
-            parts.append(f'<g class="flag"><title>{hint}</title>'
+            parts.append(f'<g class="flag"><title>{escape(hint)}</title>'
                          + line(x, y - 16, x, y + height, "axis strong")
                          + (text(x, y - 22, kind, "tick") if x - last > 8 * len(kind) else "") + "</g>")
             last = x
@@ -134,6 +140,28 @@ def timeline(title, spans, points, length, gaps=()):
         parts.append(text(left + value * scale, y + height + 32, forms.seconds(value) if value else "0",
                           "tick"))
     return picture(WIDTH, y + height + 42, parts, title)
+
+
+def contact_sheet(title, images, is_small):
+    """Of (PNG, caption, hint), row by row; small ones without their texts."""
+    columns, tile, texts = (16, 48, 0) if is_small else (6, 128, 38)
+    columns = min(columns, len(images))
+    parts = []
+    for index, (image, caption, hint) in enumerate(images):
+        x, y = 12 + index % columns * (tile + 12), 12 + index // columns * (tile + texts + 12)
+        data = base64.b64encode(image).decode()
+        parts += [f'<image x="{x}" y="{y}" width="{tile}" height="{tile}" image-rendering="optimizeSpeed" '
+                  f'href="data:image/png;base64,{data}"/>', rectangle(x, y, tile, tile, "frame")]
+        if texts:
+            parts += [text(x, y + tile + 15, fitting(caption, tile), "", "start"),
+                      text(x, y + tile + 31, fitting(hint, tile), "tick", "start")]
+    rows = math.ceil(len(images) / columns)
+    return picture(12 + columns * (tile + 12), 12 + rows * (tile + texts + 12), parts, title)
+
+
+def fitting(words, width):
+    most = int(width / CHARACTER)
+    return words if len(words) <= most else words[:most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def png(rows):

@@ -42,17 +42,24 @@ def tiles_of(shape, values, input_shape):
     return tiles
 
 
-def filters(program, run):
-    """[(PNG, caption, hint)] of the first layer's filters, and how many there are."""
+def enlarged(rows, least):
+    """With each pixel several times, so that programs that smooth small pictures leave its edges."""
+    factor = max(1, -(-least // max(len(rows), len(rows[0]))))
+    return [[pixel for pixel in row for _ in range(factor)] for row in rows for _ in range(factor)]
+
+
+def filters(program, run, source):
+    """(layer, its type, how many filters it has, [(PNG, caption, hint)] of the first of them). `source`: a checkpoint,
+    or the run folder, of which it is the newest."""
     layer, kind = first_layer(run.recipe)
     input_shape = run.recipe.get("network", {}).get("input", [])
     if layer is None or len(input_shape) != 3:
         raise ProgramError("the network has no first layer on images whose weights could be drawn")
-    shape, values = first_weights(program, run.path, layer)
+    shape, values = first_weights(program, source, layer)
     tiles = tiles_of(shape, values, input_shape)
     if not tiles:
         raise ProgramError(f"the weights of {layer} do not act on the pixels of an image")
-    images = [(panels.png([[panels.signed_colour(value) for value in row] for row in tile]),
+    images = [(panels.png(enlarged([[panels.signed_colour(value) for value in row] for row in tile], 48)),
                "", f"filter {index}") for index, tile in enumerate(tiles)]
     return layer, kind, shape[0], images
 
@@ -64,23 +71,41 @@ def shard_files(folder, split):
     return files
 
 
-def sample_pictures(folder, split, indices):
-    """{index: PNG} of samples of a set of shards."""
+def read_shards(folder, split, read):
+    """Calls `read` with each HDF5 file of a set of shards and the index of its first sample."""
     try:
         import h5py  # late: most pages need none
     except ImportError as error:
-        raise ProgramError("this Python has no h5py to read images with (Debian: python3-h5py)") from error
-    found = {}
+        raise ProgramError("this Python has no h5py to read samples with (Debian: python3-h5py)") from error
     try:
         for path in shard_files(folder, split):
             with h5py.File(path, "r") as file:
-                samples = file["images" if "images" in file else "values"]
-                first, count = int(file.attrs["first_index"]), len(samples)
-                for index in indices:
-                    if first <= index < first + count:
-                        found[index] = picture_of(samples[index - first])
+                read(file, int(file.attrs["first_index"]))
     except (OSError, KeyError, ValueError) as error:
-        raise ProgramError(f"cannot read the images in {folder}: {error}") from error
+        raise ProgramError(f"cannot read the samples in {folder}: {error}") from error
+
+
+def sample_pictures(folder, split, indices):
+    """{index: PNG} of samples of a set of shards."""
+    found = {}
+
+    def read(file, first):
+        samples = file["images" if "images" in file else "values"]
+        for index in indices:
+            if first <= index < first + len(samples):
+                found[index] = picture_of(samples[index - first])
+    read_shards(folder, split, read)
+    return found
+
+
+def targets_of(folder, split):
+    """{index: [target of each output]} of a set of shards."""
+    found = {}
+
+    def read(file, first):
+        targets = file["targets"][()]
+        found.update(enumerate(targets.reshape(len(targets), -1).tolist(), start=first))
+    read_shards(folder, split, read)
     return found
 
 
@@ -92,5 +117,5 @@ def picture_of(image):
     if image.ndim != 3:
         raise ProgramError("the samples are no images")
     if image.shape[0] == 3:
-        return panels.png(image.transpose(1, 2, 0).tolist())
-    return panels.png(image[0].tolist())
+        return panels.png(enlarged(image.transpose(1, 2, 0).tolist(), 96))
+    return panels.png(enlarged(image[0].tolist(), 96))

@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -61,37 +62,77 @@ def call(program, *words):
     return done
 
 
-def predictions_of(program, run_folder, data, out):
-    """Predictions of the test split, kept in `out`, a CSV file, with a text file beside it for the checkpoint's name and
-    the warnings, until there is a newer checkpoint."""
-    def listed():
-        return sorted(Path(run_folder).glob("checkpoints/ckpt-*.h5"))
-    files = listed()
+def stamp(path):
+    """What changes when another file takes this name."""
+    try:
+        return path.name, path.stat().st_mtime_ns
+    except OSError:  # a run that goes on deletes its old ones
+        return None
+
+
+def checkpoints_in(run_folder):
+    return sorted(Path(run_folder).glob("checkpoints/ckpt-*.h5"))
+
+
+def predict(program, source, data, out, chosen):
+    """The warnings of the program about its newest checkpoints. `chosen()` is the file that is read."""
+    for _ in range(ATTEMPTS):
+        before = stamp(chosen())
+        said = call(program, "predict", source, "--data", data, "--split", "test", "--out", out).stderr
+        if stamp(chosen()) == before:
+            return [line.replace("quern: warning: ", "", 1) for line in said.splitlines() if "passed over" in line]
+    raise ProgramError("the run writes checkpoints faster than they are read")
+
+
+def predict_of_run(program, run_folder, best, data, out):
+    """(name of the checkpoint, warnings): of `best`, where it can be read, or else of the newest good one."""
+    warnings = []
+    if best:
+        try:
+            predict(program, best, data, out, lambda: best)
+            return best.name, []
+        except ProgramError as error:
+            warnings.append(f"{best.name} cannot be used: {error}")
+    files = checkpoints_in(run_folder)
     if not files:
         raise ProgramError("there is no checkpoint")
+
+    def newest():
+        files[:] = checkpoints_in(run_folder) or files
+        return files[-1]
+    warnings += predict(program, run_folder, data, out, newest)
+    good = [file.name for file in files if not any(file.name in line for line in warnings)]
+    return (good or [""])[-1], warnings
+
+
+def keep_predictions(program, run_folder, best, data, out):
+    """Writes predictions of the test split by the checkpoint `best`, or, where it is None, by the newest, to `out`, a CSV
+    file, with a text file beside it for the checkpoint's name and the warnings, which are returned. Both are kept until
+    there is a newer checkpoint."""
     note = out.with_suffix(".txt")
-    try:
-        is_old = not out.exists() or not note.exists() or out.stat().st_mtime < max(file.stat().st_mtime for file in files)
-    except FileNotFoundError:  # a run that goes on deletes its old ones
-        is_old = True
+    files = [best] if best else checkpoints_in(run_folder)
+    stamps = [stamp(file) for file in files]
+    is_old = (not out.exists() or not note.exists() or None in stamps
+              or out.stat().st_mtime_ns < max((time for _, time in stamps), default=0)
+              or note.read_text(encoding="utf-8", errors="replace").startswith("best.h5\n") != bool(best))
+    if not files:
+        raise ProgramError("there is no checkpoint")
     if is_old:
         partial = out.with_suffix(".partial")
         try:
-            for _ in range(ATTEMPTS):
-                files = listed()
-                said = call(program, "predict", run_folder, "--data", data, "--split", "test", "--out", partial).stderr
-                if listed()[-1:] == files[-1:]:
-                    break
-            else:
-                raise ProgramError("the run writes checkpoints faster than they are read")
-            warnings = [line.replace("quern: warning: ", "", 1) for line in said.splitlines() if "passed over" in line]
-            good = [file.name for file in files if not any(file.name in line for line in warnings)]
-            note.write_text("\n".join([*good[-1:], *warnings]) + "\n", encoding="utf-8")
+            name, warnings = predict_of_run(program, run_folder, best, data, partial)
+            note.write_text("\n".join([name, *warnings]) + "\n", encoding="utf-8")
             partial.replace(out)
         finally:
             partial.unlink(missing_ok=True)
+    checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
+    return checkpoint, warnings
+
+
+def predictions_of(program, run_folder, best, data, out):
+    """Of a classifier; `best`, `out`: as keep_predictions() takes them."""
+    checkpoint, warnings = keep_predictions(program, run_folder, best, data, out)
     try:
-        checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
         with out.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         predictions = [(int(row["index"]), int(row["class"]), int(row["label"]), float(row["probability"]),
@@ -149,9 +190,32 @@ def read_safetensors(path, wanted):
     return None, None
 
 
-def first_weights(program, run_folder, layer):
-    """(shape, values) of the weights of `layer` in the newest checkpoint."""
-    with exported(program, run_folder) as file:
+def values_of(program, run_folder, best, data, out):
+    """(names of the outputs, {index of a sample: [value of each output]}, checkpoint, warnings) of a regression."""
+    checkpoint, warnings = keep_predictions(program, run_folder, best, data, out)
+    try:
+        with out.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        values = {int(row[0]): [float(value) for value in row[1:]] for row in rows}
+        if header[:1] != ["index"] or any(len(row) != len(header) - 1 for row in values.values()):
+            raise ValueError("expected an index and a value of each output")
+    except (OSError, ValueError, IndexError) as error:
+        raise ProgramError(f"cannot read {out}: {error!r}") from error
+    return header[1:], values, checkpoint, warnings
+
+
+def epoch_of(program, checkpoint):
+    """The epochs that were done when the checkpoint was written; None where the program does not tell."""
+    try:
+        found = re.search(r"^ *epoch +(\d+)$", call(program, "checkpoint", "show", checkpoint).stdout, re.MULTILINE)
+    except ProgramError:
+        return None
+    return int(found[1]) if found else None
+
+
+def first_weights(program, source, layer):
+    """(shape, values) of the weights of `layer` in a checkpoint, or in the newest one of a run folder."""
+    with exported(program, source) as file:
         try:
             shape, values = read_safetensors(file, lambda name, _: name == f"{layer}.weight")
         except (OSError, ValueError, KeyError, struct.error) as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a run's figures come from."""
 
-from . import forms
+from . import best, forms
 from .blocks import Facts, Listing, Section
 
 
@@ -14,10 +14,27 @@ def batch_of(run):
     return forms.NONE
 
 
+def named(table, left_out):
+    """`key value` of what the table has set to something."""
+    return [f"{key} {value}" for key, value in table.items()
+            if key not in left_out and value not in (0, False, "") and not isinstance(value, (dict, list))]
+
+
+def optimizer_text(optimizer):
+    parts = [str(optimizer.get("type", forms.NONE)), f"lr {optimizer.get('lr', forms.NONE)}"]
+    parts += named(optimizer, ("type", "lr", "schedule", "eps", "decay"))
+    schedule = optimizer.get("schedule", {})
+    schedule = schedule if isinstance(schedule, dict) else {"type": schedule}
+    more = named(schedule, ("type",))
+    if schedule.get("type", "constant") != "constant" or more:
+        parts.append(f"schedule {schedule.get('type', 'constant')}" + (f" ({', '.join(more)})" if more else ""))
+    return ", ".join(parts)
+
+
 def checkpoint_text(run):
-    if not run.checkpoints:
-        return "none"
-    return f"{len(run.checkpoints)}, newest {run.checkpoints[-1]}"
+    texts = [f"{len(run.checkpoints)}, newest {run.checkpoints[-1]}"] if run.checkpoints else []
+    texts += [f"{best.FILE} of the best epoch"] if best.checkpoint_of(run) else []
+    return "; ".join(texts) or "none"
 
 
 def unique(values):
@@ -26,7 +43,7 @@ def unique(values):
 
 def facts(run):
     starts = [event for event in run.events if event.get("event") == "start"]
-    optimizer, train = run.recipe.get("optimizer", {}), run.recipe.get("train", {})
+    train = run.recipe.get("train", {})
     hosts = [f"{host} ({forms.plural(int(ranks), 'rank')})" for host, ranks in
              (starts[-1].get("hosts") or {}).items()] if starts else []
     items = [
@@ -36,8 +53,7 @@ def facts(run):
         ("model", run.model_hash),
         ("seed", run.recipe.get("seed", forms.NONE)),
         ("batch", batch_of(run)),
-        ("optimizer", f"{optimizer.get('type', forms.NONE)}, lr {optimizer.get('lr', forms.NONE)}"
-                      + (f", schedule {optimizer['schedule']}" if optimizer.get("schedule") else "")),
+        ("optimizer", optimizer_text(run.recipe.get("optimizer", {}))),
         ("determinism", train.get("determinism", "")),
         ("precision", train.get("precision", "")
                       + (", by pairs" if train.get("bf16_sums") == "pairs" else "")

@@ -26,6 +26,10 @@ class RunError(Exception):
     """The folder is not a run, or a file in it cannot be read."""
 
 
+class NotBegun(RunError):
+    """The folder has no recipe.toml or metrics.jsonl, as one of a trial that waits for its turn."""
+
+
 @dataclass
 class Run:
     path: Path
@@ -60,6 +64,12 @@ class Run:
         starts = [event for event in self.events if event.get("event") == "start"]
         hosts = starts[-1].get("hosts") if starts else None
         return [host for host, ranks in (hosts or {}).items() for _ in range(ranks)]
+
+    @property
+    def failure(self):
+        """The event of the failure that the last start ended with, or None."""
+        ends = [event for event in self.events if event.get("event") in ("start", "failure")]
+        return ends[-1] if ends and ends[-1]["event"] == "failure" else None
 
     def rank_times(self):
         """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
@@ -97,7 +107,7 @@ class Run:
                          "test_loss": number(test, "loss"),
                          "test_accuracy": number(test, "accuracy"),
                          "test_rmse": number(test, "rmse"), "test_r2": number(test, "r2"),
-                         "seconds": seconds.get(record["epoch"]),
+                         **seconds[record["epoch"]],
                          "samples_per_s": number(record, "samples_per_s")})
         return rows
 
@@ -111,10 +121,31 @@ class Run:
         return steps
 
     def _epoch_seconds(self):
-        """Training time by epoch: `seconds` of the record, or else from the clock `time_s`.
+        """{epoch: {"seconds": of its steps or None, "seconds_from": "record", "speed", "phases", "clock" or ""}}
 
-        The clock starts anew when a run is resumed, and evaluation between epochs does not count.
+        Evaluation does not count, and a checkpoint after the epoch counts by the clock alone. An epoch that a restart
+        divided has the time that it would have had at the speed after it.
         """
+        phases, clock = dict(self.rank_times()), self._clock_seconds()
+        means = dict(self.rank_summaries())
+        found = {}
+        for record in self.epochs:
+            epoch, samples, speed = record["epoch"], number(record, "samples"), number(record, "samples_per_s")
+            if number(record, "seconds") is not None:
+                told = (record["seconds"], "record")
+            elif samples and speed:
+                told = (samples / speed, "speed")
+            elif epoch in phases:
+                told = (max(map(sum, zip(*phases[epoch].values()))), "phases")
+            elif epoch in means:
+                told = (sum(of["mean"] for name, of in means[epoch].items() if name != "work"), "phases")
+            else:
+                told = (clock.get(epoch), "clock" if epoch in clock else "")
+            found[epoch] = dict(zip(("seconds", "seconds_from"), told))
+        return found
+
+    def _clock_seconds(self):
+        """{epoch: seconds} from the clock `time_s`, which starts anew when a run is resumed. They include checkpoints."""
         seconds, total, epoch_start, clock, starts = {}, 0.0, 0.0, 0.0, self._start_steps()
         timed = [r for r in [*self.steps, *self.epochs, *self.evals]
                  if number(r, "time_s") is not None and number(r, "step") is not None]
@@ -129,8 +160,6 @@ class Run:
                 seconds[record["epoch"]] = total - epoch_start
             if record["kind"] != "step":
                 epoch_start = total
-        seconds.update({r["epoch"]: r["seconds"] for r in self.epochs
-                        if number(r, "seconds") is not None})
         return seconds
 
 
@@ -159,7 +188,7 @@ def read_recipe(path):
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+        raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
 
@@ -169,7 +198,7 @@ def read_records(path):
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
-        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from error
+        raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
     records, bad = [], []
@@ -207,7 +236,7 @@ def find_model_hash(records, done_path):
 
 
 def read_run(folder):
-    """Reads the run in `folder`. Raises RunError when it is none."""
+    """Reads the run in `folder`. Raises RunError when it is none, NotBegun when it may become one."""
     path = Path(folder)
     if not path.is_dir():
         raise RunError(f"{path} is not a folder" if path.exists() else f"{path} does not exist")

@@ -168,14 +168,15 @@ def figures_of(found, by, plan):
         return [Series(name, counts, [point[key] for point in found], 1), *(model if plan else [])]
 
     efficiency = svg.chart(f"Parallel efficiency by {by}",
-                           series("measured" if plan else "efficiency", "efficiency"), by, from_zero=True, unit=" %", factor=100,
+                           series("measured" if plan else "efficiency", "efficiency"), by, "parallel efficiency",
+                           from_zero=True, unit=" %", factor=100,
                            lines=[(WANTED, f"{WANTED:.0%}"), (1.0, "ideal")],
                            y_form=lambda value: f"{100 * value:.4g} %")
     base = counts[0]
     speedup = svg.chart(f"Speed-up by {by}",
                         [*series("measured", "speedup"),
                          Series("ideal", counts, [count / base for count in counts], 7, dashed=True)],
-                        by, from_zero=True)
+                        by, f"times as fast as on {base} {by if base > 1 else by[:-1]}", from_zero=True)
     return [Figure("scaling-efficiency", efficiency, "Parallel efficiency"),
             Figure("scaling-speedup", speedup, "Speed-up")]
 

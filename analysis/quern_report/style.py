@@ -2,20 +2,20 @@
 """How pages look: one set of colours for light, one for dark, each with a contrast of at least 4.5
 for text and 3 for lines."""
 
-_LIGHT = """--paper:#fbfaf7;--card:#ffffff;--ink:#23211d;--soft:#6a665e;--rule:#e4e0d8;--grid:#ece9e2;
+LIGHT = """--paper:#fbfaf7;--card:#ffffff;--ink:#23211d;--soft:#6a665e;--rule:#e4e0d8;--grid:#ece9e2;
 --c1:#1c6796;--c2:#bb4f12;--c3:#2c7a57;--c4:#84549d;--c5:#8a6a00;--c6:#b03a78;--c7:#77726a;
 --heat:#1c6796;--on-heat:#ffffff;--good:#23704d;--bad:#b3261e;--wait:#d9a27a;--idle:#cfcac0;"""
-_DARK = """--paper:#16181a;--card:#1d2023;--ink:#e9e6df;--soft:#a29d94;--rule:#34383c;--grid:#2a2e31;
+DARK = """--paper:#16181a;--card:#1d2023;--ink:#e9e6df;--soft:#a29d94;--rule:#34383c;--grid:#2a2e31;
 --c1:#6bb2de;--c2:#ec9a68;--c3:#6cc299;--c4:#c39ddb;--c5:#d6b54c;--c6:#f08cb8;--c7:#a8a39b;
 --heat:#6bb2de;--on-heat:#10212c;--good:#6cc299;--bad:#f2897f;--wait:#b5754a;--idle:#4a4e52;"""
 
-SVG_STYLE = f""":root{{{_LIGHT}}}
-@media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}
+SVG_STYLE = f""":root{{{LIGHT}}}
+@media (prefers-color-scheme:dark){{:root{{{DARK}}}}}
 svg{{font-family:Inter,"Segoe UI",system-ui,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}}
 svg text{{font-size:13px;fill:var(--ink)}}
 svg .tick,svg .label,svg .legend{{fill:var(--soft)}} svg .label{{font-style:italic}}
-svg .mark{{font-weight:600;paint-order:stroke;stroke:var(--paper);stroke-width:5px;stroke-linejoin:round}}
-svg .paper{{fill:var(--paper)}}
+svg .mark{{font-weight:600}} svg .halo{{stroke:var(--paper);stroke-width:5px;stroke-linejoin:round}}
+svg .paper{{fill:var(--paper)}} svg .frame{{fill:none;stroke:var(--rule)}} svg .point{{fill:var(--c1);fill-opacity:.45}}
 svg .grid{{stroke:var(--grid)}} svg .axis{{stroke:var(--soft);stroke-width:1}}
 svg .strong{{stroke:var(--ink);stroke-width:1.5}}
 svg .limit{{stroke:var(--bad);stroke-dasharray:5 4}}

@@ -3,14 +3,15 @@
 
 import json
 import math
+import statistics
 from dataclasses import dataclass, field
 from html import escape
 
 from . import forms
-from .style import SVG_STYLE
 
 COLOURS = 7  # classes c1 to c7; in order, told apart with any colour vision
 MOST_POINTS = 500  # of a curve: more are not told apart on a screen
+FLATTENING = 4  # times as high as most other curves: such a one is cut off
 SMOOTH_FROM = 60  # points from which on a running mean is drawn over a curve
 
 
@@ -21,7 +22,11 @@ class Series:
     y: list
     colour: int = 1
     dashed: bool = False
-    smooth: bool = True  # long ones faintly, with their running mean
+    mean: str = ""  # what the running mean is called that is drawn over a long curve, which becomes faint
+
+    @property
+    def is_smoothed(self):
+        return bool(self.mean) and len(self.x) >= SMOOTH_FROM
 
 
 @dataclass
@@ -40,7 +45,7 @@ class Axes:
     y_range: tuple
     width: int = 480
     height: int = 290
-    left: int = 58
+    left: int = 78
     right: int = 14
     top: int = 14
     bottom: int = 44
@@ -132,15 +137,7 @@ def picture(width, height, parts, label, extra=""):
             f'aria-label="{escape(label)}"{extra}>' + "".join(parts) + "</svg>")
 
 
-def as_file(source):
-    """A picture that stands alone, with the colours of the page."""
-    head, rest = source.split(">", 1)
-    width, height = head.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()
-    return (f'{head} width="{width}" height="{height}"><style>{SVG_STYLE}</style>'
-            f'<rect width="100%" height="100%" class="paper"/>{rest}\n')
-
-
-def draw_axes(axes, x_label, y_form=forms.short, integer_x=True):
+def draw_axes(axes, x_label, y_label, y_form=forms.short, integer_x=True):
     base = axes.height - axes.bottom
     if axes.log_y:
         low, high = (math.log10(value) for value in axes.y_range)
@@ -161,25 +158,43 @@ def draw_axes(axes, x_label, y_form=forms.short, integer_x=True):
                        text(x, base + 19, forms.short(value), "tick")]
     axes.parts += [line(axes.left, base, axes.width - axes.right, base, "axis"),
                    text(axes.width - axes.right, axes.height - 5, x_label, "label", "end")]
+    middle = number((axes.top + base) / 2)
+    axes.parts.append(text(15, (axes.top + base) / 2, y_label, "label", "middle", f' transform="rotate(-90 15 {middle})"'))
+
+
+def parts_below(x, y, top):
+    """[(x, y)] of the pieces of a curve that lie below `top`, with their ends on it."""
+    pieces, piece = [], []
+    for index, (a, b) in enumerate(zip(x, y)):
+        if index and (y[index - 1] > top) != (b > top):
+            share = (top - y[index - 1]) / (b - y[index - 1])
+            piece.append((x[index - 1] + share * (a - x[index - 1]), top))
+        if b > top:
+            pieces.append(piece)
+            piece = []
+        else:
+            piece.append((a, b))
+    return [one for one in [*pieces, piece] if one]
 
 
 def path(axes, x, y, style):
-    places = " ".join(f"{number(axes.x(a))},{number(axes.y(b))}" for a, b in zip(x, y))
-    return f'<polyline points="{places}" class="{style}"/>'
+    return "".join('<polyline points="{}" class="{}"/>'.format(
+        " ".join(f"{number(axes.x(a))},{number(axes.y(b))}" for a, b in piece), style)
+        for piece in parts_below(x, y, axes.y_range[1]))
 
 
 def draw_series(axes, series):
     x, y = thinned(series.x, series.y)
     style = f"curve c{series.colour}" + (" dashed" if series.dashed else "")
-    if series.smooth and len(series.x) >= SMOOTH_FROM:
+    if series.is_smoothed:
         axes.parts.append(path(axes, x, y, f"{style} faint"))
         mean = running_mean(series.y, max(5, len(series.y) // 40))
         x, y = thinned(series.x, mean, MOST_POINTS // 2)
     axes.parts.append(path(axes, x, y, style))
     if len(x) <= 30:
         axes.parts += [f'<circle cx="{number(axes.x(a))}" cy="{number(axes.y(b))}" r="3" '
-                       f'class="dot c{series.colour}"/>' for a, b in zip(x, y)]
-    return {"label": series.label, "colour": series.colour,
+                       f'class="dot c{series.colour}"/>' for a, b in zip(x, y) if b <= axes.y_range[1]]
+    return {"label": series.mean if series.is_smoothed else series.label, "colour": series.colour,
             "points": [[round(a, 4), float(f"{b:.6g}")] for a, b in zip(x, y)]}
 
 
@@ -188,31 +203,58 @@ def draw_mark(axes, mark):
     right = x > (axes.left + axes.width) / 2
     low = mark.below or y < axes.top + 24
     axes.parts += [f'<circle cx="{number(x)}" cy="{number(y)}" r="6.5" class="ring c{mark.colour}"/>',
-                   text(x + (4 if right else 0), y + (25 if low else -12), mark.text, "mark",
-                        "end" if right else "start")]
+                   *(text(x + (4 if right else 0), y + (25 if low else -12), mark.text, style,
+                          "end" if right else "start") for style in ("mark halo", "mark"))]
+
+
+def legend_entries(series):
+    """(label, classes of its line) of all lines that are drawn; several smoothed curves share one entry of the faint."""
+    entries = []
+    for one in series:
+        style = f"curve c{one.colour}" + (" dashed" if one.dashed else "")
+        if one.is_smoothed and one.mean != one.label:
+            entries += [(one.label, f"{style} faint"), (one.mean, style)]
+        else:
+            entries.append((one.label, style))
+    if any(one.is_smoothed and one.mean == one.label for one in series):
+        entries.append(("faint: single records", f"curve c{series[0].colour} faint"))
+    return entries
 
 
 def legend(entries, left, right, top):
-    """(elements, height) of (label, colour, is dashed), in as many rows as they need."""
+    """(elements, height) of (label, classes of its line), in as many rows as they need."""
     parts, x, y = [], left, top + 9
-    for label, colour, dashed in entries:
+    for label, style in entries:
         width = 30 + 9.6 * len(label)  # phones show letters larger beside the plot
         if x > left and x + width > right:
             x, y = left, y + 21
-        style = f"curve c{colour}" + (" dashed" if dashed else "")
         parts += [line(x, y - 4, x + 18, y - 4, style), text(x + 24, y, label, "legend", "start")]
         x += width + 14
     return parts, y + 13 - top
 
 
-def chart(title, series, x_label, *, marks=(), y_form=forms.short, from_zero=False,
-          log_y=False, y_high=None, x_range=None, lines=(), unit="", factor=1):
-    """A chart of curves, or "" when there is nothing to draw. `lines`: (y, text) across the plot."""
+def spans_decades(ys):
+    """Do they need a logarithmic axis?"""
+    return bool(ys) and min(ys) > 0 and max(ys) > 50 * min(ys)
+
+
+def outliers(series):
+    """Those that would press the others flat: several times above most of them."""
+    highest = [max(one.y) for one in series if one.y]
+    limit = FLATTENING * statistics.median(highest) if highest else math.inf
+    return [one for one in series if one.y and max(one.y) > limit]
+
+
+def chart(title, series, x_label, y_label, *, marks=(), y_form=forms.short, from_zero=False,
+          log_y=False, y_high=None, x_range=None, lines=(), unit="", factor=1, cut=False):
+    """A chart of curves, or "" when there is nothing to draw. `lines`: (y, text) across the plot; `cut`: curves that
+    would press the others flat are cut off, and named."""
     series = [one for one in series if one.x]
     if not series:
         return ""
+    high_ones = outliers(series) if cut else []
     xs = [x for one in series for x in one.x]
-    ys = [y for one in series for y in one.y] + [y for y, _ in lines]
+    ys = [y for one in series if one not in high_ones for y in one.y] + [y for y, _ in lines]
     log_y = log_y and min(ys) > 0
     if log_y:
         y_range = (min(ys) / 1.15, max(ys) * 1.15)
@@ -221,16 +263,20 @@ def chart(title, series, x_label, *, marks=(), y_form=forms.short, from_zero=Fal
         y_range = (low, min(high, y_high) if y_high is not None and max(ys) <= y_high else high)
     span = x_range or ((min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 1, max(xs) + 1))
     axes = Axes(span, y_range, log_y=log_y)
-    if len(series) > 1:
-        axes.parts, height = legend([(one.label, one.colour, one.dashed) for one in series],
-                                    axes.left, axes.width - axes.right, 6)
+    entries = legend_entries(series)
+    if len(entries) > 1:
+        axes.parts, height = legend(entries, axes.left, axes.width - axes.right, 6)
         axes.top += height
         axes.height += height - 24 if height > 24 else 0
-    draw_axes(axes, x_label, y_form)
+    draw_axes(axes, x_label, y_label, y_form)
     for y, words in lines:
         axes.parts += [line(axes.left, axes.y(y), axes.width - axes.right, axes.y(y), "limit"),
                        text(axes.width - axes.right, axes.y(y) - 6, words, "tick", "end")]
     data = [draw_series(axes, one) for one in series]
+    if high_ones:
+        named = ", ".join(f"{one.label} (up to {y_form(max(one.y))})" for one in high_ones[:2])
+        named += f" and {len(high_ones) - 2} more" if len(high_ones) > 2 else ""
+        axes.parts.append(text(axes.width - axes.right, axes.top + 12, f"cut off: {named}", "tick", "end"))
     for mark in marks:
         draw_mark(axes, mark)
     plot = {"left": axes.left, "right": axes.width - axes.right, "top": axes.top,

@@ -17,9 +17,24 @@ def ordered(values):
                                              if isinstance(value, (int, float)) else 0, str(value)))
 
 
-def axes_of(settings, wanted=()):
-    """The settings that make rows and columns: those named, or the two with the most values (seeds
-    only when nothing else varies)."""
+def is_exact(run):
+    """Does its seed say every bit of what it learned?"""
+    return run.recipe.get("train", {}).get("determinism", "rank-invariant") == "rank-invariant"
+
+
+def is_free_of_ranks(run):
+    """Would it have learned the same, bit by bit, on any number of ranks?"""
+    return is_exact(run) and bool(run.recipe.get("data", {}).get("global_batch"))
+
+
+def repeated_by(runs):
+    """What makes no settings of the runs: repetitions have other seeds, and ranks may change no bit."""
+    return ("seed", "ranks") if all(map(is_free_of_ranks, runs)) else ("seed",)
+
+
+def axes_of(settings, wanted=(), repeated=("seed",)):
+    """The settings that make rows and columns: those named, or the two with the most values (those of `repeated` only
+    when nothing else varies)."""
     keys = [settings.find(key) for key in wanted]
     if None in keys:
         raise RunError(f"the runs do not differ in {wanted[keys.index(None)]} "
@@ -27,8 +42,8 @@ def axes_of(settings, wanted=()):
     if keys:
         return list(dict.fromkeys(keys))[:2]
     keys = sorted(settings.keys, key=lambda key: preference(settings, key))
-    axes = [key for key in keys if key != "seed"][:1] or keys[:1]
-    others = [key for key in keys if key not in (*axes, "seed")]
+    axes = [key for key in keys if key not in repeated][:1] or keys[:1]
+    others = [key for key in keys if key not in (*axes, *repeated)]
     told = [key for key in others if follows(settings, axes[0], key)]  # a row of it would have a single column
     apart = [key for key in others if key not in told] or [key for key in told if not settings.is_derived(key)]
     return [*axes, *apart[:1]]
@@ -50,17 +65,31 @@ def follows(settings, axis, key):
     return all(told.setdefault(row.get(axis), row.get(key)) == row.get(key) for row in settings.rows)
 
 
-def cells_of(settings, outcomes, axes, key):
-    """{(row value, column value): {other settings: [figures of the runs there]}}. Runs of the same settings differ in
-    nothing but their seed."""
+def cells_of(runs, settings, outcomes, axes, key):
+    """({(row value, column value): {other settings: [figures of the runs there]}}, how many runs repeat another one).
+    Runs of the same settings differ in their seeds. Those of the same seed as well are copies, or differ in ranks that
+    change no bit: the one of most epochs counts."""
     column_key, row_key = axes[0], (axes[1] if len(axes) > 1 else None)
-    others = [key for key in settings.keys if key not in (*axes, "seed")]
-    cells = {}
-    for row, one in zip(settings.rows, outcomes):
-        if one[key] is not None:
-            place = (row.get(row_key) if row_key else "", row.get(column_key))
-            cells.setdefault(place, {}).setdefault(tuple(row.get(key) for key in others), []).append(one[key])
-    return cells
+    others = others_of(settings, axes)
+    found, told = {}, 0
+    for run, row, one in zip(runs, settings.rows, outcomes):
+        if one[key] is None:
+            continue
+        told += 1
+        place = (row.get(row_key) if row_key else "", row.get(column_key))
+        group = tuple(None if other == "ranks" and is_free_of_ranks(run) else row.get(other) for other in others)
+        runs_there = found.setdefault(place, {}).setdefault(group, {})
+        same = (run.recipe.get("seed"), None if is_exact(run) else one[key])
+        if same not in runs_there or one["epochs"] > runs_there[same][0]:
+            runs_there[same] = (one["epochs"], one[key])
+    cells = {place: {group: [figure for _, figure in there.values()] for group, there in groups.items()}
+             for place, groups in found.items()}
+    return cells, told - sum(len(values) for groups in cells.values() for values in groups.values())
+
+
+def others_of(settings, axes):
+    """The settings that tell apart what lies at one place of the map."""
+    return [key for key in settings.keys if key not in (*axes, "seed")]
 
 
 def figures_of(cells, better):
@@ -70,7 +99,7 @@ def figures_of(cells, better):
 
 def hidden(settings, axes, cells):
     """The settings that differ within a cell."""
-    others = [key for key in settings.keys if key not in (*axes, "seed")]
+    others = others_of(settings, axes)
     return [key for index, key in enumerate(others)
             if any(len({values[index] for values in groups}) > 1 for groups in cells.values())]
 
@@ -95,7 +124,7 @@ def heat_map(cells, axes, key):
         several = f"best of {len(groups)} settings" if len(groups) > 1 else ""
         runs = sum(map(len, groups.values()))
         if not several and runs > 1:
-            several = f"mean of {runs} runs"
+            several = f"mean of {runs} seeds"
         return (f"{column_key} {differences.shown(columns[c])}"
                 + (f", {row_key} {differences.shown(rows[r])}" if row_key else "")
                 + f": {show(figures[rows[r], columns[c]])}" + (f", {several}" if several else ""))
@@ -104,11 +133,12 @@ def heat_map(cells, axes, key):
                         [differences.shown(value) for value in columns],
                         [[entry(r, c) for c in range(len(columns))] for r in range(len(rows))],
                         (lambda value: f"{100 * value:.1f}") if key == "best_accuracy"
-                        else (lambda value: f"{value:.3g}"), hint, row_key or "", column_key)
+                        else (lambda value: f"{value:.3g}"), hint, row_key or "", column_key,
+                        value_title="cells: " + name + (" / %" if key == "best_accuracy" else ""))
     groups = [group for place in cells.values() for group in place.values()]
     return Figure("sweep", svg, f"{name[0].upper()}{name[1:]} by {' and '.join(axes)}",
                   ("In per cent. " if key == "best_accuracy" else "") + "The stronger the colour, the better."
-                  + (" Where settings were run several times, the mean." if any(len(one) > 1 for one in groups) else "")
+                  + (" Where settings were run with several seeds, the mean." if any(len(one) > 1 for one in groups) else "")
                   + (" Where a cell has several settings, the best." if len(groups) > len(cells) else ""), wide=True)
 
 
@@ -120,21 +150,28 @@ def answers(cells, axes, key):
     return conclusions.answers(rows, axes, better, name, show)
 
 
-def sections_of(runs, settings, wanted=()):
+def sections_of(runs, settings, wanted=(), not_begun=()):
+    """`not_begun`: the folders of trials without a run."""
+    waiting = [Text(f"Not begun, without recipe.toml or metrics.jsonl: {forms.listed(not_begun, MOST_NAMED)}.",
+                    True)] if not_begun else []
     outcomes = [outcome(run) for run in runs]
-    axes = axes_of(settings, wanted)
+    axes = axes_of(settings, wanted, repeated_by(runs))
     key, _ = ranking(outcomes)
     tables = compare_sections(runs, settings, axes)
     if not axes or key is None:
         why = "The runs differ in no setting." if not axes else "No run has completed an epoch."
-        return [Section("Answers", [Text(why, True)]), *tables]
-    cells = cells_of(settings, outcomes, axes, key)
+        return [Section("Answers", [Text(why, True), *waiting]), *tables]
+    cells, repeated = cells_of(runs, settings, outcomes, axes, key)
     texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]
     others = hidden(settings, axes, cells)
     if others:
         texts.insert(0, Text(f"The runs differ in {forms.listed(others, MOST_NAMED)} as well: of each "
                              f"{' and '.join(axes)} the best of them counts, not their mean.", True))
+    if repeated:
+        texts.append(Text(f"{forms.plural(repeated, 'run repeats another one', 'runs repeat another one')}, of the same "
+                          "settings and seed, and is not counted again: a copy, or one on other ranks, which change no bit "
+                          "under data.global_batch.", True))
     missing = sum(one[key] is None for one in outcomes)
     if missing:
-        texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or not begun.", True))
-    return [Section("Answers", [*texts, heat_map(cells, axes, key)]), *tables]
+        texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or without a complete epoch.", True))
+    return [Section("Answers", [*texts, *waiting, heat_map(cells, axes, key)]), *tables]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from example_run import ANALYSIS, EVENTS, make_records, make_summary, make_times, write_run
 
-from quern_report import panels, svg
+from quern_report import answers, panels, pictures, provenance, svg
 
 CLASSIFIER = '''
 [network]
@@ -110,8 +110,9 @@ class ReportTest(ReportCase):
         self.assertEqual(page, run / "report" / "report.html")
         shown = self.page(page)
         last = make_records()[-1]
-        for text in ("finished", f"{100 * last['accuracy']:.2f} %", "best epoch 3", "abc", "node1 (1 rank)",
-                     "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
+        for text in ("finished", f"{100 * last['accuracy']:.2f} %", "abc",
+                     "The best epoch is 3, that of the highest test accuracy. Its checkpoint is ckpt-0000000060.h5.",
+                     "node1 (1 rank)", "stopped: SIGUSR1", "requeued", "ckpt-0000000040.h5", "2.0 KiB", "500 ms"):
             self.assertIn(text, shown)
         text = (page.parent / "report.md").read_text()
         self.assertIn("- steps: 60\n", text)
@@ -119,10 +120,33 @@ class ReportTest(ReportCase):
         self.assertIn("- state: finished\n", text)
         self.assertIn("2, newest ckpt-0000000060.h5", text)
         self.assertIn("ab" * 32, text)
-        self.assertIn(f"| 3 | {make_records()[-2]['loss']:.4f} |", text)
+        self.assertIn(f"| **3** | {make_records()[-2]['loss']:.4f} |", text)
+        self.assertIn("\n\nBold: the best epoch, 3. Time: ", text)
         for name in ("loss", "accuracy", "learning-rate", "throughput", "time-by-rank", "timeline"):
             self.assertIn(f"({name}.svg)", text)
             self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
+
+    def test_what_the_time_of_an_epoch_is(self):
+        run = write_run(self.folder / "run", self.timed_records())
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("Time: of the steps of an epoch (", shown)
+        self.assertIn("10.0 s an epoch, median", shown)
+        run = write_run(self.folder / "clock")
+        self.assertIn("Time: by the clock of the records, with checkpoints", self.page(Path(self.report(run)[0].strip())))
+
+    def test_how_many_of_the_epochs_there_are(self):
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "the loss is nan"}
+        for number, (said, epochs, extra, more) in enumerate((
+                ("3 of 15 epochs, not finished; on 2 ranks.", 3, "epochs = 15", {}),
+                ("3 of 15 epochs, diverged; on 2 ranks", 3, "epochs = 15", {"events": [failed]}),
+                ("3 of 15 epochs, ended by train.patience; on 2 ranks.", 3, "epochs = 15\npatience = 1", {"done": "ab" * 32}),
+                ("3 epochs on 2 ranks.", 3, "epochs = 3\npatience = 1", {"done": "ab" * 32}),
+                ("3 epochs, not finished; on 2 ranks.", 3, "", {}),
+                ("no complete epoch of 15, not finished.", 0, "epochs = 15", {"events": EVENTS[:1]}))):
+            run = write_run(self.folder / str(number), make_records(epochs=epochs), extra=f"[train]\n{extra}\n", **more)
+            page = Path(self.report(run)[0].strip())
+            self.assertIn(said, self.page(page))
+            self.assertIn(said, (page.parent / "report.md").read_text().splitlines()[2])
 
     def test_a_straggler_is_named(self):
         run = write_run(self.folder / "run", self.timed_records(ranks=3, slow=1), events=EVENTS)
@@ -168,7 +192,7 @@ class ReportTest(ReportCase):
         runs = [write_run(self.folder / f"seed-{seed}", seed=seed) for seed in range(2)]
         self.report(*runs, "--out", "both")
         shown = self.page(self.folder / "both" / "report.html")
-        self.assertIn("best test accuracy", shown)
+        self.assertIn("Runs are ranked by the test accuracy of the best epoch of each.", shown)
         text = (self.folder / "both" / "report.md").read_text()
         self.assertIn("# seed-0, seed-1\n", text)
         self.assertIn("## seed-1\n", text)
@@ -264,6 +288,11 @@ class ProgramTest(ReportCase):
         self.assertIn("3 of 4 test images are classified right, 75.00 %", shown)
         self.assertIn("1 taken for 2: 1 of 2, 50.0%", shown)
         self.assertIn("2 units of layer conv1", shown)
+        text = (run / "report" / "report.md").read_text()
+        self.assertIn("![Weights of layer conv1](first-layer.svg)\n\n2 units of layer conv1", text)
+        self.assertNotIn("filter 0", text)
+        drawn = (run / "report" / "first-layer.svg").read_text()
+        self.assertEqual(drawn.count('href="data:image/png;base64,'), 2)
         # The shards are none: then the worst images are a table.
         self.assertIn("No pictures", shown)
         self.assertIn("80.0 %", shown)
@@ -330,6 +359,44 @@ class ProgramTest(ReportCase):
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
 
 
+class GalleryTest(unittest.TestCase):
+    def test_a_sheet_has_pictures_and_texts(self):
+        image = panels.png([[0, 255]])
+        drawn = panels.contact_sheet("worst", [(image, f"a very long name of a class {i}", f"no. {i}") for i in range(7)], False)
+        width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', drawn).groups())
+        places = [tuple(map(int, place)) for place in re.findall(r'<image x="(\d+)" y="(\d+)"', drawn)]
+        self.assertEqual(len(set(places)), 7)
+        self.assertEqual(len({y for _, y in places}), 2)
+        self.assertTrue(all(x + 128 <= width and y + 128 + 38 <= height for x, y in places))
+        self.assertIn("no. 6", drawn)
+        self.assertNotIn("name of a class", drawn)  # longer than its picture is wide
+        self.assertNotIn("<text", panels.contact_sheet("filters", [(image, "", "filter 0")], True))
+
+
+    def test_pixels_keep_their_edges(self):
+        self.assertEqual(pictures.enlarged([[1, 2], [3, 4]], 4), [[1, 1, 2, 2]] * 2 + [[3, 3, 4, 4]] * 2)
+        self.assertEqual(pictures.enlarged([[1, 2, 3]], 2), [[1, 2, 3]])
+
+
+class FactsTest(unittest.TestCase):
+    def test_the_optimizer_in_words(self):
+        for optimizer, text in (
+                ({"type": "sgd", "lr": 0.2, "momentum": 0.0, "nesterov": False, "clip_norm": 0.0,
+                  "schedule": {"type": "constant", "warmup_steps": 0}}, "sgd, lr 0.2"),
+                ({"type": "adam", "lr": 0.1, "betas": [0.9, 0.99], "eps": 1e-8, "decay": "all", "weight_decay": 0.01,
+                  "schedule": {"type": "cosine", "warmup_steps": 9}},
+                 "adam, lr 0.1, weight_decay 0.01, schedule cosine (warmup_steps 9)"),
+                ({"type": "sgd", "lr": 1, "schedule": {"type": "constant", "warmup_steps": 9}},
+                 "sgd, lr 1, schedule constant (warmup_steps 9)"),
+                ({"type": "sgd", "lr": 1, "schedule": "cosine"}, "sgd, lr 1, schedule cosine"),
+                ({}, "\N{EN DASH}, lr \N{EN DASH}")):
+            self.assertEqual(provenance.optimizer_text(optimizer), text)
+
+    def test_numbers_of_samples_have_no_spaces(self):
+        rows = answers.worst_images([(1852, 1, 2, 0.9, 3.0)], ["a", "b", "c"], "/nowhere")[1].rows
+        self.assertEqual(rows[0][0].text, "1852")
+
+
 class MapTest(unittest.TestCase):
     def draw(self, labels, title):
         return panels.matrix("map", labels, labels, [[(0.5, 1)] * 2] * 2, str, lambda r, c: "", title, title)
@@ -376,10 +443,29 @@ class DrawingTest(unittest.TestCase):
         self.assertEqual(few_x, sorted(few_x))
 
     def test_charts_of_hardly_anything(self):
-        self.assertEqual(svg.chart("none", [svg.Series("a", [], [])], "x"), "")
+        self.assertEqual(svg.chart("none", [svg.Series("a", [], [])], "x", "y"), "")
         for y in ([1.0], [0.0], [-5.0, -5.0], [1e-30, 1e30]):
-            drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", log_y=True)
+            drawn = svg.chart("few", [svg.Series("a", list(range(len(y))), y)], "x", "y", log_y=True)
             self.assertNotIn("nan", drawn)
+
+    def test_curves_that_would_flatten_others_are_cut_off(self):
+        good = [svg.Series(f"good {i}", [1, 2, 3], [0.9, 0.5, 0.4 + i / 100]) for i in range(3)]
+        late, bad = svg.Series("late", [1, 2, 3], [0.5, 235.0, 0.5]), svg.Series("bad", [1, 2], [88.0, 99.0])
+        self.assertEqual(svg.outliers([*good, late, bad]), [late, bad])
+        self.assertEqual(svg.outliers([good[0], bad]), [])  # which of them is the odd one?
+        drawn = svg.chart("losses", [*good, late, bad], "epoch", "loss", cut=True)
+        self.assertIn("cut off: late (up to 235), bad (up to 99)", drawn)
+        self.assertEqual(drawn.count("<polyline"), 5)  # none of the bad one, two pieces of the late one
+        heights = [float(place.split(",")[1]) for points in re.findall(r'points="([^"]*)"', drawn) for place in points.split()]
+        heights += [float(y) for y in re.findall(r'<circle cx="\S+" cy="(\S+)"', drawn)]
+        self.assertTrue(all(0 <= height <= 320 for height in heights), heights)
+        self.assertNotIn("cut off", svg.chart("losses", good, "epoch", "loss", cut=True))
+        self.assertNotIn("cut off", svg.chart("losses", [*good, bad], "epoch", "loss"))
+
+    def test_pieces_of_a_cut_curve_end_at_the_edge(self):
+        self.assertEqual(svg.parts_below([0, 1, 2], [0.0, 4.0, 2.0], 3.0), [[(0, 0.0), (0.75, 3.0)], [(1.5, 3.0), (2, 2.0)]])
+        self.assertEqual(svg.parts_below([0, 1], [5.0, 4.0], 3.0), [])
+        self.assertEqual(svg.parts_below([0, 1], [1.0, 2.0], 3.0), [[(0, 1.0), (1, 2.0)]])
 
     def test_png(self):
         for rows, colour in (([[0, 255], [128, 1]], 0), ([[(1, 2, 3)]], 2)):
@@ -397,7 +483,7 @@ class DrawingTest(unittest.TestCase):
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
             return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
 
-        for colours in (style._LIGHT, style._DARK):
+        for colours in (style.LIGHT, style.DARK):
             named = dict(re.findall(r"--([a-z0-9-]+):(#[0-9a-f]{6})", colours))
             for ground in ("paper", "card"):
                 for name in ("ink", "soft", "good", "bad", *(f"c{i}" for i in range(1, 8))):

@@ -3,7 +3,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from example_run import make_records, write_run
+from example_run import make_records, make_summary, make_times, write_run
 
 from quern_report.runlog import RunError, read_run
 
@@ -97,6 +97,32 @@ class RunLogTest(unittest.TestCase):
                    for r in make_records(epochs=2)]
         write_run(self.folder, records)
         self.assertEqual([row["seconds"] for row in read_run(self.folder).rows()], [10.0, 10.0])
+
+    def epochs_of(self, *changes):
+        """Rows of runs of two epochs, by the clock 10 s and, after a checkpoint of 5 s, 15 s; each with one of the changes."""
+        for number, change in enumerate(changes):
+            records = [dict(r, time_s=r["time_s"] + 5 * (r["step"] > 20),
+                            **(change if r["kind"] == "epoch" else {})) for r in make_records(epochs=2)]
+            yield read_run(write_run(self.folder / str(number), records)).rows()
+
+    def test_the_failure_that_ended_a_run(self):
+        start, failure = {"event": "start", "step": 0}, {"event": "failure", "reason": "the loss is nan"}
+        for number, (events, found) in enumerate((((start, failure), failure), ((start, failure, start), None), ((start,), None),
+                                                  ((), None))):
+            self.assertEqual(read_run(write_run(self.folder / str(number), events=events)).failure, found)
+
+    def test_time_of_checkpoints_is_not_time_of_training(self):
+        times = make_times(2)
+        times["backward"][1] += 1  # 11 s of rank 1
+        for rows, seconds, way in zip(
+                self.epochs_of({"samples": 2000}, {"rank_times_s": times}, {"rank_summary_s": make_summary(times)}, {}),
+                ([0.4, 0.4], [11.0, 11.0], [10.5, 10.5], [10.0, 15.0]), ("speed", "phases", "phases", "clock")):
+            self.assertEqual([row["seconds"] for row in rows], seconds)
+            self.assertEqual({row["seconds_from"] for row in rows}, {way})
+
+    def test_the_speed_tells_the_time_of_an_epoch_that_was_resumed(self):
+        rows = next(self.epochs_of({"samples": 2000, "rank_times_s": make_times(2)}))
+        self.assertEqual(rows[0]["seconds"], 0.4)
 
     def test_stated_seconds_win_over_the_clock(self):
         records = [dict(r, seconds=7.5) if r["kind"] == "epoch" else r for r in make_records()]

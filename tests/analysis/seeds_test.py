@@ -28,6 +28,11 @@ class SeedsTest(unittest.TestCase):
                                  *map(str, words)])
         return status, output.getvalue(), errors.getvalue()
 
+    @staticmethod
+    def column(text, index):
+        """The cells of the table's column, without its head."""
+        return [line.split("|")[index].strip() for line in text.splitlines() if line.startswith("|")][2:]
+
     def finish(self, seed, accuracy):
         records = make_records(epochs=2)
         records[-1]["accuracy"] = accuracy
@@ -39,11 +44,9 @@ class SeedsTest(unittest.TestCase):
         # A program that does not exist: nothing may be started.
         status, text, errors = self.run_seeds("--seeds", 3, 4, 5, "--quern", "/nowhere/quern")
         self.assertEqual(status, 0, errors)
-        lines = text.strip().splitlines()
-        self.assertEqual([line.split("|")[1].strip() for line in lines[2:]],
-                         ["3", "4", "5", "mean", "min", "max"])
-        self.assertEqual([line.split("|")[-2].strip() for line in lines[2:]],
-                         ["80.00", "90.00", "85.00", "85.00", "80.00", "90.00"])
+        self.assertEqual(self.column(text, 1), ["3", "4", "5", "mean", "standard deviation", "min", "max", "n"])
+        self.assertEqual(self.column(text, -2), ["80.00", "90.00", "85.00", "85.00", "5.00", "80.00", "90.00", "3"])
+        self.assertIn("Figures of the last epoch. The standard deviation is that of a sample (n - 1).\n", text)
         self.assertEqual((self.out / "seeds.md").read_text(), text)
 
     def test_regressions(self):
@@ -52,8 +55,74 @@ class SeedsTest(unittest.TestCase):
         text = self.run_seeds("--seeds", 0, 1, "--quern", "/nowhere/quern")[1]
         self.assertIn("| test loss | test rmse | test r2 |", text)
         self.assertIn("| mean |  |", text)
-        self.assertEqual([line.split("|")[-3].strip() for line in text.strip().splitlines()[2:]],
-                         ["10", "30", "20", "10", "30"])
+        self.assertEqual(self.column(text, -3), ["10", "30", "20", "14.142", "10", "30", "2"])
+
+    def test_a_single_seed_has_no_deviation(self):
+        self.finish(3, 0.8)
+        self.assertEqual(self.column(self.run_seeds("--seeds", 3)[1], -2),
+                         ["80.00", "80.00", "\N{EN DASH}", "80.00", "80.00", "1"])
+
+    def test_the_best_epoch_where_the_recipe_chooses_one(self):
+        for monitor, accuracy, epoch in (("loss", "70.00", "1"), ("accuracy", "90.00", "2")):
+            records = make_records(epochs=2)
+            for record, loss, share in zip((one for one in records if one["kind"] == "eval"), (0.1, 0.2), (0.7, 0.9)):
+                record.update(loss=loss, accuracy=share)
+            self.out = self.folder / monitor
+            write_run(self.out / "seed-0", records, done="done\n", extra=f'[train]\npatience = 1\nmonitor = "{monitor}"\n')
+            text = self.run_seeds("--seeds", 0, "--quern", "/nowhere/quern")[1]
+            self.assertEqual((self.column(text, 2)[0], self.column(text, -2)[0]), (epoch, accuracy))
+            self.assertIn(f"Figures of the best epoch, that of the best test {monitor} (train.monitor).", text)
+
+    def program(self, *cases):
+        """Writes seed-N/trained, so that a training is seen; then does what the case of its seed says."""
+        program = self.folder / "program"
+        program.write_text('#!/bin/sh\nfor last; do :; done\nmkdir -p "$last"\necho x >> "$last.trained"\ncase "$last" in\n'
+                           + "".join(f"*seed-{seed}) {what};;\n" for seed, what in cases) + "esac\n")
+        program.chmod(0o755)
+        return program
+
+    def diverging(self, name):
+        """Shell that makes the folder of a run that diverged."""
+        reason = "training diverged at step 4 (epoch 1): the loss is nan"
+        write_run(self.folder / name, make_records()[:3], events=[{"event": "start", "step": 0},
+                                                                  {"event": "failure", "step": 4, "reason": reason}])
+        return f'cp -r {self.folder / name}/. "$last"; echo "quern: error: {reason}" >&2; exit 93'
+
+    def test_a_seed_that_diverges_does_not_end_the_others(self):
+        for seed in (0, 2):
+            self.finish(seed, 0.8 + 0.05 * seed)
+        words = ("--seeds", 0, 1, 2, "--quern", self.program((1, self.diverging("div"))))
+        for said in ("seed 1: training in", ""):
+            status, text, errors = self.run_seeds(*words)
+            self.assertEqual(status, 1, errors)
+            self.assertIn("seeds: seed 1: training diverged at step 4 (epoch 1): the loss is nan (remove ", errors)
+            self.assertIn(said, errors)
+            self.assertEqual(self.column(text, 1)[:3], ["0", "1", "2"])
+            self.assertEqual(self.column(text, 2)[1], "diverged")
+            self.assertEqual(self.column(text, -2)[1:], ["\N{EN DASH}", "90.00", "85.00", "7.07", "80.00", "90.00", "2"])
+            self.assertIn("Without seed 1: no result.", text)
+            self.assertEqual((self.out / "seeds.md").read_text(), text)
+        self.assertEqual((self.out / "seed-1.trained").read_text(), "x\n")  # once
+        self.assertEqual(self.run_seeds(*words[:-1], "/nowhere/quern")[0], 1)  # nothing to be trained
+
+    def test_one_that_was_resumed_after_its_failure_is_trained(self):
+        self.program((1, self.diverging("div")))
+        run = write_run(self.out / "seed-1", make_records()[:3], events=[
+            {"event": "failure", "step": 4, "reason": "training diverged"}, {"event": "start", "step": 0}])
+        self.run_seeds("--seeds", 1, "--quern", self.folder / "program")
+        self.assertTrue(run.with_suffix(".trained").exists())
+
+    def test_what_ends_all(self):
+        """A recipe that is refused, or a run that was asked to stop: not a rank that was killed."""
+        self.finish(9, 0.8)
+        for code, seeds_trained, how in ((2, "1", "failed"), (85, "1", "stopped"), (137, "12", "failed")):
+            words = ("--seeds", 9, 1, 2, "--quern", self.program((1, f"exit {code}"), (2, f"exit {code}")))
+            status, text, errors = self.run_seeds(*words)
+            self.assertEqual(status, 1)
+            self.assertEqual("".join(seed for seed in "12" if f"seed {seed} ended with exit status {code}" in errors),
+                             seeds_trained)
+            self.assertEqual(self.column(text, 2)[:len(seeds_trained)], [how] * len(seeds_trained))
+            self.assertIn("80.00", self.column(text, -2))
 
     def test_other_settings_need_another_folder(self):
         self.finish(0, 0.8)
