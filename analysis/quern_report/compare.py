@@ -4,10 +4,10 @@
 import json
 import statistics
 
-from . import best as best_epochs, differences, forms, networks, svg
+from . import best as best_epochs, differences, forms, networks, ranges, svg
 from .blocks import Cell, Figure, Listing, Section, Table, Text
 from .learning import points
-from .svg import Mark, Series
+from .svg import Series
 
 MOST_CURVES = 7  # told apart by colour; more are a table
 MOST_COLUMNS = 6  # of settings beside the figures; of more there is a table of their own
@@ -153,9 +153,9 @@ def curves(title, y_label, runs, labels, key, **how):
              for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
     if key == "test_accuracy":
         return svg.chart(title, drawn, "epoch", y_label, **how)
-    high = svg.outliers(drawn)
+    high = ranges.outliers(drawn)
     return svg.chart(title, drawn, "epoch", y_label, cut=True,
-                     log_y=svg.spans_decades([y for one in drawn if one not in high for y in one.y]), **how)
+                     log_y=ranges.spans_decades([y for one in drawn if one not in high for y in one.y]), **how)
 
 
 def figures(runs, labels, outcomes):

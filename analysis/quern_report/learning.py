@@ -3,7 +3,7 @@
 
 import statistics
 
-from . import best as best_epochs, forms, svg
+from . import best as best_epochs, forms, ranges, svg
 from .balance import waiting_share
 from .blocks import Cards, Cell, Figure, Section, Table, Text
 from .runlog import number
@@ -53,7 +53,7 @@ def loss_chart(run, rows):
     series += [Series("training", *train, 1), Series("test", *test, 2)]
     ys = [value for one in series for value in one.y]
     return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(rows, "test_loss"),
-                     log_y=svg.spans_decades(ys))
+                     log_y=ranges.spans_decades(ys))
 
 
 def accuracy_chart(rows):
@@ -69,7 +69,7 @@ def rmse_chart(rows):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
     return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2)], "epoch", "RMSE of the test set",
                      marks=own_best(rows, "test_rmse"),
-                     log_y=svg.spans_decades(y))
+                     log_y=ranges.spans_decades(y))
 
 
 def figures(run, rows):

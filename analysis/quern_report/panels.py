@@ -8,7 +8,8 @@ import zlib
 from html import escape
 
 from . import forms
-from .svg import line, picture, rectangle, text, ticks
+from .ranges import ticks
+from .svg import line, picture, rectangle, text
 
 CHARACTER = 7  # about its width in a label
 WIDTH = 980  # of pictures that take the width of the page

@@ -4,7 +4,7 @@
 import math
 import statistics
 
-from . import forms, svg
+from . import forms, ranges, svg
 from .blocks import Cell, Figure, Table, Text
 from .program import ProgramError
 
@@ -47,7 +47,7 @@ def row_of(name, pairs):
 def scatter(name, pairs):
     """Predictions against targets, with the line on which both are the same."""
     shown = pairs[::math.ceil(len(pairs) / MOST_POINTS)]
-    edges = svg.padded([value for pair in shown for value in pair])
+    edges = ranges.padded([value for pair in shown for value in pair])
     axes = svg.Axes(edges, edges)
     svg.draw_axes(axes, "true", "predicted", integer_x=False)
     axes.parts.append(svg.line(axes.x(edges[0]), axes.y(edges[0]), axes.x(edges[1]), axes.y(edges[1]), "curve c7 dashed"))
@@ -59,12 +59,12 @@ def scatter(name, pairs):
 def histogram(name, pairs):
     """Of the residuals, predicted - true, with a line at 0."""
     errors = [said - true for true, said in pairs]
-    low, high = (min(errors), max(errors)) if min(errors) < max(errors) else svg.padded(errors)
+    low, high = (min(errors), max(errors)) if min(errors) < max(errors) else ranges.padded(errors)
     width = (high - low) / BINS
     counts = [0] * BINS
     for error in errors:
         counts[min(BINS - 1, int((error - low) / width))] += 1
-    axes = svg.Axes((min(low, 0), max(high, 0)), svg.padded(counts, from_zero=True))
+    axes = svg.Axes((min(low, 0), max(high, 0)), ranges.padded(counts, from_zero=True))
     svg.draw_axes(axes, "predicted - true", "samples", integer_x=False)
     base = axes.height - axes.bottom
     for index, count in enumerate(counts):

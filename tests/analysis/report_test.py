@@ -13,7 +13,7 @@ from pathlib import Path
 
 from example_run import ANALYSIS, EVENTS, make_records, make_summary, make_times, write_run
 
-from quern_report import answers, panels, pictures, provenance, svg
+from quern_report import answers, panels, pictures, provenance, ranges, svg
 
 CLASSIFIER = '''
 [network]
@@ -426,18 +426,18 @@ class MapTest(unittest.TestCase):
 
 class DrawingTest(unittest.TestCase):
     def test_running_mean(self):
-        self.assertEqual(svg.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
+        self.assertEqual(ranges.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
 
     def test_ticks(self):
-        self.assertEqual(svg.ticks(0, 1), [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0])
-        self.assertEqual(svg.ticks(1, 4, integer=True), [1, 2, 3, 4])
-        self.assertEqual(svg.ticks(-3, 3, wanted=3), [-2, 0, 2])
+        self.assertEqual(ranges.ticks(0, 1), [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0])
+        self.assertEqual(ranges.ticks(1, 4, integer=True), [1, 2, 3, 4])
+        self.assertEqual(ranges.ticks(-3, 3, wanted=3), [-2, 0, 2])
 
     def test_long_curves_keep_their_extremes(self):
         x = list(range(10000))
         y = [0.0] * 10000
         y[1234], y[8765] = 7.0, -7.0
-        few_x, few_y = svg.thinned(x, y)
+        few_x, few_y = ranges.thinned(x, y)
         self.assertLess(len(few_x), 600)
         self.assertEqual((max(few_y), min(few_y), few_x[0], few_x[-1]), (7.0, -7.0, 0, 9999))
         self.assertEqual(few_x, sorted(few_x))
@@ -451,8 +451,8 @@ class DrawingTest(unittest.TestCase):
     def test_curves_that_would_flatten_others_are_cut_off(self):
         good = [svg.Series(f"good {i}", [1, 2, 3], [0.9, 0.5, 0.4 + i / 100]) for i in range(3)]
         late, bad = svg.Series("late", [1, 2, 3], [0.5, 235.0, 0.5]), svg.Series("bad", [1, 2], [88.0, 99.0])
-        self.assertEqual(svg.outliers([*good, late, bad]), [late, bad])
-        self.assertEqual(svg.outliers([good[0], bad]), [])  # which of them is the odd one?
+        self.assertEqual(ranges.outliers([*good, late, bad]), [late, bad])
+        self.assertEqual(ranges.outliers([good[0], bad]), [])  # which of them is the odd one?
         drawn = svg.chart("losses", [*good, late, bad], "epoch", "loss", cut=True)
         self.assertIn("cut off: late (up to 235), bad (up to 99)", drawn)
         self.assertEqual(drawn.count("<polyline"), 5)  # none of the bad one, two pieces of the late one
@@ -463,9 +463,9 @@ class DrawingTest(unittest.TestCase):
         self.assertNotIn("cut off", svg.chart("losses", [*good, bad], "epoch", "loss"))
 
     def test_pieces_of_a_cut_curve_end_at_the_edge(self):
-        self.assertEqual(svg.parts_below([0, 1, 2], [0.0, 4.0, 2.0], 3.0), [[(0, 0.0), (0.75, 3.0)], [(1.5, 3.0), (2, 2.0)]])
-        self.assertEqual(svg.parts_below([0, 1], [5.0, 4.0], 3.0), [])
-        self.assertEqual(svg.parts_below([0, 1], [1.0, 2.0], 3.0), [[(0, 1.0), (1, 2.0)]])
+        self.assertEqual(ranges.parts_below([0, 1, 2], [0.0, 4.0, 2.0], 3.0), [[(0, 0.0), (0.75, 3.0)], [(1.5, 3.0), (2, 2.0)]])
+        self.assertEqual(ranges.parts_below([0, 1], [5.0, 4.0], 3.0), [])
+        self.assertEqual(ranges.parts_below([0, 1], [1.0, 2.0], 3.0), [[(0, 1.0), (1, 2.0)]])
 
     def test_png(self):
         for rows, colour in (([[0, 255], [128, 1]], 0), ([[(1, 2, 3)]], 2)):
