@@ -188,8 +188,8 @@ class GraphBuilder {
       const auto [owner, is_new] = owners_.emplace(name, i);
       if (is_new || (owner->second == i && slices_.count > 0)) continue;
       const std::string where =
-          owner->second == i ? "twice" : "which " + describe(layers_.at(owner->second)) + " has";
-      refuse_layer(layers_.at(i), "enters a parameter '" + name + "' " + where +
+          owner->second == i ? " twice" : ", which " + describe(layers_.at(owner->second)) + " has";
+      refuse_layer(layers_.at(i), "enters a parameter '" + name + "'" + where +
                                       " (expected a name of its own for each, such as '" +
                                       layers_.at(i).name + ".weight')");
     }

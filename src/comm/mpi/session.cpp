@@ -15,19 +15,16 @@ namespace quern {
 
 namespace {
 
-const char* const kThreadLevelHint =
-    "; quern needs an MPI library with at least MPI_THREAD_FUNNELED";
-
 bool answer_of(int (*query)(int*), const char* name) {
   int yes = 0;
   MpiCaller{0, "start"}.check(query(&yes), name);
   return yes != 0;
 }
 
-void check_thread_level(int provided, const char* whose) {
+void check_thread_level(int provided, const std::string& whose, const char* expected) {
   if (provided >= MPI_THREAD_FUNNELED) return;
-  throw Error(std::string(whose) + " offers thread level " + std::to_string(provided) +
-              kThreadLevelHint);
+  throw Error(whose + " offers thread level " + std::to_string(provided) + ", expected " +
+              expected);
 }
 
 // Of a program that has initialised MPI itself the communicator of all ranks stays as it is, with
@@ -37,7 +34,8 @@ void initialise_mpi() {
   const MpiCaller caller{0, "start"};
   if (mpi_is_running()) {
     caller.check(MPI_Query_thread(&provided), "MPI_Query_thread");
-    check_thread_level(provided, "the MPI that this program has initialised");
+    check_thread_level(provided, "the MPI that this program has initialised",
+                       "MPI_Init_thread with at least MPI_THREAD_FUNNELED");
     return;
   }
   if (answer_of(MPI_Finalized, "MPI_Finalized")) {
@@ -47,7 +45,7 @@ void initialise_mpi() {
   }
   caller.check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
                "MPI_Init_thread");
-  check_thread_level(provided, "MPI");
+  check_thread_level(provided, "MPI", "a library with at least MPI_THREAD_FUNNELED");
   caller.check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
                "MPI_Comm_set_errhandler");
 }

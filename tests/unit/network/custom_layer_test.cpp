@@ -142,7 +142,7 @@ TEST(CustomLayer, TwoParametersOfOneNameAreRefused) {
         ExitCode::bad_input, words);
   };
   refuse("bias", {"linear1.bias"},
-         {"layer 'custom1' (custom, recipe line 2)", "a parameter 'linear1.bias'",
+         {"layer 'custom1' (custom, recipe line 2)", "a parameter 'linear1.bias', which",
           "which layer 'linear1' (linear, recipe line 1) has"});
   refuse("two", {"custom1.a", "custom1.a"},
          {"layer 'custom1'", "a parameter 'custom1.a' twice", "expected a name of its own"});
