@@ -162,12 +162,14 @@ TEST(RecipeDifference, MicroBlockInForceCounts) {
   EXPECT_EQ(difference_of({"train.micro_block=16"}), "");  // the default of a batch of 32
 }
 
-TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {
-  const Recipe ours = with({"optimizer.schedule=cosine", "train.epochs=5"});
-  const Recipe theirs = with({"optimizer.schedule=cosine", "train.epochs=4"});
-  EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
-  EXPECT_EQ(keys_of(differences(ours, 32, with({"train.epochs=4"}), 32)),
-            "optimizer.schedule.type");
+TEST(RecipeDifference, EpochsAreTheLengthOfACosineAndOfAPolynomial) {
+  for (const std::string type : {"cosine", "polynomial"}) {
+    const Recipe ours = with({"optimizer.schedule=" + type, "train.epochs=5"});
+    const Recipe theirs = with({"optimizer.schedule=" + type, "train.epochs=4"});
+    EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
+    EXPECT_EQ(keys_of(differences(ours, 32, with({"train.epochs=4"}), 32)),
+              "optimizer.schedule.type");
+  }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(UnknownKeys, GetLineAndNearestName) {
             "r.toml:23: trian: unknown key (did you mean 'train'?)");
   EXPECT_EQ(error_of(kSmallRecipe + "[optimizer.schedule]\nwarmup = 1\nwarmup_step = 1\n"),
             "r.toml:24: optimizer.schedule.warmup: unknown key (known: type, warmup_steps, "
-            "every_epochs, gamma, min_lr)\n"
+            "warmup_epochs, every_epochs, milestones, gamma, power, min_lr)\n"
             "r.toml:25: optimizer.schedule.warmup_step: unknown key (did you mean "
             "'warmup_steps'?)");
 }
