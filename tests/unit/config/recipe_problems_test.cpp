@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "here it is \"default\" (known: type)"},
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
-                 "is \"linear\" (known: type, name, input, features, trainable)"},
+                 "is \"linear\" (known: type, name, input, features, bias, trainable)"},
         BadValue{"0.1", "0.1\nclip_norm = 1e-46",
                  "r.toml:23: optimizer.clip_norm: 1e-46 is 0 as a 32-bit float, expected 0 or a "
                  "larger number"},
