@@ -185,6 +185,12 @@ void add_loss(Keys& list) {
           {{"cross_entropy", LossType::cross_entropy}, {"mse", LossType::mse}},
           "Cross entropy of the softmax for classes, or the mean squared error over all units")
       .required();
+  keys.number("label_smoothing", &LossSpec::label_smoothing, from_to(0, 1),
+              "Share of the target that all classes get alike, so that the label has 1 - "
+              "label_smoothing + label_smoothing / classes, in training and evaluation")
+      .only_with("loss.type", {"cross_entropy"})
+      .left_out_when("0.0")
+      .defaults_to("`0.0`");
 }
 
 void add_optimizer(Keys& list) {

@@ -10,6 +10,7 @@ enum class LossType { cross_entropy, mse };
 
 struct LossSpec {
   LossType type = LossType::cross_entropy;
+  double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

@@ -51,6 +51,10 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"optimizer.schedule=step"}), "optimizer.schedule.type");
   EXPECT_EQ(difference_of({"optimizer.schedule.warmup_steps=3"}),
             "optimizer.schedule.warmup_steps");
+  EXPECT_EQ(difference_of({"optimizer.schedule.warmup_epochs=3"}),
+            "optimizer.schedule.warmup_epochs");
+  EXPECT_EQ(difference_of({"network.layers.fc1.bias=false"}), "network.layers[4].bias");
+  EXPECT_EQ(difference_of({"loss.label_smoothing=0.1"}), "loss.label_smoothing");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
   EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}),
             "train.determinism train.precision");
