@@ -239,15 +239,19 @@ void add_schedule(Keys& list) {
   keys.choice<ScheduleType>("type", &S::type,
                             {{"constant", ScheduleType::constant},
                              {"step", ScheduleType::step},
+                             {"multi_step", ScheduleType::multi_step},
+                             {"exponential", ScheduleType::exponential},
+                             {"polynomial", ScheduleType::polynomial},
                              {"cosine", ScheduleType::cosine}},
                             "How the learning rate changes after the warm-up");
   keys.integer(
       "warmup_steps", &S::warmup_steps, at_least(0),
       "The rate rises linearly over this many steps: to `lr` / warmup_steps in the first, to "
       "`lr` in the last");
-                             {"multi_step", ScheduleType::multi_step},
-                             {"exponential", ScheduleType::exponential},
-                             {"polynomial", ScheduleType::polynomial},
+  keys.integer("warmup_epochs", &S::warmup_epochs, at_least(0),
+               "The same over the steps of this many epochs; expected without `warmup_steps`")
+      .left_out_when_zero()
+      .defaults_to("`0`");
   keys.integer("every_epochs", &S::every_epochs, at_least(1),
                "Epochs, counted from the start of the run, after which the rate is multiplied by "
                "`gamma`, again and again")
@@ -264,10 +268,6 @@ void add_schedule(Keys& list) {
   keys.number("power", &S::power, above_zero(),
               "The rate falls as this power of the part of the run that is left; 1: in a line")
       .only_with("optimizer.schedule.type", {"polynomial"});
-  keys.integer("warmup_epochs", &S::warmup_epochs, at_least(0),
-               "The same over the steps of this many epochs; expected without `warmup_steps`")
-      .left_out_when_zero()
-      .defaults_to("`0`");
   keys.number("min_lr", &S::min_lr, at_least(0),
               "Where the rate ends, after the last step of the run")
       .only_with("optimizer.schedule.type", {"polynomial", "cosine"});
