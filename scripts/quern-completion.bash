@@ -9,7 +9,7 @@ _quern_words() {
     "") echo "train evaluate predict watch metrics shard data checkpoint import plan bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --memory --metrics --json --help" ;;
-    "predict") echo "--images --from --as-values --data --split --memory --batch --timing --out --help" ;;
+    "predict") echo "--images --from --as-values --data --split --memory --batch --probabilities --timing --out --help" ;;
     "watch") echo "--once --every --help" ;;
     "metrics") echo "--csv --out --tensorboard --help" ;;
     "shard") echo "--images --labels --targets --from --out --shards --split --name --classes --class-names --as-values --sha256 --sha256-labels --force --help" ;;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +10,7 @@
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/memory_option.hpp"
-#include "app/prediction_table.hpp"
+#include "app/prediction_file.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
@@ -42,6 +41,7 @@ struct PredictOptions {
   std::string memory;
   std::string out;
   int batch = 256;
+  bool probabilities = false;
   bool timing = false;
 };
 
@@ -127,6 +127,10 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     else
       model.check_input(samples, data_name(options));
     prediction_batches(options.batch, forward.grid().data().size(), samples.count);
+    if (options.probabilities && !is_classifier)
+      throw InputError(
+          "--probabilities is of classifiers, but the network was trained with loss.type = \"mse\" "
+          "(expected \"cross_entropy\"); its outputs are printed without it");
   });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,
@@ -138,17 +142,19 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const auto most = static_cast<int>(std::min<std::int64_t>(options.batch, samples.count));
   forward.load(predictor_rows(model, std::max(1, most)), samples, checkpoint.state());
   const int num_outputs = model.whole().output_shape().units();
-  std::optional<PredictionTable> table;  // rank 0 only
+  std::unique_ptr<PredictionFile> file;  // rank 0 only
   run_on_root(comm, [&] {
-    table.emplace(PredictionColumns{is_classifier, has_labels, num_outputs, std::move(files),
-                                    names_of_outputs(checkpoint.state()->class_names, num_outputs)},
-                  options.out);
+    file = make_prediction_file(
+        {is_classifier, has_labels, options.probabilities, recipe.loss.label_smoothing,
+         model.whole().output_shape(), samples.count, std::move(files),
+         names_of_outputs(checkpoint.state()->class_names, num_outputs)},
+        options.out);
   });
   std::vector<double> seconds;
   quern::predict(
       forward.grid(), model, samples, options.batch,
-      [&](std::span<const float> outputs, int label) { table->add(outputs, label); }, &seconds);
-  run_on_root(comm, [&] { table->finish(); });
+      [&](std::span<const float> outputs, int label) { file->add(outputs, label); }, &seconds);
+  run_on_root(comm, [&] { file->finish(); });
   if (options.timing && !seconds.empty()) log::info(timing_text(options.batch, std::move(seconds)));
   return ExitCode::done;
 }
@@ -182,12 +188,18 @@ Command add_predict_command(CommandLine app) {
       .in_range(1, 1 << 20)
       .show_default();
   command.add_flag(
+      "--probabilities", options->probabilities,
+      "Of classifiers: the probabilities of all classes as further columns of the CSV, "
+      "behind the others");
+  command.add_flag(
       "--timing", options->timing,
       "Print to standard error how long a batch takes, without reading and writing files");
   command
-      .add_option("--out", options->out,
-                  "CSV file, which appears once it is complete (default: lines go to standard "
-                  "output as they come)")
+      .add_option(
+          "--out", options->out,
+          "File, which appears once it is complete: CSV, or with the ending .npy or .h5 the "
+          "probabilities of all classes, or all outputs, as one float32 array [n, ...] "
+          "(default: lines of CSV go to standard output as they come)")
       .type_name("FILE");
   return {command,
           [options] {

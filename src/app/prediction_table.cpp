@@ -22,10 +22,12 @@ std::string head_of(const PredictionColumns& columns) {
   std::string head = "index";
   if (columns.is_classifier)
     head += columns.has_labels ? ",class,label,probability,loss" : ",class,probability";
-  for (int i = 0; !columns.is_classifier && i < columns.outputs; ++i)
-    head += ",value" + std::to_string(i);
+  const int outputs = columns.outputs.units();
+  for (int i = 0; !columns.is_classifier && i < outputs; ++i) head += ",value" + std::to_string(i);
   if (!columns.files.empty()) head += ",file";
   if (columns.is_classifier && !columns.class_names.empty()) head += ",class_name";
+  for (int i = 0; columns.has_probabilities && i < outputs; ++i)
+    head += ",probability" + std::to_string(i);
   return head;
 }
 
@@ -38,8 +40,9 @@ PredictionTable::PredictionTable(PredictionColumns columns, const std::string& o
 
 void PredictionTable::add(std::span<const float> outputs, int label) {
   std::string line = std::to_string(count_);
-  const Prediction prediction =
-      columns_.is_classifier ? prediction_of(outputs, label) : Prediction{};
+  const Prediction prediction = columns_.is_classifier
+                                    ? prediction_of(outputs, label, columns_.label_smoothing)
+                                    : Prediction{};
   const auto add_number = [&](double number) {
     line += ',' + float_text(static_cast<float>(number));
   };
@@ -54,6 +57,11 @@ void PredictionTable::add(std::span<const float> outputs, int label) {
   if (!columns_.files.empty()) line += ',' + csv_field(columns_.files[count_]);
   if (columns_.is_classifier && !columns_.class_names.empty())
     line += ',' + csv_field(columns_.class_names.at(static_cast<std::size_t>(prediction.best)));
+  if (columns_.has_probabilities) {
+    probabilities_.resize(outputs.size());
+    put_probabilities(outputs, probabilities_);
+    for (const float probability : probabilities_) add_number(probability);
+  }
   file_.add_line(line);
   ++count_;
 }

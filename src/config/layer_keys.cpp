@@ -110,9 +110,14 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.integer("padding", &L::padding, from_to(0, kMaxWindow),
                "Zeros added on every side; pools: at most half of `size`, and never a maximum")
       .only_with("type", {"conv2d", "max_pool2d", "avg_pool2d"});
-  keys.boolean("bias", &L::bias,
-               "Adds a bias to each output channel; batch normalisation after it has its own")
-      .only_with("type", {"conv2d"});
+  Key<L>& bias =
+      keys.boolean("bias", &L::bias,
+                   "Adds a bias to each output feature or channel; a normalisation after "
+                   "it has its own");
+  bias.only_with("type", {"linear", "conv2d"});
+  bias.write = [stated = bias.write](const L& layer) {  // a linear layer has one, unless it says so
+    return layer.type == LayerType::linear && layer.bias ? std::string() : stated(layer);
+  };
   keys.number("p", &L::probability, from_zero_below_one(),
               "Probability that a unit is set to zero while training")
       .only_with("type", {"dropout"})

@@ -11,6 +11,11 @@ namespace quern {
 
 namespace {
 
+// Is the rate one of the length of the run?
+bool ends_with_run(const ScheduleSpec& schedule) {
+  return schedule.type == ScheduleType::cosine || schedule.type == ScheduleType::polynomial;
+}
+
 /// What counts of a key, as text; "" when nothing does.
 std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int global_batch) {
   if (key.path == "data.global_batch") return std::to_string(global_batch);
@@ -22,8 +27,8 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
     const bool is_fast = recipe.train.determinism == Determinism::fast;
     return is_fast ? "" : std::to_string(tensor_slices(recipe));
   }
-  const bool is_cosine = recipe.optimizer.schedule.type == ScheduleType::cosine;
-  if (key.may_change && !(key.path == "train.epochs" && is_cosine)) return "";
+  const bool is_length = key.path == "train.epochs" && ends_with_run(recipe.optimizer.schedule);
+  if (key.may_change && !is_length) return "";
   return applies(key, recipe_keys(), recipe) ? key.write(recipe) : "(not stated)";
 }
 

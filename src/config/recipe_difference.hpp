@@ -21,7 +21,7 @@ struct RecipeDifference {
 ///
 /// Compared are data (but not its folders), network and what its weights began with, loss,
 /// optimizer, seed, determinism and micro-block size. Not compared: name, folders, epochs (except
-/// under a cosine schedule, whose length they are), logging, parallel and checkpoint settings.
+/// under a schedule that ends with the run), logging, parallel and checkpoint settings.
 /// Batches count as global batches at the ranks of each run, reported as data.global_batch;
 /// micro_block as the size in force; an input that is the layer before as one that is not stated.
 std::vector<RecipeDifference> differences(const Recipe& ours, int our_global_batch,

@@ -185,6 +185,12 @@ void add_loss(Keys& list) {
           {{"cross_entropy", LossType::cross_entropy}, {"mse", LossType::mse}},
           "Cross entropy of the softmax for classes, or the mean squared error over all units")
       .required();
+  keys.number("label_smoothing", &LossSpec::label_smoothing, from_to(0, 1),
+              "Share of the target that all classes get alike, so that the label has 1 - "
+              "label_smoothing + label_smoothing / classes, in training and evaluation")
+      .only_with("loss.type", {"cross_entropy"})
+      .left_out_when("0.0")
+      .defaults_to("`0.0`");
 }
 
 void add_optimizer(Keys& list) {
@@ -233,21 +239,38 @@ void add_schedule(Keys& list) {
   keys.choice<ScheduleType>("type", &S::type,
                             {{"constant", ScheduleType::constant},
                              {"step", ScheduleType::step},
+                             {"multi_step", ScheduleType::multi_step},
+                             {"exponential", ScheduleType::exponential},
+                             {"polynomial", ScheduleType::polynomial},
                              {"cosine", ScheduleType::cosine}},
                             "How the learning rate changes after the warm-up");
   keys.integer(
       "warmup_steps", &S::warmup_steps, at_least(0),
       "The rate rises linearly over this many steps: to `lr` / warmup_steps in the first, to "
       "`lr` in the last");
+  keys.integer("warmup_epochs", &S::warmup_epochs, at_least(0),
+               "The same over the steps of this many epochs; expected without `warmup_steps`")
+      .left_out_when_zero()
+      .defaults_to("`0`");
   keys.integer("every_epochs", &S::every_epochs, at_least(1),
                "Epochs, counted from the start of the run, after which the rate is multiplied by "
                "`gamma`, again and again")
       .only_with("optimizer.schedule.type", {"step"});
-  keys.number("gamma", &S::gamma, above_zero_to_one(), "See `every_epochs`")
-      .only_with("optimizer.schedule.type", {"step"});
+  keys.integers("milestones", &S::milestones, at_least(1), kMaxMilestones,
+                "Epochs in increasing order, counted from the start of the run, after each of "
+                "which the rate is multiplied by `gamma`")
+      .only_with("optimizer.schedule.type", {"multi_step"})
+      .required();
+  keys.number("gamma", &S::gamma, above_zero_to_one(),
+              "See `every_epochs` and `milestones`; with exponential the rate is multiplied by it "
+              "after every epoch")
+      .only_with("optimizer.schedule.type", {"step", "multi_step", "exponential"});
+  keys.number("power", &S::power, above_zero(),
+              "The rate falls as this power of the part of the run that is left; 1: in a line")
+      .only_with("optimizer.schedule.type", {"polynomial"});
   keys.number("min_lr", &S::min_lr, at_least(0),
-              "Where the cosine ends, after the last step of the run")
-      .only_with("optimizer.schedule.type", {"cosine"});
+              "Where the rate ends, after the last step of the run")
+      .only_with("optimizer.schedule.type", {"polynomial", "cosine"});
 }
 
 void add_train(Keys& list) {

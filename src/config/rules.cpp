@@ -2,6 +2,7 @@
 #include "config/rules.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -150,6 +151,22 @@ void check_optimizer(const Checker& check) {
       check.are_sound({"optimizer.type", "optimizer.momentum", "optimizer.nesterov"});
   if (is_momentum_known && optimizer.nesterov && optimizer.momentum == 0) {
     check.report("optimizer.nesterov", "true without momentum, expected optimizer.momentum > 0");
+  }
+  const ScheduleSpec& schedule = optimizer.schedule;
+  if (check.are_sound({"optimizer.schedule", "optimizer.schedule.warmup_steps",
+                       "optimizer.schedule.warmup_epochs"}) &&
+      schedule.warmup_steps > 0 && schedule.warmup_epochs > 0) {
+    check.report("optimizer.schedule.warmup_epochs",
+                 check.text_of("optimizer.schedule.warmup_epochs") +
+                     " contradicts optimizer.schedule.warmup_steps = " +
+                     check.text_of("optimizer.schedule.warmup_steps") +
+                     ", expected only one of the two");
+  }
+  if (check.are_sound({"optimizer.schedule", "optimizer.schedule.milestones"}) &&
+      std::ranges::adjacent_find(schedule.milestones, std::greater_equal<>()) !=
+          schedule.milestones.end()) {
+    check.report("optimizer.schedule.milestones", check.text_of("optimizer.schedule.milestones") +
+                                                      ", expected epochs in increasing order");
   }
   const bool are_rates_known =
       check.are_sound({"optimizer.lr", "optimizer.schedule", "optimizer.schedule.type",

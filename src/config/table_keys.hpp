@@ -145,6 +145,25 @@ class TableKeys {
     return key;
   }
 
+  /// An array of 1 to `most` integers.
+  Key<Target>& integers(const std::string& name, std::vector<int> Table::*member,
+                        const Range& range, int most, const std::string& meaning) {
+    Key<Target>& key =
+        add(name, "array of 1 to " + std::to_string(most) + " integers " + range.words, meaning);
+    key.read = [member, range, most, get = get_](const toml::node& node,
+                                                 const ValueContext& context, Target& target) {
+      std::vector<int> values;
+      if (read_integers(node, context, range, most, values)) get(target).*member = values;
+    };
+    key.write = [member, get = get_](const Target& target) {
+      std::vector<std::string> texts;
+      for (const int value : get(target).*member)
+        texts.push_back(to_toml_text(std::int64_t{value}));
+      return "[" + join(texts, ", ") + "]";
+    };
+    return key;
+  }
+
   /// An array of strings; empty is not stated.
   Key<Target>& strings(const std::string& name, std::vector<std::string> Table::*member,
                        const std::string& meaning) {

@@ -193,6 +193,25 @@ bool read_numbers(const toml::node& node, const ValueContext& context, const Ran
   return is_good;
 }
 
+bool read_integers(const toml::node& node, const ValueContext& context, const Range& range,
+                   int most, std::vector<int>& values) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->empty() || array->size() > static_cast<std::size_t>(most)) {
+    context.fail("found " + describe_size(node) + ", expected an array of 1 to " +
+                 std::to_string(most) + " integers " + range.words);
+    return false;
+  }
+  bool is_good = true;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    std::int64_t value = 0;
+    is_good = read_integer((*array)[i], entry_of(context, i), range,
+                           std::numeric_limits<int>::max(), value) &&
+              is_good;
+    values.push_back(static_cast<int>(value));
+  }
+  return is_good;
+}
+
 bool read_shape(const toml::node& node, const ValueContext& context, Shape& shape) {
   const toml::array* array = node.as_array();
   if (array == nullptr || (array->size() != 1 && array->size() != 3)) {

@@ -48,6 +48,10 @@ bool read_number_pair(const toml::node& node, const ValueContext& context, const
 bool read_numbers(const toml::node& node, const ValueContext& context, const Range& range,
                   std::vector<double>& values);
 
+/// An array of 1 to `most` integers.
+bool read_integers(const toml::node& node, const ValueContext& context, const Range& range,
+                   int most, std::vector<int>& values);
+
 /// [C, H, W] or [F]; the units of a sample must fit into an int.
 bool read_shape(const toml::node& node, const ValueContext& context, Shape& shape);
 

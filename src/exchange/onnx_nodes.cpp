@@ -149,7 +149,9 @@ OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
   const auto eps = static_cast<float>(layer.eps);
   switch (layer.type) {
     case LayerType::linear:
-      return node("Gemm", layer, as_flat(x, layer.name), {"weight", "bias"},
+      return node("Gemm", layer, as_flat(x, layer.name),
+                  layer.bias ? std::vector<std::string>{"weight", "bias"}
+                             : std::vector<std::string>{"weight"},
                   {{"transB", std::int64_t{1}}});
     case LayerType::conv2d:
     case LayerType::max_pool2d:

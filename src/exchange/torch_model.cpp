@@ -129,7 +129,8 @@ class Writer {
     switch (layer.type) {
       case LayerType::linear:
         return module(layer, as_flat(x), false, x,
-                      fmt::format("Linear({}, {})", shape.units(), layer.features));
+                      fmt::format("Linear({}, {}{})", shape.units(), layer.features,
+                                  layer.bias ? "" : ", bias=False"));
       case LayerType::conv2d:
         return module(layer, as_image(x), true, x,
                       fmt::format("Conv2d({}, {}, {}, stride={}, padding={}, bias={})",

@@ -161,25 +161,68 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
   return info;
 }
 
-void H5File::write_values(const std::string& path, const void* values, std::size_t count,
-                          std::span<const std::int64_t> shape, std::int64_t stored,
-                          std::int64_t memory) {
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : shape) elements *= extent;
-  expect(elements == static_cast<std::int64_t>(count), "as many values as the shape says");
-  expect(shape.size() <= kMaxRank, "at most 8 dimensions");
+namespace {
 
-  const std::vector<std::string> prefixes = h5_prefixes(path);
-  if (prefixes.size() > 1) create_group(prefixes[prefixes.size() - 2]);
+// Of `stored` type; invalid where HDF5 fails.
+H5Handle make_dataset(hid_t file, const std::string& path, std::span<const std::int64_t> shape,
+                      hid_t stored) {
+  expect(shape.size() <= kMaxRank, "at most 8 dimensions");
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const H5Handle space(
       shape.empty() ? H5Screate(H5S_SCALAR)
                     : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
       H5Sclose);
   const H5Handle properties = h5_without_times(H5P_DATASET_CREATE);
-  H5Handle dataset(H5Dcreate2(id_, path.c_str(), stored, space.get(), H5P_DEFAULT, properties.get(),
-                              H5P_DEFAULT),
-                   H5Dclose);
+  return {H5Dcreate2(file, path.c_str(), stored, space.get(), H5P_DEFAULT, properties.get(),
+                     H5P_DEFAULT),
+          H5Dclose};
+}
+
+// Writes to the rows from the one that element `first` begins, as many as `count` elements fill.
+bool write_rows(hid_t dataset, std::int64_t first, std::int64_t count, const float* values) {
+  const H5Handle space(H5Dget_space(dataset), H5Sclose);
+  std::array<hsize_t, kMaxRank> extents{};
+  const int rank = H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+  if (rank < 1) return false;
+  std::int64_t row = 1;
+  for (int axis = 1; axis < rank; ++axis)
+    row *= static_cast<std::int64_t>(extents[static_cast<std::size_t>(axis)]);
+  expect(first % row == 0 && count % row == 0, "whole rows of the dataset");
+  std::array<hsize_t, kMaxRank> start{static_cast<hsize_t>(first / row)};
+  extents[0] = static_cast<hsize_t>(count / row);
+  const H5Handle memory(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
+  return H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extents.data(),
+                             nullptr) >= 0 &&
+         H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values) >= 0;
+}
+
+}  // namespace
+
+void H5File::create_dataset(const std::string& path, std::span<const std::int64_t> shape) {
+  H5Handle dataset = make_dataset(id_, path, shape, file_type(H5Type::float32));
+  if (!dataset.valid() || !dataset.close())
+    fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+}
+
+void H5File::write_values_at(const std::string& path, std::int64_t first,
+                             std::span<const float> values) {
+  H5Handle dataset(H5Dopen2(id_, path.c_str(), H5P_DEFAULT), H5Dclose);
+  const bool good = dataset.valid() &&
+                    write_rows(dataset.get(), first, std::ssize(values), values.data()) &&
+                    dataset.close();
+  if (!good) fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+}
+
+void H5File::write_values(const std::string& path, const void* values, std::size_t count,
+                          std::span<const std::int64_t> shape, std::int64_t stored,
+                          std::int64_t memory) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) elements *= extent;
+  expect(elements == static_cast<std::int64_t>(count), "as many values as the shape says");
+
+  const std::vector<std::string> prefixes = h5_prefixes(path);
+  if (prefixes.size() > 1) create_group(prefixes[prefixes.size() - 2]);
+  H5Handle dataset = make_dataset(id_, path, shape, stored);
   const bool good =
       dataset.valid() &&
       (count == 0 || H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) &&

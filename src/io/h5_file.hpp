@@ -71,6 +71,12 @@ class H5File {
   void write_stored(const std::string& path, H5Type type, std::span<const std::byte> bytes,
                     std::span<const std::int64_t> shape);
 
+  /// In a group that is there: a dataset of float32 whose values are written piece by piece.
+  void create_dataset(const std::string& path, std::span<const std::int64_t> shape);
+  /// The values of such a dataset from `first` on, in row-major order. They must be whole rows:
+  /// parts of it along its first dimension.
+  void write_values_at(const std::string& path, std::int64_t first, std::span<const float> values);
+
   /// Throws unless the dataset exists and all its elements are stored inside this file, so
   /// `bytes` is at most the size of the file.
   H5DatasetInfo dataset_info(const std::string& path) const;

@@ -6,7 +6,7 @@ namespace quern {
 Linear::Linear(const LayerSpec& spec, const Shape& input, const KernelChoice& choice)
     : Layer(spec.name, input, Shape{spec.features}),
       kernels_(linear_kernels(choice)),
-      shape_{input.units(), spec.features, {}, 0},
+      shape_{input.units(), spec.features, {}, spec.bias ? 0 : -1},
       training_(training_of(spec)) {}
 
 Layout Linear::input_layout(Layout) const {
@@ -27,7 +27,8 @@ void Linear::add_parameters(ParameterTable& table) {
   const std::int64_t panel = in_panels ? kLanes : row_floats(out);
   shape_.weight = {table.add_transposed(name() + ".weight", out, in, panel, training_), panel,
                    in_panels ? panel * in : std::int64_t{kLanes}};
-  shape_.bias = table.add(name() + ".bias", {out}, in, ParameterKind::bias, training_);
+  if (shape_.has_bias())
+    shape_.bias = table.add(name() + ".bias", {out}, in, ParameterKind::bias, training_);
   if (training_ == Training::frozen) frozen_ = table.reduced_size();
 }
 

@@ -6,12 +6,12 @@
 
 namespace quern {
 
-/// y = x W^T + b for every row: torch.nn.Linear. W [O, I], b [O]; x [S, I] and y [S, O] in
-/// flat_layout(). The parameter block holds W^T as forward reads it: on a CPU in panels, on a
-/// device row-major. With operands of bf16 on a CPU x is in Layout::tiles, and y may be.
+/// y = x W^T + b for every row: torch.nn.Linear. W [O, I], b [O] where spec.bias; x [S, I] and y
+/// [S, O] in flat_layout(). The parameter block holds W^T as forward reads it: on a CPU in panels,
+/// on a device row-major. With operands of bf16 on a CPU x is in Layout::tiles, and y may be.
 class Linear final : public Layer {
  public:
-  /// Uses spec.features. `input` must be flat.
+  /// Uses spec.features and bias. `input` must be flat.
   Linear(const LayerSpec& spec, const Shape& input, const KernelChoice& choice = {});
 
   Layout input_layout(Layout) const override;

@@ -36,7 +36,7 @@ std::int64_t products_workspace_floats(const LinearShape& shape, const DenseProd
 void products_forward(const ExecSpace& exec, const LinearPass& pass, const StepContext& /*step*/,
                       const LayerArrays& arrays) {
   Epilogue epilogue;
-  epilogue.bias = pass.parameters + pass.shape.bias;
+  if (pass.shape.has_bias()) epilogue.bias = pass.parameters + pass.shape.bias;
   epilogue.relu = pass.with_relu;
   pass.products.multiply(exec, "quern::layers::linear_forward", matrix_of(arrays.y),
                          values_of(arrays.x), weight_t(pass), epilogue);

@@ -10,12 +10,14 @@
 namespace quern {
 
 /// W^T [I, O] lies at `weight` of the parameter block, on a CPU in panels of 16 outputs, and the
-/// bias [O] at `bias`.
+/// bias [O] at `bias`; below 0: there is none.
 struct LinearShape {
   int in = 0;
   int out = 0;
   GradientPlace weight;
   std::int64_t bias = 0;
+
+  bool has_bias() const { return bias >= 0; }
 };
 
 /// What kernels know of the layer.

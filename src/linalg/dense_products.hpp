@@ -18,8 +18,8 @@ class DenseProducts {
     FloatView workspace;  ///< workspace_floats()
     const char* label;
   };
-  /// The sums of B's columns in multiply_blocks(): their offset in each partial sum, and the label
-  /// of their kernel, if they need one.
+  /// The sums of B's columns in multiply_blocks(): their offset in each partial sum, below 0 where
+  /// they are not wanted, and the label of their kernel, if they need one.
   struct ColumnSums {
     std::int64_t offset;
     const char* label;
@@ -41,7 +41,8 @@ class DenseProducts {
   virtual void multiply_transposed(const ExecSpace& exec, const char* label, const Matrix& c,
                                    const ConstMatrix& a, const ConstMatrix& b,
                                    const Epilogue& epilogue, const Copy& copy) = 0;
-  /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s; and B[s, j] at `sums`.
+  /// Partial sum p, at its `place`: A[s, i] B[s, j] added over rows s; and B[s, j] at `sums`,
+  /// if they are wanted.
   /// A [rows, m], B [rows, n]. Overwrites the workspace.
   virtual void multiply_blocks(const ExecSpace& exec, const char* label,
                                const BlockSchedule& schedule, const GradientSums& partial_sums,

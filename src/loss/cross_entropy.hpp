@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy of softmax(x) and the label, fused: with m = max x and z = sum exp(x_v - m),
 //   loss = log z + m - x_label      d_x_v = (exp(x_v - m) / z - [v = label]) inverse_count
-// as torch.nn.CrossEntropyLoss (mean). Stable for any finite x.
+// as torch.nn.CrossEntropyLoss (mean). Stable for any finite x. With label smoothing e the target
+// is no longer 1 at the label, but q_v = (1 - e) [v = label] + e / V:
+//   loss = log z + (1 - e) (m - x_label) + e sum_v (m - x_v) / V
+//   d_x_v = (exp(x_v - m) / z - q_v) inverse_count
 #pragma once
 
+#include "loss/cross_entropy_kernels.hpp"
 #include "loss/loss.hpp"
 
 namespace quern {
@@ -12,14 +16,17 @@ namespace quern {
 /// NaN (readers of data check labels before training starts).
 class CrossEntropy final : public Loss {
  public:
-  /// Throws InputError unless `prediction` is flat.
-  explicit CrossEntropy(const Shape& prediction);
+  /// `label_smoothing`: e, in [0, 1]. Throws InputError unless `prediction` is flat.
+  explicit CrossEntropy(const Shape& prediction, double label_smoothing = 0);
   Layout input_layout(Layout) const override { return flat_layout(); }
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                      const LossTarget& target, const Activation& d_prediction,
                      const FloatView& values) const override;
+
+ private:
+  LabelSmoothing smoothing_;
 };
 
 }  // namespace quern

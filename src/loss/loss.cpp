@@ -35,7 +35,7 @@ void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activat
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
   if (spec.type == LossType::mse) return std::make_unique<Mse>(prediction);
-  return std::make_unique<CrossEntropy>(prediction);
+  return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing);
 }
 
 }  // namespace quern

@@ -2,14 +2,19 @@
 // The learning rate as a function of the optimizer step.
 //
 // clang-format off
-// With s = steps done before this one, w = warm-up steps, T = all steps of the run:
-//   warm-up   lr (s + 1) / w                                        while s < w, for every type
-//   constant  lr
-//   step      lr gamma^floor(epoch / every_epochs)                  epoch = floor(s / steps_per_epoch)
-//   cosine    min_lr + (lr - min_lr) (1 + cos(pi (s - w) / (T - w))) / 2
+// With s = steps done before this one, e = floor(s / steps_per_epoch) epochs done, w = warm-up
+// steps, T = all steps of the run:
+//   warm-up      lr (s + 1) / w                                        while s < w, for every type
+//   constant     lr
+//   step         lr gamma^floor(e / every_epochs)
+//   multi_step   lr gamma^(milestones up to e)
+//   exponential  lr gamma^e
+//   polynomial   min_lr + (lr - min_lr) (1 - (s - w) / (T - w))^power
+//   cosine       min_lr + (lr - min_lr) (1 + cos(pi (s - w) / (T - w))) / 2
 // clang-format on
-// After the warm-up these are PyTorch's StepLR (stepped per epoch) and CosineAnnealingLR (stepped
-// per step, T_max = T - w); Loshchilov, Hutter: "SGDR", ICLR 2017.
+// After the warm-up these are PyTorch's StepLR, MultiStepLR and ExponentialLR (stepped per epoch),
+// and PolynomialLR and CosineAnnealingLR (stepped per step, over T - w); Loshchilov, Hutter:
+// "SGDR", ICLR 2017.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +29,53 @@ struct Schedule {
   ScheduleType type = ScheduleType::constant;
   double lr = 0;
   double gamma = 1;
+  double power = 1;
   double min_lr = 0;
   std::int64_t warmup_steps = 0;
-  std::int64_t steps_between_drops = 1;  ///< step: every_epochs in steps
+  std::int64_t steps_between_drops = 1;          ///< step, exponential
+  std::int64_t milestones[kMaxMilestones] = {};  ///< multi_step: in steps
+  int num_milestones = 0;
   std::int64_t total_steps = 1;
 };
 
-/// `total_steps`: optimizer steps of the whole run; cosine ends there.
+/// `total_steps`: optimizer steps of the whole run; cosine and polynomial end there.
 Schedule make_schedule(const OptimizerSpec& spec, std::int64_t steps_per_epoch,
                        std::int64_t total_steps);
+
+/// Steps of the warm-up, stated in steps or in epochs.
+std::int64_t warmup_steps(const ScheduleSpec& spec, std::int64_t steps_per_epoch);
+
+/// How often the rate has been multiplied by gamma before this step.
+KOKKOS_INLINE_FUNCTION std::int64_t drops_before(const Schedule& schedule, std::int64_t step) {
+  if (schedule.type != ScheduleType::multi_step) return step / schedule.steps_between_drops;
+  int drops = 0;
+  while (drops < schedule.num_milestones && schedule.milestones[drops] <= step) ++drops;
+  return drops;
+}
 
 KOKKOS_INLINE_FUNCTION double learning_rate(const Schedule& schedule, std::int64_t step) {
   const double s = static_cast<double>(step);
   if (step < schedule.warmup_steps)
     return schedule.lr * (s + 1) / static_cast<double>(schedule.warmup_steps);
-  if (schedule.type == ScheduleType::step) {
-    const std::int64_t drops = step / schedule.steps_between_drops;
-    return schedule.lr * Kokkos::pow(schedule.gamma, static_cast<double>(drops));
-  }
-  if (schedule.type == ScheduleType::cosine) {
-    if (step >= schedule.total_steps) return schedule.min_lr;
-    const std::int64_t length = schedule.total_steps - schedule.warmup_steps;
-    const double done = static_cast<double>(step - schedule.warmup_steps);
-    const double angle = Kokkos::numbers::pi * done / static_cast<double>(length);
-    return schedule.min_lr + (schedule.lr - schedule.min_lr) * (1 + Kokkos::cos(angle)) / 2;
+  switch (schedule.type) {
+    case ScheduleType::constant:
+      break;
+    case ScheduleType::step:
+    case ScheduleType::multi_step:
+    case ScheduleType::exponential:
+      return schedule.lr *
+             Kokkos::pow(schedule.gamma, static_cast<double>(drops_before(schedule, step)));
+    case ScheduleType::polynomial:
+    case ScheduleType::cosine: {
+      if (step >= schedule.total_steps) return schedule.min_lr;
+      const double length = static_cast<double>(schedule.total_steps - schedule.warmup_steps);
+      const double done = static_cast<double>(step - schedule.warmup_steps);
+      if (schedule.type == ScheduleType::polynomial)
+        return schedule.min_lr +
+               (schedule.lr - schedule.min_lr) * Kokkos::pow(1 - done / length, schedule.power);
+      const double angle = Kokkos::numbers::pi * done / length;
+      return schedule.min_lr + (schedule.lr - schedule.min_lr) * (1 + Kokkos::cos(angle)) / 2;
+    }
   }
   return schedule.lr;
 }

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "base/assert.hpp"
+
 namespace quern {
 
 namespace {
@@ -103,6 +105,22 @@ std::optional<NpyHeader> parse_npy_header(const std::string& text) {
   }
   if (!scanner.is_good() || !scanner.is_at_end() || seen.size() != 3) return std::nullopt;
   return header;
+}
+
+std::string start_of_npy(const NpyHeader& header) {
+  std::string text = "{'descr': '" + header.descr +
+                     "', 'fortran_order': " + (header.is_fortran_order ? "True" : "False") +
+                     ", 'shape': (";
+  for (const std::int64_t extent : header.shape) text += std::to_string(extent) + ", ";
+  text += "), }";
+  constexpr std::size_t kPrefix = 10;  // magic, version, length
+  constexpr std::size_t kMultiple = 64;
+  while ((kPrefix + text.size() + 1) % kMultiple != 0) text += ' ';
+  text += '\n';
+  expect(text.size() < 1 << 16, "a header of version 1.0");
+  const char length[] = {static_cast<char>(text.size() % 256),
+                         static_cast<char>(text.size() / 256)};
+  return std::string("\x93NUMPY\x01\x00", 8) + std::string(length, 2) + text;
 }
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to readers/: the header of an .npy file.
+// The header of an .npy file.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,8 @@ struct NpyHeader {
 /// Nothing unless it is just that: these three keys once each, in any order, and extents below
 /// 2^63.
 std::optional<NpyHeader> parse_npy_header(const std::string& text);
+
+/// What an .npy file of version 1.0 begins with; the elements follow.
+std::string start_of_npy(const NpyHeader& header);
 
 }  // namespace quern

@@ -48,7 +48,7 @@ struct LayerSpec {
   int kernel = 0;          ///< conv2d: kernel height and width
   int stride = 1;          ///< conv2d; pools: defaults to size when the recipe leaves it out
   int padding = 0;         ///< conv2d, pools
-  bool bias = true;        ///< conv2d: adds one to each output channel
+  bool bias = true;        ///< linear, conv2d: adds one to each output unit or channel
   int size = 0;            ///< pools: window height and width
   double probability = 0;  ///< dropout: probability that a unit is zeroed
   double momentum = 0.1;   ///< batch_norm: weight of a batch in the running statistics

@@ -2,12 +2,15 @@
 // Loss, optimizer and training settings, as plain data.
 #pragma once
 
+#include <vector>
+
 namespace quern {
 
 enum class LossType { cross_entropy, mse };
 
 struct LossSpec {
   LossType type = LossType::cross_entropy;
+  double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 
@@ -18,15 +21,20 @@ enum class DecayScope {
   weights,  ///< those of kind weight: no biases, no scales, no shifts
 };
 
-enum class ScheduleType { constant, step, cosine };
+enum class ScheduleType { constant, step, multi_step, exponential, polynomial, cosine };
+
+inline constexpr int kMaxMilestones = 16;
 
 /// Learning rate as a function of the step number (see optim/schedule.hpp for the formulas).
 struct ScheduleSpec {
   ScheduleType type = ScheduleType::constant;
-  int warmup_steps = 0;  ///< linear from 0 to lr over the first steps
-  int every_epochs = 1;  ///< step: the rate is multiplied by gamma every so many epochs
-  double gamma = 0.1;    ///< step
-  double min_lr = 0;     ///< cosine: where the half wave ends
+  int warmup_steps = 0;   ///< linear from 0 to lr over the first steps
+  int warmup_epochs = 0;  ///< or over the steps of the first epochs; at most one of the two is set
+  int every_epochs = 1;   ///< step: the rate is multiplied by gamma every so many epochs
+  std::vector<int> milestones = {};  ///< multi_step: or after these epochs, in increasing order
+  double gamma = 0.1;                ///< step, multi_step; exponential: after every epoch
+  double power = 1;                  ///< polynomial
+  double min_lr = 0;                 ///< cosine, polynomial: where the rate ends
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 

@@ -95,19 +95,42 @@ int predictor_rows(const Model& model, int batch) {
   return plan_of(model, batch, batch, 0, 1).rows();
 }
 
-Prediction prediction_of(std::span<const float> outputs, int label) {
+namespace {
+
+// Of exp(output - largest), of which none overflows.
+double sum_of_powers(std::span<const float> outputs, double largest) {
+  double sum = 0;
+  for (const float output : outputs) sum += std::exp(output - largest);
+  return sum;
+}
+
+}  // namespace
+
+Prediction prediction_of(std::span<const float> outputs, int label, double label_smoothing) {
   Prediction prediction;
   for (std::size_t unit = 1; unit < outputs.size(); ++unit) {
     if (outputs[unit] > outputs[static_cast<std::size_t>(prediction.best)])
       prediction.best = static_cast<int>(unit);
   }
   const double largest = outputs[static_cast<std::size_t>(prediction.best)];
-  double sum = 0;  // of exponentials, of which none overflows
-  for (const float output : outputs) sum += std::exp(output - largest);
+  const double sum = sum_of_powers(outputs, largest);
   prediction.probability = 1 / sum;
-  if (label >= 0)
-    prediction.loss = largest + std::log(sum) - outputs[static_cast<std::size_t>(label)];
+  if (label >= 0) {
+    double target = (1 - label_smoothing) * outputs[static_cast<std::size_t>(label)];
+    const double share = label_smoothing / static_cast<double>(outputs.size());
+    if (share > 0)
+      for (const float output : outputs) target += share * output;
+    prediction.loss = largest + std::log(sum) - target;
+  }
   return prediction;
+}
+
+void put_probabilities(std::span<const float> outputs, std::span<float> probabilities) {
+  const double largest = outputs[static_cast<std::size_t>(prediction_of(outputs, -1).best)];
+  const double sum = sum_of_powers(outputs, largest);
+  std::transform(outputs.begin(), outputs.end(), probabilities.begin(), [&](float output) {
+    return static_cast<float>(std::exp(output - largest) / sum);
+  });
 }
 
 BatchRule prediction_batches(int batch, int num_ranks, std::int64_t num_samples) {

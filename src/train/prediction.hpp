@@ -31,8 +31,13 @@ struct Prediction {
   double loss = 0;         ///< cross entropy against the label; 0 without one
 };
 
-/// What a classifier's outputs for one sample say. `label` < 0: there is none.
-Prediction prediction_of(std::span<const float> outputs, int label);
+/// What a classifier's outputs for one sample say. `label` < 0: there is none. `label_smoothing`:
+/// of the loss.
+Prediction prediction_of(std::span<const float> outputs, int label, double label_smoothing = 0);
+
+/// Probability of each class, the softmax of a classifier's outputs for one sample; overwrites
+/// `probabilities`, as many.
+void put_probabilities(std::span<const float> outputs, std::span<float> probabilities);
 
 /// How predict() cuts a set: into consecutive samples for each of the ranks along the data axis,
 /// `batch` for all but the last ones. InputError above kMaxGlobalBatch samples at a time.

@@ -5,6 +5,7 @@
 
 #include "base/count_text.hpp"
 #include "linalg/host/bf16_tiles.hpp"
+#include "optim/schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "strategy/recipe_kernels.hpp"
 
@@ -23,11 +24,25 @@ std::string large_batch(const BatchRule& batches) {
 std::string long_warmup(const Recipe& recipe, const BatchRule& batches) {
   if (batches.num_samples == 0) return "";
   const std::int64_t steps = recipe.train.epochs * batches.steps_per_epoch();
-  const int warmup = recipe.optimizer.schedule.warmup_steps;
-  if (warmup <= steps) return "";
-  return "the run has " + std::to_string(steps) +
-         " steps, but optimizer.schedule.warmup_steps = " + std::to_string(warmup) +
+  const ScheduleSpec& schedule = recipe.optimizer.schedule;
+  if (warmup_steps(schedule, batches.steps_per_epoch()) <= steps) return "";
+  const bool in_epochs = schedule.warmup_epochs > 0;
+  return "the run has " +
+         (in_epochs ? count_text(recipe.train.epochs, "epoch") : std::to_string(steps) + " steps") +
+         ", but optimizer.schedule." +
+         (in_epochs ? "warmup_epochs = " + std::to_string(schedule.warmup_epochs)
+                    : "warmup_steps = " + std::to_string(schedule.warmup_steps)) +
          ": the learning rate never reaches optimizer.lr";
+}
+
+// Drops that do not happen.
+std::string late_milestones(const Recipe& recipe) {
+  const ScheduleSpec& schedule = recipe.optimizer.schedule;
+  if (schedule.type != ScheduleType::multi_step || schedule.milestones.back() < recipe.train.epochs)
+    return "";
+  return "the run has " + count_text(recipe.train.epochs, "epoch") +
+         ", but optimizer.schedule.milestones names epoch " +
+         std::to_string(schedule.milestones.back()) + ": that drop has no effect";
 }
 
 std::string idle_ranks(const BatchRule& batches, int num_ranks) {
@@ -59,7 +74,8 @@ std::string no_winograd(const Recipe& recipe) {
 std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& batches,
                                       int data_ranks) {
   std::vector<std::string> all = {large_batch(batches), long_warmup(recipe, batches),
-                                  idle_ranks(batches, data_ranks), no_winograd(recipe)};
+                                  late_milestones(recipe), idle_ranks(batches, data_ranks),
+                                  no_winograd(recipe)};
   std::erase(all, "");
   return all;
 }

@@ -13,7 +13,7 @@ def make_layer(layer):
     """The module of one layer; an add has none."""
     spec, kind = layer.spec, layer.kind
     if kind == "linear":
-        return nn.Linear(math.prod(layer.input_shape), spec["features"])
+        return nn.Linear(math.prod(layer.input_shape), spec["features"], bias=spec.get("bias", True))
     if kind == "conv2d":
         size, stride, padding = layer.window
         return nn.Conv2d(layer.input_shape[0], spec["channels"], size, stride=stride,
@@ -94,7 +94,10 @@ def build_network(recipe):
 
 
 def build_loss(recipe):
-    return {"cross_entropy": nn.CrossEntropyLoss, "mse": nn.MSELoss}[recipe["loss"]["type"]]()
+    loss = recipe["loss"]
+    if loss["type"] == "mse":
+        return nn.MSELoss()
+    return nn.CrossEntropyLoss(label_smoothing=loss.get("label_smoothing", 0.0))
 
 
 def decays(tensor):

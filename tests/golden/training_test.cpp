@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of eight recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of ten recipes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -115,6 +115,10 @@ TEST(GoldenTraining, LayerNormOfImagesAndFlatSamples) {
 
 TEST(GoldenTraining, AdamWWithClipping) {
   follow("adamw-clip", {1e-6, 1e-6, 1e-6, 2e-6});
+}
+
+TEST(GoldenTraining, LabelSmoothingAndLinearLayersWithoutBias) {
+  follow("label-smoothing", {1e-6, 2e-6, 2e-6, 2e-6});
 }
 
 }  // namespace quern::test

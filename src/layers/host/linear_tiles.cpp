@@ -182,11 +182,12 @@ struct ParameterGradients {
 
   int in_pairs() const { return pairs_of(shape.in); }
   int out_pairs() const { return pairs_of(shape.out); }
+  int pairs_of_panel() const { return in_pairs() + (shape.has_bias() ? 1 : 0); }
 
-  /// Blocks of W^T down a panel of outputs, then of the bias.
+  /// Blocks of W^T down a panel of outputs, then of the bias, if there is one.
   void operator()(std::int64_t item) const {
-    const int in = static_cast<int>(item % (in_pairs() + 1)) * kPair;
-    const int out = static_cast<int>(item / (in_pairs() + 1)) * kPair;
+    const int in = static_cast<int>(item % pairs_of_panel()) * kPair;
+    const int out = static_cast<int>(item / pairs_of_panel()) * kPair;
     const bool is_bias = in >= in_pairs() * kPair;
     TileWalk walk;
     walk.a = is_bias ? kOne : x.value_rows(0, in);
@@ -327,11 +328,11 @@ void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const Line
   const bool writes_tiles = is_in_tiles(y);
   const FlatOutput flat(y);
   const UnitProducts products{&tile_unit, weights, in.units / kTileDepth};
-  const float* bias = parameters + shape.bias;
+  const float* bias = shape.has_bias() ? parameters + shape.bias : nullptr;
   for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
     alignas(64) float c[kBlockFloats];
     alignas(64) float own_bias[kPair] = {};
-    std::copy(bias + unit, bias + std::min(unit + kPair, shape.out), own_bias);
+    if (bias) std::copy(bias + unit, bias + std::min(unit + kPair, shape.out), own_bias);
     const int groups = in.groups_of(tile);
     products(in, tile, unit, c);
     for (int i = 0; i < 2; ++i) {
@@ -389,7 +390,7 @@ void linear_parameter_gradients(const ExecSpace& exec, const TileUnit& tile_unit
                                      partial_sums, update, parameters, forward, backward};
   quern::parallel_for(
       "quern::layers::linear_parameter_gradients",
-      RangePolicy(exec, 0, std::int64_t{gradients.in_pairs() + 1} * gradients.out_pairs()),
+      RangePolicy(exec, 0, std::int64_t{gradients.pairs_of_panel()} * gradients.out_pairs()),
       gradients);
 }
 

@@ -23,7 +23,8 @@ inline std::int64_t packed_bf16(const LinearShape& shape) {
 void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const float* parameters,
                          std::uint16_t* forward, std::uint16_t* backward);
 
-/// y = x W^T + b, then max(y, 0) if `with_relu`. Overwrites y, in cn16c or in tiles; x in tiles.
+/// y = x W^T, plus b if there is one, then max(y, 0) if `with_relu`. Overwrites y, in cn16c or in
+/// tiles; x in tiles.
 void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const LinearShape& shape,
                     const std::uint16_t* weights, const float* parameters, bool with_relu,
                     const Activation& x, const Activation& y);

@@ -112,7 +112,7 @@ void Products::multiply_blocks(const ExecSpace& exec, const char* label,
     run(exec, label, shape, c, own_b, own_a, {});
     row += rows;
   }
-  if (schedule.num_partial_sums == 0) return;
+  if (schedule.num_partial_sums == 0 || column_sums.offset < 0) return;
   block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 

@@ -24,6 +24,8 @@ class Products final : public DenseProducts {
                        const GradientSums& partial_sums, const GradientPlace& place,
                        const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
                        const FloatView&) override {
+    if (sums.offset < 0)
+      return device::multiply_blocks(exec, label, schedule, partial_sums, place, a, b);
     multiply_and_sum_blocks(exec, label, schedule, partial_sums, place, a, b, sums.offset);
   }
 };

@@ -104,6 +104,7 @@ void RoundedProducts::multiply_blocks(const ExecSpace& exec, const char* label,
     SliceTree{sums, 1, values, stack}.push(exec, "quern::linalg::add_blocks", schedule, begin, end,
                                            partial_sums, place.offset);
   }
+  if (column_sums.offset < 0) return;
   quern::block_tree_sum(exec, column_sums.label, schedule, b, partial_sums, column_sums.offset);
 }
 

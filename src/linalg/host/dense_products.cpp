@@ -41,6 +41,7 @@ class Products final : public DenseProducts {
                        const ConstMatrix& a, const ConstMatrix& b, const ColumnSums& sums,
                        const FloatView&) override {
     host::multiply_blocks(exec, label, schedule, partial_sums, place, a, b);
+    if (sums.offset < 0) return;
     quern::block_tree_sum(exec, sums.label, schedule, b, partial_sums, sums.offset);
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy on a device: a team has one row, a thread every n-th class. Only the sum of the
-// powers is a chain, in the order of the classes as on a CPU.
+// powers is a chain, in the order of the classes as on a CPU, and with label smoothing that of the
+// logits.
 #include "loss/cross_entropy_kernels.hpp"
 #include "tensor/exp.hpp"
 #include "tensor/log.hpp"
@@ -14,7 +15,7 @@ template <int Threads = kTeamThreads<32>>
 struct CrossEntropyTeam {
   static constexpr int kThreads = Threads;
   static constexpr int kChunk = 128;  ///< classes whose powers wait to be added
-  static constexpr std::size_t kScratchBytes = scratch_bytes(kChunk + 2 * Threads + 2, 4);
+  static constexpr std::size_t kScratchBytes = scratch_bytes(kChunk + Threads + 2, 3);
 
   const float* logits;  ///< [rows, row_stride]
   float* d_logits;      ///< the same shape, or null
@@ -24,6 +25,7 @@ struct CrossEntropyTeam {
   const StepScalars* scalars;
   int classes;
   int row_stride;
+  LabelSmoothing smoothing;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     const int thread = team.team_rank();
@@ -43,17 +45,20 @@ struct CrossEntropyTeam {
       return;
     }
     const int best = largest(team, x);
-    const float total = sum_powers(team, x, dx, x[best]);
+    float* scratch = scratch_floats(team, kChunk + 1);
+    const float total = sum_powers(team, scratch, x, dx, x[best]);
+    const float below = smoothing.share == 0 ? 0 : sum_below(team, scratch, x, x[best]);
     if (dx) {
       const float inverse_count = scalars->inverse_count;
       for (int v = thread; v < classes; v += Threads) {
-        const float power = v == label ? dx[v] - total : dx[v];
-        dx[v] = power / total * inverse_count;
+        const float target = v == label ? smoothing.label : smoothing.others;
+        dx[v] = (dx[v] - target * total) / total * inverse_count;
       }
     }
     if (thread != 0) return;
     values[row * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
-    values[row * Loss::kColumns + Loss::kLoss] = log_normal(total) + (x[best] - x[label]);
+    values[row * Loss::kColumns + Loss::kLoss] =
+        smoothing.loss(log_normal(total), x[best] - x[label], below);
   }
 
   /// The first of the largest logits; what is not a number counts only as the first.
@@ -77,25 +82,37 @@ struct CrossEntropyTeam {
   }
 
   /// Sum of exp(x - largest) in the order of the classes; the powers go to dx unless it is null.
-  KOKKOS_INLINE_FUNCTION float sum_powers(const Team& team, const float* x, float* dx,
-                                          float largest) const {
-    float* powers = scratch_floats(team, kChunk);
-    float* answer = scratch_floats(team, 1);
+  KOKKOS_INLINE_FUNCTION float sum_powers(const Team& team, float* scratch, const float* x,
+                                          float* dx, float largest) const {
+    return sum_classes(team, scratch, [=](int v) {
+      const float power = exp_normal(x[v] - largest);
+      if (dx) dx[v] = power;
+      return power;
+    });
+  }
+
+  /// Sum of largest - x in the order of the classes.
+  KOKKOS_INLINE_FUNCTION float sum_below(const Team& team, float* scratch, const float* x,
+                                         float largest) const {
+    return sum_classes(team, scratch, [=](int v) { return largest - x[v]; });
+  }
+
+  /// Sum of value(class) in the order of the classes; a class is the same thread's each time.
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION float sum_classes(const Team& team, float* scratch,
+                                           const Value& value) const {
     float total = 0;
     for (int begin = 0; begin < classes; begin += kChunk) {
       const int count = classes - begin < kChunk ? classes - begin : kChunk;
-      for (int v = team.team_rank(); v < count; v += Threads) {
-        powers[v] = exp_normal(x[begin + v] - largest);
-        if (dx) dx[begin + v] = powers[v];
-      }
+      for (int v = team.team_rank(); v < count; v += Threads) scratch[v] = value(begin + v);
       team.team_barrier();
       if (team.team_rank() == 0)
-        for (int v = 0; v < count; ++v) total += powers[v];
+        for (int v = 0; v < count; ++v) total += scratch[v];
       team.team_barrier();
     }
-    if (team.team_rank() == 0) answer[0] = total;
+    if (team.team_rank() == 0) scratch[kChunk] = total;
     team.team_barrier();
-    return answer[0];
+    return scratch[kChunk];
   }
 };
 
@@ -103,12 +120,12 @@ struct CrossEntropyTeam {
 
 void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
-                   const FloatView& values) {
+                   const FloatView& values, const LabelSmoothing& smoothing) {
   for_each_team(
       exec, "quern::loss::cross_entropy", prediction.rows,
       CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(), values.data(),
                          step.sample_of_row.data(), target.labels.data(), step.scalars.data(),
-                         prediction.shape.units(), prediction.row_stride()});
+                         prediction.shape.units(), prediction.row_stride(), smoothing});
 }
 
 }  // namespace quern::device

@@ -27,6 +27,7 @@ struct CrossEntropyGroup {
   const StepScalars* scalars;
   ActivationIndex at;
   int num_rows;
+  LabelSmoothing smoothing;
 
   static constexpr int kNoLabel = -1;
 
@@ -43,9 +44,10 @@ struct CrossEntropyGroup {
     int best[kLanes];
     find_largest(first, largest, best);
     float total[kLanes] = {};
-    sum_powers(first, largest, total);
+    float below[kLanes] = {};
+    sum_powers(first, largest, total, below);
     if (d_logits) set_gradient(first, total, label);
-    set_values(first, total, largest, best, label);
+    set_values(first, total, below, largest, best, label);
   }
 
   /// kNoLabel in empty rows and where there is no such class.
@@ -90,14 +92,16 @@ struct CrossEntropyGroup {
     }
   }
 
-  /// Sums exp(logit - largest) in the order of the classes; the gradient keeps the powers.
-  void sum_powers(std::int64_t first, const float* largest, float* total) const {
+  /// Sums exp(logit - largest) and largest - logit in the order of the classes; the gradient keeps
+  /// the powers.
+  void sum_powers(std::int64_t first, const float* largest, float* total, float* below) const {
     for (int begin = 0; begin < classes(); begin += kLanes) {
       Tile tile;
       load_tile(logits, first, begin, tile);
       for (int v = 0; v < std::min(kLanes, classes() - begin); ++v) {
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
+          below[l] += largest[l] - tile[v][l];
           tile[v][l] = exp_normal(tile[v][l] - largest[l]);
           total[l] += tile[v][l];
         }
@@ -106,7 +110,7 @@ struct CrossEntropyGroup {
     }
   }
 
-  /// From exp(logit - largest) to (softmax - 1 at the label) / samples; 0 without a label and in
+  /// From exp(logit - largest) to (softmax - target) / samples; 0 without a label and in
   /// the padding.
   void set_gradient(std::int64_t first, const float* total, const int* label) const {
     const float inverse_count = scalars->inverse_count;
@@ -118,7 +122,8 @@ struct CrossEntropyGroup {
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
           const float power = tile[v][l];
-          const float numerator = begin + v == label[l] ? power - total[l] : power;
+          const float target = begin + v == label[l] ? smoothing.label : smoothing.others;
+          const float numerator = power - target * total[l];
           const float derivative = numerator / total[l] * inverse_count;
           tile[v][l] = label[l] == kNoLabel ? 0 : derivative;
         }
@@ -128,8 +133,8 @@ struct CrossEntropyGroup {
     }
   }
 
-  void set_values(std::int64_t first, const float* total, const float* largest, const int* best,
-                  const int* label) const {
+  void set_values(std::int64_t first, const float* total, const float* below, const float* largest,
+                  const int* best, const int* label) const {
     float log_total[kLanes];
     QUERN_VECTORIZE
     for (int l = 0; l < kLanes; ++l) log_total[l] = log_normal(total[l]);
@@ -138,7 +143,8 @@ struct CrossEntropyGroup {
       float* value = values + row * Loss::kColumns;
       value[Loss::kCorrect] = best[l] == label[l] ? 1.0f : 0.0f;
       if (label[l] != kNoLabel)
-        value[Loss::kLoss] = log_total[l] + (largest[l] - logits[at(row, label[l])]);
+        value[Loss::kLoss] =
+            smoothing.loss(log_total[l], largest[l] - logits[at(row, label[l])], below[l]);
       else  // a sample without a label of ours cannot be learnt
         value[Loss::kLoss] =
             sample_of_row[row] >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0.0f;
@@ -150,11 +156,11 @@ struct CrossEntropyGroup {
 
 void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
-                   const FloatView& values) {
+                   const FloatView& values, const LabelSmoothing& smoothing) {
   const CrossEntropyGroup kernel{
       prediction.data.data(),      d_prediction.data.data(), values.data(),
       step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
-      ActivationIndex(prediction), prediction.rows};
+      ActivationIndex(prediction), prediction.rows,          smoothing};
   const std::int64_t groups = ceil_div(prediction.rows, kLanes);
   quern::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
 }

@@ -9,21 +9,37 @@
 
 namespace quern::reference {
 
+/// What class `v` is to have.
 template <class T>
-T cross_entropy(const std::vector<T>& logits, std::size_t label) {
+T smoothed_target(std::size_t v, std::size_t label, std::size_t classes, T smoothing) {
+  return (v == label ? 1 - smoothing : 0) + smoothing / static_cast<T>(classes);
+}
+
+/// The logarithm of the probability of a class.
+template <class T>
+T log_softmax(const std::vector<T>& logits, std::size_t v) {
   const T largest = *std::max_element(logits.begin(), logits.end());
   T total = 0;
   for (const T x : logits) total += std::exp(x - largest);
-  return std::log(total) + largest - logits[label];
+  return logits[v] - largest - std::log(total);
+}
+
+template <class T>
+T cross_entropy(const std::vector<T>& logits, std::size_t label, T smoothing = 0) {
+  T loss = 0;
+  for (std::size_t v = 0; v < logits.size(); ++v)
+    loss -= smoothed_target(v, label, logits.size(), smoothing) * log_softmax(logits, v);
+  return loss;
 }
 
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
-std::vector<T> cross_entropy_backward(const std::vector<T>& logits, std::size_t label) {
+std::vector<T> cross_entropy_backward(const std::vector<T>& logits, std::size_t label,
+                                      T smoothing = 0) {
   std::vector<T> gradient;
-  // exp(-loss of class v) is the probability of class v.
   for (std::size_t v = 0; v < logits.size(); ++v)
-    gradient.push_back(std::exp(-cross_entropy(logits, v)) - (v == label ? 1 : 0));
+    gradient.push_back(std::exp(log_softmax(logits, v)) -
+                       smoothed_target(v, label, logits.size(), smoothing));
   return gradient;
 }
 

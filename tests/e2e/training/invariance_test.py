@@ -23,6 +23,38 @@ class InvarianceTest(training.TrainingTest):
     def test_multi_layer_perceptron(self):
         self.same_for_all_ranks("mlp")
 
+    def test_smoothed_labels_and_linear_layers_without_bias(self):
+        self.write_recipe("bare", training.RECIPE, """[
+  {type = "flatten"},
+  {type = "linear", features = 130, bias = false},
+  {type = "relu"},
+  {type = "linear", features = 19, bias = false},
+  {type = "layer_norm"},
+  {type = "linear", features = 10, bias = false},
+]""")
+        sets = ("loss.label_smoothing=0.1", "train.epochs=2",
+                "optimizer.schedule={type='multi_step', milestones=[1], warmup_epochs=1}")
+        hashes = set()
+        for kind in ((), ("train.precision=bf16",), ("parallel.tensor_slices=2",), ("train.recompute=true",)):
+            name = "-".join(kind).replace("=", ".") or "plain"
+            self.train("bare", name, *sets, *kind)
+            for ranks, threads in ((2, 1), (3, 2)):
+                run = f"{name}-{ranks}"
+                self.train("bare", run, *sets, *kind, ranks=ranks, threads=threads)
+                self.assert_same_run(run, name)
+            hashes.add(self.hash(name))
+        self.assertEqual(len(hashes), 3)  # recompute changes nothing
+        rates = [line["lr"] for line in metrics(self.folder / "plain", "step")]
+        expected = [2e-3 * (step + 1) / 13 for step in range(13)] + [2e-4] * 13
+        for rate, wanted in zip(rates, expected, strict=True):
+            self.assertAlmostEqual(rate, wanted, delta=1e-6 * wanted)
+        self.train("bare", "split", "parallel.tensor=2", *sets, ranks=4)
+        self.train("bare", "slices", "parallel.tensor_slices=8", *sets)
+        self.assert_same_run("split", "slices")
+        self.train("bare", "resumed", *sets, "train.epochs=1", ranks=3)
+        self.train("bare", "resumed", *sets, ranks=2)
+        self.assertEqual(self.hash("resumed"), self.hash("plain"))
+
     def test_branches(self):
         self.write_recipe("branches", training.RECIPE, """[
   {type = "conv2d", channels = 5, kernel = 3, padding = 1},

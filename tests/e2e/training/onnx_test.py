@@ -39,7 +39,7 @@ ALL_LAYERS = """[
   {type = "conv2d", channels = 9, kernel = 1, name = "point"},
   {type = "batch_norm", name = "norm"},
   {type = "sigmoid", name = "left"},
-  {type = "linear", features = 9, name = "right", input = "mean"},
+  {type = "linear", features = 9, name = "right", input = "mean", bias = false},
   {type = "add", inputs = ["left", "right", "left"]},
   {type = "dropout", p = 0.3},
   {type = "layer_norm"},

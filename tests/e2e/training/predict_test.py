@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What quern predict and quern evaluate refuse, and what predict prints of pictures."""
 import csv
+import json
 import resource
 import shutil
 
+import h5py
 import idx
 import numpy as np
 import refusal
@@ -26,6 +28,51 @@ class PredictTest(refusal.RefusalTest):
             np.save(self.folder / "bad.npy", values)
             self.refused(["predict", "run", "--images", "bad.npy"],
                          f"'bad.npy': the values of sample 5 hold {bad}, expected finite float32 numbers")
+
+    def test_probabilities_of_all_classes(self):
+        self.train("mlp", "run", "train.epochs=1", "loss.label_smoothing=0.1")
+        plain = list(csv.reader(self.quern("predict", "run", "--data", "test").out.splitlines()))
+        losses = []
+        for ranks in (0, 2, 3):
+            done = self.quern("predict", "run", "--data", "test", "--probabilities", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            table = list(csv.reader(done.out.splitlines()))
+            self.assertEqual([row[:len(plain[0])] for row in table], plain)
+            self.assertEqual(table[0][len(plain[0]):], [f"probability{v}" for v in range(10)])
+            numbers = np.array([row[len(plain[0]):] for row in table[1:]], np.float32)
+            np.testing.assert_allclose(numbers.sum(axis=1), 1, atol=1e-6)
+            for name in ("all.npy", "all.h5"):
+                done = self.quern("predict", "run", "--data", "test", "--out", name, ranks=ranks)
+                self.assertEqual((set(done.codes), done.out), ({0}, ""), done)
+                if name == "all.npy":
+                    array = np.load(self.folder / name)
+                else:
+                    with h5py.File(self.folder / name) as file:
+                        self.assertEqual(file.attrs["format"], "quern-predictions")
+                        array = file["probabilities"][()]
+                self.assertEqual((array.shape, array.dtype), ((151, 10), np.float32))
+                self.assertEqual(array.tobytes(), numbers.tobytes())
+                (self.folder / name).unlink()
+            for row, probabilities in zip(table[1:], numbers.astype(float)):
+                self.assertEqual(int(row[1]), probabilities.argmax())
+                self.assertEqual(np.float32(row[3]), np.float32(probabilities.max()))
+                logs = np.log(probabilities)
+                losses.append(float(row[4]))
+                self.assertAlmostEqual(losses[-1], -0.9 * logs[int(row[2])] - 0.1 * logs.mean(), places=4)
+        done = self.quern("evaluate", "run", "--data", "test", "--json")
+        self.assertAlmostEqual(json.loads(done.out)["loss"], np.mean(losses), places=5)
+
+    def test_an_array_appears_only_when_it_is_complete(self):
+        self.train("mlp", "run", "train.epochs=1")
+        values = np.random.default_rng(2).random((7, 12, 12)).astype(np.float32)
+        np.save(self.folder / "good.npy", values)
+        values[6, 3, 4] = np.nan
+        np.save(self.folder / "bad.npy", values)
+        before = sorted(self.folder.iterdir())
+        for name in ("out.npy", "out.h5"):
+            self.refused(["predict", "run", "--images", "bad.npy", "--out", name], "sample 6 hold nan")
+            self.refused(["predict", "run", "--images", "good.npy", "--out", f"missing/{name}"], "No such file")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_a_batch_larger_than_the_set(self):
         """It takes no more memory than one of all samples."""

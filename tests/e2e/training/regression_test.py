@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 import program
 import training
@@ -45,6 +46,16 @@ class RegressionTest(training.TrainingTest):
 
         head, outputs = self.predicted("alone", self.data / "test-inputs.npy")
         self.assertEqual(head, ["index", "value0"])
+        for name in ("values.npy", "values.h5"):
+            done = self.quern("predict", "alone", "--images", self.data / "test-inputs.npy", "--out", name)
+            self.assertEqual((done.code, done.out), (0, ""), done)
+        array = np.load(self.folder / "values.npy")
+        np.testing.assert_array_equal(array, outputs.astype(np.float32))
+        with h5py.File(self.folder / "values.h5") as file:
+            np.testing.assert_array_equal(file["values"][()], array)
+        done = self.quern("predict", "alone", "--images", self.data / "test-inputs.npy", "--probabilities")
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("--probabilities is of classifiers", done.err)
         targets = np.load(self.data / "test-targets.npy").astype(float)
         error = np.mean((outputs - targets) ** 2)
         self.assertAlmostEqual(last["loss"], error, delta=1e-5 * error)

@@ -36,6 +36,20 @@ class WarningsTest(training.TrainingTest):
         # Of shards nothing is known then.
         self.assertNotIn(LARGE, self.quern("train", "mlp.toml", "--check-recipe", *large).err)
 
+    def test_schedules_longer_than_the_run(self):
+        for schedule, expected in (
+                ("{warmup_epochs=4}", "the run has 3 epochs, but optimizer.schedule.warmup_epochs = 4: the learning rate "
+                 "never reaches optimizer.lr"),
+                ("{warmup_steps=40}", "the run has 39 steps, but optimizer.schedule.warmup_steps = 40: the learning rate "
+                 "never reaches optimizer.lr"),
+                ('{type="multi_step", milestones=[1, 3]}', "the run has 3 epochs, but optimizer.schedule.milestones names "
+                 "epoch 3: that drop has no effect")):
+            done = self.quern("preflight", "mlp.toml", "--set", f"optimizer.schedule={schedule}")
+            self.assertEqual((done.code, expected in done.out), (0, True), done)
+        for schedule in ("{warmup_epochs=3}", '{type="multi_step", milestones=[1, 2]}'):
+            done = self.quern("preflight", "mlp.toml", "--set", f"optimizer.schedule={schedule}")
+            self.assertEqual((done.code, "schedule" in done.out), (0, False), done)
+
     def test_a_plan_for_more_samples_than_there_are(self):
         figures = Path(__file__).resolve().parents[3] / "jobs" / "sites" / "figures.txt"
         plan = ["plan", "mlp.toml", "--figures", figures, "--site", "lumi-c", "--batch-per-rank", 64, "--nodes"]

@@ -51,6 +51,10 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
   EXPECT_EQ(difference_of({"optimizer.schedule=step"}), "optimizer.schedule.type");
   EXPECT_EQ(difference_of({"optimizer.schedule.warmup_steps=3"}),
             "optimizer.schedule.warmup_steps");
+  EXPECT_EQ(difference_of({"optimizer.schedule.warmup_epochs=3"}),
+            "optimizer.schedule.warmup_epochs");
+  EXPECT_EQ(difference_of({"network.layers.fc1.bias=false"}), "network.layers[4].bias");
+  EXPECT_EQ(difference_of({"loss.label_smoothing=0.1"}), "loss.label_smoothing");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
   EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}),
             "train.determinism train.precision");
@@ -162,12 +166,14 @@ TEST(RecipeDifference, MicroBlockInForceCounts) {
   EXPECT_EQ(difference_of({"train.micro_block=16"}), "");  // the default of a batch of 32
 }
 
-TEST(RecipeDifference, EpochsAreTheLengthOfACosine) {
-  const Recipe ours = with({"optimizer.schedule=cosine", "train.epochs=5"});
-  const Recipe theirs = with({"optimizer.schedule=cosine", "train.epochs=4"});
-  EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
-  EXPECT_EQ(keys_of(differences(ours, 32, with({"train.epochs=4"}), 32)),
-            "optimizer.schedule.type");
+TEST(RecipeDifference, EpochsAreTheLengthOfACosineAndOfAPolynomial) {
+  for (const std::string type : {"cosine", "polynomial"}) {
+    const Recipe ours = with({"optimizer.schedule=" + type, "train.epochs=5"});
+    const Recipe theirs = with({"optimizer.schedule=" + type, "train.epochs=4"});
+    EXPECT_EQ(keys_of(differences(ours, 32, theirs, 32)), "train.epochs");
+    EXPECT_EQ(keys_of(differences(ours, 32, with({"train.epochs=4"}), 32)),
+              "optimizer.schedule.type");
+  }
 }
 
 }  // namespace

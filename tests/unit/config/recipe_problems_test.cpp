@@ -20,7 +20,7 @@ TEST(UnknownKeys, GetLineAndNearestName) {
             "r.toml:23: trian: unknown key (did you mean 'train'?)");
   EXPECT_EQ(error_of(kSmallRecipe + "[optimizer.schedule]\nwarmup = 1\nwarmup_step = 1\n"),
             "r.toml:24: optimizer.schedule.warmup: unknown key (known: type, warmup_steps, "
-            "every_epochs, gamma, min_lr)\n"
+            "warmup_epochs, every_epochs, milestones, gamma, power, min_lr)\n"
             "r.toml:25: optimizer.schedule.warmup_step: unknown key (did you mean "
             "'warmup_steps'?)");
 }
@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "here it is \"default\" (known: type)"},
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
-                 "is \"linear\" (known: type, name, input, features, trainable)"},
+                 "is \"linear\" (known: type, name, input, features, bias, trainable)"},
         BadValue{"0.1", "0.1\nclip_norm = 1e-46",
                  "r.toml:23: optimizer.clip_norm: 1e-46 is 0 as a 32-bit float, expected 0 or a "
                  "larger number"},
@@ -257,7 +257,27 @@ INSTANTIATE_TEST_SUITE_P(
                  "at most that"},
         BadValue{"0.1", "0.1\nschedule = {gamma = 0.2}",
                  "r.toml:23: optimizer.schedule.gamma: applies only to optimizer.schedule.type = "
-                 "\"step\"; here it is \"constant\" (known: type, warmup_steps)"},
+                 "\"step\", \"multi_step\" or \"exponential\"; here it is \"constant\" (known: "
+                 "type, warmup_steps, warmup_epochs)"},
+        BadValue{"0.1", "0.1\nschedule = {type = \"multi_step\"}",
+                 "r.toml:23: optimizer.schedule.milestones: missing, expected array of 1 to 16 "
+                 "integers >= 1"},
+        BadValue{"0.1", "0.1\nschedule = {type = \"multi_step\", milestones = []}",
+                 "r.toml:23: optimizer.schedule.milestones: found an array of 0 entries, expected "
+                 "an array "
+                 "of 1 to 16 integers >= 1"},
+        BadValue{"0.1", "0.1\nschedule = {type = \"multi_step\", milestones = [0]}",
+                 "r.toml:23: optimizer.schedule.milestones[0]: 0 is out of range, expected an "
+                 "integer >= 1"},
+        BadValue{"0.1", "0.1\nschedule = {type = \"multi_step\", milestones = [30, 30]}",
+                 "r.toml:23: optimizer.schedule.milestones: [30, 30], expected epochs in "
+                 "increasing order"},
+        BadValue{"0.1", "0.1\nschedule = {warmup_epochs = 2, warmup_steps = 3}",
+                 "r.toml:23: optimizer.schedule.warmup_epochs: 2 contradicts "
+                 "optimizer.schedule.warmup_steps = 3, expected only one of the two"},
+        BadValue{"\"cross_entropy\"", "\"cross_entropy\"\nlabel_smoothing = 1.1",
+                 "r.toml:19: loss.label_smoothing: 1.1 is out of range, expected a number from 0 "
+                 "to 1 (as a 32-bit float)"},
         BadValue{"size = 2", "size = 2, name = \"conv1\"",
                  "r.toml:12: network.layers[2].name: \"conv1\" is already the name of "
                  "network.layers[0], expected a new name"},

@@ -41,6 +41,7 @@ TEST(TorchModel, SaysWhatIsReadAgainAndWhatIsFlat) {
   {type = "avg_pool2d", size = 2},
   {type = "flatten"},
   {type = "linear", features = 2},
+  {type = "linear", features = 3, bias = false},
 )",
                                     "w.safetensors");
   EXPECT_THAT(text, HasSubstr("# The network of the recipe \"a \\\"name\\\"\""));
@@ -54,6 +55,7 @@ TEST(TorchModel, SaysWhatIsReadAgainAndWhatIsFlat) {
   EXPECT_THAT(text, HasSubstr("        x = y1 + y2\n"));
   EXPECT_THAT(text, HasSubstr("functional.avg_pool2d(x, 2, stride=2, padding=0)"));
   EXPECT_THAT(text, HasSubstr("nn.Linear(80, 2)"));
+  EXPECT_THAT(text, HasSubstr("nn.Linear(2, 3, bias=False)"));
   EXPECT_THAT(text, HasSubstr("def load(weights=pathlib.Path(__file__).with_name("
                               "\"w.safetensors\")):"));
 }

@@ -57,6 +57,27 @@ TEST_F(H5FileTest, DatasetsOfAllTypesComeBack) {
   EXPECT_EQ(numbers_read, numbers);
 }
 
+TEST_F(H5FileTest, ValuesAreWrittenPieceByPiece) {
+  {
+    H5File file = H5File::create(path());
+    file.create_dataset("/values", Extents{3, 2, 2});
+    file.write_values_at("/values", 0, std::array<float, 4>{0, 1, 2, 3});
+    file.write_values_at("/values", 4, std::array<float, 8>{4, 5, 6, 7, 8, 9, 10, 11});
+    expect_error([&] { file.write_values_at("/other", 0, std::array<float, 4>{}); },
+                 ExitCode::failure, {"file.h5", "cannot write dataset '/other'"});
+    expect_error([&] { file.write_values_at("/values", 12, std::array<float, 4>{}); },
+                 ExitCode::failure, {"file.h5", "cannot write dataset '/values'"});
+    expect_error([&] { file.create_dataset("/values", Extents{1}); }, ExitCode::failure,
+                 {"file.h5", "cannot write dataset '/values'"});
+    file.close();
+  }
+  const H5File file = H5File::open_read(path());
+  EXPECT_THAT(file.dataset_info("/values").shape, ElementsAre(3, 2, 2));
+  std::vector<float> values(12);
+  file.read_dataset("/values", values);
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<float>(i));
+}
+
 TEST_F(H5FileTest, EmptyAndScalarDatasets) {
   H5File file = H5File::create(path());
   file.write_dataset("/empty", std::span<const float>(), Extents{0, 5});

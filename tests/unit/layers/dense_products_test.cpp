@@ -43,7 +43,7 @@ class HostProducts final : public DenseProducts {
                        const FloatView&) override {
     ++products;
     EXPECT_EQ(schedule.num_partial_sums, 1);
-    for (int j = 0; j < b.columns; ++j) {
+    for (int j = 0; sums.offset >= 0 && j < b.columns; ++j) {
       double sum = 0;
       for (int s = 0; s < b.rows; ++s) sum += double{b.data[b.place(s, j)]};
       partial_sums.data(sums.offset + j) = static_cast<float>(sum);

@@ -47,6 +47,27 @@ TEST_P(LinearLayer, AgreesWithItsReference) {
   EXPECT_LT(relative_difference(expected.bias, run.gradients.at("fc.bias")), 2e-6);
 }
 
+TEST_P(LinearLayer, WithoutBiasAgreesWithItsReference) {
+  const auto [samples, in, out, block] = GetParam();
+  const auto x = random_values(static_cast<std::size_t>(samples) * in, 1);
+  const auto dy = random_values(static_cast<std::size_t>(samples) * out, 2);
+  const auto weight = random_values(static_cast<std::size_t>(in) * out, 3);
+  LayerSpec spec = linear_spec(out);
+  spec.bias = false;
+  Linear layer(spec, Shape{in});
+
+  const auto run = test::run_layer(layer, samples, block, x, dy, {{"fc.weight", weight}});
+
+  const std::vector<float> none(static_cast<std::size_t>(out));
+  const auto expected = reference::linear_backward(samples, in, out, x, weight, dy);
+  EXPECT_LT(
+      relative_difference(reference::linear_forward(samples, in, out, x, weight, none), run.y),
+      2e-6);
+  EXPECT_LT(relative_difference(expected.dx, run.dx), 2e-6);
+  EXPECT_LT(relative_difference(expected.weight, run.gradients.at("fc.weight")), 2e-6);
+  EXPECT_EQ(run.gradients.count("fc.bias"), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(OddSizes, LinearLayer,
                          ::testing::Values(Size{1, 1, 1, 1}, Size{3, 17, 33, 2}, Size{17, 33, 3, 4},
                                            Size{33, 3, 17, 32}, Size{30, 257, 10, 8},

@@ -19,10 +19,11 @@ namespace {
 
 struct Case {
   int in, out, block_rows, num_blocks;
+  bool has_bias = true;
   int rows() const { return block_rows * num_blocks; }
 };
 
-/// Rounded operands [rows, units], W [O, I], and a bias.
+/// Rounded operands [rows, units], W [O, I], and a bias, zero where there is none.
 struct Operands {
   Case size;
   std::vector<float> x, dy, weight, bias;
@@ -32,7 +33,8 @@ struct Operands {
         x(values(c.rows() * c.in, 1, 1)),
         dy(values(c.rows() * c.out, 2, scale)),
         weight(values(c.in * c.out, 3, 1)),
-        bias(random_values(static_cast<std::size_t>(c.out), 4)) {}
+        bias(c.has_bias ? random_values(static_cast<std::size_t>(c.out), 4)
+                        : std::vector<float>(static_cast<std::size_t>(c.out))) {}
 
   static std::vector<float> values(int count, std::uint64_t seed, float scale) {
     return rounded(random_values(static_cast<std::size_t>(count), seed, -scale, scale));
@@ -53,11 +55,13 @@ struct Operands {
 
 LinearShape shape_of(const Case& c) {
   const std::int64_t panel = std::int64_t{c.in} * kLanes;
-  return {c.in, c.out, {0, kLanes, panel}, round_up_to_lanes(c.out) / kLanes * panel};
+  const std::int64_t end = round_up_to_lanes(c.out) / kLanes * panel;
+  return {c.in, c.out, {0, kLanes, panel}, c.has_bias ? end : -1};
 }
 
 std::size_t parameter_floats(const Case& c) {
-  return static_cast<std::size_t>(shape_of(c).bias + round_up_to_lanes(c.out));
+  const std::int64_t outs = round_up_to_lanes(c.out);
+  return static_cast<std::size_t>(outs * c.in + (c.has_bias ? outs : 0));
 }
 
 std::int64_t weight_place(const Case& c, int in, int out) {
@@ -72,6 +76,7 @@ std::vector<float> parameters_of(const Operands& operands) {
       block[static_cast<std::size_t>(weight_place(c, i, o))] =
           operands.weight[static_cast<std::size_t>(o * c.in + i)];
     }
+    if (!c.has_bias) continue;
     block[static_cast<std::size_t>(shape_of(c).bias + o)] =
         operands.bias[static_cast<std::size_t>(o)];
   }
@@ -231,7 +236,7 @@ class Elements {
     for (int o = 0; o < c_.out; ++o) {
       for (int i = 0; i < c_.in; ++i)
         like[static_cast<std::size_t>(weight_place(c_, i, o))] = gradient(o, i);
-      like[static_cast<std::size_t>(shape_of(c_).bias + o)] = gradient(o, -1);
+      if (c_.has_bias) like[static_cast<std::size_t>(shape_of(c_).bias + o)] = gradient(o, -1);
     }
     return like;
   }
@@ -276,7 +281,8 @@ class Elements {
 
 std::string text_of(const Case& c) {
   return std::to_string(c.in) + " to " + std::to_string(c.out) + ", " +
-         std::to_string(c.num_blocks) + " blocks of " + std::to_string(c.block_rows) + " rows";
+         std::to_string(c.num_blocks) + " blocks of " + std::to_string(c.block_rows) + " rows" +
+         (c.has_bias ? "" : ", without bias");
 }
 
 std::vector<Case> cases() {
@@ -290,6 +296,9 @@ std::vector<Case> cases() {
   }
   all.push_back({784, 10, 32, 2});
   all.push_back({784, 128, 48, 1});
+  all.push_back({17, 31, 32, 3, false});
+  all.push_back({33, 10, 48, 1, false});
+  all.push_back({64, 16, 16, 4, false});
   return all;
 }
 
@@ -334,6 +343,7 @@ TEST(LinearTiles, AgreesWithTheReferenceOfLinearLayers) {
       for (int in = 0; in < c.in; ++in)
         weight[static_cast<std::size_t>(weight_place(c, in, out))] =
             expected.weight[static_cast<std::size_t>(out * c.in + in)];
+      if (!c.has_bias) continue;
       weight[static_cast<std::size_t>(shape_of(c).bias + out)] =
           expected.bias[static_cast<std::size_t>(out)];
     }

@@ -29,9 +29,9 @@ std::vector<std::int32_t> some_labels(int samples, int classes) {
   return values;
 }
 
-void expect_matches_reference(const test::TestBatch& batch, int classes) {
+void expect_matches_reference(const test::TestBatch& batch, int classes, double smoothing = 0) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + std::to_string(classes));
-  CrossEntropy loss({classes});
+  CrossEntropy loss({classes}, smoothing);
   const std::vector<float> logits =
       test::random_values(static_cast<std::size_t>(batch.rows() * classes), 1, -5, 5);
   const std::vector<std::int32_t> wanted = some_labels(batch.samples, classes);
@@ -51,9 +51,10 @@ void expect_matches_reference(const test::TestBatch& batch, int classes) {
     const std::vector<float> floats = test::sample_of(logits, classes, s);
     const std::vector<double> exact(floats.begin(), floats.end());
     const std::size_t label = wanted[static_cast<std::size_t>(samples[row])];
-    EXPECT_NEAR(result.row_values[2 * row], reference::cross_entropy(exact, label), 2e-6);
+    EXPECT_NEAR(result.row_values[2 * row], reference::cross_entropy(exact, label, smoothing),
+                smoothing > 0 ? 5e-6 : 2e-6);  // a sum of up to 257 logits
     EXPECT_EQ(result.row_values[2 * row + 1], reference::is_correct(exact, label) ? 1 : 0);
-    const std::vector<double> gradient = reference::cross_entropy_backward(exact, label);
+    const std::vector<double> gradient = reference::cross_entropy_backward(exact, label, smoothing);
     for (std::size_t v = 0; v < dx.size(); ++v)
       EXPECT_NEAR(double{dx[v]} * batch.samples, gradient[v], 1e-6);
   }
@@ -69,13 +70,27 @@ TEST(CrossEntropy, MatchesTheReferenceOnOddSizes) {
   }
 }
 
+TEST(CrossEntropy, OfSmoothedLabelsMatchesTheReferenceOnOddSizes) {
+  for (const double smoothing : {0.1, 0.7, 1.0}) {
+    for (const int classes : {1, 3, 10, 33, 257}) {
+      expect_matches_reference({17, 3, 3}, classes, smoothing);
+      expect_matches_reference({33, 4, 16}, classes, smoothing);
+    }
+  }
+}
+
 TEST(CrossEntropy, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> logits = {0.3, -1.2, 2.0, 0.7};
-  for (std::size_t label = 0; label < 4; ++label) {
-    const auto gradient = reference::cross_entropy_backward(logits, label);
-    const auto numeric = test::central_differences(
-        [&](const std::vector<double>& x) { return reference::cross_entropy(x, label); }, logits);
-    for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(gradient[v], numeric[v], 1e-9);
+  for (const double smoothing : {0.0, 0.3}) {
+    for (std::size_t label = 0; label < 4; ++label) {
+      const auto gradient = reference::cross_entropy_backward(logits, label, smoothing);
+      const auto numeric = test::central_differences(
+          [&](const std::vector<double>& x) {
+            return reference::cross_entropy(x, label, smoothing);
+          },
+          logits);
+      for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(gradient[v], numeric[v], 1e-9);
+    }
   }
 }
 
@@ -88,6 +103,22 @@ TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
                                         0.333333343f, -0.333333343f, 0.0f,
                                         0.156103522f, -0.177229822f, 0.021126315f};
   CrossEntropy loss({3});
+  const test::TestBatch batch{3, 3, 3};
+  const Activation x =
+      test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
+  const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR(result.row_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], gradients[i], 1e-7);
+}
+
+// The same with label_smoothing=0.3.
+TEST(CrossEntropy, OfSmoothedLabelsAgreesWithPyTorch) {
+  const std::vector<float> losses = {1.204596996f, 170.0f, 0.958623648f};
+  const std::vector<float> gradients = {0.167916313f, -0.023313707f, -0.144602597f,
+                                        0.300000012f, -0.266666681f, -0.033333335f,
+                                        0.122770183f, -0.110563166f, -0.012207019f};
+  CrossEntropy loss({3}, 0.3);
   const test::TestBatch batch{3, 3, 3};
   const Activation x =
       test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
@@ -110,7 +141,7 @@ TEST(CrossEntropy, OfEqualMaximaTheFirstCounts) {
 }
 
 TEST(CrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
-  CrossEntropy loss({10});
+  CrossEntropy loss({10}, 0.1);
   const test::TestBatch batch{33, 4, 16};
   const Activation x = test::make_activation(
       {10}, flat_layout(), batch.rows(),

@@ -54,6 +54,64 @@ TEST(Schedule, CosineStartsAfterTheWarmup) {
   expect_rates(make_schedule(spec, 4, 6), {0.2 / 6, 0.4 / 6, 0.1});
 }
 
+// PyTorch's own rates for a whole run of 2 steps per epoch, from an o with lr=0.2:
+// s = MultiStepLR(o, [1, 3, 4], 0.5), stepped after every epoch
+TEST(Schedule, MultiStepAgreesWithPyTorch) {
+  OptimizerSpec spec = spec_of(ScheduleType::multi_step);
+  spec.schedule.gamma = 0.5;
+  spec.schedule.milestones = {1, 3, 4};
+  expect_rates(make_schedule(spec, 2, 12),
+               {0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025, 0.025, 0.025, 0.025});
+}
+
+// s = ExponentialLR(o, 0.7), stepped after every epoch
+TEST(Schedule, ExponentialAgreesWithPyTorch) {
+  OptimizerSpec spec = spec_of(ScheduleType::exponential);
+  spec.schedule.gamma = 0.7;
+  spec.schedule.every_epochs = 3;  // of another type
+  expect_rates(make_schedule(spec, 2, 8), {0.2, 0.2, 0.14, 0.14, 0.098, 0.098, 0.0686, 0.0686});
+}
+
+// s = PolynomialLR(o, 8, 2.0), and PolynomialLR(o, 8), stepped after every step
+TEST(Schedule, PolynomialAgreesWithPyTorchAndStaysAtTheEnd) {
+  OptimizerSpec spec = spec_of(ScheduleType::polynomial);
+  spec.schedule.power = 2;
+  expect_rates(make_schedule(spec, 2, 8),
+               {0.2, 0.153125, 0.1125, 0.078125, 0.05, 0.028125, 0.0125, 0.003125, 0, 0});
+  spec.schedule.power = 1;
+  expect_rates(make_schedule(spec, 2, 8), {0.2, 0.175, 0.15, 0.125, 0.1, 0.075, 0.05, 0.025, 0});
+  spec.schedule.min_lr = 0.04;
+  expect_rates(make_schedule(spec, 2, 8), {0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.06, 0.04});
+}
+
+// s = SequentialLR(o, [LinearLR(o, 1/4, total_iters=3), PolynomialLR(o, 6, 0.5)], [4])
+TEST(Schedule, PolynomialStartsAfterAWarmupInEpochs) {
+  OptimizerSpec spec = spec_of(ScheduleType::polynomial);
+  spec.schedule.power = 0.5;
+  spec.schedule.warmup_epochs = 2;
+  const std::vector<double> expected = {0.05,
+                                        0.1,
+                                        0.15,
+                                        0.2,
+                                        0.2,
+                                        0.18257418583505539,
+                                        0.16329931618554522,
+                                        0.1414213562373095,
+                                        0.11547005383792515,
+                                        0.0816496580927726};
+  expect_rates(make_schedule(spec, 2, 10), expected);
+  spec.schedule.warmup_epochs = 0;
+  spec.schedule.warmup_steps = 4;
+  expect_rates(make_schedule(spec, 2, 10), expected);
+}
+
+TEST(Schedule, MilestonesCountFromTheStartOfTheWarmup) {
+  OptimizerSpec spec = spec_of(ScheduleType::multi_step);
+  spec.schedule.milestones = {1, 2};
+  spec.schedule.warmup_steps = 3;
+  expect_rates(make_schedule(spec, 2, 8), {0.2 / 3, 0.4 / 3, 0.2, 0.02, 0.002, 0.002});
+}
+
 TEST(Schedule, TheKernelReadsTheStepAndWritesTheRate) {
   const StepScalarsView scalars("test::scalars");
   StepScalars values;

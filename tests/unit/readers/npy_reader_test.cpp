@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "readers/checked_source.hpp"
+#include "readers/npy_header.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_files.hpp"
 #include "support/temp_dir.hpp"
@@ -49,6 +50,21 @@ Bytes swapped(const std::vector<T>& values) {
                  bytes.begin() + static_cast<std::ptrdiff_t>(i + sizeof(T)));
   }
   return bytes;
+}
+
+TEST_F(NpyReaderTest, ReadsWhatBeginsAsItsHeaderSays) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2}, {2, 1}, {1, 1, 1, 2}}) {
+    const std::string start = start_of_npy({"<f4", false, shape});
+    EXPECT_EQ(start.size() % 64, 0u);
+    EXPECT_EQ(start.back(), '\n');
+    Bytes file(start.begin(), start.end());
+    const Bytes values = bytes_of<float>({1.5f, -2});
+    file.insert(file.end(), values.begin(), values.end());
+    const Array array = read(file);
+    EXPECT_EQ(array.shape, shape);
+    EXPECT_EQ(floats(array), (std::vector<float>{1.5f, -2}));
+  }
 }
 
 TEST_F(NpyReaderTest, EveryTypeInBothByteOrders) {

@@ -46,6 +46,26 @@ TEST(Prediction, IsTheLargestOutputAndItsShare) {
   EXPECT_EQ(prediction_of(outputs, -1).loss, 0);
 }
 
+TEST(Prediction, LossIsThatOfSmoothedLabels) {
+  const std::vector<float> outputs = {1, 3, 2};
+  double expected = 0;
+  for (const int v : {0, 1, 2})
+    expected += (0.1 + (v == 0 ? 0.7 : 0)) * prediction_of(outputs, v).loss;
+  EXPECT_NEAR(prediction_of(outputs, 0, 0.3).loss, expected, 1e-12);
+}
+
+TEST(Prediction, ProbabilitiesAreTheSharesOfAllClasses) {
+  const std::vector<float> outputs = {1, 3, 2};
+  std::vector<float> probabilities(3);
+  put_probabilities(outputs, probabilities);
+  for (int v = 0; v < 3; ++v)
+    EXPECT_NEAR(probabilities[static_cast<std::size_t>(v)],
+                std::exp(-prediction_of(outputs, v).loss), 1e-7);
+  EXPECT_EQ(probabilities[1], static_cast<float>(prediction_of(outputs, -1).probability));
+  put_probabilities(std::vector<float>{1e30f, 1e30f, -1e30f}, probabilities);
+  EXPECT_EQ(probabilities, (std::vector<float>{0.5, 0.5, 0}));
+}
+
 TEST(Prediction, OfEqualOutputsIsTheFirst) {
   EXPECT_EQ(prediction_of(std::vector<float>{1e30f, 1e30f}, -1).best, 0);
   EXPECT_EQ(prediction_of(std::vector<float>{1e30f, 1e30f}, -1).probability, 0.5);

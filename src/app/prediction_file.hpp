@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/shape.hpp"
+
+namespace quern {
+
+/// What there is to say of every sample.
+struct PredictionColumns {
+  bool is_classifier = false;
+  bool has_labels = false;
+  bool has_probabilities = false;             ///< of a classifier, all of them
+  double label_smoothing = 0;                 ///< of the loss of labels
+  Shape outputs = {};                         ///< of the network
+  std::int64_t samples = 0;                   ///< how many there are
+  std::vector<std::string> files = {};        ///< of each sample, or empty
+  std::vector<std::string> class_names = {};  ///< or empty
+};
+
+/// Where the outputs for one sample after the other go.
+class PredictionFile {
+ public:
+  PredictionFile() = default;
+  virtual ~PredictionFile() = default;
+  PredictionFile(const PredictionFile&) = delete;
+  PredictionFile& operator=(const PredictionFile&) = delete;
+
+  /// The outputs in the order of the units. `label` < 0: there is none.
+  virtual void add(std::span<const float> outputs, int label) = 0;
+  /// After the last sample. A file that is not finished does not appear.
+  virtual void finish() = 0;
+};
+
+/// By the ending of `out`: an array of numbers (app/prediction_array.hpp) where it is .npy, .h5 or
+/// .hdf5, else a table (app/prediction_table.hpp), on standard output where it is empty. Fails as
+/// OutputFile.
+std::unique_ptr<PredictionFile> make_prediction_file(PredictionColumns columns,
+                                                     const std::string& out);
+
+}  // namespace quern
