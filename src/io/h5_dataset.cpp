@@ -163,9 +163,9 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
 
 namespace {
 
-// Of `stored` type; invalid where HDF5 fails.
+// Of `stored` type; invalid where HDF5 fails, which is asked why before anything else is closed.
 H5Handle make_dataset(hid_t file, const std::string& path, std::span<const std::int64_t> shape,
-                      hid_t stored) {
+                      hid_t stored, std::string& reason) {
   expect(shape.size() <= kMaxRank, "at most 8 dimensions");
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const H5Handle space(
@@ -173,13 +173,16 @@ H5Handle make_dataset(hid_t file, const std::string& path, std::span<const std::
                     : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
       H5Sclose);
   const H5Handle properties = h5_without_times(H5P_DATASET_CREATE);
-  return {H5Dcreate2(file, path.c_str(), stored, space.get(), H5P_DEFAULT, properties.get(),
-                     H5P_DEFAULT),
-          H5Dclose};
+  H5Handle dataset(H5Dcreate2(file, path.c_str(), stored, space.get(), H5P_DEFAULT,
+                              properties.get(), H5P_DEFAULT),
+                   H5Dclose);
+  if (!dataset.valid()) reason = h5_reason();
+  return dataset;
 }
 
 // Writes to the rows from the one that element `first` begins, as many as `count` elements fill.
-bool write_rows(hid_t dataset, std::int64_t first, std::int64_t count, const float* values) {
+bool write_rows(hid_t dataset, std::int64_t first, std::int64_t count, const float* values,
+                std::string& reason) {
   const H5Handle space(H5Dget_space(dataset), H5Sclose);
   std::array<hsize_t, kMaxRank> extents{};
   const int rank = H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
@@ -191,26 +194,34 @@ bool write_rows(hid_t dataset, std::int64_t first, std::int64_t count, const flo
   std::array<hsize_t, kMaxRank> start{static_cast<hsize_t>(first / row)};
   extents[0] = static_cast<hsize_t>(count / row);
   const H5Handle memory(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
-  return H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extents.data(),
-                             nullptr) >= 0 &&
-         H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values) >= 0;
+  const bool good =
+      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extents.data(),
+                          nullptr) >= 0 &&
+      H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values) >= 0;
+  if (!good) reason = h5_reason();
+  return good;
 }
 
 }  // namespace
 
 void H5File::create_dataset(const std::string& path, std::span<const std::int64_t> shape) {
-  H5Handle dataset = make_dataset(id_, path, shape, file_type(H5Type::float32));
-  if (!dataset.valid() || !dataset.close())
-    fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+  std::string reason;
+  H5Handle dataset = make_dataset(id_, path, shape, file_type(H5Type::float32), reason);
+  if (dataset.valid() && dataset.close()) return;
+  fail_writing(
+      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
 }
 
 void H5File::write_values_at(const std::string& path, std::int64_t first,
                              std::span<const float> values) {
+  std::string reason;
   H5Handle dataset(H5Dopen2(id_, path.c_str(), H5P_DEFAULT), H5Dclose);
   const bool good = dataset.valid() &&
-                    write_rows(dataset.get(), first, std::ssize(values), values.data()) &&
+                    write_rows(dataset.get(), first, std::ssize(values), values.data(), reason) &&
                     dataset.close();
-  if (!good) fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+  if (good) return;
+  fail_writing(
+      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
 }
 
 void H5File::write_values(const std::string& path, const void* values, std::size_t count,
@@ -222,12 +233,15 @@ void H5File::write_values(const std::string& path, const void* values, std::size
 
   const std::vector<std::string> prefixes = h5_prefixes(path);
   if (prefixes.size() > 1) create_group(prefixes[prefixes.size() - 2]);
-  H5Handle dataset = make_dataset(id_, path, shape, stored);
+  std::string reason;
+  H5Handle dataset = make_dataset(id_, path, shape, stored, reason);
   const bool good =
       dataset.valid() &&
       (count == 0 || H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) &&
       dataset.close();
-  if (!good) fail_writing(fmt::format("cannot write dataset '{}': {}", path, h5_reason()));
+  if (good) return;
+  fail_writing(
+      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
 }
 
 void H5File::read_values(const std::string& path, H5Type type, void* values, std::size_t count,
