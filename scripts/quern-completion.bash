@@ -12,7 +12,7 @@ _quern_words() {
     "predict") echo "--images --from --as-values --data --split --memory --batch --probabilities --timing --out --help" ;;
     "watch") echo "--once --every --help" ;;
     "metrics") echo "--csv --out --tensorboard --help" ;;
-    "shard") echo "--images --labels --targets --from --out --shards --split --name --classes --class-names --as-values --sha256 --sha256-labels --force --help" ;;
+    "shard") echo "--images --labels --targets --from --out --shards --shuffle --hold-out --hold-out-to --split --name --classes --class-names --as-values --sha256 --sha256-labels --force --help" ;;
     "data") echo "show --help" ;;
     "data show") echo "--split --contact-sheet --json --help" ;;
     "checkpoint") echo "ls show verify hash diff export --help" ;;
@@ -63,6 +63,7 @@ network.init.file=
 network.init.only=
 network.init.rename=
 loss.type=
+loss.label_smoothing=
 optimizer.type=
 optimizer.lr=
 optimizer.momentum=
@@ -74,8 +75,11 @@ optimizer.eps=
 optimizer.clip_norm=
 optimizer.schedule.type=
 optimizer.schedule.warmup_steps=
+optimizer.schedule.warmup_epochs=
 optimizer.schedule.every_epochs=
+optimizer.schedule.milestones=
 optimizer.schedule.gamma=
+optimizer.schedule.power=
 optimizer.schedule.min_lr=
 train.epochs=
 train.patience=
