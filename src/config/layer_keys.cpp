@@ -114,7 +114,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
       keys.boolean("bias", &L::bias,
                    "Adds a bias to each output feature or channel; a normalisation after "
                    "it has its own");
-  bias.only_with("type", {"linear", "conv2d"});
+  bias.only_with("type", {"linear", "conv2d"}).defaults_to("`true`");
   bias.write = [stated = bias.write](const L& layer) {  // a linear layer has one, unless it says so
     return layer.type == LayerType::linear && layer.bias ? std::string() : stated(layer);
   };
