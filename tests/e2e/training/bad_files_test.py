@@ -83,8 +83,9 @@ class BadFilesTest(RefusalTest):
         samples = max(1 << 40, 4 * memory) // 145 // 16 * 16
         with tempfile.TemporaryDirectory() as folder:
             self.make_huge_shard(folder, samples)
+            room = samples * (144 + 4) + 64  # for the hash of samples that have none yet
             self.refused([*TRAIN, "--set", f"data.train={folder}"], f"the data set '{folder}'",
-                         f"({samples * (144 + 4)} bytes) of memory", "are available")
+                         f"({room} bytes) of memory", "are available")
         data = 'data={source="random", samples=1000000000000, global_batch=49, target="values"}'
         self.refused([*TRAIN, "--set", data, "--set", 'loss.type="mse"'], "data.samples", "bytes) of memory",
                      "are available")
