@@ -13,7 +13,7 @@ begin_slurm() {
   step "Testing slurm beside what follows: see build/slurm.log (${SECONDS} s)"
   trap stop_slurm EXIT
   set -m # a process group of its own, which an interrupt does not reach: stop_slurm does
-  run_ctest "$slurm_tests" "$kRoot/build/slurm.junit.xml" --parallel "$(($(processors) + 1))" \
+  run_ctest "$slurm_tests" "$kRoot/build/slurm.junit.xml" --parallel "$(processors)" \
     --exclude-regex "$kSlurmAlone" >"$kRoot/build/slurm.log" 2>&1 </dev/null &
   slurm_ctest=$!
   set +m
