@@ -92,15 +92,15 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
         demand.idle_ranks, ranks, std::int64_t{ranks} * demand.block_samples,
         smaller >= kLeastBlock ? fmt::format(", or train.micro_block = {},", smaller) : ""));
   } else if (demand.blocks % ranks != 0) {
-    const int blocks = ceil_div(demand.blocks, ranks);
+    const auto blocks = static_cast<int>(ceil_div(std::int64_t{demand.blocks}, ranks));
     all.push_back(
         fmt::format("some ranks have {} micro-blocks and some fewer: data.global_batch = {} gives "
                     "every rank as many",
                     blocks, std::int64_t{blocks} * ranks * demand.block_samples));
   }
   if (demand.partial_sums > 1 && demand.ranks > cluster_.ranks_per_node) {
-    const int blocks =
-        static_cast<int>(std::bit_ceil(static_cast<unsigned>(ceil_div(demand.blocks, ranks))));
+    const int blocks = static_cast<int>(
+        std::bit_ceil(static_cast<unsigned>(ceil_div(std::int64_t{demand.blocks}, ranks))));
     all.push_back(fmt::format(
         "a rank hands on up to {} partial sums: with a power of two of micro-blocks on every rank "
         "(data.global_batch = {}) it is one",
@@ -143,7 +143,8 @@ void ScalingPlanner::advise_on_split(const PlannedStep& step, std::vector<std::s
   const StepDemand& demand = step.demand;
   const double seconds = step.time.step_s();
   const int stages = demand.num_stages();
-  const int most_pieces = ceil_div(demand.blocks, demand.data_ranks());
+  const auto most_pieces =
+      static_cast<int>(ceil_div(std::int64_t{demand.blocks}, demand.data_ranks()));
   const double bubble = pipeline_bubble(stages, demand.pieces);
   if (bubble > kMuch && demand.pieces < most_pieces) {
     const int pieces = std::min(2 * demand.pieces, most_pieces);

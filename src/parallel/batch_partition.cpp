@@ -12,14 +12,19 @@ namespace quern {
 
 namespace {
 
+// Both may be any int.
+int rounded_up(int count, int size) {
+  return static_cast<int>(ceil_div(std::int64_t{count}, size));
+}
+
 int blocks_of(int samples, int block_size) {
   expect(samples >= 1 && block_size >= 1, "samples and block size >= 1");
-  return ceil_div(samples, block_size);
+  return rounded_up(samples, block_size);
 }
 
 std::vector<int> equal_shares(int num_blocks, int num_ranks) {
   expect(num_ranks >= 1, "at least one rank");
-  const int share = ceil_div(num_blocks, num_ranks);
+  const int share = rounded_up(num_blocks, num_ranks);
   std::vector<int> shares(static_cast<std::size_t>(num_ranks));
   for (int& own : shares) {
     own = std::min(share, num_blocks);
