@@ -18,8 +18,8 @@ class HeldOutTest(shard_files.ShardTest):
         np.save(self.folder / "t.npy", np.arange(COUNT * 2, dtype=np.float32).reshape(COUNT, 2))
         self.test = self.folder / "data" / "toy" / "test"
 
-    def quern(self, *options, answers=("--labels", "y.npy")):
-        command = [shard_files.PROGRAM, "shard", "--images", "x.npy", *answers, "--out", self.out, *options]
+    def quern(self, *options, answers=("--labels", "y.npy"), out=None):
+        command = [shard_files.PROGRAM, "shard", "--images", "x.npy", *answers, "--out", out or self.out, *options]
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, cwd=self.folder)
 
     def arrays(self, folder, *options, **more):
@@ -57,7 +57,7 @@ class HeldOutTest(shard_files.ShardTest):
     def test_targets_and_pictures_go_with_their_samples(self):
         found = self.arrays(self.out, "--shuffle", 0, answers=("--targets", "t.npy"))
         np.testing.assert_array_equal(found["targets"][:, 0], 2 * self.numbers(found))
-        done = self.shard("--shuffle", 8)
+        done = self.shard("--shuffle", 8, "--force")
         self.assertEqual(done.returncode, 0, done.stderr)
         with h5py.File(self.out / self.written()[0]) as file:
             images, labels = file["images"][()], file["labels"][()]
@@ -75,8 +75,8 @@ class HeldOutTest(shard_files.ShardTest):
         np.testing.assert_array_equal(self.numbers(train), whole[:36])
         np.testing.assert_array_equal(self.numbers(test), whole[36:])
         np.testing.assert_array_equal(test["labels"], whole[36:] % 4)
-        self.assertIn("toy train: 36 float32 values [2, 3], 4 classes, 5 shards", self.said)
-        self.assertIn("toy test: 4 float32 values [2, 3], 4 classes, 4 shards", self.said)
+        self.assertIn("toy train: 36 float32 values [1, 2, 3], 4 classes, 5 shards", self.said)
+        self.assertIn("toy test: 4 float32 values [1, 2, 3], 4 classes, 4 shards", self.said)
         for split, count in ((self.out, 36), (self.test, 4)):
             done = subprocess.run([shard_files.PROGRAM, "data", "show", split], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -104,7 +104,7 @@ class HeldOutTest(shard_files.ShardTest):
 
     def test_nothing_is_written_where_a_test_set_is_already(self):
         self.test.mkdir(parents=True)
-        done = self.quern("--split", "test", "--out", self.test)
+        done = self.quern("--split", "test", "--name", "toy", out=self.test)
         self.assertEqual(done.returncode, 0, done.stderr)
         before = {file: file.read_bytes() for file in self.test.iterdir()}
         self.refused("exists already", "--shuffle", 1, "--hold-out", "0.1", "--hold-out-to", self.test)
