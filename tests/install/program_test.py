@@ -68,7 +68,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("quern-stop", said)
         self.assertRegex(self.must(links / "quern-status", "run"), "run: done")
         self.assertIn("no job is queued", self.must(links / "quern-stop", "run"))
-        self.assertIn("quern-submit local train", self.must(links / "quern-again", "-n", "run"))
+        self.assertIn("quern-submit --go-on local train", self.must(links / "quern-again", "-n", "run"))
         self.assertIn("0 finding(s)", self.must(links / "quern-lint", "run/job/train.sbatch"))
 
     def test_notice_is_right_of_what_is_linked_dynamically(self):
