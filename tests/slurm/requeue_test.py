@@ -40,10 +40,11 @@ class RequeueTest(cluster.JobTest):
 
     def test_stopped_twice_by_its_signal(self):
         job = self.start("twice", "NODES=2", "RANKS=3")
-        step = self.wait_for_checkpoint(job, "twice", after=10)
+        self.wait_for_checkpoint(job, "twice", after=10)
         self.signal(job)
         self.wait_for_line("twice", "start 2 on")
-        step = self.wait_for_checkpoint(job, "twice", after=step + 10)
+        step = self.checkpoint_steps("twice")[-1]  # where it stopped: the ranks listen once there is another one
+        self.wait_for_checkpoint(job, "twice", after=step)
         self.signal(job)
         self.complete(job, "twice")
         log = self.log("twice")
