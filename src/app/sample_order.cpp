@@ -58,10 +58,13 @@ SampleSet split_off(SampleSet& set, std::int64_t count) {
   return rest;
 }
 
+void check_share(double share) {
+  if (share > 0 && share < 1) return;
+  throw InputError(
+      fmt::format("--hold-out {}: expected a share of the samples between 0 and 1, as 0.1", share));
+}
+
 std::int64_t held_out_samples(double share, std::int64_t count) {
-  if (!(share > 0 && share < 1))
-    throw InputError(fmt::format(
-        "--hold-out {}: expected a share of the samples between 0 and 1, as 0.1", share));
   const auto held_out = static_cast<std::int64_t>(std::round(share * static_cast<double>(count)));
   if (held_out > 0 && held_out < count) return held_out;
   throw InputError(

@@ -17,7 +17,10 @@ void shuffle_samples(SampleSet& set, std::uint64_t seed);
 /// -> these, as a set with the same content.
 SampleSet split_off(SampleSet& set, std::int64_t count);
 
-/// How many samples are a share of a set: at least one, and not all. InputError.
+/// InputError unless a share lies between 0 and 1.
+void check_share(double share);
+
+/// How many samples such a share of a set is: at least one, and not all. InputError.
 std::int64_t held_out_samples(double share, std::int64_t count);
 
 }  // namespace quern

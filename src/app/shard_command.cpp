@@ -173,18 +173,6 @@ void report(const ShardOptions& options, const std::vector<NewShards>& sets) {
   }
 }
 
-// One rank has to hold all samples.
-void check_order_options(Communicator& comm, const ShardOptions& options) {
-  const bool orders = options.shuffle != ShardOptions::kInOrder;
-  agree(comm, [&] {
-    if (orders && comm.size() > 1)
-      throw InputError(
-          fmt::format("--shuffle needs all samples on one rank, found {} ranks", comm.size()));
-    if (!options.hold_out_to.empty() && options.split != "train")
-      throw InputError("--hold-out takes a test set out of a training set, expected --split train");
-  });
-}
-
 // "a/train" and "a/x/../train/" are one.
 bool is_same_folder(const std::string& a, const std::string& b) {
   const auto plain = [](const std::string& path) {
@@ -193,9 +181,23 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return plain(a) == plain(b);
 }
 
+// Before anything is read. One rank has to hold all samples.
+void check_order_options(Communicator& comm, const ShardOptions& options) {
+  const bool orders = options.shuffle != ShardOptions::kInOrder;
+  agree(comm, [&] {
+    if (orders && comm.size() > 1)
+      throw InputError(
+          fmt::format("--shuffle needs all samples on one rank, found {} ranks", comm.size()));
+    if (options.hold_out_to.empty()) return;
+    check_share(options.hold_out);
+    if (options.split != "train")
+      throw InputError("--hold-out takes a test set out of a training set, expected --split train");
+    if (is_same_folder(options.hold_out_to, options.out))
+      throw InputError("--hold-out-to and --out are one folder, expected two");
+  });
+}
+
 NewShards hold_out(const ShardOptions& options, NewShards& train) {
-  if (is_same_folder(options.hold_out_to, options.out))
-    throw InputError("--hold-out-to and --out are one folder, expected two");
   const std::int64_t count = held_out_samples(options.hold_out, train.set.count);
   NewShards test;
   test.folder = options.hold_out_to;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/step_figures.hpp"
 
+#include "base/ceil_div.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
@@ -33,7 +34,7 @@ StepFigures step_figures(const OptimizerSpec& optimizer, const Model& model,
   StepFigures figures;
   figures.activation_bytes = model.activation_bytes(room.limit, room.in_flight);
   figures.optimizer_bytes = BlockUpdate::state_bytes(optimizer, table, reducer);
-  figures.parameter_bytes = (table.block_size() + sharers - 1) / sharers * kFloat +
+  figures.parameter_bytes = ceil_div(table.block_size(), sharers) * kFloat +
                             figures.optimizer_bytes + reducer.bytes() + sums.bytes();
   figures.stage_sent_bytes = stage_sent_bytes(model, full);
   figures.sent_bytes = reducer.floats_sent(full.reduction) * kFloat +
