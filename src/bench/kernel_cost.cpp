@@ -29,6 +29,7 @@ constexpr double kTransformed = 1 + 16.0 / 9;
 constexpr LayerRow kLayerRows[] = {
     // products, x, dx, y, dy, weights
     {"quern::layers::linear_forward", {1, 1, 0, 1, 0, 1}},
+    {"quern::layers::linear_forward_with_loss", {1, 1, 0, 0, 1, 1}},  // and the target
     {"quern::layers::linear_weight_gradient", {1, 1, 0, 0, 1, 1}},
     {"quern::layers::linear_input_gradient", {1, 0, 1, 0, 1, 1}},
     {"quern::layers::linear_bias_gradient", {0, 0, 0, 0, 1, 0}},

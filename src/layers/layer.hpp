@@ -15,6 +15,7 @@
 #include "linalg/tensor_exchange.hpp"
 #include "spec/network_spec.hpp"
 #include "tensor/activation.hpp"
+#include "tensor/output_reader.hpp"
 #include "tensor/parameter_block.hpp"
 #include "tensor/parameter_update.hpp"
 #include "tensor/step_scalars.hpp"
@@ -39,6 +40,9 @@ struct StepContext {
   /// Where there is one, gradients are of the whole batch and one partial sum: layers that can
   /// (LayerTraits::updates_parameters) update their parameters by it and store no gradient.
   ParameterUpdate update = {};
+  /// Where there is one: the layer that can (LayerTraits::hands_over_output) and whose output
+  /// nobody else reads calls it with that, and leaves y as it is.
+  const OutputReader* output_reader = nullptr;
   /// The last call with the same arrays was a backward() with `update`, and nobody has changed the
   /// parameters since: packed copies that layers made then are those of the parameters.
   bool has_packed_weights = false;
@@ -75,6 +79,8 @@ struct LayerTraits {
   /// Where all that reads y are products: forward can put it out in Layout::tiles. backward takes
   /// dy in tiles or laid out as y, whatever y is in: dy.layout says so.
   bool writes_tiles = false;
+  /// forward can call StepContext::output_reader in place of writing y.
+  bool hands_over_output = false;
   /// x, or dy, may be in Layout::nchw16n_bf16 where the layer works in nchw16n: it rounds them to
   /// that before all else. x may not where it applies_input_relu.
   bool reads_rounded_input = false;
@@ -95,10 +101,11 @@ struct LayerTraits {
 
 /// What a layer is to do beside its own work, and with which products.
 struct LayerSetup {
-  bool with_relu = false;         ///< LayerTraits::applies_relu
-  bool with_add = false;          ///< LayerTraits::applies_add
-  bool with_relu_of_sum = false;  ///< and the ReLU of that sum
-  bool with_input_relu = false;   ///< LayerTraits::applies_input_relu
+  bool with_relu = false;          ///< LayerTraits::applies_relu
+  bool with_add = false;           ///< LayerTraits::applies_add
+  bool with_relu_of_sum = false;   ///< and the ReLU of that sum
+  bool with_input_relu = false;    ///< LayerTraits::applies_input_relu
+  bool hands_over_output = false;  ///< LayerTraits::hands_over_output
   /// ParameterTable::trained_size(), once all layers have entered their tensors; -1: this is the
   /// last layer with any.
   std::int64_t first_buffer = -1;

@@ -17,6 +17,7 @@ LayerTraits Linear::traits() const {
   return {.applies_relu = true,
           .applies_input_relu = true,
           .writes_tiles = kernels_.in_tiles,
+          .hands_over_output = kernels_.in_tiles,
           .updates_parameters = kernels_.in_tiles && training_ == Training::trained};
 }
 
@@ -35,6 +36,7 @@ void Linear::add_parameters(ParameterTable& table) {
 void Linear::set_up(const LayerSetup& setup) {
   with_relu_ = setup.with_relu;
   with_input_relu_ = setup.with_input_relu;
+  hands_over_output_ = setup.hands_over_output;
   products_ = setup.products;
   if (training_ == Training::frozen && setup.first_frozen >= 0) frozen_ = setup.first_frozen;
 }
@@ -48,8 +50,13 @@ std::int64_t Linear::workspace_floats(const BatchLimit& most) const {
 }
 
 LinearPass Linear::pass_of(const StepContext& step) const {
-  return {shape_,           step.parameters.data() + frozen_, *products_, with_relu_,
-          with_input_relu_, training_ == Training::trained};
+  return {shape_,
+          step.parameters.data() + frozen_,
+          *products_,
+          with_relu_,
+          with_input_relu_,
+          training_ == Training::trained,
+          hands_over_output_ ? step.output_reader : nullptr};
 }
 
 void Linear::forward(const ExecSpace& exec, const StepContext& step,

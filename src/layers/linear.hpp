@@ -37,6 +37,7 @@ class Linear final : public Layer {
   std::shared_ptr<DenseProducts> products_ = choose_products();
   bool with_relu_ = false;
   bool with_input_relu_ = false;
+  bool hands_over_output_ = false;
 };
 
 }  // namespace quern

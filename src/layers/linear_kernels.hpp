@@ -28,6 +28,7 @@ struct LinearPass {
   bool with_relu;
   bool with_input_relu;
   bool is_trained;
+  const OutputReader* reader;  ///< forward calls it in place of writing y; null: there is none
 };
 
 struct LinearKernels {

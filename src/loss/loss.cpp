@@ -2,6 +2,7 @@
 #include "loss/loss.hpp"
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "linalg/block_sum.hpp"
 #include "loss/cross_entropy.hpp"
 #include "loss/mse.hpp"
@@ -12,23 +13,49 @@ void Loss::allocate(int max_rows) {
   row_values_ = FloatView("quern::loss::row_values", static_cast<std::size_t>(max_rows) * kColumns);
 }
 
+void Loss::check_rows(const LossContext& step, const Activation& array) const {
+  const int rows = step.schedule.rows();
+  expect(array.shape == shape_, "an array of the shape the loss was made for");
+  expect(array.rows == rows && step.sample_of_row.extent_int(0) >= rows,
+         "a prediction and a sample for every row");
+  expect(row_values_.extent_int(0) >= rows * kColumns, "allocate() for as many rows");
+}
+
 void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
                    const GradientSums& sums, std::int64_t offset) const {
-  const int rows = step.schedule.rows();
-  expect(prediction.shape == shape_, "a prediction of the shape the loss was made for");
-  expect(prediction.rows == rows && step.sample_of_row.extent_int(0) >= rows,
-         "a prediction and a sample for every row");
-  expect(row_values_.extent_int(0) >= rows * kColumns, "allocate() for as many rows");
-  expect(d_prediction.empty() || (d_prediction.shape == shape_ && d_prediction.rows == rows),
+  check_rows(step, prediction);
+  expect(d_prediction.empty() ||
+             (d_prediction.shape == shape_ && d_prediction.rows == prediction.rows),
          "a gradient shaped like the prediction");
   const bool in_tiles = writes_gradient_tiles() && d_prediction.layout == Layout::tiles &&
                         prediction.layout != Layout::nchw16n &&
                         d_prediction.block_rows == step.schedule.block_rows;
   expect(d_prediction.empty() || d_prediction.layout == prediction.layout || in_tiles,
          "a gradient laid out like the prediction");
-  if (rows == 0) return;
+  if (prediction.rows == 0) return;
   evaluate_rows(exec, step, prediction, target, d_prediction, row_values_);
+  add_rows(exec, step, sums, offset);
+}
+
+const OutputReader& Loss::begin_reading(const LossContext& step, const LossTarget& target,
+                                        const Activation& d_prediction) const {
+  check_rows(step, d_prediction);
+  expect(
+      d_prediction.layout == Layout::tiles && d_prediction.block_rows == step.schedule.block_rows,
+      "a gradient in tiles of the schedule");
+  return begin_tiles(step, target, d_prediction, row_values_);
+}
+
+const OutputReader& Loss::begin_tiles(const LossContext&, const LossTarget&, const Activation&,
+                                      const FloatView&) const {
+  throw Error("Loss::begin_reading: this loss reads no tiles");
+}
+
+void Loss::add_rows(const ExecSpace& exec, const LossContext& step, const GradientSums& sums,
+                    std::int64_t offset) const {
+  const int rows = step.schedule.rows();
+  if (rows == 0) return;
   block_tree_sum(exec, "quern::loss::block_tree_sum", step.schedule,
                  {row_values_.data(), rows, kColumns, kColumns}, sums, offset);
 }

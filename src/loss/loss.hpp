@@ -9,6 +9,7 @@
 #include "linalg/block_schedule.hpp"
 #include "spec/training_spec.hpp"
 #include "tensor/activation.hpp"
+#include "tensor/output_reader.hpp"
 #include "tensor/step_scalars.hpp"
 
 namespace quern {
@@ -61,6 +62,10 @@ class Loss {
   /// Can compute() write d_prediction where the prediction lies?
   virtual bool overwrites_prediction() const { return false; }
 
+  /// Can it read the prediction where a layer computes it, tile by tile (begin_reading())? Then no
+  /// array holds it.
+  virtual bool reads_tiles() const { return false; }
+
   /// Allocates the per-row values. Called once, before the first step.
   void allocate(int max_rows);
 
@@ -76,6 +81,15 @@ class Loss {
                const LossTarget& target, const Activation& d_prediction, const GradientSums& sums,
                std::int64_t offset) const;
 
+  /// Where reads_tiles(), and d_prediction is in tiles, in place of compute(): before the layer
+  /// runs that computes the prediction, what it is to call. That overwrites d_prediction and
+  /// row_values(), with the bits of compute(). Valid until the next call.
+  const OutputReader& begin_reading(const LossContext& step, const LossTarget& target,
+                                    const Activation& d_prediction) const;
+  /// And then the sums, as compute() says.
+  void add_rows(const ExecSpace& exec, const LossContext& step, const GradientSums& sums,
+                std::int64_t offset) const;
+
   /// Per row of the last batch, [rows, kColumns]: the sample's own loss, not divided by the
   /// batch, and 1 if its largest prediction is the labelled class (the first largest counts; always
   /// 0 for mse). Zero in empty rows.
@@ -86,8 +100,15 @@ class Loss {
   virtual void evaluate_rows(const ExecSpace& exec, const LossContext& step,
                              const Activation& prediction, const LossTarget& target,
                              const Activation& d_prediction, const FloatView& values) const = 0;
+  /// What begin_reading() says; `values`: row_values(). Of a loss that reads_tiles().
+  virtual const OutputReader& begin_tiles(const LossContext& step, const LossTarget& target,
+                                          const Activation& d_prediction,
+                                          const FloatView& values) const;
 
  private:
+  /// Is there a sample and a value for every row of the batch, and is `array` of such rows?
+  void check_rows(const LossContext& step, const Activation& array) const;
+
   Shape shape_;
   FloatView row_values_;
 };

@@ -6,19 +6,45 @@
 
 namespace quern {
 
-void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
-                        const Activation& prediction, const LossTarget& target,
-                        const Activation& d_prediction, const FloatView& values) const {
+namespace {
+
+void check_target(const LossTarget& target, const Activation& prediction) {
   const Activation& wanted = target.values;
   if (target.pixels.extent(0) > 0) {
-    expect(compares_pixels() && prediction.layout != Layout::nchw16n, "pixels on a CPU, and flat");
     expect(target.pixels.extent(0) % static_cast<std::size_t>(prediction.shape.units()) == 0,
            "whole samples of the prediction's shape");
   } else {
-    expect(wanted.shape == prediction.shape && wanted.layout == prediction.layout &&
-               wanted.rows == prediction.rows,
+    expect(wanted.shape == prediction.shape && wanted.rows == prediction.rows,
            "a target shaped like the prediction");
   }
+}
+
+}  // namespace
+
+Mse::Mse(const Shape& prediction) : Loss(prediction) {
+  MakeMseReader* const make =
+      choose_kernels<MakeMseReader>({.host = host_set<host::make_mse_reader>()});
+  if (make) reader_ = make();
+}
+
+Mse::~Mse() = default;
+
+const OutputReader& Mse::begin_tiles(const LossContext& step, const LossTarget& target,
+                                     const Activation& d_prediction,
+                                     const FloatView& values) const {
+  check_target(target, d_prediction);
+  reader_->begin(step, target, d_prediction, values, after_relu_);
+  return *reader_;
+}
+
+void Mse::evaluate_rows(const ExecSpace& exec, const LossContext& step,
+                        const Activation& prediction, const LossTarget& target,
+                        const Activation& d_prediction, const FloatView& values) const {
+  check_target(target, prediction);
+  if (target.pixels.extent(0) > 0)
+    expect(compares_pixels() && prediction.layout != Layout::nchw16n, "pixels on a CPU, and flat");
+  else
+    expect(target.values.layout == prediction.layout, "a target laid out like the prediction");
   const auto evaluate =
       choose_kernels<EvaluateMse>({.host = host_set<host::mse>(), .device = device::mse});
   evaluate(exec, step, prediction, target, d_prediction, values, after_relu_);

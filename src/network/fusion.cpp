@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/fusion.hpp"
 
+#include <algorithm>
+
 namespace quern {
 
 namespace {
@@ -140,8 +142,9 @@ void fuse_tiles(const Graph& graph, int n, Fusion& fusion) {
 }
 
 /// Lets the loss write the gradient of the output as operands, if a layer that takes it so is the
-/// only one who reads it: between them there may be what computes nothing in the backward pass.
-void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
+/// only one who reads it: between them there may be what computes nothing in the backward pass. And
+/// lets that layer hand over its output, if there is nothing to compute in the forward pass either.
+void fuse_loss_gradient(const Graph& graph, bool loss_reads_tiles, Fusion& fusion) {
   std::vector<int> between;
   int value = graph.output();
   for (;;) {
@@ -154,6 +157,13 @@ void fuse_loss_gradient(const Graph& graph, Fusion& fusion) {
     value = node.inputs[0];
   }
   for (const int node : between) fusion.node(node).loss_gradient_in_tiles = true;
+  const int last = between.back();
+  between.pop_back();
+  const bool is_last = std::ranges::all_of(between, [&](int node) {
+    return graph.node(node).kind == NodeKind::reshape || fusion.node(node).forward_elsewhere;
+  });
+  if (loss_reads_tiles && is_last && traits_of(graph.node(last)).hands_over_output)
+    fusion.hands_over_output = last;
 }
 
 /// Is y of the node computed by the one before it, and its gradient by the one after it?
@@ -232,7 +242,7 @@ Fusion decide_fusion(const Graph& graph, const LossTraits& loss) {
   for (int i = 0; i < count; ++i) fuse_pool(graph, i, fusion);
   for (int i = 0; i < count; ++i)
     if (makes_tiles(graph, graph.node(i))) fuse_tiles(graph, i, fusion);
-  if (loss.writes_tiles) fuse_loss_gradient(graph, fusion);
+  if (loss.writes_tiles) fuse_loss_gradient(graph, loss.reads_tiles, fusion);
   fusion.loss_overwrites_output = loss.overwrites_output && may_overwrite_output(graph, fusion);
   for (int i = 0; i < count; ++i) {
     fuse_rounded_output(graph, i, fusion);

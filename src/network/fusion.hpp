@@ -42,6 +42,9 @@ struct Fusion {
   int batch_stands_for = -1;
   /// The loss applies the derivative of the ReLU out of which the output comes.
   bool relu_left_to_loss = false;
+  /// The layer that hands its output over to the loss and does not write it, where one is asked to
+  /// (StepContext::output_reader); -1: there is none.
+  int hands_over_output = -1;
   /// The gradient of the output lies where the output does.
   bool loss_overwrites_output = false;
 
@@ -54,6 +57,7 @@ struct LossTraits {
   bool applies_relu = false;
   bool writes_tiles = false;
   bool overwrites_output = false;
+  bool reads_tiles = false;
 };
 
 /// In one segment.

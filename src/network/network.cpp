@@ -42,7 +42,7 @@ Network::Network(const NetworkSpec& spec, const NetworkSetup& setup)
 Network::Network(Graph graph, const NetworkSetup& setup)
     : graph_(with_output_layout(std::move(graph), setup.output_layout)),
       fusion_(decide_fusion(graph_, {setup.loss_applies_relu, setup.loss_writes_tiles,
-                                     setup.loss_overwrites_output})) {
+                                     setup.loss_overwrites_output, setup.loss_reads_tiles})) {
   if (setup.recompute) fusion_.segments = cut_into_segments(graph_, fusion_);
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const NodeFusion& decision = fusion_.nodes[i];
@@ -53,6 +53,7 @@ Network::Network(Graph graph, const NetworkSetup& setup)
          .with_add = with_add,
          .with_relu_of_sum = with_add && fusion_.node(decision.sum).with_relu,
          .with_input_relu = decision.with_input_relu,
+         .hands_over_output = static_cast<int>(i) == fusion_.hands_over_output,
          .first_buffer = graph_.table().trained_size(),
          .first_frozen = graph_.table().reduced_size(),
          .pool = decision.pool,

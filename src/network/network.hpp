@@ -33,6 +33,8 @@ struct NetworkSetup {
   /// the loss reads the output, and the layer it comes from, or the one in front of a reshape or a
   /// ReLU that is left to the loss, takes it so (LayerTraits::writes_tiles).
   bool loss_writes_tiles = false;
+  /// Can the loss read the output where a layer computes it? See hands_over_output().
+  bool loss_reads_tiles = false;
   /// Can the loss write the gradient of the output where the output lies? Then it does, where
   /// nobody reads the output after it, and there is no array for that gradient.
   bool loss_overwrites_output = false;
@@ -50,6 +52,10 @@ class Network {
 
   /// d_output() is to be the gradient in front of the ReLU out of which the output comes.
   bool relu_left_to_loss() const { return fusion_.relu_left_to_loss; }
+
+  /// forward() calls StepContext::output_reader, if there is one, with the output in tiles, and
+  /// does not write output().
+  bool hands_over_output() const { return fusion_.hands_over_output >= 0; }
 
   /// Rows of a micro-block must be a multiple of this.
   int row_multiple() const { return graph_.row_multiple(); }
@@ -86,7 +92,8 @@ class Network {
   /// What each layer asks StepContext::tensor_exchange for in a step of so many rows.
   std::vector<ExchangedFloats> exchanged_floats(int rows) const;
 
-  /// output() = f(input()). Error when step.sample_of_row is shorter than the batch.
+  /// output() = f(input()), unless it is handed over (hands_over_output()). Error when
+  /// step.sample_of_row is shorter than the batch.
   void forward(const ExecSpace& exec, const StepContext& step, const Activations& batch) const;
   /// What of step.gradients forward has found, see Layer::store_statistics. Between forward and
   /// backward.

@@ -5,15 +5,12 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/error.hpp"
-#include "layers/gather.hpp"
 #include "layers/initialize.hpp"
-#include "layers/layout.hpp"
 #include "parallel/device_stream.hpp"
 #include "runtime/host_staged_transport.hpp"
 #include "strategy/recipe_kernels.hpp"
 #include "strategy/sample_fit.hpp"
-#include "strategy/sample_stream.hpp"
+#include "tensor/operand_tiles.hpp"
 
 namespace quern {
 
@@ -26,25 +23,6 @@ Shape output_shape(const NetworkSpec& spec) {
 
 }  // namespace
 
-void check_target(const Recipe& recipe, const Network& network) {
-  const Shape& output = network.output_shape();
-  if (recipe.data.target == TargetType::input && output.units() != network.input_shape().units()) {
-    throw InputError("data.target = \"input\": the network puts out " + to_string(output) +
-                     ", expected as many values as its input " + to_string(network.input_shape()) +
-                     " has");
-  }
-  const NormalizeSpec& targets = recipe.data.normalize_targets;
-  if (targets.type != NormalizeType::given) return;
-  for (const auto& [key, values] : {std::pair("mean", &targets.mean), {"std", &targets.std}}) {
-    if (values->size() == 1 || values->size() == static_cast<std::size_t>(output.channels))
-      continue;
-    throw InputError("data.normalize_targets." + std::string(key) + ": " +
-                     std::to_string(values->size()) + " numbers for the " +
-                     std::to_string(output.channels) + " channels of what the network puts out, " +
-                     to_string(output) + ", expected one for each, or one for all");
-  }
-}
-
 Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices)
     : Model(recipe, place, slices, make_loss(recipe.loss, output_shape(recipe.network))) {}
 
@@ -52,60 +30,28 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
              std::unique_ptr<Loss> loss)
     : seed_(recipe.seed),
       init_(recipe.network.init),
-      target_type_(recipe.data.target),
       place_(place),
       slices_(slices),
       loss_(std::move(loss)),
       networks_(build_stages(recipe, kernels_of(recipe), *loss_, place, slices)),
-      has_windows_(recipe.data.augment.is_active() && place.is_first()),
-      normalize_(recipe.data.normalize),
-      normalize_targets_(recipe.data.normalize_targets) {
+      loader_(recipe, place, network(), whole(), *loss_) {
   if (network().relu_left_to_loss()) loss_->apply_input_relu();
-  check_target(recipe, whole());
 }
 
 void Model::allocate(const BatchLimit& most, const StateMemory& memory, int in_flight) {
   max_rows_ = most.rows;
-  for (int batch = 0; batch < in_flight; ++batch) in_flight_.push_back(allocate_batch(most));
+  loader_.allocate(most.rows);
+  for (int batch = 0; batch < in_flight; ++batch) {
+    in_flight_.push_back(
+        loader_.allocate_batch(most, batch > 0 ? &in_flight_.front().activations : nullptr));
+  }
   if (place_.is_last()) loss_->allocate(most.rows);
-  allocate_normalization(most.rows);
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
   const std::int64_t size = network().table().block_size();
   parameter_block_ = memory.allocate("quern::strategy::parameters", size + kSlack);
   parameters_ = Kokkos::subview(parameter_block_.view, std::pair(std::int64_t{0}, size));
   initialize_parameters(network().table(), init_, seed_, parameters_);
-}
-
-void Model::allocate_normalization(int max_rows) {
-  if (normalize_targets_.type == NormalizeType::given) {
-    target_normalization_ =
-        make_normalization(whole().output_shape(), normalize_targets_.mean, normalize_targets_.std);
-  }
-  if (normalize_.type != NormalizeType::given) return;
-  normalization_ = make_normalization(whole().input_shape(), normalize_.mean, normalize_.std);
-  if (!place_.is_first() || network().input_layout() != Layout::tiles) return;
-  unrounded_ = allocate_activation("quern::strategy::unrounded_input", whole().input_shape(),
-                                   flat_layout(), max_rows);
-}
-
-Model::InFlight Model::allocate_batch(const BatchLimit& most) const {
-  InFlight batch;
-  batch.activations =
-      network().allocate(most, in_flight_.empty() ? nullptr : &in_flight(0).activations);
-  const auto rows = static_cast<std::size_t>(most.rows);
-  batch.sample_of_row = View<std::int64_t>("quern::strategy::sample_of_row", rows);
-  batch.place_of_row = View<std::int64_t>("quern::strategy::place_of_row", rows);
-  if (has_windows_) batch.window_of_row = View<Window>("quern::strategy::window_of_row", rows);
-  if (target_type_ == TargetType::label || !place_.is_last()) return batch;
-  if (target_is_input()) {
-    batch.target = batch.activations.input();
-    batch.target.shape = network().output_shape();
-  } else {
-    batch.target = allocate_activation("quern::strategy::target", network().output_shape(),
-                                       network().output_layout(), most.rows);
-  }
-  return batch;
 }
 
 void Model::connect(const ProcessGrid& grid, DeviceTransport* tensor) {
@@ -143,17 +89,12 @@ std::int64_t Model::activation_bytes(const BatchLimit& most, int in_flight) cons
          (slices_.ranks > 1 ? TensorGroup::bytes(slices_.ranks, most_summed(most.rows)) : 0);
 }
 
-bool Model::target_is_input() const {
-  return target_type_ == TargetType::input && place_.is_first() &&
-         network().input_layout() == network().output_layout();
-}
-
 void Model::check_input(const Samples& samples, const std::string& data) const {
   check_input_fits(whole(), traits_of(samples), data);
 }
 
 void Model::check_samples(const Samples& samples, const std::string& data) const {
-  check_fits(whole(), target_type_, traits_of(samples), data);
+  check_fits(whole(), loader_.target(), traits_of(samples), data);
 }
 
 StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
@@ -166,91 +107,9 @@ StepContext Model::context(const BatchPlan& plan, Mode mode, const StepScalarsVi
 
 void Model::load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
                        const Sampling& sampling, const StepScalarsView& scalars, int batch) {
-  InFlight& to = in_flight_[static_cast<std::size_t>(batch)];
-  to.activations.set_rows(plan.rows(), plan.schedule.block_rows);
-  to.target.rows = plan.rows();
-  const WindowBuffers buffers = samples.stream ? samples.stream->buffers() : WindowBuffers{};
-  assign_rows(exec, plan, {samples.count, sampling.shuffle, sampling.windows, buffers}, scalars,
-              to.sample_of_row, samples.stream ? to.place_of_row : View<std::int64_t>());
-  View<const Window> windows;
-  if (has_windows_ && sampling.augment.is_active()) {
-    draw_windows(exec, sampling.augment, scalars, to.sample_of_row, plan.rows(), to.window_of_row);
-    windows = to.window_of_row;
-  }
-  if (place_.is_first())
-    gather_input(exec, samples, windows, to);
-  else
-    exchange_->receive_x(exec, to.activations.input());
-  if (place_.is_last()) gather_target(exec, samples, to);
-}
-
-namespace {
-
-/// The same units under the shape of another array.
-Activation shaped(Activation array, const Shape& shape) {
-  array.shape = shape;
-  return array;
-}
-
-}  // namespace
-
-void Model::gather_samples(const ExecSpace& exec, const Samples& samples,
-                           const View<const std::int64_t>& place_of_row,
-                           const View<const Window>& windows, const Activation& y) const {
-  if (normalization_.is_active() && y.layout == Layout::tiles) {
-    Activation unrounded = unrounded_;
-    unrounded.rows = y.rows;
-    gather_samples(exec, samples, place_of_row, windows, unrounded);
-    convert_layout(exec, unrounded, y);
-    return;
-  }
-  if (samples.has_images())
-    gather_images(exec, samples.images, place_of_row, y, windows);
-  else
-    gather_values(exec, samples.values, place_of_row, y, windows);
-  if (normalization_.is_active()) normalize(exec, normalization_, place_of_row, y);
-}
-
-bool Model::compares_pixels(const Samples& samples) const {
-  return target_type_ == TargetType::input && place_.is_last() && !target_is_input() &&
-         samples.has_images() && !normalization_.is_active() && loss_->compares_pixels() &&
-         network().output_layout() == Layout::cn16c;
-}
-
-// From a target in cn16c it is quicker to round it than to gather the samples again.
-bool Model::rounds_target(const Samples& samples) const {
-  return target_type_ == TargetType::input && place_.is_first() && place_.is_last() &&
-         network().input_layout() == Layout::tiles && network().output_layout() == Layout::cn16c &&
-         !compares_pixels(samples);
-}
-
-void Model::gather_input(const ExecSpace& exec, const Samples& samples,
-                         const View<const Window>& windows, const InFlight& batch) const {
-  if (!rounds_target(samples))
-    gather_samples(exec, samples, places(samples, batch), windows, batch.activations.input());
-}
-
-void Model::gather_target(const ExecSpace& exec, const Samples& samples,
-                          const InFlight& batch) const {
-  if (target_type_ == TargetType::values) {
-    // Samples that are only to be predicted come without.
-    if (!samples.has_targets()) return;
-    const View<const std::int64_t> place_of_row = places(samples, batch);
-    gather_values(exec, samples.targets, place_of_row, batch.target);
-    if (target_normalization_.is_active())
-      normalize(exec, target_normalization_, place_of_row, batch.target);
-    return;
-  }
-  if (target_type_ != TargetType::input || target_is_input() || compares_pixels(samples)) return;
-  const Activation& input = batch.activations.input();
-  // A rounded input serves as no target, nor does what another stage has made of the samples.
-  if (place_.is_first() && input.layout != Layout::tiles) {
-    convert_layout(exec, shaped(input, batch.target.shape), batch.target);
-    return;
-  }
-  const Activation target = shaped(batch.target, samples.shape);
-  gather_samples(exec, samples, places(samples, batch), {}, target);
-  if (rounds_target(samples)) convert_layout(exec, target, input);
+  LoadedBatch& to = in_flight_[static_cast<std::size_t>(batch)];
+  loader_.load(exec, plan, samples, sampling, scalars, to);
+  if (!place_.is_first()) exchange_->receive_x(exec, to.activations.input());
 }
 
 std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
@@ -261,29 +120,47 @@ std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepConte
   return name;
 }
 
-void Model::forward(const ExecSpace& exec, const StepContext& step, int batch) const {
+// Row values and the gradient of the output are those of one batch: no other may be in flight.
+bool Model::loss_reads_tiles(const ExecSpace& exec, const StepContext& step) const {
+  if (step.mode != Mode::train || !place_.is_last() || !network().hands_over_output()) return false;
+  const Activation& d_output = in_flight(0).activations.d_output();
+  return in_flight_.size() == 1 && !d_output.empty() &&
+         exec.concurrency() <= OperandTiles(d_output).num_tiles();
+}
+
+LossContext Model::loss_context(const StepContext& step, const Samples& samples, int batch) const {
+  return {step.schedule, step.scalars, in_flight(batch).places(samples)};
+}
+
+void Model::forward(const ExecSpace& exec, const StepContext& step, const Samples& samples,
+                    int batch) const {
   const Activations& activations = in_flight(batch).activations;
-  network().forward(exec, step, activations);
+  StepContext own = step;
+  if (loss_reads_tiles(exec, step)) {
+    own.output_reader =
+        &loss_->begin_reading(loss_context(step, samples, batch),
+                              loader_.target_of(samples, in_flight(batch)), activations.d_output());
+  }
+  network().forward(exec, own, activations);
   if (!place_.is_last()) exchange_->send_y(exec, activations.output());
 }
 
 void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                          const GradientSums& sums, std::int64_t offset, int batch) const {
   if (!place_.is_last()) return;
+  const LossContext context = loss_context(step, samples, batch);
+  if (loss_reads_tiles(exec, step)) {
+    loss_->add_rows(exec, context, sums, offset);
+    return;
+  }
   const Activations& activations = in_flight(batch).activations;
   const Activation d_output = step.mode == Mode::train ? activations.d_output() : Activation{};
-  LossTarget target{samples.labels, in_flight(batch).target, {}};
-  if (compares_pixels(samples)) target.pixels = samples.images;
-  loss_->compute(exec, {step.schedule, step.scalars, places(samples, in_flight(batch))},
-                 activations.output(), target, d_output, sums, offset);
+  loss_->compute(exec, context, activations.output(), loader_.target_of(samples, in_flight(batch)),
+                 d_output, sums, offset);
 }
 
 void Model::restore_units(const ExecSpace& exec, const Samples& samples, int batch) const {
-  if (!place_.is_last() || !target_normalization_.is_active()) return;
-  const InFlight& here = in_flight(batch);
-  denormalize(exec, target_normalization_, here.sample_of_row, here.activations.output());
-  if (samples.has_targets())
-    gather_values(exec, samples.targets, places(samples, here), here.target);
+  loader_.restore_units(exec, samples, in_flight(batch));
 }
 
 void Model::backward(const ExecSpace& exec, const StepContext& step,

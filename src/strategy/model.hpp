@@ -6,26 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "layers/normalize.hpp"
-#include "layers/window.hpp"
 #include "loss/loss.hpp"
 #include "parallel/state_memory.hpp"
 #include "parallel/tensor_group.hpp"
-#include "strategy/batch_plan.hpp"
-#include "strategy/samples.hpp"
+#include "strategy/batch_loader.hpp"
 #include "strategy/stages.hpp"
 
 namespace quern {
-
-/// How a batch is taken out of the data: in order and as it is, unless this says otherwise.
-struct Sampling {
-  bool shuffle = false;
-  AugmentSpec augment = {};  ///< active only in models whose recipe has it
-  WindowPlan windows = {};
-};
-
-/// Does the network put out what the loss compares with? InputError.
-void check_target(const Recipe& recipe, const Network& network);
 
 class Model {
  public:
@@ -37,8 +24,7 @@ class Model {
   /// What data.normalize and data.normalize_targets = "dataset" come to, once the data are known.
   /// Before allocate().
   void set_normalization(const NormalizeSpec& inputs, const NormalizeSpec& targets) {
-    normalize_ = inputs;
-    normalize_targets_ = targets;
+    loader_.set_normalization(inputs, targets);
   }
 
   /// Allocates for batches up to `most`, `in_flight` of them at once, and draws the initial
@@ -83,10 +69,8 @@ class Model {
   const FloatView& parameter_block() const { return parameter_block_.view; }
 
   /// Is the output compared with targets that come with the samples (data.target = "values")?
-  bool compares_targets() const { return target_type_ == TargetType::values; }
-
-  /// Does the network put out normalized values (data.normalize_targets)?
-  bool normalizes_targets() const { return normalize_targets_.type != NormalizeType::none; }
+  bool compares_targets() const { return loader_.target() == TargetType::values; }
+  bool normalizes_targets() const { return loader_.normalizes_targets(); }
 
   /// Of the batch that it is working on: which sample each row has, -1 for none.
   View<const std::int64_t> sample_of_row(int batch = 0) const {
@@ -95,7 +79,7 @@ class Model {
 
   /// And where these samples lie in their arrays.
   View<const std::int64_t> place_of_row(const Samples& samples, int batch = 0) const {
-    return places(samples, in_flight(batch));
+    return in_flight(batch).places(samples);
   }
 
   /// InputError unless these samples can be put in. `data`: their name for the message.
@@ -107,13 +91,14 @@ class Model {
   StepContext context(const BatchPlan& plan, Mode mode, const StepScalarsView& scalars,
                       const GradientSums& gradients, int batch = 0) const;
 
-  /// Puts the batch at scalars().cursor into the network's input, or waits for what the stage
-  /// before has made of it; on the last stage puts its target aside.
+  /// BatchLoader::load; waits for what the stage before has made of the batch.
   void load_batch(const ExecSpace& exec, const BatchPlan& plan, const Samples& samples,
                   const Sampling& sampling, const StepScalarsView& scalars, int batch = 0);
 
-  /// Network::forward, and hands the output to the next stage.
-  void forward(const ExecSpace& exec, const StepContext& step, int batch = 0) const;
+  /// Network::forward, and hands the output to the next stage. When training, the loss may read the
+  /// output of the last stage in place of activations().output().
+  void forward(const ExecSpace& exec, const StepContext& step, const Samples& samples,
+               int batch = 0) const;
   /// The same with Network::first_non_finite_layer.
   std::string first_non_finite_layer(const ExecSpace& exec, const StepContext& step,
                                      const std::function<void()>& wait) const;
@@ -136,52 +121,27 @@ class Model {
                 const std::function<void(std::int64_t)>& complete_from, int batch = 0) const;
 
  private:
-  struct InFlight {
-    Activations activations;
-    View<std::int64_t> sample_of_row;
-    View<std::int64_t> place_of_row;  // in the arrays of samples, of a streamed set
-    View<Window> window_of_row;       // none unless has_windows_
-    Activation target;  // mse: what the prediction should be, in its layout; unset with pixels
-  };
-
   Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& slices,
         std::unique_ptr<Loss> loss);
 
-  static View<const std::int64_t> places(const Samples& samples, const InFlight& batch) {
-    return samples.stream ? batch.place_of_row : batch.sample_of_row;
+  const LoadedBatch& in_flight(int batch) const {
+    return in_flight_[static_cast<std::size_t>(batch)];
   }
-  const InFlight& in_flight(int batch) const { return in_flight_[static_cast<std::size_t>(batch)]; }
-  // The auto-encoder's target needs no copy where input and output have the same layout.
-  bool target_is_input() const;
-  // Does the loss read the target as pixels, where the samples lie?
-  bool compares_pixels(const Samples& samples) const;
-  bool rounds_target(const Samples& samples) const;
-  void allocate_normalization(int max_rows);
-  void gather_samples(const ExecSpace& exec, const Samples& samples,
-                      const View<const std::int64_t>& place_of_row,
-                      const View<const Window>& windows, const Activation& y) const;
-  InFlight allocate_batch(const BatchLimit& most) const;
+  // Does the loss read the output where the last layer computes it? Then one thread does a whole
+  // sample tile.
+  bool loss_reads_tiles(const ExecSpace& exec, const StepContext& step) const;
+  LossContext loss_context(const StepContext& step, const Samples& samples, int batch) const;
   std::int64_t most_summed(int rows) const;
-  // Of the first stage and of the last.
-  void gather_input(const ExecSpace& exec, const Samples& samples,
-                    const View<const Window>& windows, const InFlight& batch) const;
-  void gather_target(const ExecSpace& exec, const Samples& samples, const InFlight& batch) const;
 
   std::uint64_t seed_;
   InitSpec init_;
-  TargetType target_type_;
   StagePlace place_;
   TensorSlices slices_;
   std::unique_ptr<Loss> loss_;
   StageNetworks networks_;
-  bool has_windows_;
-  NormalizeSpec normalize_;
-  NormalizeSpec normalize_targets_;
-  Normalization normalization_;         // inactive unless the recipe has one
-  Normalization target_normalization_;  // likewise
-  Activation unrounded_;  // the input in front of its rounding to tiles, to be normalized
+  BatchLoader loader_;
   int max_rows_ = 0;
-  std::vector<InFlight> in_flight_;
+  std::vector<LoadedBatch> in_flight_;
   StateBlock parameter_block_;
   FloatView parameters_;  // in parameter_block_
   GridTransports layer_transports_;

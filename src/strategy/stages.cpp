@@ -15,6 +15,7 @@ Network before_loss(NetworkSetup setup, const Loss& loss, Graph graph) {
   setup.output_layout = loss.input_layout(graph.value(graph.output()).layout);
   setup.loss_applies_relu = loss.applies_input_relu();
   setup.loss_writes_tiles = loss.writes_gradient_tiles();
+  setup.loss_reads_tiles = loss.reads_tiles();
   setup.loss_overwrites_output = loss.overwrites_prediction();
   return {std::move(graph), setup};
 }

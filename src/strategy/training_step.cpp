@@ -44,7 +44,7 @@ void TrainingStep::enqueue_forward(const ExecSpace& exec, const PlannedBatch& ba
   timer_.enter(StepPhase::data);
   model_.load_batch(exec, piece.plan, samples_, sampling_, counters_.scalars(), slot);
   timer_.enter(StepPhase::forward);
-  model_.forward(exec, step, slot);
+  model_.forward(exec, step, samples_, slot);
 }
 
 // To the gradients of some of this rank's blocks.

@@ -68,7 +68,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
       const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);
       model_.load_batch(exec, piece.plan, samples_, sampling, scalars_);
-      model_.forward(exec, step);
+      model_.forward(exec, step, samples_);
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (after_piece) after_piece(piece.plan);
       if (model_.normalizes_targets()) {

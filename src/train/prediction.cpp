@@ -166,7 +166,7 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     planned = count;
     const StepContext step = model.context(plan, Mode::evaluate, scalars, {});
     model.load_batch(exec, plan, samples, sampling, scalars);
-    model.forward(exec, step);
+    model.forward(exec, step, samples);
     model.restore_units(exec, samples);
     end_batch(exec, scalars, plan.samples());
     model.wait(exec);

@@ -2,6 +2,8 @@
 // Layout::tiles as tests see it, and the arithmetic of products on tiles for one element at a time.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <bit>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include "linalg/reference/bf16_tiles.hpp"
 #include "support/views.hpp"
 #include "tensor/operand_tiles.hpp"
+#include "tensor/output_reader.hpp"
 
 namespace quern::test {
 
@@ -135,5 +138,33 @@ inline std::vector<float> padded_to_tiles(const std::vector<float>& values, int 
   }
   return padded;
 }
+
+/// Keeps an output that a layer hands over.
+class KeptOutput final : public OutputReader {
+ public:
+  explicit KeptOutput(const OperandTiles& tiles)
+      : tiles_(tiles),
+        values_(static_cast<std::size_t>(tiles.num_groups * tiles.group_step()), 777.0f) {}
+
+  void read(int tile, int unit, const float* rows, float* state) const override {
+    EXPECT_EQ(unit, unit == 0 ? 0 : static_cast<int>(state[0]) + kLanes);  // in order
+    state[0] = static_cast<float>(unit);
+    state[kStateFloats - 1] = 0;
+    for (int g = 0; g < tiles_.groups_of(tile); ++g) {
+      for (int i = 0; i < kLanes * kLanes; ++i) {
+        const int row = (tiles_.first_group(tile) + g) * kLanes + i % kLanes;
+        values_[static_cast<std::size_t>(row * tiles_.units + unit + i / kLanes)] =
+            rows[g * kLanes * kLanes + i];
+      }
+    }
+  }
+
+  /// [rows, units rounded up]
+  const std::vector<float>& values() const { return values_; }
+
+ private:
+  OperandTiles tiles_;
+  mutable std::vector<float> values_;
+};
 
 }  // namespace quern::test

@@ -29,7 +29,7 @@ void tiles_forward(const ExecSpace& exec, const LinearPass& pass, const StepCont
                         has_gradient ? packed + packed_bf16(pass.shape) : nullptr);
   }
   linear_forward(exec, tile_unit(kPrecision), pass.shape, packed, pass.parameters, pass.with_relu,
-                 arrays.x, arrays.y);
+                 arrays.x, arrays.y, pass.reader);
 }
 
 template <OperandPrecision kPrecision>

@@ -153,6 +153,47 @@ struct BiasedProducts {
   }
 };
 
+/// The outputs of 32 units.
+struct BiasedUnits {
+  UnitProducts products;
+  const float* bias;  ///< or null
+  int units;
+  bool with_relu;
+
+  /// Calls f(first unit, BiasedProducts) for either half of the units from `unit` on.
+  template <class F>
+  void operator()(const OperandTiles& in, int tile, int unit, const F& f) const {
+    alignas(64) float c[kBlockFloats];
+    alignas(64) float own_bias[kPair] = {};
+    if (bias) std::copy(bias + unit, bias + std::min(unit + kPair, units), own_bias);
+    products(in, tile, unit, c);
+    for (int i = 0; i < 2; ++i) {
+      const int first = i * kTileRows;
+      f(unit + first,
+        BiasedProducts{{c + i * in.groups_of(tile) * kTileFloats}, own_bias + first, with_relu});
+    }
+  }
+};
+
+/// All outputs of a sample tile.
+void hand_over(const BiasedUnits& outputs, const OperandTiles& in, int tile,
+               const OutputReader& reader) {
+  alignas(64) float state[OutputReader::kStateFloats];
+  for (int unit = 0; unit < outputs.units; unit += kPair) {
+    outputs(in, tile, unit, [&](int first_unit, const BiasedProducts& rows) {
+      alignas(64) float y[2 * kTileFloats];
+      for (int g = 0; g < in.groups_of(tile); ++g) {
+        for (int u = 0; u < kLanes; u += 2) {
+          const UnitPair pair = rows(g, u);
+          simd::store(y + g * kTileFloats + u * kLanes, pair.first);
+          simd::store(y + g * kTileFloats + (u + 1) * kLanes, pair.second);
+        }
+      }
+      reader.read(tile, first_unit, y, state);
+    });
+  }
+}
+
 /// Zero where the unit of x is not above 0.
 struct MaskedProducts {
   Products products;
@@ -322,27 +363,28 @@ void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const 
 
 void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const LinearShape& shape,
                     const std::uint16_t* weights, const float* parameters, bool with_relu,
-                    const Activation& x, const Activation& y) {
+                    const Activation& x, const Activation& y, const OutputReader* reader) {
   const OperandTiles in(x);
+  const BiasedUnits units{{&tile_unit, weights, in.units / kTileDepth},
+                          shape.has_bias() ? parameters + shape.bias : nullptr,
+                          shape.out,
+                          with_relu};
+  if (reader) {
+    quern::parallel_for(
+        "quern::layers::linear_forward_with_loss", RangePolicy(exec, 0, in.num_tiles()),
+        [=](std::int64_t tile) { hand_over(units, in, static_cast<int>(tile), *reader); });
+    return;
+  }
   const OperandTiles out(y);
   const bool writes_tiles = is_in_tiles(y);
   const FlatOutput flat(y);
-  const UnitProducts products{&tile_unit, weights, in.units / kTileDepth};
-  const float* bias = shape.has_bias() ? parameters + shape.bias : nullptr;
   for_each_product(exec, "quern::layers::linear_forward", shape.out, in, [=](int unit, int tile) {
-    alignas(64) float c[kBlockFloats];
-    alignas(64) float own_bias[kPair] = {};
-    if (bias) std::copy(bias + unit, bias + std::min(unit + kPair, shape.out), own_bias);
-    const int groups = in.groups_of(tile);
-    products(in, tile, unit, c);
-    for (int i = 0; i < 2; ++i) {
-      const int first = i * kTileRows;
-      const BiasedProducts rows{{c + i * groups * kTileFloats}, own_bias + first, with_relu};
+    units(in, tile, unit, [&](int first_unit, const BiasedProducts& rows) {
       if (writes_tiles)
-        store_values(out, tile, unit + first, rows);
+        store_values(out, tile, first_unit, rows);
       else
-        flat.store(in.first_group(tile), groups, unit + first, rows);
-    }
+        flat.store(in.first_group(tile), in.groups_of(tile), first_unit, rows);
+    });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "layers/linear_kernels.hpp"
 #include "linalg/host/bf16_tiles.hpp"
 #include "tensor/operand_tiles.hpp"
+#include "tensor/output_reader.hpp"
 
 namespace quern::host {
 
@@ -24,10 +25,10 @@ void pack_linear_weights(const ExecSpace& exec, const LinearShape& shape, const 
                          std::uint16_t* forward, std::uint16_t* backward);
 
 /// y = x W^T, plus b if there is one, then max(y, 0) if `with_relu`. Overwrites y, in cn16c or in
-/// tiles; x in tiles.
+/// tiles; x in tiles. With a `reader` (null: there is none) y is read by it and not written.
 void linear_forward(const ExecSpace& exec, const TileUnit& tile_unit, const LinearShape& shape,
                     const std::uint16_t* weights, const float* parameters, bool with_relu,
-                    const Activation& x, const Activation& y);
+                    const Activation& x, const Activation& y, const OutputReader* reader);
 
 /// dx = dy W, zero where x_mask (may be null) is not above 0. Overwrites dx, in cn16c or in tiles;
 /// all else in tiles.

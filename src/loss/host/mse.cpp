@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/ceil_div.hpp"
-#include "loss/mse_kernels.hpp"
-
 #include <algorithm>
 
-#include "linalg/host/operand_tiles.hpp"
+#include "base/ceil_div.hpp"
 #include "linalg/host/pixels.hpp"
+#include "loss/host/mse_tiles.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -13,19 +11,10 @@ namespace quern::host {
 
 namespace {
 
-struct MseArrays {
+struct MseArrays : MseRows {
   const float* prediction;
   float* d_prediction;  ///< or null
-  float* values;        ///< [rows, Loss::kColumns]
-  View<const std::int64_t> sample_of_row;
-  StepScalarsView scalars;
-  int units;
-  bool after_relu;  ///< the gradient is that in front of the ReLU that the prediction comes out of
 
-  /// 0 in an empty row.
-  float derivative_factor(std::int64_t row) const {
-    return sample_of_row(row) >= 0 ? 2 * scalars().inverse_count / static_cast<float>(units) : 0;
-  }
   /// Overwrites dx, which may be x; `factor` as of derivative_factor(), of each lane. Zero where it
   /// is zero, whatever an empty row holds. What all lanes share is asked outside of the loops:
   /// inside, GCC 12 builds the mask of a vector from it bit by bit.
@@ -38,11 +27,6 @@ struct MseArrays {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) dx[l] = factor[l] == 0 ? 0 : factor[l] * (x[l] - t[l]);
     }
-  }
-  void set_value(std::int64_t row, float sum) const {
-    const bool filled = sample_of_row(row) >= 0;
-    values[row * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
-    values[row * Loss::kColumns + Loss::kCorrect] = 0;
   }
 };
 
@@ -165,58 +149,6 @@ struct MseFlat : MseArrays {
   }
 };
 
-/// The same with the gradient in tiles. A work item is some sample tiles.
-template <class Target>
-struct MseTiles : MseFlat<Target> {
-  using Flat = MseFlat<Target>;
-  using Flat::units;
-  OperandTiles to;
-  int item_tiles;  ///< of one work item, at most kMaxTiles
-
-  static constexpr int kMaxTiles = kMaxRows / OperandTiles::kDepth;
-
-  int num_items() const { return ceil_div(to.num_tiles(), item_tiles); }
-
-  void operator()(std::int64_t item) const {
-    const int first = static_cast<int>(item) * item_tiles;
-    const int last = std::min(first + item_tiles, to.num_tiles());
-    float factor[kMaxRows];
-    alignas(64) float sum[kMaxRows][kLanes] = {};
-    typename Target::Rows wanted(this->target);
-    const auto for_each_group = [&](const auto& f) {
-      for (int tile = first; tile < last; ++tile)
-        for (int g = 0; g < to.groups_of(tile); ++g)
-          f(tile, g, (to.first_group(tile) + g) * kLanes, (2 * (tile - first) + g) * kLanes);
-    };
-    for_each_group([&](int, int, int row, int s) {
-      for (int r = 0; r < kLanes; ++r) {
-        factor[s + r] = this->derivative_factor(row + r);
-        wanted.set(s + r, row + r);
-      }
-    });
-    for (int u = 0; u < to.units; u += kLanes) {
-      for_each_group([&](int tile, int g, int row, int s) {
-        alignas(64) float dx[kLanes * kLanes];
-        if (u >= units) std::fill_n(dx, kLanes * kLanes, 0.0f);
-        for (int r = 0; r < kLanes; ++r) {
-          if (u >= units) continue;
-          const std::int64_t i = this->at.sixteen(row + r, u);
-          const float* const x = this->prediction + i;
-          const bool is_whole = u + kLanes <= units;
-          this->add(is_whole ? simd::load(x) : load_first(x, units % kLanes),
-                    is_whole ? wanted.sixteen(s + r, u, i) : wanted.last(s + r, u, i),
-                    dx + r * kLanes, factor[s + r], sum[s + r]);
-        }
-        store_gradient_rows(to, tile, g, u, dx);
-        if (to.groups_of(tile) == 1) store_no_gradient_rows(to, tile, u);
-      });
-    }
-    for_each_group([&](int, int, int row, int s) {
-      for (int r = 0; r < kLanes; ++r) this->set_sum(row + r, sum[s + r]);
-    });
-  }
-};
-
 /// One group of 16 rows in nchw16n: every lane sums its own units in order.
 struct MseLanes : MseArrays {
   const float* target;
@@ -244,21 +176,11 @@ bool is_in_tiles(const Activation& d_prediction) {
 
 template <class Target>
 void launch_flat(const ExecSpace& exec, const char* label, const MseArrays& arrays,
-                 const Target& target, const Activation& prediction,
-                 const Activation& d_prediction) {
-  const int threads = exec.concurrency();
-  const auto share = [&](int count, int most) { return std::min(most, ceil_div(count, threads)); };
-  using Flat = MseFlat<Target>;
-  const Flat kernel{arrays, target, ActivationIndex(prediction), prediction.rows,
-                    share(prediction.rows, kMaxRows)};
-  if (is_in_tiles(d_prediction)) {
-    const OperandTiles tiles(d_prediction);
-    using Tiles = MseTiles<Target>;
-    const Tiles in_tiles{kernel, tiles, share(tiles.num_tiles(), Tiles::kMaxTiles)};
-    quern::parallel_for(label, RangePolicy(exec, 0, in_tiles.num_items()), in_tiles);
-  } else {
-    quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
-  }
+                 const Target& target, const Activation& prediction) {
+  const int item_rows = std::min(kMaxRows, ceil_div(prediction.rows, exec.concurrency()));
+  const MseFlat<Target> kernel{arrays, target, ActivationIndex(prediction), prediction.rows,
+                               item_rows};
+  quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
 }
 
 }  // namespace
@@ -268,23 +190,24 @@ void mse(const ExecSpace& exec, const LossContext& step, const Activation& predi
          bool after_relu) {
   const int units = prediction.shape.units();
   const float* const wanted = target.values.data.data();
-  const MseArrays arrays{prediction.data.data(),
-                         d_prediction.data.data(),
-                         values.data(),
-                         step.sample_of_row,
-                         step.scalars,
-                         units,
-                         after_relu};
+  const bool pixels = target.pixels.extent(0) > 0;
+  if (is_in_tiles(d_prediction)) {
+    MseTiles tiles;
+    tiles.begin(step, target, d_prediction, values, after_relu);
+    tiles.read_all(exec, pixels ? "quern::loss::mse_pixels" : "quern::loss::mse_tiles", prediction);
+    return;
+  }
+  const MseArrays arrays{{values.data(), step.sample_of_row, step.scalars, units, after_relu},
+                         prediction.data.data(),
+                         d_prediction.data.data()};
   if (prediction.layout == Layout::nchw16n) {
     quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
                         MseLanes{arrays, wanted});
-  } else if (target.pixels.extent(0) > 0) {
-    const PixelTarget pixels{target.pixels.data(), step.sample_of_row.data(), units};
-    launch_flat(exec, "quern::loss::mse_pixels", arrays, pixels, prediction, d_prediction);
+  } else if (pixels) {
+    const PixelTarget bytes{target.pixels.data(), step.sample_of_row.data(), units};
+    launch_flat(exec, "quern::loss::mse_pixels", arrays, bytes, prediction);
   } else {
-    launch_flat(exec,
-                is_in_tiles(d_prediction) ? "quern::loss::mse_tiles" : "quern::loss::mse_flat",
-                arrays, ValueTarget{wanted, units}, prediction, d_prediction);
+    launch_flat(exec, "quern::loss::mse_flat", arrays, ValueTarget{wanted, units}, prediction);
   }
 }
 

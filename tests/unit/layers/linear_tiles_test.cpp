@@ -86,6 +86,7 @@ std::vector<float> parameters_of(const Operands& operands) {
 struct Results {
   std::vector<float> y;          ///< [rows, out], out of cn16c
   std::vector<float> y_tiles;    ///< the same out of tiles, whole tiles wide
+  std::vector<float> y_read;     ///< the same handed over, whole tiles wide
   std::vector<float> dx;         ///< [rows, in], whole tiles wide
   std::vector<float> dx_floats;  ///< [rows, in], out of cn16c
   std::vector<float> gradients;  ///< the parameter block, of each partial sum
@@ -113,8 +114,12 @@ class LinearRun {
     const Activation y_tiles = tiles_to_fill({size().out}, size().rows(), size().block_rows);
     for (const Activation& to : {y, y_tiles}) {
       host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_,
-                           to);
+                           to, nullptr);
     }
+    const KeptOutput reader{OperandTiles(y_tiles)};
+    host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_, {},
+                         &reader);
+    results.y_read = reader.values();
     const Activation dx = tiles_to_fill({size().in}, size().rows(), size().block_rows);
     const Activation dx_floats = filled_activation({size().in}, Layout::cn16c, size().rows(), 777);
     const OperandTiles x(x_);
@@ -324,6 +329,7 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
         const Results actual = run_whole(operands, relu, relu, *unit);
         expect_same_bits(y, actual.y);
         EXPECT_EQ(padded_to_tiles(rounded(y), c.out), actual.y_tiles);
+        EXPECT_EQ(padded_to_tiles(y, c.out), actual.y_read);
         EXPECT_EQ(padded_to_tiles(rounded(dx), c.in), actual.dx);
         expect_same_bits(dx, actual.dx_floats);
         expect_same_bits(elements.gradients(actual.gradients), actual.gradients);

@@ -2,6 +2,7 @@
 // Runs a loss once over a test batch and hands back everything that it wrote.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "linalg/reference/block_sum.hpp"
@@ -21,8 +22,29 @@ struct LossResult {
 inline constexpr std::int64_t kSumStride = 5;
 inline constexpr std::int64_t kSumOffset = 2;
 
-/// In tiles: the gradient only; d_prediction stays empty. In place: of a copy of the prediction.
-enum class LossMode { train, train_in_tiles, train_in_place, evaluate };
+/// In tiles: the gradient only; d_prediction stays empty. Read: the prediction, too, as a layer
+/// hands it over. In place: of a copy of the prediction.
+enum class LossMode { train, train_in_tiles, train_read, train_in_place, evaluate };
+
+/// Calls `reader` with a flat prediction, in tiles of `gradient`.
+inline void hand_over(const Activation& prediction, const Activation& gradient,
+                      const OutputReader& reader) {
+  const OperandTiles tiles(gradient);
+  const ActivationIndex at(prediction);
+  for (int tile = 0; tile < tiles.num_tiles(); ++tile) {
+    alignas(64) float state[OutputReader::kStateFloats];
+    std::fill(std::begin(state), std::end(state), 777.0f);
+    for (int unit = 0; unit < tiles.units; unit += kLanes) {
+      alignas(64) float rows[2 * kLanes * kLanes] = {};
+      for (int i = 0; i < tiles.groups_of(tile) * kLanes * kLanes; ++i) {
+        const int u = unit + i / kLanes % kLanes;
+        const int row = (tiles.first_group(tile) + i / (kLanes * kLanes)) * kLanes + i % kLanes;
+        if (u < prediction.shape.units()) rows[i] = prediction.data(at(row, u));
+      }
+      reader.read(tile, unit, rows, state);
+    }
+  }
+}
 
 inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation& prediction,
                            const LossTarget& target, LossMode mode = LossMode::train) {
@@ -44,8 +66,13 @@ inline LossResult run_loss(Loss& loss, const TestBatch& batch, const Activation&
     result.gradient.block_rows = batch.block_rows;
   }
   const ExecSpace exec;
-  loss.compute(exec, {step.schedule, step.scalars, step.sample_of_row}, own, target,
-               result.gradient, sums, kSumOffset);
+  const LossContext context{step.schedule, step.scalars, step.sample_of_row};
+  if (mode == LossMode::train_read) {
+    hand_over(own, result.gradient, loss.begin_reading(context, target, result.gradient));
+    loss.add_rows(exec, context, sums, kSumOffset);
+  } else {
+    loss.compute(exec, context, own, target, result.gradient, sums, kSumOffset);
+  }
   exec.fence("test: read results");
   result.row_values = to_vector(loss.row_values());
   result.row_values.resize(static_cast<std::size_t>(batch.rows() * Loss::kColumns));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the mean squared error as operands of products: that in float, rounded.
+// The gradient of the mean squared error as operands of products: that in float, rounded. Of an
+// array, and of a prediction that is handed over.
 #include <gtest/gtest.h>
 
 #include "loss/mse.hpp"
@@ -20,16 +21,18 @@ void expect_rounded_gradient(const TestBatch& batch, int units, Layout layout, b
   LossTarget target;
   target.values = make_activation({units}, layout, batch.rows(), random_values(count, 2), -900);
   Mse loss({units});
-  ASSERT_TRUE(loss.writes_gradient_tiles());
+  ASSERT_TRUE(loss.writes_gradient_tiles() && loss.reads_tiles());
   if (after_relu) loss.apply_input_relu();
   const LossResult expected = run_loss(loss, batch, x, target);
-  const LossResult actual = run_loss(loss, batch, x, target, LossMode::train_in_tiles);
-  EXPECT_EQ(actual.row_values, expected.row_values);
-  EXPECT_EQ(actual.sums, expected.sums);
   const std::vector<float> gradient = padded_to_tiles(rounded(expected.d_prediction), units);
-  for (const TileOrder order : {TileOrder::by_unit, TileOrder::by_sample_of_gradients})
-    EXPECT_EQ(values_in_tiles(actual.gradient, order), gradient);
-  EXPECT_EQ(behind_last_rows(actual.gradient, TileOrder::by_sample_of_gradients), 0);
+  for (const LossMode mode : {LossMode::train_in_tiles, LossMode::train_read}) {
+    const LossResult actual = run_loss(loss, batch, x, target, mode);
+    EXPECT_EQ(actual.row_values, expected.row_values);
+    EXPECT_EQ(actual.sums, expected.sums);
+    for (const TileOrder order : {TileOrder::by_unit, TileOrder::by_sample_of_gradients})
+      EXPECT_EQ(values_in_tiles(actual.gradient, order), gradient);
+    EXPECT_EQ(behind_last_rows(actual.gradient, TileOrder::by_sample_of_gradients), 0);
+  }
 }
 
 TEST(MseTiles, HoldTheRoundedGradientInBothOrders) {

@@ -239,6 +239,51 @@ TEST(NetworkTiles, AGradientInTilesGivesTheBitsOfOneThatIsRounded) {
   }
 }
 
+TEST(NetworkTiles, TheOutputMayBeHandedOverToTheLoss) {
+  NetworkSetup setup;
+  setup.loss_applies_relu = setup.loss_writes_tiles = setup.loss_reads_tiles = true;
+  const auto is_handed_over = [&](const NetworkSpec& spec,
+                                  OperandPrecision precision = OperandPrecision::bf16) {
+    return Network(build_graph(spec, {precision}), setup).hands_over_output();
+  };
+  const NetworkSpec plain = network_of({33, 1, 1}, {linear(40), relu, linear(17)});
+  const NetworkSpec to_relu = network_of({33, 1, 1}, {linear(40), relu, linear(17), relu});
+  EXPECT_FALSE(is_handed_over(plain, OperandPrecision::fp32));
+  EXPECT_FALSE(is_handed_over(network_of({33, 1, 1}, {linear(40), linear(10), gelu})));
+  EXPECT_FALSE(is_handed_over(
+      network_of({33, 1, 1}, {linear(10), linear(10), add({"linear1", "linear2"})})));
+  for (const NetworkSpec& spec :
+       {plain, to_relu, network_of({33, 1, 1}, {linear(40), linear(17), flatten})}) {
+    EXPECT_TRUE(is_handed_over(spec));
+    const Network network(build_graph(spec, {OperandPrecision::bf16}), setup);
+    Activations arrays = network.allocate(kBatch.rows());
+    arrays.set_rows(kBatch.rows(), kBatch.block_rows);
+    StepContext step = make_test_step(kBatch, network.table().block_size());
+    const std::vector<float> parameters =
+        random_values(static_cast<std::size_t>(network.table().block_size()) + 128, 9, -0.5f, 0.5f);
+    step.parameters = to_view(parameters);
+    const ExecSpace exec;
+    convert_layout(
+        exec, make_activation(spec.input, Layout::cn16c, kBatch.rows(), rows_of(spec.input, 1)),
+        arrays.input());
+    network.forward(exec, step, arrays);
+    exec.fence("test: read the output");
+    const std::vector<float> written = values_of(arrays.output());
+    Kokkos::deep_copy(arrays.output().data, 777.0f);
+    const KeptOutput reader{OperandTiles(arrays.d_output())};
+    step.output_reader = &reader;
+    network.forward(exec, step, arrays);
+    exec.fence("test: read the output");
+    std::vector<float> read;
+    for (std::size_t i = 0; i < reader.values().size(); ++i)
+      if (i % 32 < 17) read.push_back(reader.values()[i]);
+    EXPECT_EQ(read, written);
+    for (const float value : values_of(arrays.output())) ASSERT_EQ(value, 777);
+  }
+  setup.loss_reads_tiles = false;
+  EXPECT_FALSE(is_handed_over(plain));
+}
+
 TEST(NetworkTiles, FirstNonFiniteLayerIsFoundInTiles) {
   const NetworkSpec spec = network_of({33, 1, 1}, {linear(40), relu, linear(17), linear(10)});
   const Network network(build_graph(spec, {OperandPrecision::bf16}), {});
