@@ -14,6 +14,7 @@
 #include "config/document.hpp"
 #include "config/key.hpp"
 #include "config/nearest_name.hpp"
+#include "config/other_names.hpp"
 #include "config/toml_text.hpp"
 
 namespace quern {
@@ -99,6 +100,9 @@ class TableReader {
       problems_.excuse(full_name(prefix + nearest));
     } else if (const std::string elsewhere = path_of_name(name); !elsewhere.empty()) {
       hint = "(did you mean '" + elsewhere + "'?)";
+    } else if (const std::string meant = meant_path(name); !meant.empty()) {
+      problems_.excuse(full_name(meant));
+      hint = "(did you mean '" + meant + "'?)";
     }
     problems_.add(place_of(node), full_name(prefix + printable_start(name)), "unknown key " + hint);
   }
@@ -107,6 +111,15 @@ class TableReader {
   std::string path_of_name(const std::string& name) const {
     for (const Key<Target>& key : keys_) {
       if (key.path.substr(key.path.rfind('.') + 1) == name) return key.path;
+    }
+    return "";
+  }
+
+  /// What a name of another program is here, "" when there is no such key.
+  std::string meant_path(const std::string& name) const {
+    for (const std::string_view path : keys_meant_by(name)) {
+      const std::string meant(path);
+      if (find(meant) || !names_in(meant + ".", false).empty()) return meant;
     }
     return "";
   }

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "config/document.hpp"
 #include "config/nearest_name.hpp"
+#include "config/other_names.hpp"
 #include "config/toml_text.hpp"
 
 namespace quern {
@@ -138,7 +139,11 @@ bool read_choice(const toml::node& node, const ValueContext& context,
   const auto found = std::find(choices.begin(), choices.end(), value);
   index = static_cast<std::size_t>(found - choices.begin());
   if (found != choices.end()) return true;
-  const std::string nearest = nearest_name(value, choices);
+  std::string nearest = nearest_name(value, choices);
+  for (const std::string_view meant : values_meant_by(value)) {
+    if (!nearest.empty()) break;
+    if (std::find(choices.begin(), choices.end(), meant) != choices.end()) nearest = meant;
+  }
   const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
   context.fail("\"" + printable_start(value) + "\" is unknown, expected " + list_choices(choices) +
                hint);

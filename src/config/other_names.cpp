@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/other_names.hpp"
+
+#include <span>
+
+#include "config/nearest_name.hpp"
+
+namespace quern {
+
+namespace {
+
+struct OtherName {
+  std::string_view other;
+  std::string_view here;
+};
+
+constexpr OtherName kKeys[] = {
+    {"learning_rate", "optimizer.lr"},
+    {"base_lr", "optimizer.lr"},
+    {"lr_scheduler", "optimizer.schedule"},
+    {"scheduler", "optimizer.schedule"},
+    {"warmup", "optimizer.schedule.warmup_steps"},
+    {"step_size", "optimizer.schedule.every_epochs"},
+    {"beta1", "optimizer.betas"},
+    {"beta2", "optimizer.betas"},
+    {"wd", "optimizer.weight_decay"},
+    {"l2", "optimizer.weight_decay"},
+    {"clip", "optimizer.clip_norm"},
+    {"grad_clip", "optimizer.clip_norm"},
+    {"gradient_clipping", "optimizer.clip_norm"},
+    {"gradient_clip_val", "optimizer.clip_norm"},
+    {"max_grad_norm", "optimizer.clip_norm"},
+    {"batch", "data.global_batch"},
+    {"batch_size", "data.global_batch"},
+    {"train_batch_size", "data.global_batch"},
+    {"per_device_batch_size", "data.batch_per_rank"},
+    {"per_device_train_batch_size", "data.batch_per_rank"},
+    {"path", "data.train"},
+    {"dataset", "data.train"},
+    {"validation", "data.test"},
+    {"val", "data.test"},
+    {"max_epochs", "train.epochs"},
+    {"num_epochs", "train.epochs"},
+    {"early_stopping", "train.patience"},
+    {"amp", "train.precision"},
+    {"dtype", "train.precision"},
+    {"mixed_precision", "train.precision"},
+    {"bf16", "train.precision"},
+    {"fp16", "train.precision"},
+    {"deterministic", "train.determinism"},
+    {"activation_checkpointing", "train.recompute"},
+    {"gradient_checkpointing", "train.recompute"},
+    {"log_every", "train.log_every_steps"},
+    {"log_every_n_steps", "train.log_every_steps"},
+    {"accumulate_grad_batches", "parallel.micro_batches"},
+    {"gradient_accumulation", "parallel.micro_batches"},
+    {"gradient_accumulation_steps", "parallel.micro_batches"},
+    {"pipeline_parallel", "parallel.pipeline"},
+    {"pipeline_parallel_size", "parallel.pipeline"},
+    {"tensor_parallel", "parallel.tensor"},
+    {"tensor_parallel_size", "parallel.tensor"},
+    {"fsdp", "parallel.shard_optimizer"},
+    {"zero", "parallel.shard_optimizer"},
+    {"zero_optimization", "parallel.shard_optimizer"},
+    {"zero_stage", "parallel.shard_optimizer"},
+    {"save_every", "checkpoint.every_epochs"},
+    {"save_steps", "checkpoint.every_steps"},
+    {"save_best", "checkpoint.keep_best"},
+    {"save_best_only", "checkpoint.keep_best"},
+    {"save_total_limit", "checkpoint.keep"},
+    {"random_seed", "seed"},
+    {"manual_seed", "seed"},
+    {"optim", "optimizer"},
+    {"criterion", "loss"},
+    {"model", "network"},
+    {"training", "train"},
+    // Of layers.
+    {"out_features", "features"},
+    {"units", "features"},
+    {"filters", "channels"},
+    {"out_channels", "channels"},
+    {"kernel_size", "kernel"},
+    {"pool_size", "size"},
+    {"use_bias", "bias"},
+    {"rate", "p"},
+    {"requires_grad", "trainable"},
+    {"frozen", "trainable"},
+};
+
+constexpr OtherName kValues[] = {
+    {"dense", "linear"},
+    {"fc", "linear"},
+    {"fully_connected", "linear"},
+    {"conv", "conv2d"},
+    {"convolution", "conv2d"},
+    {"maxpool", "max_pool2d"},
+    {"avgpool", "avg_pool2d"},
+    {"adaptive_avg_pool2d", "global_avg_pool"},
+    {"global_average_pooling2d", "global_avg_pool"},
+    {"bn", "batch_norm"},
+    {"nll", "cross_entropy"},
+    {"categorical_crossentropy", "cross_entropy"},
+    {"sparse_categorical_crossentropy", "cross_entropy"},
+    {"softmax", "cross_entropy"},
+    {"l2", "mse"},
+    {"mean_squared_error", "mse"},
+    {"momentum", "sgd"},
+    {"nesterov", "sgd"},
+    {"cosine_annealing", "cosine"},
+    {"linear", "polynomial"},
+    {"float32", "fp32"},
+    {"float", "fp32"},
+    {"amp", "bf16"},
+    {"bfloat16", "bf16"},
+    {"fp16", "bf16"},
+    {"float16", "bf16"},
+    {"half", "bf16"},
+    {"mixed", "bf16"},
+};
+
+std::vector<std::string_view> meant_by(std::string_view name, std::span<const OtherName> names) {
+  std::vector<std::string_view> meant;
+  if (name.size() > 64) return meant;
+  for (const OtherName& known : names)
+    if (edit_distance(name, known.other) == 0) meant.push_back(known.here);
+  return meant;
+}
+
+}  // namespace
+
+std::vector<std::string_view> keys_meant_by(std::string_view name) {
+  return meant_by(name, kKeys);
+}
+
+std::vector<std::string_view> values_meant_by(std::string_view value) {
+  return meant_by(value, kValues);
+}
+
+}  // namespace quern
