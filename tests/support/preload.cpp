@@ -33,6 +33,7 @@ void note(const char* path) {
   static const Open real_open = next<Open>("open");
   const char* folder = std::getenv("QUERN_TEST_OPENS");
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank) rank = std::getenv("PMI_RANK");
   if (!rank) rank = std::getenv("SLURM_PROCID");
   if (!folder || !rank || !path) return;
   const std::string file = std::string(folder) + "/opens-" + rank;

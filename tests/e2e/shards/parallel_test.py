@@ -16,7 +16,7 @@ from program import Run, quern
 MEASURED = """exec python3 -c '
 import os, resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
-rank = os.environ["OMPI_COMM_WORLD_RANK"]
+rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ["PMI_RANK"]
 peak = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 with open(f"peak{rank}", "w") as file: file.write(str(peak))
 with open(os.environ["QUERN_TEST_STATUS"] + "/" + rank, "w") as file: file.write(str(code))

@@ -15,12 +15,14 @@ from pathlib import Path
 PROGRAM = str(Path(sys.argv[1]).resolve())
 MPIEXEC = sys.argv[2]
 
+# A rank's number and how many there are, as shells read them: Open MPI's names, then MPICH's.
+RANK, SIZE = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}", "${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}"
 # Every rank notes its own exit status (mpirun tells only one of them) and leaves together with the
 # others, because mpirun ends whoever is still there when the first one has failed.
-NOTE_STATUS = 'code=$?; echo $code > "$QUERN_TEST_STATUS/$OMPI_COMM_WORLD_RANK"; '
-EACH_RANK = ('"$@"; ' + NOTE_STATUS + """
+NOTE_STATUS = f'code=$?; echo $code > "$QUERN_TEST_STATUS/{RANK}"; '
+EACH_RANK = ('"$@"; ' + NOTE_STATUS + f"""
 for attempt in $(seq 1200); do
-  [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "$OMPI_COMM_WORLD_SIZE" ] && break
+  [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "{SIZE}" ] && break
   sleep 0.05
 done
 exit $code""")
@@ -86,8 +88,9 @@ class Run:
 
     def pid_of_rank(self, rank):
         """Processes start in any order."""
+        names = {f"{name}={rank}".encode() for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK")}
         for pid in self.rank_pids():
-            if f"OMPI_COMM_WORLD_RANK={rank}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if names.intersection(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")):
                 return pid
         raise ProcessLookupError(f"no process is rank {rank}")
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import training
-from program import EACH_RANK, EACH_RANK_ALONE, PROGRAM
+from program import EACH_RANK, EACH_RANK_ALONE, PROGRAM, RANK
 from training import checkpoint_steps, metrics
 
 # A rank that meets its limit of file size gets an error and no signal, as on a full disk.
@@ -36,11 +36,11 @@ class StartTest(training.TrainingTest):
         return done.errors()[0]
 
     def test_ranks_with_other_command_lines(self):
-        setting = 'set -- "$@" --set "seed=$OMPI_COMM_WORLD_RANK"; '
+        setting = f'set -- "$@" --set "seed={RANK}"; '
         error = self.refuses(ranks=3, each_rank=setting + EACH_RANK)
         self.assertIn("the command line is not the same on all ranks: rank 1 on ", error)
         self.assertIn("has 'seed=1' where rank 0 has 'seed=0', and so do others (1 rank) (", error)
-        only_planned = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || set -- "$@" --dry-run; '
+        only_planned = f'[ "{RANK}" = 0 ] || set -- "$@" --dry-run; '
         self.assertIn("has '--dry-run' where rank 0 has nothing", self.refuses(ranks=2, each_rank=only_planned + EACH_RANK))
 
     def test_threads_that_cannot_be(self):
