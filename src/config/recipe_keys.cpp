@@ -413,6 +413,14 @@ void add_checkpoint(Keys& list) {
       .free_to_change();
 }
 
+// The optimizer's state means the same under other settings, but not to another type.
+void let_settings_of_optimizer_change(Keys& list) {
+  for (Key<Recipe>& key : list) {
+    if (key.path.starts_with("optimizer.") && key.path != "optimizer.type")
+      key.may_change = MayChange::on_request;
+  }
+}
+
 }  // namespace
 
 const std::vector<Key<Recipe>>& recipe_keys() {
@@ -430,6 +438,7 @@ const std::vector<Key<Recipe>>& recipe_keys() {
     add_train(list);
     add_parallel(list);
     add_checkpoint(list);
+    let_settings_of_optimizer_change(list);
     return list;
   }();
   return keys;

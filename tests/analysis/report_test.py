@@ -126,6 +126,17 @@ class ReportTest(ReportCase):
             self.assertIn(f"({name}.svg)", text)
             self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
 
+    def test_what_was_changed_on_the_way(self):
+        changes = [{"key": "optimizer.lr", "before": "0.2", "after": "0.02"}]
+        events = [{**event, "changes": changes} if event.get("restarts") == "1" else event for event in EVENTS]
+        run = write_run(self.folder / "run", done="ab" * 32, events=events)
+        self.page(Path(self.report(run)[0].strip()))
+        text = (run / "report" / "report.md").read_text()
+        self.assertIn("- changed: optimizer.lr from 0.2 to 0.02 at step 40\n", text)
+        self.assertRegex(text, r"\| changed setting \| before \| after \| from step \|\n.*\n\| optimizer\.lr \| 0\.2 \| 0\.02 \| 40 \|\n")
+        self.assertNotIn("changed", (Path(self.report(write_run(self.folder / "plain", events=EVENTS))[0].strip()).parent
+                                     / "report.md").read_text())
+
     def test_what_the_time_of_an_epoch_is(self):
         run = write_run(self.folder / "run", self.timed_records())
         shown = self.page(Path(self.report(run)[0].strip()))
