@@ -37,10 +37,6 @@ def checkpoint_text(run):
     return "; ".join(texts) or "none"
 
 
-def changes_text(run):
-    return "; ".join(f"{key} from {before} to {after} at step {step}" for step, key, before, after in run.changes)
-
-
 def unique(values):
     return ", then ".join(dict.fromkeys(str(value) for value in values if value not in (None, "")))
 
@@ -58,7 +54,7 @@ def facts(run):
         ("seed", run.recipe.get("seed", forms.NONE)),
         ("batch", batch_of(run)),
         ("optimizer", optimizer_text(run.recipe.get("optimizer", {}))),
-        ("changed", changes_text(run)),
+        ("changed", run.changes_text),
         ("determinism", train.get("determinism", "")),
         ("precision", train.get("precision", "")
                       + (", by pairs" if train.get("bf16_sums") == "pairs" else "")

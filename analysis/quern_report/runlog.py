@@ -86,6 +86,10 @@ class Run:
             found = [one for one in found if one[0] < step or (one[0] == step and one[1] not in again)] + new
         return found
 
+    @property
+    def changes_text(self):
+        return "; ".join(f"{key} from {before} to {after} at step {step}" for step, key, before, after in self.changes)
+
     def rank_times(self):
         """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
         found = []
