@@ -82,6 +82,7 @@ optimizer.schedule.gamma=
 optimizer.schedule.power=
 optimizer.schedule.min_lr=
 train.epochs=
+train.evaluate_every=
 train.patience=
 train.monitor=
 train.determinism=

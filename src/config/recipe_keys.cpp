@@ -278,9 +278,14 @@ void add_train(Keys& list) {
   TableKeys keys(
       list, "train", [](auto& recipe) -> auto& { return recipe.train; });
   keys.integer("epochs", &T::epochs, at_least(1), "Passes over the training data").free_to_change();
+  keys.integer("evaluate_every", &T::evaluate_every, at_least(1),
+               "Epochs between evaluations of `data.test`; the last epoch always ends with one")
+      .left_out_when("1")
+      .defaults_to("`1`")
+      .free_to_change();
   keys.integer("patience", &T::patience, at_least(0),
-               "The training ends after so many epochs without a better evaluation of `data.test`; "
-               "0: after `epochs`")
+               "The training ends after so many epochs without a better evaluation of `data.test`, "
+               "a multiple of `evaluate_every`; 0: after `epochs`")
       .free_to_change();
   keys.choice<Monitor>("monitor", &T::monitor,
                        {{"loss", Monitor::loss}, {"accuracy", Monitor::accuracy}},

@@ -253,9 +253,9 @@ Evaluation Trainer::evaluate_test_set() {
   return evaluator_->run(exec_);
 }
 
-// -> why the test set could not be read.
+// The epoch that has just ended, where it is due. -> why the test set could not be read.
 std::optional<AgreedError> Trainer::evaluate() {
-  if (!evaluator_) return std::nullopt;
+  if (!evaluator_ || !is_evaluated(recipe_.train, progress_.epoch)) return std::nullopt;
   Evaluation result;
   try {
     result = evaluate_test_set();
@@ -280,7 +280,7 @@ std::optional<AgreedError> Trainer::evaluate() {
 
 bool Trainer::is_out_of_patience() const {
   const int patience = recipe_.train.patience;
-  return evaluator_ && patience > 0 &&
+  return evaluator_ && patience > 0 && is_evaluated(recipe_.train, progress_.epoch) &&
          progress_.epoch - std::max(best_.epoch, judged_from_) >= patience;
 }
 

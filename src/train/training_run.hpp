@@ -35,7 +35,7 @@ struct RunOptions {
   std::vector<std::string> changes = {};
   /// The samples of data.source = "program" (train/own_samples.hpp), equal on all ranks.
   std::optional<Samples> train = std::nullopt;
-  std::optional<Samples> test = std::nullopt;  ///< evaluated after every epoch, if given
+  std::optional<Samples> test = std::nullopt;  ///< evaluated, if given: train.evaluate_every
 };
 
 class TrainingRun {

@@ -126,6 +126,25 @@ class ReportTest(ReportCase):
             self.assertIn(f"({name}.svg)", text)
             self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
 
+    def test_epochs_without_an_evaluation(self):
+        """They have gaps: no figure, and no point in a curve."""
+        records = [record for record in make_records(epochs=5) if record["kind"] != "eval" or record["epoch"] in (2, 4)]
+        run = write_run(self.folder / "run", records, events=EVENTS)
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("The best epoch is 4, that of the highest test accuracy.", shown)
+        text = (run / "report" / "report.md").read_text()
+        lines = {int(line.split("|")[1].strip(" *")): [cell.strip() for cell in line.split("|")[2:-1]]
+                 for line in text.splitlines() if re.match(r"\| \**\d+\** \|", line)}
+        self.assertEqual({epoch: (cells[2], cells[3]) for epoch, cells in lines.items() if epoch % 2},
+                         {epoch: ("\N{EN DASH}", "\N{EN DASH}") for epoch in (1, 3, 5)})
+        self.assertTrue(all(cells[2][0].isdigit() for epoch, cells in lines.items() if epoch % 2 == 0))
+        drawn = re.findall(r'<polyline[^>]* points="([^"]*)"', (run / "report" / "accuracy.svg").read_text())
+        self.assertEqual(sorted(len(points.split()) for points in drawn), [2, 5])
+        sweep = [write_run(self.folder / f"trial-{number}", [dict(record, loss=record["loss"] + number) for record in records],
+                           seed=number) for number in range(2)]
+        for command in ("compare", "sweep"):
+            self.page(Path(self.report(command, *sweep, "--out", self.folder / command)[0].strip()))
+
     def test_what_was_changed_on_the_way(self):
         changes = [{"key": "optimizer.lr", "before": "0.2", "after": "0.02"}]
         events = [{**event, "changes": changes} if event.get("restarts") == "1" else event for event in EVENTS]
