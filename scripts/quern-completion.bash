@@ -7,7 +7,7 @@
 _quern_words() {
   case "$1" in
     "") echo "train evaluate predict watch metrics shard data checkpoint import plan bench info preflight --version --help" ;;
-    "train") echo "--set --run-dir --resume --dry-run --check-recipe --ranks --help" ;;
+    "train") echo "--set --run-dir --resume --change --dry-run --check-recipe --ranks --help" ;;
     "evaluate") echo "--data --split --memory --metrics --json --help" ;;
     "predict") echo "--images --from --as-values --data --split --memory --batch --probabilities --timing --out --help" ;;
     "watch") echo "--once --every --help" ;;
@@ -82,6 +82,7 @@ optimizer.schedule.gamma=
 optimizer.schedule.power=
 optimizer.schedule.min_lr=
 train.epochs=
+train.evaluate_every=
 train.patience=
 train.monitor=
 train.determinism=

@@ -37,7 +37,8 @@ def statistics_text(table):
 
 
 def settings_of(run):
-    """The recipe's keys, those of layers by the layers' names, and ranks: how many the run ended with."""
+    """The recipe's keys, those of layers by the layers' names, ranks: how many the run ended with, and changes: what of
+    the recipe it had otherwise before."""
     settings = {}
     for key, value in flat(run.recipe).items():
         table = next((table for table in STATISTICS if key.startswith(table + ".")), None)
@@ -49,6 +50,8 @@ def settings_of(run):
             settings[key] = value
     if run.ranks:
         settings["ranks"] = run.ranks[-1]
+    if run.changes:
+        settings["changes"] = run.changes_text
     return settings
 
 

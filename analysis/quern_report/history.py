@@ -117,6 +117,10 @@ def section_of(run):
                      wide=True),
               Table(["start", "ranks", "end", "from step", "to step", "ran for", "checkpoints"], rows,
                     left=3)]
+    if run.changes:
+        blocks.append(Table(["changed setting", "before", "after", "from step"],
+                            [[key, before, after, Cell(forms.count(step), order=step)]
+                             for step, key, before, after in run.changes], left=3))
     if written:
         blocks.append(Table(["checkpoint", "written at", "step", "size", "took"], written, left=2))
     return Section("Timeline", blocks)

@@ -54,6 +54,7 @@ def facts(run):
         ("seed", run.recipe.get("seed", forms.NONE)),
         ("batch", batch_of(run)),
         ("optimizer", optimizer_text(run.recipe.get("optimizer", {}))),
+        ("changed", run.changes_text),
         ("determinism", train.get("determinism", "")),
         ("precision", train.get("precision", "")
                       + (", by pairs" if train.get("bf16_sums") == "pairs" else "")

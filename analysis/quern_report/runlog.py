@@ -19,6 +19,7 @@ except ImportError:  # Python before 3.11
     import tomli as tomllib
 
 
+CHANGE = ("key", "before", "after")
 SUMMARY = ("min", "median", "mean", "max")
 
 
@@ -70,6 +71,24 @@ class Run:
         """The event of the failure that the last start ended with, or None."""
         ends = [event for event in self.events if event.get("event") in ("start", "failure")]
         return ends[-1] if ends and ends[-1]["event"] == "failure" else None
+
+    @property
+    def changes(self):
+        """[(step, key, before, after)]: the settings that the run got when it was resumed. What was changed again in
+        the same place, or lies behind a later start, counts once."""
+        found = []
+        for event in self.events:
+            step = number(event, "step")
+            if event.get("event") != "start" or step is None:
+                continue
+            new = [(step, *(change[part] for part in CHANGE)) for change in event.get("changes") or []]
+            again = {key for _, key, *_ in new}
+            found = [one for one in found if one[0] < step or (one[0] == step and one[1] not in again)] + new
+        return found
+
+    @property
+    def changes_text(self):
+        return "; ".join(f"{key} from {before} to {after} at step {step}" for step, key, before, after in self.changes)
 
     def rank_times(self):
         """[(epoch, {phase: [seconds of each rank]})] of the epochs that tell."""
@@ -173,9 +192,11 @@ def number(record, key):
 
 def has_types(record):
     """As the program writes them; those of other keys are looked at where they are read."""
-    hosts = record.get("hosts") or {}
+    hosts, changes = record.get("hosts") or {}, record.get("changes") or []
     return (isinstance(record.get("event", ""), str) and isinstance(hosts, dict)
-            and all(isinstance(ranks, int) for ranks in hosts.values())
+            and all(isinstance(ranks, int) for ranks in hosts.values()) and isinstance(changes, list)
+            and all(isinstance(change, dict) and all(isinstance(change.get(part), str) for part in CHANGE)
+                    for change in changes)
             and all(record.get(key) is None or number(record, key) is not None for key in ("step", "ranks", "bytes")))
 
 

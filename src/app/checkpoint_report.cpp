@@ -110,6 +110,11 @@ std::string best_text(const BestEvaluation& best) {
                      best.epoch, best.step);
 }
 
+std::string change_text(const RecipeChange& change) {
+  return printable(fmt::format("step {}: {} {}, before {}", change.step, change.key, change.after,
+                               change.before));
+}
+
 nlohmann::ordered_json tensors_json(const std::vector<NamedTensor>& tensors) {
   auto list = nlohmann::ordered_json::array();
   for (const NamedTensor& tensor : tensors) {
@@ -162,6 +167,8 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
   if (state.best.epoch > 0) text += fmt::format("  {:<16}{}\n", "best", best_text(state.best));
+  for (const RecipeChange& change : state.changes)
+    text += fmt::format("  {:<16}{}\n", "changed", change_text(change));
   const std::size_t width = name_width(state.model);
   const auto add_tensors = [&](const std::vector<NamedTensor>& tensors) {
     for (const NamedTensor& tensor : tensors) {
@@ -189,6 +196,11 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
                     {"epoch", state.best.epoch},
                     {"step", state.best.step},
                     {"value", state.best.value}};
+  for (const RecipeChange& change : state.changes)
+    json["changes"].push_back({{"step", change.step},
+                               {"key", change.key},
+                               {"before", change.before},
+                               {"after", change.after}});
   json["model_sha256"] = model_hash(state.model);
   json["parameters"] = num_values(state.model, false);
   json["model"] = tensors_json(state.model);

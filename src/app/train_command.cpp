@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "comm/exchange.hpp"
 #include "config/read_recipe.hpp"
+#include "config/recipe_change.hpp"
 #include "config/write_recipe.hpp"
 #include "network/network.hpp"
 #include "runtime/devices.hpp"
@@ -35,6 +36,7 @@ namespace {
 struct TrainOptions {
   std::string recipe;
   std::vector<std::string> overrides;
+  std::vector<std::string> changes;
   std::string run_dir;
   std::string resume = "auto";
   bool dry_run = false;
@@ -109,7 +111,10 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
 }
 
 ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& recipe) {
-  TrainingRun run(comm, recipe, {.folder = options.run_dir, .resume = options.resume});
+  TrainingRun run(comm, recipe,
+                  {.folder = options.run_dir,
+                   .resume = options.resume,
+                   .changes = changed_keys(options.changes)});
   const PlanInfo info = info_of(comm, run);
   if (options.dry_run) {
     const std::string network = network_text(summarize(recipe.network, run.network()));
@@ -126,10 +131,11 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
 
 // What can be known before there are data, other ranks and a device.
 ExitCode check_only(const TrainOptions& options) {
-  const Recipe recipe = read_recipe(options.recipe, options.overrides);
+  const Recipe recipe = read_recipe(options.recipe, options.overrides, options.changes);
   const RecipeInfo info = check_recipe(recipe, options.ranks);
   if (!options.run_dir.empty()) {
-    check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume);
+    check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume,
+                      changed_keys(options.changes));
   }
   const int data_ranks = grid_shape_of(recipe, options.ranks).data;
   const bool is_random = recipe.data.source == DataSource::random;
@@ -164,6 +170,14 @@ Command add_train_command(CommandLine app) {
           "newest of this run folder")
       .type_name("auto|never|FILE")
       .show_default();
+  command
+      .add_option(
+          "--change", options->changes,
+          "As --set, for a run that is resumed: go on with this value of a setting of the "
+          "optimizer or of another key that may change, whatever the checkpoint was trained "
+          "with (may be repeated)")
+      .type_name("KEY=VALUE")
+      .one_value_each();
   Option dry_run = command.add_flag(
       "--dry-run", options->dry_run,
       "Print the resolved recipe, the network layer by layer and the plan (ranks, blocks, steps, "
@@ -186,11 +200,11 @@ Command add_train_command(CommandLine app) {
             if (options->check_recipe) return check_only(*options);
             if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
-            const ExitCode code =
-                run_on_ranks([&](Communicator& comm) { return train(comm, *options, recipe); },
-                             [&](Communicator& comm) {
-                               recipe = load_recipe(comm, options->recipe, options->overrides);
-                             });
+            const ExitCode code = run_on_ranks(
+                [&](Communicator& comm) { return train(comm, *options, recipe); },
+                [&](Communicator& comm) {
+                  recipe = load_recipe(comm, options->recipe, options->overrides, options->changes);
+                });
             if (code == ExitCode::requeue) end_by_ctrl_c();
             return code;
           },

@@ -40,6 +40,15 @@ struct RunOrigin {
   friend bool operator==(const RunOrigin&, const RunOrigin&) = default;
 };
 
+/// A setting that a run got when it was resumed.
+struct RecipeChange {
+  std::int64_t step = 0;  ///< steps that were done then
+  std::string key;        ///< "optimizer.lr"
+  std::string before;     ///< as TOML, or "(not stated)"
+  std::string after;
+  friend bool operator==(const RecipeChange&, const RecipeChange&) = default;
+};
+
 struct CheckpointState {
   std::vector<NamedTensor> model;  ///< in network order
   std::vector<OptimizerTensors> optimizer;
@@ -53,6 +62,7 @@ struct CheckpointState {
   /// Of the run until then, and the digest of the test data that it was of.
   BestEvaluation best = {};
   std::string best_data = {};
+  std::vector<RecipeChange> changes = {};  ///< of the run until then, in order
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -20,6 +21,7 @@ constexpr const char* kBestEpoch = "best_epoch";
 constexpr const char* kBestStep = "best_step";
 constexpr const char* kBestValue = "best_value";
 constexpr const char* kBestData = "best_data_sha256";
+constexpr const char* kChanges = "changes";
 
 Monitor monitor_of(const std::string& name) {
   if (name == "loss") return Monitor::loss;
@@ -49,11 +51,50 @@ BestEvaluation read_best(const H5File& file, const TrainingProgress& progress) {
       best.value, best.step, best.epoch, progress.epoch, progress.step));
 }
 
+// Values are TOML in one line, which has no tabs of its own.
+std::string text_of(const RecipeChange& change) {
+  return fmt::format("{}\t{}\t{}\t{}", change.step, change.key, change.before, change.after);
+}
+
+RecipeChange change_of(const std::string& line, const TrainingProgress& progress) {
+  std::vector<std::string> words(1);
+  for (const char letter : line) {
+    if (letter == '\t')
+      words.emplace_back();
+    else
+      words.back() += letter;
+  }
+  std::int64_t step = -1;
+  const std::string& number = words.front();
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), step);
+  const bool is_number = error == std::errc() && end == number.data() + number.size();
+  if (words.size() == 4 && is_number && step >= 0 && step <= progress.step)
+    return {step, words[1], words[2], words[3]};
+  throw Error(
+      fmt::format("the change '{}' is none, expected a step of the {} that are done, a key, its "
+                  "value before and after, with tabs between them",
+                  printable_start(line), progress.step));
+}
+
+void write_changes(H5File& file, const std::vector<RecipeChange>& changes) {
+  std::vector<std::string> lines;
+  for (const RecipeChange& change : changes) lines.push_back(text_of(change));
+  if (!lines.empty()) file.write_string(kGroup, kChanges, join_lines(lines));
+}
+
+void read_changes(const H5File& file, CheckpointState& state) {
+  state.changes.clear();
+  if (!file.has_attribute(kGroup, kChanges)) return;
+  for (const std::string& line : split_lines(file.read_string(kGroup, kChanges)))
+    state.changes.push_back(change_of(line, state.progress));
+}
+
 }  // namespace
 
 void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
+  write_changes(file, state.changes);
   if (state.best.epoch == 0) return;
   write_best(file, state.best);
   file.write_string(kGroup, kBestData, state.best_data);
@@ -68,6 +109,7 @@ void read_optional_attributes(const H5File& file, CheckpointState& state) {
   if (file.has_attribute(kGroup, kNames))
     state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
+  read_changes(file, state);
   if (!file.has_attribute(kGroup, kBestEpoch)) return;
   state.best = read_best(file, state.progress);
   state.best_data = file.read_string(kGroup, kBestData);

@@ -79,8 +79,9 @@ toml::table parse_document(std::string_view text, std::string_view source_name) 
 
 Place place_of(const toml::node& node) {
   const toml::source_region& source = node.source();
-  if (!source.path || *source.path == kOverrideSource) return {0, true};
-  return {static_cast<int>(source.begin.line), false};
+  if (!source.path || *source.path == kSetOption) return {0, kSetOption};
+  if (*source.path == kChangeOption) return {0, kChangeOption};
+  return {static_cast<int>(source.begin.line)};
 }
 
 std::string describe_type(const toml::node& node) {
@@ -90,9 +91,9 @@ std::string describe_type(const toml::node& node) {
     case toml::node_type::array:
       return "an array";
     case toml::node_type::string:
-      // What --set could not read as anything else: a number written in another way, perhaps.
-      return place_of(node).is_override ? "the string " + shown(node.as_string()->get())
-                                        : "a string";
+      // What an option could not read as anything else: a number written in another way, perhaps.
+      return place_of(node).option.empty() ? "a string"
+                                           : "the string " + shown(node.as_string()->get());
     case toml::node_type::integer:
       return "an integer";
     case toml::node_type::floating_point:

@@ -11,13 +11,14 @@
 
 namespace quern {
 
-/// Name that nodes of a --set option carry as their source.
-inline constexpr std::string_view kOverrideSource = "--set";
+/// Names that nodes of such options carry as their source.
+inline constexpr std::string_view kSetOption = "--set";
+inline constexpr std::string_view kChangeOption = "--change";
 
 /// Parses a document; InputError "<source>:<line>:<column>: ..." on a syntax error.
 toml::table parse_document(std::string_view text, std::string_view source_name);
 
-/// Where a node stands. Nodes without a source were made by --set.
+/// Where a node stands. Nodes without a source were made by an option.
 Place place_of(const toml::node& node);
 
 /// "an integer", "a table", ...

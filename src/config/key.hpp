@@ -23,6 +23,9 @@ struct ValueContext {
   void fail(const std::string& text) const { problems.add(place, key, text); }
 };
 
+/// May a run that is resumed state another value than its checkpoint?
+enum class MayChange { never, on_request, freely };
+
 /// A key of a table that fills a Target (a Recipe or a LayerSpec).
 template <class Target>
 struct Key {
@@ -40,8 +43,7 @@ struct Key {
   /// values.
   std::string selector;
   std::vector<std::string> selecting_values;
-  /// A resumed run may state another value than its checkpoint.
-  bool may_change = false;
+  MayChange may_change = MayChange::never;
   /// What the reference says instead of the default-constructed Target's value.
   std::string default_words;
 
@@ -51,7 +53,7 @@ struct Key {
     selecting_values = std::move(values);
     return *this;
   }
-  Key& free_to_change() { return may_change = true, *this; }
+  Key& free_to_change() { return may_change = MayChange::freely, *this; }
   /// A resolved recipe does not state the key where it has this value.
   Key& left_out_when(const std::string& value) {
     write = [stated = write, value](const Target& target) {

@@ -50,15 +50,15 @@ std::vector<std::string> split_path(const std::string& path) {
 }
 
 /// A document whose only key is `value`.
-toml::table parse_value(const std::string& key, const std::string& text) {
+toml::table parse_value(const std::string& key, const std::string& text, std::string_view option) {
   try {
-    toml::table parsed = parse_document("value = " + text, kOverrideSource);
+    toml::table parsed = parse_document("value = " + text, option);
     if (parsed.size() == 1 && parsed.contains("value")) return parsed;
   } catch (const InputError&) {
     // Not TOML, so it is a string.
   }
   try {
-    return parse_document("value = " + to_toml_text(std::string_view(text)), kOverrideSource);
+    return parse_document("value = " + to_toml_text(std::string_view(text)), option);
   } catch (const InputError&) {
     throw OverrideError{key, "the value is not valid UTF-8, expected text"};
   }
@@ -102,7 +102,7 @@ toml::node& enter_table(toml::table& parent, const std::string& part) {
   const std::string type = child == nullptr ? "" : child->value_or(std::string());
   const std::string text =
       child == nullptr ? "t = {}" : "t = {type = " + to_toml_text(std::string_view(type)) + "}";
-  toml::table made = parse_document(text, kOverrideSource);
+  toml::table made = parse_document(text, kSetOption);
   parent.insert_or_assign(part, std::move(*made["t"].as_table()));
   return *parent.get(part);
 }
@@ -141,18 +141,27 @@ void replace_other_batch(toml::table& document, const std::string& key) {
   if (other.empty()) return;
   toml::table* data = document["data"].as_table();
   const toml::node* stated = data == nullptr ? nullptr : data->get(other);
-  if (stated != nullptr && !place_of(*stated).is_override) data->erase(other);
+  if (stated != nullptr && place_of(*stated).option.empty()) data->erase(other);
 }
 
-void apply(toml::table& document, const std::string& assignment) {
+struct Assignment {
+  std::vector<std::string> path;
+  std::string value;
+};
+
+Assignment split_assignment(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
     throw OverrideError{
         "", "'" + printable_start(assignment) + "' has no '=', expected key.path=value"};
   }
-  std::vector<std::string> parts = split_path(trim(assignment.substr(0, equals)));
+  return {split_path(trim(assignment.substr(0, equals))), trim(assignment.substr(equals + 1))};
+}
+
+void apply(toml::table& document, const std::string& assignment, std::string_view option) {
+  auto [parts, text] = split_assignment(assignment);
   const std::string key = join(parts, ".");
-  toml::table value = parse_value(key, trim(assignment.substr(equals + 1)));
+  toml::table value = parse_value(key, text, option);
   toml::node* parent = &document;
   std::string parent_key;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
@@ -167,11 +176,20 @@ void apply(toml::table& document, const std::string& assignment) {
 
 }  // namespace
 
-void apply_override(toml::table& document, const std::string& assignment, Problems& problems) {
+void apply_override(toml::table& document, const std::string& assignment, std::string_view option,
+                    Problems& problems) {
   try {
-    apply(document, assignment);
+    apply(document, assignment, option);
   } catch (const OverrideError& error) {
-    problems.add({0, true}, error.key, error.text);
+    problems.add({0, option}, error.key, error.text);
+  }
+}
+
+std::string override_key(const std::string& assignment) {
+  try {
+    return join(split_assignment(assignment).path, ".");
+  } catch (const OverrideError&) {
+    return "";
   }
 }
 

@@ -12,8 +12,8 @@ constexpr std::size_t kMaxReported = 30;
 }
 
 void Problems::add(const Place& place, const std::string& key, const std::string& text) {
-  std::string message = place.is_override ? "--set" : source_name_;
-  if (!place.is_override && place.line > 0) message += ":" + std::to_string(place.line);
+  std::string message = place.option.empty() ? source_name_ : std::string(place.option);
+  if (place.option.empty() && place.line > 0) message += ":" + std::to_string(place.line);
   message += ": ";
   if (!key.empty()) message += key + ": ";
   entries_.push_back({place, message + text});
@@ -34,7 +34,8 @@ void Problems::throw_if_any() const {
   if (entries_.empty()) return;
   std::vector<Entry> sorted = entries_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
-    if (a.place.is_override != b.place.is_override) return b.place.is_override;
+    const bool is_option = !b.place.option.empty();
+    if (a.place.option.empty() == is_option) return is_option;
     return a.place.line < b.place.line;
   });
   std::string text;

@@ -4,14 +4,15 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace quern {
 
-/// Where a key stands: a line of the recipe, 0 when it stands nowhere, or a --set option.
+/// Where a key stands: a line of the recipe, 0 when it stands nowhere, or an option.
 struct Place {
   int line = 0;
-  bool is_override = false;
+  std::string_view option = {};  ///< "--set" or "--change"; "" for the recipe itself
 };
 
 class Problems {

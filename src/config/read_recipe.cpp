@@ -10,6 +10,7 @@
 #include "base/system_failure.hpp"
 #include "config/document.hpp"
 #include "config/overrides.hpp"
+#include "config/recipe_change.hpp"
 #include "config/recipe_keys.hpp"
 #include "config/rules.hpp"
 #include "config/table_reader.hpp"
@@ -53,16 +54,26 @@ std::string read_recipe_text(const std::filesystem::path& path) {
   return text;
 }
 
-Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides) {
-  return parse_recipe(read_recipe_text(path), path.string(), overrides);
+Recipe read_recipe(const std::filesystem::path& path, std::span<const std::string> overrides,
+                   std::span<const std::string> changes) {
+  return parse_recipe(read_recipe_text(path), path.string(), overrides, changes);
 }
 
 Recipe parse_recipe(std::string_view text, const std::string& source_name,
-                    std::span<const std::string> overrides) {
+                    std::span<const std::string> overrides, std::span<const std::string> changes) {
   if (text.size() > kMaxBytes) fail_size(source_name);
   toml::table document = parse_document(text, source_name);
   Problems problems(source_name);
-  for (const std::string& assignment : overrides) apply_override(document, assignment, problems);
+  for (const std::string& assignment : overrides)
+    apply_override(document, assignment, kSetOption, problems);
+  for (const std::string& assignment : changes) {
+    const std::string key = override_key(assignment);
+    const std::string problem = key.empty() ? "" : change_problem(key);
+    if (problem.empty())
+      apply_override(document, assignment, kChangeOption, problems);
+    else
+      problems.add({0, kChangeOption}, key, problem);
+  }
   Recipe recipe;
   TableReader<Recipe> reader(recipe_keys(), recipe, problems);
   reader.read(document);

@@ -28,7 +28,7 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
     return is_fast ? "" : std::to_string(tensor_slices(recipe));
   }
   const bool is_length = key.path == "train.epochs" && ends_with_run(recipe.optimizer.schedule);
-  if (key.may_change && !is_length) return "";
+  if (key.may_change == MayChange::freely && !is_length) return "";
   return applies(key, recipe_keys(), recipe) ? key.write(recipe) : "(not stated)";
 }
 
@@ -42,6 +42,12 @@ std::vector<LayerSpec> without_default_inputs(std::vector<LayerSpec> layers) {
     before = &layer.name;
   }
   return layers;
+}
+
+// Momentum has an array of the optimizer's state, which there is not without it.
+bool has_other_state(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
+  return key.path == "optimizer.momentum" &&
+         (ours.optimizer.momentum == 0) != (theirs.optimizer.momentum == 0);
 }
 
 std::string stated(const std::string& text) {
@@ -128,8 +134,10 @@ std::vector<RecipeDifference> differences(const Recipe& our_recipe, int our_glob
     const std::string our_text = comparable_text(key, ours, our_global_batch);
     const std::string their_text = comparable_text(key, theirs, their_global_batch);
     if (our_text == their_text) continue;
-    found.push_back({key.path, stated(comparable_text(key, our_recipe, our_global_batch)),
-                     stated(comparable_text(key, their_recipe, their_global_batch))});
+    found.push_back(
+        {key.path, stated(comparable_text(key, our_recipe, our_global_batch)),
+         stated(comparable_text(key, their_recipe, their_global_batch)),
+         key.may_change != MayChange::never && !has_other_state(key, our_recipe, their_recipe)});
   }
   return found;
 }

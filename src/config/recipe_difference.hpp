@@ -13,6 +13,9 @@ struct RecipeDifference {
   std::string key;     ///< "network.layers[2].channels"
   std::string ours;    ///< as TOML, or "(not stated)"
   std::string theirs;  ///< the checkpoint's
+  /// May a run that is resumed go on with ours, when it is asked to? The optimizer's state is then
+  /// as good as before.
+  bool may_be_asked_for = false;
 };
 
 /// The keys, in the order of docs/recipes.md, that would make the resumed run another one; none

@@ -278,9 +278,14 @@ void add_train(Keys& list) {
   TableKeys keys(
       list, "train", [](auto& recipe) -> auto& { return recipe.train; });
   keys.integer("epochs", &T::epochs, at_least(1), "Passes over the training data").free_to_change();
+  keys.integer("evaluate_every", &T::evaluate_every, at_least(1),
+               "Epochs between evaluations of `data.test`; the last epoch always ends with one")
+      .left_out_when("1")
+      .defaults_to("`1`")
+      .free_to_change();
   keys.integer("patience", &T::patience, at_least(0),
-               "The training ends after so many epochs without a better evaluation of `data.test`; "
-               "0: after `epochs`")
+               "The training ends after so many epochs without a better evaluation of `data.test`, "
+               "a multiple of `evaluate_every`; 0: after `epochs`")
       .free_to_change();
   keys.choice<Monitor>("monitor", &T::monitor,
                        {{"loss", Monitor::loss}, {"accuracy", Monitor::accuracy}},
@@ -413,6 +418,14 @@ void add_checkpoint(Keys& list) {
       .free_to_change();
 }
 
+// The optimizer's state means the same under other settings, but not to another type.
+void let_settings_of_optimizer_change(Keys& list) {
+  for (Key<Recipe>& key : list) {
+    if (key.path.starts_with("optimizer.") && key.path != "optimizer.type")
+      key.may_change = MayChange::on_request;
+  }
+}
+
 }  // namespace
 
 const std::vector<Key<Recipe>>& recipe_keys() {
@@ -430,6 +443,7 @@ const std::vector<Key<Recipe>>& recipe_keys() {
     add_train(list);
     add_parallel(list);
     add_checkpoint(list);
+    let_settings_of_optimizer_change(list);
     return list;
   }();
   return keys;

@@ -131,8 +131,8 @@ void check_augment(const Checker& check) {
 
 // Without evaluations there is no best one.
 void check_monitor(const Checker& check) {
-  if (!check.are_sound({"data.test", "data.target", "loss.type", "train.patience", "train.monitor",
-                        "checkpoint.keep_best"}))
+  if (!check.are_sound({"data.test", "data.target", "loss.type", "train.evaluate_every",
+                        "train.patience", "train.monitor", "checkpoint.keep_best"}))
     return;
   const Recipe& recipe = check.recipe;
   const bool has_test_set = !recipe.data.test.empty() || recipe.data.source == DataSource::program;
@@ -141,6 +141,12 @@ void check_monitor(const Checker& check) {
   };
   if (recipe.train.patience > 0 && !has_test_set) need_test_set("train.patience");
   if (recipe.checkpoint.keep_best && !has_test_set) need_test_set("checkpoint.keep_best");
+  if (recipe.train.patience % recipe.train.evaluate_every != 0)
+    check.report("train.patience",
+                 check.text_of("train.patience") + " is no multiple of train.evaluate_every = " +
+                     std::to_string(recipe.train.evaluate_every) +
+                     ", expected one: it counts epochs, and an evaluation has to tell that none is "
+                     "better");
   if (recipe.train.monitor == Monitor::accuracy && recipe.data.target != TargetType::label)
     check.report("train.monitor", "\"accuracy\" needs data.target = \"label\", expected \"loss\"");
 }

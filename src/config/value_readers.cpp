@@ -25,7 +25,7 @@ std::string describe_size(const toml::node& node) {
 
 /// What --set hands on as a string because it is an integer of more than 64 bits; else "".
 std::string huge_integer(const toml::node& node) {
-  if (!node.is_string() || !place_of(node).is_override) return "";
+  if (!node.is_string() || place_of(node).option.empty()) return "";
   const std::string& text = node.as_string()->get();
   std::int64_t value = 0;
   const char* end = text.data() + text.size();

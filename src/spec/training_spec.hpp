@@ -2,6 +2,7 @@
 // Loss, optimizer and training settings, as plain data.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace quern {
@@ -85,6 +86,7 @@ enum class Monitor {
 
 struct TrainSpec {
   int epochs = 1;
+  int evaluate_every = 1;  ///< epochs between evaluations, see is_evaluated()
   int patience = 0;  ///< training ends after so many epochs without a better evaluation; 0: never
   Monitor monitor = Monitor::loss;
   Determinism determinism = Determinism::rank_invariant;
@@ -99,5 +101,10 @@ struct TrainSpec {
   bool per_rank_loss = false;  ///< print every rank's own sum of batch losses after each epoch
   friend bool operator==(const TrainSpec&, const TrainSpec&) = default;
 };
+
+/// Does this epoch, counted from 1, end with an evaluation of the test set?
+inline bool is_evaluated(const TrainSpec& train, std::int64_t epoch) {
+  return epoch == train.epochs || epoch % train.evaluate_every == 0;
+}
 
 }  // namespace quern

@@ -7,7 +7,6 @@
 
 #include "base/log.hpp"
 #include "base/version.hpp"
-#include "checkpoint/checkpoint_state.hpp"
 
 namespace quern {
 
@@ -45,7 +44,8 @@ EventLog::EventLog(std::filesystem::path file) : path_(std::move(file)) {
 }
 
 void EventLog::started(const TrainingProgress& at, std::int64_t total_steps,
-                       const std::vector<std::string>& hosts, int threads) {
+                       const std::vector<std::string>& hosts, int threads,
+                       const std::vector<RecipeChange>& changes) {
   Line line("start", at);
   line.json["total_steps"] = total_steps;
   line.json["ranks"] = hosts.size();
@@ -54,6 +54,9 @@ void EventLog::started(const TrainingProgress& at, std::int64_t total_steps,
   for (const std::string& host : hosts) ranks_of[host] = ranks_of.value(host, 0) + 1;
   line.json["version"] = version();
   line.json["git_commit"] = git_commit();
+  for (const RecipeChange& change : changes)
+    line.json["changes"].push_back(
+        {{"key", change.key}, {"before", change.before}, {"after", change.after}});
   const std::string job = environment("SLURM_JOB_ID");
   if (!job.empty()) {
     line.json["job"] = job;

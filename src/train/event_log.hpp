@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint_state.hpp"
 #include "spec/training_progress.hpp"
 
 namespace quern {
@@ -19,9 +20,10 @@ class EventLog {
   explicit EventLog(std::filesystem::path file);
 
   /// This process begins to train, on these hosts (of every rank, in rank order), to this last
-  /// step.
+  /// step, with these settings other than those of the checkpoint that it resumes from.
   void started(const TrainingProgress& at, std::int64_t total_steps,
-               const std::vector<std::string>& hosts, int threads);
+               const std::vector<std::string>& hosts, int threads,
+               const std::vector<RecipeChange>& changes = {});
   /// `seconds`: of rank 0, until the file was on the disk.
   void wrote_checkpoint(const TrainingProgress& at, const std::filesystem::path& file,
                         double seconds);

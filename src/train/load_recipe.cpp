@@ -38,11 +38,12 @@ std::vector<RecipeEntry> entries_of(const std::string& text) {
 }  // namespace
 
 Recipe load_recipe(Communicator& comm, const std::string& file,
-                   const std::vector<std::string>& overrides) {
+                   const std::vector<std::string>& overrides,
+                   const std::vector<std::string>& changes) {
   std::string text;
   run_on_root(comm, [&] { text = read_recipe_text(file); });
   text = broadcast_string(comm, text);
-  return agree(comm, [&] { return parse_recipe(text, file, overrides); });
+  return agree(comm, [&] { return parse_recipe(text, file, overrides, changes); });
 }
 
 void check_same_recipe(Communicator& comm, const Recipe& recipe,

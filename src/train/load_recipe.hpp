@@ -11,9 +11,10 @@
 namespace quern {
 
 /// Collective: rank 0 reads the file, all ranks parse its text. AgreedError (exit 2) naming every
-/// problem.
+/// problem. `overrides`, `changes`: of read_recipe().
 Recipe load_recipe(Communicator& comm, const std::string& file,
-                   const std::vector<std::string>& overrides = {});
+                   const std::vector<std::string>& overrides = {},
+                   const std::vector<std::string>& changes = {});
 
 /// Collective: AgreedError (exit 2) that names a rank and the first key of it that is not as on
 /// rank 0, unless `recipe` is the same on all ranks. So must be `others`, which belong to it.

@@ -96,13 +96,17 @@ RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
 }
 
 void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& folder,
-                       const std::string& resume) {
-  if (folder.recipe_text().empty()) return;
+                       const std::string& resume, const std::vector<std::string>& changes) {
+  if (folder.recipe_text().empty()) {
+    const bool is_new = resume == "auto" || resume == "never";
+    if (is_new && !changes.empty()) refuse_change_of_new_run(folder);
+    return;
+  }
   if (resume == "never") refuse_earlier_run(folder);
   // Nobody has counted the samples yet.
   constexpr std::int64_t kSamples = std::numeric_limits<std::int64_t>::max();
   refuse_other_run(recipe, recipe.global_batch(grid_shape_of(recipe, num_ranks).data), kSamples,
-                   folder);
+                   changes, folder);
 }
 
 }  // namespace quern

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "spec/recipe.hpp"
 #include "train/run_folder.hpp"
@@ -30,8 +31,8 @@ void check_source(const Recipe& recipe, bool has_train, bool has_test);
 void check_batch_for_ranks(int batch, int num_ranks);
 
 /// Does the run that `folder` may hold go on with `recipe`, as far as its recipe.toml tells?
-/// `resume` as in RunOptions. InputError.
+/// `resume`, `changes` as in RunOptions. InputError.
 void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& folder,
-                       const std::string& resume);
+                       const std::string& resume, const std::vector<std::string>& changes);
 
 }  // namespace quern

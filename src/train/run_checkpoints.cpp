@@ -57,6 +57,13 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
   if (!is_to_be_best(at, best)) log::warn(missing_best_text(best));
 }
 
+void RunCheckpoints::begin_at(const CheckpointState& state, bool is_in_folder,
+                              std::vector<RecipeChange> changes) {
+  if (is_in_folder) last_step_ = state.progress.step;
+  earlier_changes_ = state.changes;
+  new_changes_ = std::move(changes);
+}
+
 BestEvaluation RunCheckpoints::best_of(const CheckpointState& state) const {
   const Monitor monitor = recipe_.train.monitor;
   if (state.best.monitor == monitor && state.best_data == test_hash_) return state.best;
@@ -150,6 +157,9 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
   snapshot.state.progress = at;
   snapshot.state.best = best;
   snapshot.state.best_data = test_hash_;
+  snapshot.state.changes = earlier_changes_;
+  snapshot.state.changes.insert(snapshot.state.changes.end(), new_changes_.begin(),
+                                new_changes_.end());
   snapshot.state.origin = {recipe_.seed,     step_.full_batch().samples(),
                            comm_.size(),     to_toml(recipe_),
                            git_commit(),     version(),

@@ -41,8 +41,11 @@ class RunCheckpoints {
 
   /// Rank 0's: the step of the newest one in the run folder; -1: none.
   std::int64_t last_step() const { return last_step_; }
-  /// Rank 0's: the folder has that of this step.
-  void begin_at(std::int64_t step) { last_step_ = step; }
+  /// Rank 0's: the run goes on from `state`, with these settings of its own. `is_in_folder`: the
+  /// folder has that checkpoint.
+  void begin_at(const CheckpointState& state, bool is_in_folder, std::vector<RecipeChange> changes);
+  /// Rank 0's: these settings.
+  const std::vector<RecipeChange>& new_changes() const { return new_changes_; }
 
   /// The best evaluation that `state` tells of; none where that is of another monitor or of other
   /// test data than this run's.
@@ -97,6 +100,8 @@ class RunCheckpoints {
   // Rank 0's.
   std::int64_t last_step_ = -1;
   std::string bad_weights_;
+  std::vector<RecipeChange> earlier_changes_;
+  std::vector<RecipeChange> new_changes_;
   EventLog* events_ = nullptr;
   const RunLock* lock_ = nullptr;
   Stopwatch since_folder_check_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -14,13 +15,12 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "config/read_recipe.hpp"
-#include "config/recipe_difference.hpp"
+#include "train/recipe_match.hpp"
 
 namespace quern {
 
 namespace {
 
-constexpr std::size_t kMostDifferences = 5;
 constexpr const char* kOtherFolder = "take another --run-dir";
 constexpr const char* kOtherCheckpoint = "take another checkpoint";
 
@@ -30,49 +30,21 @@ bool is_there(const std::filesystem::path& file) {
   return std::filesystem::exists(file, unreadable);
 }
 
-// Lists may have a number for every pixel.
-std::string shortened(const std::string& value) {
-  constexpr std::size_t kMost = 100;
-  if (value.size() <= kMost) return value;
-  const std::size_t blank = value.rfind(' ', kMost);
-  return value.substr(0, blank == std::string::npos ? kMost : blank) + " ... (" +
-         std::to_string(value.size()) + " characters)";
-}
-
-std::string text_of(const std::vector<RecipeDifference>& found) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(found.size(), kMostDifferences); ++i) {
-    text += (i > 0 ? "; " : "") + found[i].key + " is " + shortened(found[i].theirs) +
-            " there, and " + shortened(found[i].ours) + " now";
-  }
-  if (found.size() > kMostDifferences) {
-    text += "; and " + std::to_string(found.size() - kMostDifferences) + " more";
-  }
-  return text;
-}
-
-void refuse_differences(const Recipe& ours, int our_batch, const Recipe& theirs, int their_batch,
-                        const std::string& where, const char* remedy) {
-  const auto found = differences(ours, our_batch, theirs, their_batch);
-  if (found.empty()) return;
-  const RecipeDifference& first = found.front();
-  const bool is_one = found.size() == 1;
-  if (is_one && first.key == "data.global_batch" && ours.data.batch_per_rank > 0) {
-    throw InputError(
-        where + " is of a run with a global batch of " + first.theirs +
-        ", but data.batch_per_rank makes " + first.ours +
-        " now: start as many ranks as then, or give --set data.global_batch=" + first.theirs);
-  }
-  throw InputError(where + " is of another recipe: " + text_of(found) + " (" + remedy +
-                   ", or the old " + (is_one ? "value)" : "values)"));
-}
-
-void refuse_other_recipe(const RunIdentity& ours, const LoadedCheckpoint& start,
-                         const char* remedy) {
+// What the run has otherwise than the checkpoint from now on, as was asked for.
+std::vector<RecipeChange> changes_from(const LoadedCheckpoint& start, const RunIdentity& ours,
+                                       const char* remedy) {
   const RunOrigin& origin = start.state().origin;
   const std::string where = start.path().string();
-  refuse_differences(ours.recipe, ours.batches.full_batch, parse_recipe(origin.recipe, where),
-                     full_batch_of(origin.global_batch, ours.batches.num_samples), where, remedy);
+  const Recipe theirs = parse_recipe(origin.recipe, where);
+  const int their_batch = full_batch_of(origin.global_batch, ours.batches.num_samples);
+  std::vector<RecipeChange> changes;
+  for (RecipeDifference& difference :
+       accepted_differences({ours.recipe, ours.batches.full_batch}, {theirs, their_batch},
+                            {.where = where, .remedy = remedy, .changes = ours.changes})) {
+    changes.push_back({start.state().progress.step, std::move(difference.key),
+                       std::move(difference.theirs), std::move(difference.ours)});
+  }
+  return changes;
 }
 
 bool normalizes(const Recipe& recipe) {
@@ -165,7 +137,7 @@ void compare_with_folder(const RunFolder& folder,
 }  // namespace
 
 void refuse_other_run(const Recipe& ours, int our_batch, std::int64_t num_samples,
-                      const RunFolder& folder) {
+                      const std::vector<std::string>& changes, const RunFolder& folder) {
   const std::string text = folder.recipe_text();
   if (text.empty()) return;
   const std::string where = folder.recipe_file().string();
@@ -174,7 +146,13 @@ void refuse_other_run(const Recipe& ours, int our_batch, std::int64_t num_sample
   const int their_batch = theirs.data.batch_per_rank > 0
                               ? our_batch
                               : full_batch_of(theirs.data.global_batch, num_samples);
-  refuse_differences(ours, our_batch, theirs, their_batch, where, kOtherFolder);
+  accepted_differences({ours, our_batch}, {theirs, their_batch},
+                       {.where = where, .remedy = kOtherFolder, .changes = changes});
+}
+
+void refuse_change_of_new_run(const RunFolder& folder) {
+  throw InputError("--change is for a run that is resumed, and '" + folder.path().string() +
+                   "' has no checkpoint to resume from (expected --set for a new run)");
 }
 
 void tell_of_lost_steps(const RunFolder& folder) {
@@ -198,12 +176,14 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   std::optional<LoadedCheckpoint>& start = found.checkpoint;
   if (resume == "never") {
     if (is_there(folder.done_file()) || !folder.recipe_text().empty()) refuse_earlier_run(folder);
+    if (!run.changes.empty()) refuse_change_of_new_run(folder);
     return found;
   }
   if (resume == "auto") {
     start = load_newest(folder.checkpoints(), &found.damaged);
     found.is_in_folder = true;
     if (!start) refuse_lost_checkpoints(folder);
+    if (!start && !run.changes.empty()) refuse_change_of_new_run(folder);
   } else if (!std::filesystem::exists(resume)) {
     throw InputError("--resume: there is no checkpoint '" + resume +
                      "' (expected auto, never, a checkpoint file or a run folder)");
@@ -215,9 +195,10 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   // Numbers that were taken out of other data would differ, too.
   const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;
   if (start && normalizes(run.recipe)) refuse_other_data(run, *start, remedy);
-  refuse_other_run(run.recipe, run.batches.full_batch, run.batches.num_samples, folder);
+  refuse_other_run(run.recipe, run.batches.full_batch, run.batches.num_samples, run.changes,
+                   folder);
   if (!start) return found;
-  refuse_other_recipe(run, *start, remedy);
+  found.changes = changes_from(*start, run, remedy);
   const std::int64_t trained = start->state().progress.epoch;
   if (trained > run.recipe.train.epochs) {
     throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +

@@ -114,7 +114,8 @@ void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::pat
     checkpoints_.open(progress_, best_, *events_, lock, std::move(damaged));
     std::vector<std::string> hosts;
     for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
-    events_->started(progress_, total_steps(), hosts, exec_.concurrency());
+    events_->started(progress_, total_steps(), hosts, exec_.concurrency(),
+                     checkpoints_.new_changes());
   });
   since_start_.restart();
   since_log_.restart();
@@ -252,9 +253,9 @@ Evaluation Trainer::evaluate_test_set() {
   return evaluator_->run(exec_);
 }
 
-// -> why the test set could not be read.
+// The epoch that has just ended, where it is due. -> why the test set could not be read.
 std::optional<AgreedError> Trainer::evaluate() {
-  if (!evaluator_) return std::nullopt;
+  if (!evaluator_ || !is_evaluated(recipe_.train, progress_.epoch)) return std::nullopt;
   Evaluation result;
   try {
     result = evaluate_test_set();
@@ -279,7 +280,7 @@ std::optional<AgreedError> Trainer::evaluate() {
 
 bool Trainer::is_out_of_patience() const {
   const int patience = recipe_.train.patience;
-  return evaluator_ && patience > 0 &&
+  return evaluator_ && patience > 0 && is_evaluated(recipe_.train, progress_.epoch) &&
          progress_.epoch - std::max(best_.epoch, judged_from_) >= patience;
 }
 
@@ -359,14 +360,15 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
   step_.publish_state();
 }
 
-void Trainer::resume(const CheckpointState* state, bool is_in_folder) {
+void Trainer::resume(const CheckpointState* state, bool is_in_folder,
+                     std::vector<RecipeChange> changes) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   best_ = broadcast_value(comm_, state ? checkpoints_.best_of(*state) : best_);
   if (best_.epoch == 0) judged_from_ = progress_.epoch;
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
-  if (comm_.rank() == 0 && is_in_folder) checkpoints_.begin_at(progress_.step);
+  if (state) checkpoints_.begin_at(*state, is_in_folder, std::move(changes));
   begins_elsewhere_ = broadcast_value(comm_, state && !is_in_folder);
 }
 

@@ -8,8 +8,10 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "config/recipe_change.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/rank_watch.hpp"
 #include "runtime/ranks.hpp"
@@ -48,9 +50,16 @@ Recipe shared_recipe(Communicator& comm, const Recipe& recipe, const RunOptions&
   check_same_recipe(comm, recipe,
                     {{"RunOptions::folder", folder_of(recipe, options).path().string()},
                      {"RunOptions::resume", options.resume},
+                     {"RunOptions::changes", join_lines(options.changes)},
                      {"RunOptions::train", is_given(options.train)},
                      {"RunOptions::test", is_given(options.test)}});
-  return agree(comm, [&] { return with_strategy(recipe, comm.size()); });
+  return agree(comm, [&] {
+    for (const std::string& key : options.changes) {
+      const std::string problem = change_problem(key);
+      if (!problem.empty()) throw InputError("RunOptions::changes: " + key + ": " + problem);
+    }
+    return with_strategy(recipe, comm.size());
+  });
 }
 
 Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptions& options,
@@ -101,6 +110,7 @@ class TrainingRun::Parts {
   RankWatch watch_;
   RunFolder folder_;
   const std::string resume_;
+  const std::vector<std::string> changes_;
   Model model_;
   Samples samples_;
   BatchRule batches_;
@@ -121,6 +131,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
                        int rank) { return describe(grid_place(shape, rank), shape); }),
       folder_(folder_of(recipe, options)),
       resume_(options.resume),
+      changes_(options.changes),
       model_(
           agree(comm, [&] { return Model(recipe_, stage_of(grid_), slices_of(grid_, recipe_)); })),
       samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
@@ -176,7 +187,7 @@ void TrainingRun::Parts::find_start_again() {
 
 void TrainingRun::Parts::find_start() {
   folder_state_ = folder_.state();
-  start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash});
+  start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash, changes_});
 }
 
 void TrainingRun::Parts::check() const {
@@ -221,8 +232,11 @@ ExitCode TrainingRun::Parts::train() {
   });
   if (broadcast_value(comm_, start_.checkpoint.has_value())) {
     std::optional<LoadedCheckpoint>& start = start_.checkpoint;
-    trainer_->resume(start ? &start->state() : nullptr, start_.is_in_folder);
+    trainer_->resume(start ? &start->state() : nullptr, start_.is_in_folder, start_.changes);
     if (start) log::info("continuing from " + start->path().string());
+    for (const RecipeChange& change : start_.changes)
+      log::info(change.key + " is " + change.after + " from step " + std::to_string(change.step) +
+                " on, and was " + change.before);
     start.reset();  // its memory
   }
   return trainer_->run(lock ? &*lock : nullptr, start_.damaged);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/exit_code.hpp"
 #include "comm/communicator.hpp"
@@ -29,9 +30,12 @@ struct RunOptions {
   /// "auto": continue from the newest good checkpoint of the folder; "never": refuse a folder that
   /// holds a run; or a checkpoint file.
   std::string resume = "auto";
+  /// Keys of the recipe, "optimizer.lr", or tables of them, that a run which is resumed may have
+  /// otherwise than its checkpoint: see read_recipe() about which.
+  std::vector<std::string> changes = {};
   /// The samples of data.source = "program" (train/own_samples.hpp), equal on all ranks.
   std::optional<Samples> train = std::nullopt;
-  std::optional<Samples> test = std::nullopt;  ///< evaluated after every epoch, if given
+  std::optional<Samples> test = std::nullopt;  ///< evaluated, if given: train.evaluate_every
 };
 
 class TrainingRun {

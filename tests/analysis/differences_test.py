@@ -128,6 +128,15 @@ class OtherSettingsTest(DifferencesCase):
         self.assertEqual([row["data.normalize"] for row in found.rows], [text, f"{text} (2)", "none"])
         self.assertEqual(found.find("data.normalize.mean"), "data.normalize")
 
+    def test_a_run_that_was_changed_on_the_way_is_no_repetition(self):
+        """Its recipe has the settings of its end."""
+        changed, plain = self.runs("", "")
+        changed.events = [{"event": "start", "step": 20,
+                           "changes": [{"key": "optimizer.lr", "before": "1.0", "after": "0.2"}]}]
+        found = differences.Settings([changed, plain])
+        self.assertEqual(found.keys, ["changes"])
+        self.assertEqual([row["changes"] for row in found.rows], ["optimizer.lr from 1.0 to 0.2 at step 20", None])
+
     def test_long_values_stay_different(self):
         path = f"/scratch/{'x' * 60}/"
         init = '[network.init]\nfile = "%s"\n'

@@ -126,6 +126,36 @@ class ReportTest(ReportCase):
             self.assertIn(f"({name}.svg)", text)
             self.assertTrue((page.parent / f"{name}.svg").read_text().startswith("<svg "))
 
+    def test_epochs_without_an_evaluation(self):
+        """They have gaps: no figure, and no point in a curve."""
+        records = [record for record in make_records(epochs=5) if record["kind"] != "eval" or record["epoch"] in (2, 4)]
+        run = write_run(self.folder / "run", records, events=EVENTS)
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("The best epoch is 4, that of the highest test accuracy.", shown)
+        text = (run / "report" / "report.md").read_text()
+        lines = {int(line.split("|")[1].strip(" *")): [cell.strip() for cell in line.split("|")[2:-1]]
+                 for line in text.splitlines() if re.match(r"\| \**\d+\** \|", line)}
+        self.assertEqual({epoch: (cells[2], cells[3]) for epoch, cells in lines.items() if epoch % 2},
+                         {epoch: ("\N{EN DASH}", "\N{EN DASH}") for epoch in (1, 3, 5)})
+        self.assertTrue(all(cells[2][0].isdigit() for epoch, cells in lines.items() if epoch % 2 == 0))
+        drawn = re.findall(r'<polyline[^>]* points="([^"]*)"', (run / "report" / "accuracy.svg").read_text())
+        self.assertEqual(sorted(len(points.split()) for points in drawn), [2, 5])
+        sweep = [write_run(self.folder / f"trial-{number}", [dict(record, loss=record["loss"] + number) for record in records],
+                           seed=number) for number in range(2)]
+        for command in ("compare", "sweep"):
+            self.page(Path(self.report(command, *sweep, "--out", self.folder / command)[0].strip()))
+
+    def test_what_was_changed_on_the_way(self):
+        changes = [{"key": "optimizer.lr", "before": "0.2", "after": "0.02"}]
+        events = [{**event, "changes": changes} if event.get("restarts") == "1" else event for event in EVENTS]
+        run = write_run(self.folder / "run", done="ab" * 32, events=events)
+        self.page(Path(self.report(run)[0].strip()))
+        text = (run / "report" / "report.md").read_text()
+        self.assertIn("- changed: optimizer.lr from 0.2 to 0.02 at step 40\n", text)
+        self.assertRegex(text, r"\| changed setting \| before \| after \| from step \|\n.*\n\| optimizer\.lr \| 0\.2 \| 0\.02 \| 40 \|\n")
+        self.assertNotIn("changed", (Path(self.report(write_run(self.folder / "plain", events=EVENTS))[0].strip()).parent
+                                     / "report.md").read_text())
+
     def test_what_the_time_of_an_epoch_is(self):
         run = write_run(self.folder / "run", self.timed_records())
         shown = self.page(Path(self.report(run)[0].strip()))

@@ -64,6 +64,7 @@ class RunLogTest(unittest.TestCase):
         write_run(self.folder, tail="".join('{"kind": "step", "step": 61, %s}\n' % line for line in lines),
                   events=[{"event": "start", "step": 0, "hosts": {"node1": 2}},
                           *({"event": "start", "step": 0, "hosts": hosts} for hosts in ("x", [1], {"a": []}, {"a": "x"})),
+                          *({"event": "start", "step": 0, "changes": changes} for changes in ("x", [1], [{"key": "a"}])),
                           {"event": []}, {"event": "checkpoint", "bytes": "x"}])
         run = read_run(self.folder)
         self.assertEqual(len(run.bad_lines), 4)
@@ -110,6 +111,21 @@ class RunLogTest(unittest.TestCase):
         for number, (events, found) in enumerate((((start, failure), failure), ((start, failure, start), None), ((start,), None),
                                                   ((), None))):
             self.assertEqual(read_run(write_run(self.folder / str(number), events=events)).failure, found)
+
+    def test_changed_settings_count_once(self):
+        def start(step, *changes):
+            return {"event": "start", "step": step,
+                    **({"changes": [dict(zip(("key", "before", "after"), change)) for change in changes]} if changes else {})}
+
+        lower, clip, again = ("optimizer.lr", "0.1", "0.01"), ("optimizer.clip_norm", "0", "1"), ("optimizer.lr", "0.01", "0.02")
+        for number, (events, expected) in enumerate((
+                ([start(0)], []),
+                ([start(0), start(20, lower, clip), start(20, lower, clip), start(25)], [(20, *lower), (20, *clip)]),
+                ([start(20, lower), start(20)], [(20, *lower)]),  # that start has written a checkpoint of this step
+                ([start(20, lower), start(40, again), start(30)], [(20, *lower)]),
+                ([start(20, lower), start(40, again), start(50)], [(20, *lower), (40, *again)]))):
+            with self.subTest(events=events):
+                self.assertEqual(read_run(write_run(self.folder / str(number), events=events)).changes, expected)
 
     def test_time_of_checkpoints_is_not_time_of_training(self):
         times = make_times(2)

@@ -155,7 +155,7 @@ class EndsTest(unittest.TestCase):
                 with self.subTest(resume=resume, then=then):
                     (self.run_dir / "job" / "begun-one").unlink(missing_ok=True)
                     said = self.run_script(f"""
-                        resume={resume} submission=one quern=quern recipe=r.toml; launch=(srun) settings=()
+                        resume={resume} submission=one quern=quern recipe=r.toml; launch=(srun) settings=() changes=()
                         has_progressed() {{ false; }}
                         run_step() {{ echo "step: $*"; {writes}; return 137; }}
                         try_here train; exit 0""")[1]

@@ -42,6 +42,30 @@ class LocalTest(LocalCase):
         self.assertIn("MAX_RESTARTS is 1", self.out())
         self.assertEqual((self.facts("run")["restarts"], self.facts("run")["status"]), ("1", "85"))
 
+    def test_a_change_lasts_over_restarts(self):
+        """Each start has the same command, and jobs/again too; the run is changed once."""
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "PREFLIGHT=no")
+        self.wait_for_checkpoint(process, "run")
+        self.command("stop", "run")
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        step = max(self.steps("run"))
+        (self.folder / "run" / "STOP").unlink()
+        process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2", "PREFLIGHT=no", "CHANGE=optimizer.lr=5e-4")
+        for signals in (1, 2):
+            self.wait_for_checkpoint(process, "run", after=max(self.steps("run")))
+            process.send_signal(signal.SIGUSR1)
+            self.wait_until(lambda: f"start {signals + 1} on" in self.out(), process)
+        self.wait_for_checkpoint(process, "run", after=max(self.steps("run")))
+        self.command("stop", "run")
+        self.assertEqual(process.wait(LIMIT_S), 85, self.out())
+        self.assertIn(f"optimizer.lr is 5e-04 from step {step} on, and was 0.001\n", self.out())
+        self.assertEqual(self.out().count("and was 0.001"), 1, self.out())
+        self.assertIn("CHANGE=optimizer.lr=5e-4", self.command("again", "-n", "run"))
+        shown = subprocess.run([PROGRAM, "checkpoint", "show", "run", "--json"], cwd=self.folder, capture_output=True,
+                               check=True).stdout
+        self.assertEqual(json.loads(shown)["changes"], [
+            {"step": step, "key": "optimizer.lr", "before": "0.001", "after": "5e-04"}])
+
     def test_interrupted_and_again(self):
         """Ctrl-C writes a checkpoint and does not restart; jobs/again goes on where it stood."""
         os.environ["TMPDIR"] = str(self.folder)

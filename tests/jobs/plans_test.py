@@ -95,9 +95,15 @@ class PlansTest(SubmitCase):
                 text = self.filled("leonardo-booster", template, "ACCOUNT=p", *given, *([f"{key}={value}"] if key else []))
                 return [line for line in text.splitlines() if not line.startswith(("# Filled by", "# at "))]
             plain = jobs()
+            if template != "scaling":  # CHANGE is for a run that is there
+                (self.folder / "begun").mkdir(exist_ok=True)
+                shutil.copy(self.folder / "mlp.toml", self.folder / "begun" / "recipe.toml")
+                begun = [each.replace("RUN_DIR=run", "RUN_DIR=begun") for each in values]
+                text = self.filled("leonardo-booster", template, "ACCOUNT=p", *begun, "CHANGE=optimizer.lr=0.5")
+                self.assertIn("changes=(--change optimizer.lr=0.5)", text)
             listed = self.submit("--keys", "leonardo-booster", template).stdout
             keys = set(re.findall(r"^[A-Z_]+(?= )", listed, re.MULTILINE)) - {
-                "ACCOUNT", "PARTITION", "QOS", "UENV", "VIEW"}  # the last two: sites_test.py
+                "ACCOUNT", "CHANGE", "PARTITION", "QOS", "UENV", "VIEW"}  # the last two: sites_test.py
             self.assertGreater(len(keys), 15)
             with ThreadPoolExecutor(4) as pool:
                 texts = list(pool.map(lambda key: jobs(key, other.get(key, "33" if key.endswith("TIME") else "3")), keys))

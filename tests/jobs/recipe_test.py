@@ -75,6 +75,23 @@ class RecipeTest(SubmitCase):
         self.assert_refused([*TRAIN, "SET=optimizer.lr=0.5"], "run/recipe.toml", "optimizer.lr")
         self.assert_refused([*TRAIN, "RESUME=never"], "holds a run")
 
+    def test_change(self):
+        """CHANGE is for a run that is there, and only for what may change in it."""
+        change = "CHANGE=optimizer.lr=0.5"
+        self.assert_refused([*TRAIN, change], "--change is for a run that is resumed", "'", "run' has no checkpoint")
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "recipe.toml").write_text((self.folder / "mlp.toml").read_text())
+        self.assert_good(*TRAIN, change)
+        job = self.filled(*TRAIN, change, "CHANGE=train.epochs=9", "SET=train.log_every_steps=2")
+        self.assertIn("\nsettings=(--set train.log_every_steps=2)\n"
+                      "changes=(--change optimizer.lr=0.5 --change train.epochs=9)\n", job)
+        self.assertIn("\nchanges=()\n", self.filled(*TRAIN))
+        self.assertEqual(self.filled("generic", "chain", *TRAIN[2:], change, "COUNT=2").count(
+            "changes=(--change optimizer.lr=0.5)"), 2)
+        self.assert_refused([*TRAIN, "CHANGE=seed=5"], "--change: seed: cannot change in a run that is resumed")
+        self.assert_refused([*TRAIN, change, "SET=seed=5"], "run/recipe.toml", "seed is ")
+        self.assert_refused([*TRAIN, "CHANGE=optimizer.lr"], "key.path=value was expected")
+
     def test_a_program_that_does_not_know_the_question(self):
         program = self.folder / "quern"
         program.write_text("#!/bin/sh\n[ $1 = --version ] && echo quern 0 && exit\n"

@@ -52,6 +52,16 @@ class StatusTest(LocalCase):
             self.assertIn(part, text)
         self.assertNotIn("    | ", self.status("run", "--lines", "0"))
 
+    def test_an_evaluation_long_ago(self):
+        steps = "".join(json.dumps({"kind": "step", "epoch": 1 + step // 1000, "step": step, "loss": 0.5, "time_s": step}) + "\n"
+                        for step in range(5001, 12000))
+        test = json.dumps({"kind": "eval", "epoch": 5, "step": 5000, "loss": 0.4, "accuracy": 0.75}) + "\n"
+        self.assertGreater(len(steps), 1 << 18)
+        self.write("run/metrics.jsonl", test + steps)
+        for recipe, expected in (("[train]\nepochs = 20\nevaluate_every = 5\n", 0.75), ("[train]\nepochs = 20\n", None)):
+            self.write("run/recipe.toml", recipe)
+            self.assertEqual((self.facts_of("run")["training"]["test"] or {}).get("accuracy"), expected)
+
     def test_running_stopped_lost(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "PREFLIGHT=no")
         self.wait_for_checkpoint(process, "run")

@@ -60,7 +60,7 @@ try_here() {
 train() {
   local status=0
   choose_resume
-  run_step "${launch[@]}" "$quern" train "$recipe" "${settings[@]}" --run-dir "$run_dir" --resume "$resume" || status=$?
+  run_step "${launch[@]}" "$quern" train "$recipe" "${settings[@]}" "${changes[@]}" --run-dir "$run_dir" --resume "$resume" || status=$?
   # srun's exit status is 0 also when it has lost a step that did not start on all nodes.
   if ((status == 0)) && [[ ! -e $run_dir/DONE ]]; then
     say "exit status 0, but there is no $run_dir/DONE"

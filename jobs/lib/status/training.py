@@ -28,7 +28,10 @@ class Training:
             self.gave_up = text[0] if text else "job/GAVE_UP is there"
         self.checkpoint = self._newest_checkpoint()
         metrics = os.path.join(folder, "metrics.jsonl")
-        self.records = files.records(metrics, lambda found: sum(map(tells_step, found)) >= 2)  # they give the speed
+        recipe = files.read(os.path.join(folder, "recipe.toml")) + "\n"
+        is_rarely_evaluated = re.search(r"^evaluate_every *=", recipe, re.MULTILINE) is not None
+        self.records = files.records(metrics, lambda found: sum(map(tells_step, found)) >= 2 and (  # they give the speed
+            not is_rarely_evaluated or any(record.get("kind") == "eval" for record in found)))
         self.age = files.age(metrics, self.now)
         last = self._last("step", "epoch")
         self.step, self.epoch = (files.whole(last.get(key)) for key in ("step", "epoch"))
@@ -39,7 +42,7 @@ class Training:
         self.failure = self._failure()
         self.test = self._test()
         self.steps = self.epochs = None
-        self._totals(logs)
+        self._totals(recipe, logs)
         self.exists = bool(self.records) or self.done or self.checkpoint is not None or files.exists(
             os.path.join(folder, "recipe.toml"))
 
@@ -70,10 +73,9 @@ class Training:
         found.update((key, files.number(record.get(key))) for key in ("loss", "accuracy", "rmse", "r2"))
         return found
 
-    def _totals(self, logs):
+    def _totals(self, recipe, logs):
         """All steps: the program says them at each start. Else by the epochs that are done."""
-        found = re.search(r"^\[train\]\s*?\n(?:[^\[\n].*\n|\n)*?epochs *= *(\d{1,12})\b",
-                          files.read(os.path.join(self.folder, "recipe.toml")) + "\n", re.MULTILINE)
+        found = re.search(r"^\[train\]\s*?\n(?:[^\[\n].*\n|\n)*?epochs *= *(\d{1,12})\b", recipe, re.MULTILINE)
         self.epochs = int(found.group(1)) if found else None
         for path in logs:
             tail = files.read(path, end=True)

@@ -11,6 +11,7 @@ question() {
   words=(train "${value[RECIPE]}" --check-recipe --ranks "$2")
   shift 2
   for item in "$@"; do words+=(--set "$item"); done
+  while IFS= read -r item; do [[ -z $item ]] || words+=(--change "$item"); done <<<"${value[CHANGE]:-}"
   # Of those that train there: it may hold another run.
   [[ -z ${value[MAX_RESTARTS]:-} ]] || words+=(--run-dir "$folder" --resume "${value[RESUME]:-auto}")
   # shellcheck disable=SC2016  # for that shell

@@ -10,7 +10,7 @@ quoted_list() {
   [[ $1 != TRIALS ]] || IFS=$'\n'
   while IFS= read -r item; do
     [[ -n $item ]] || continue
-    [[ $1 == SET ]] && words+=(--set)
+    [[ $1 != SET && $1 != CHANGE ]] || words+=("--${1,,}")
     words+=("$(printf '%q' "$item")")
   done <<<"${value[$1]}"
   printf '%s' "${words[*]}"

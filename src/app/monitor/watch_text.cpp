@@ -108,7 +108,11 @@ std::string figures_text(const RunLog& run) {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "   ") + part; };
   if (step && (!epoch || step->step > epoch->step)) add("batch " + number(step->loss));
   if (epoch) add("training " + number(epoch->loss));
-  if (test) add("test " + number(test->loss));
+  if (test) {
+    const bool is_earlier = epoch && test->epoch < epoch->epoch;
+    const std::string of = is_earlier ? fmt::format(" (epoch {})", test->epoch) : "";
+    add("test " + number(test->loss) + of);
+  }
   if (text.empty()) return text;
   text = "loss      " + text;
   if (test && test->accuracy) {

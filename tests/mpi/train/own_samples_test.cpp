@@ -87,6 +87,8 @@ TEST(OwnRecipe, OptionsMustBeEqualOnAllRanks) {
   };
   refuse("RunOptions::folder is", [&](RunOptions& o) { o.folder = folder / "other"; });
   refuse("RunOptions::resume is never", [](RunOptions& o) { o.resume = "never"; });
+  refuse("RunOptions::changes is optimizer.lr, and",
+         [](RunOptions& o) { o.changes = {"optimizer.lr"}; });
   refuse("RunOptions::test is not given, and given on rank 0",
          [](RunOptions& o) { o.test.reset(); });
 }

@@ -96,6 +96,15 @@ TEST(WatchText, EveryState) {
   EXPECT_EQ(run_state(run, 2002), RunState::finished);
 }
 
+TEST(WatchText, AnEvaluationOfAnEarlierEpochSaysSo) {
+  RunLog run = run_of(25);
+  EXPECT_EQ(watch_text(run, 1026, {}).find("(epoch"), std::string::npos);
+  std::erase_if(run.metrics,
+                [](const MetricsLine& line) { return line.kind == "eval" && line.epoch == 2; });
+  EXPECT_NE(watch_text(run, 1026, {}).find("training 0.15   test 0.3 (epoch 1)"), std::string::npos)
+      << watch_text(run, 1026, {});
+}
+
 // Long epochs on a large model: minutes without a line are no silence.
 TEST(WatchText, PatienceGrowsWithTheGapsBetweenLines) {
   RunLog run = run_of(2);

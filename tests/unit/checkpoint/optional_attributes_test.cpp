@@ -79,5 +79,31 @@ TEST(BestEvaluationOfARun, IsOfItsPast) {
   }
 }
 
+TEST(ChangesOfARun, AreReadAsTheyWereWritten) {
+  const test::TempDir folder;
+  test::SampleRun run;  // of step 123
+  EXPECT_THAT(read_checkpoint(write_checkpoint(folder.path(), run.state())).state().changes,
+              IsEmpty());
+  run.state().changes = {{0, "optimizer.lr", "0.1", "0.01"},
+                         {123, "optimizer.schedule.milestones", "(not stated)", "[2, 30]"}};
+  const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+  EXPECT_EQ(read_checkpoint(file).state().changes, run.state().changes);
+  EXPECT_TRUE(find_damage(file).empty());
+}
+
+TEST(ChangesOfARun, AreOfItsPast) {
+  const test::TempDir folder;
+  test::SampleRun run;
+  for (const RecipeChange& change :
+       {RecipeChange{124, "optimizer.lr", "0.1", "0.01"}, RecipeChange{-1, "seed", "1", "2"},
+        RecipeChange{3, "a\tb", "1", "2"}}) {
+    run.state().changes = {change};
+    const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+    test::expect_error([&] { read_checkpoint(file); }, ExitCode::do_not_requeue,
+                       {"the change '" + std::to_string(change.step) + "\\x09",
+                        "expected a step of the 123 that are done"});
+  }
+}
+
 }  // namespace
 }  // namespace quern

@@ -143,6 +143,26 @@ TEST(RecipeDifference, NormalizationIsComparedAsFloats) {
             "data.normalize.mean");
 }
 
+// As the optimizer's state allows.
+TEST(RecipeDifference, SettingsOfTheOptimizerMayBeAskedFor) {
+  const auto may_be_asked_for = [](const std::vector<std::string>& overrides,
+                                   const std::vector<std::string>& old = {}) {
+    return only_difference(with(overrides), with(old)).may_be_asked_for;
+  };
+  for (const char* setting :
+       {"optimizer.lr=0.2", "optimizer.weight_decay=1", "optimizer.decay=weights",
+        "optimizer.clip_norm=1", "optimizer.schedule=step", "optimizer.schedule.warmup_steps=3"})
+    EXPECT_TRUE(may_be_asked_for({setting})) << setting;
+  for (const char* setting : {"optimizer.type=adam", "seed=1", "data.shuffle=false",
+                              "network.layers.fc1.features=11", "loss.label_smoothing=0.1"})
+    EXPECT_FALSE(may_be_asked_for({setting})) << setting;
+  EXPECT_FALSE(may_be_asked_for({"optimizer.momentum=0.5"}));
+  EXPECT_FALSE(may_be_asked_for({}, {"optimizer.momentum=0.5"}));
+  EXPECT_TRUE(may_be_asked_for({"optimizer.momentum=0.9"}, {"optimizer.momentum=0.5"}));
+  EXPECT_TRUE(may_be_asked_for({"optimizer.schedule=cosine", "train.epochs=3"},
+                               {"optimizer.schedule=cosine"}));
+}
+
 TEST(RecipeDifference, WhatMayChangeIsNotNamed) {
   EXPECT_EQ(difference_of({}), "");
   EXPECT_EQ(difference_of({"name=other", "data.train=x", "data.test=y", "train.epochs=100",

@@ -42,6 +42,18 @@ TEST(Monitor, IsTheLossWhereThereAreNoLabels) {
             "--set: train.monitor: \"accuracy\" needs data.target = \"label\", expected \"loss\"");
 }
 
+TEST(Patience, CountsWholeGapsBetweenEvaluations) {
+  const auto error_with = [](const char* patience) {
+    return error_of(kSmallRecipe, {"data.test=t", "train.evaluate_every=2",
+                                   std::string("train.patience=") + patience});
+  };
+  EXPECT_EQ(error_with("3"),
+            "--set: train.patience: 3 is no multiple of train.evaluate_every = 2, expected one: it "
+            "counts epochs, and an evaluation has to tell that none is better");
+  EXPECT_EQ(error_with("4"), "");
+  EXPECT_EQ(error_with("0"), "");
+}
+
 TEST(UnknownKeys, WithoutANearNameListTheKnown) {
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", "global_batch = 32\nworkers = 4")),
             "r.toml:6: data.workers: unknown key (known: source, train, test, samples, "
@@ -264,6 +276,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:24: train.patience: 3 needs evaluations, expected data.test"},
         BadValue{"0.1", "0.1\n[checkpoint]\nkeep_best = true",
                  "r.toml:24: checkpoint.keep_best: true needs evaluations, expected data.test"},
+        BadValue{"0.1", "0.1\n[train]\nevaluate_every = 0",
+                 "r.toml:24: train.evaluate_every: 0 is out of range, expected an integer >= 1"},
         BadValue{"0.1", "0.1\n[train]\nmonitor = \"accurracy\"",
                  "r.toml:24: train.monitor: \"accurracy\" is unknown, expected \"loss\" or "
                  "\"accuracy\" (did you mean \"accuracy\"?)"},

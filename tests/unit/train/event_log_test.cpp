@@ -63,6 +63,23 @@ TEST(EventLog, TellsARunFromStartToEnd) {
   EXPECT_EQ(lines[5]["model"], "ab12");
 }
 
+TEST(EventLog, TellsWhatAStartChanged) {
+  const TempDir dir;
+  {
+    EventLog log(dir / "events.jsonl");
+    log.started(at(12, 1), 40, {"c"}, 1);
+    log.started(
+        at(12, 1), 40, {"c"}, 1,
+        {{12, "optimizer.lr", "0.1", "0.01"}, {12, "optimizer.decay", "\"all\"", "\"weights\""}});
+  }
+  const auto lines = read_lines(dir / "events.jsonl");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_FALSE(lines[0].contains("changes"));
+  EXPECT_EQ(lines[1]["changes"], nlohmann::json::parse(R"([
+      {"key": "optimizer.lr", "before": "0.1", "after": "0.01"},
+      {"key": "optimizer.decay", "before": "\"all\"", "after": "\"weights\""}])"));
+}
+
 TEST(EventLog, GoesOnAfterATornLine) {
   const TempDir dir;
   std::ofstream(dir / "events.jsonl") << "{\"event\":\"start\"}\n{\"eve";

@@ -84,6 +84,13 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
   expect_error([&] { run.train(); }, ExitCode::failure, {"train() is called again"});
   expect_error(make(recipe(), {.folder = folder / "a", .train = signs(64, true)}),
                ExitCode::bad_input, {"was trained on other data"});
+  expect_error(make(recipe(), {.folder = folder / "a", .changes = {"seed"}, .train = signs(64)}),
+               ExitCode::bad_input, {"RunOptions::changes: seed: cannot change in a run"});
+  expect_error(make(recipe({"optimizer.lr=0.5"}), {.folder = folder / "a", .train = signs(64)}),
+               ExitCode::bad_input, {"--change optimizer.lr=... resumes with"});
+  EXPECT_NO_THROW(
+      make(recipe({"optimizer.lr=0.5"}),
+           {.folder = folder / "a", .changes = {"optimizer.lr"}, .train = signs(64)})());
   expect_error(make(recipe(), {.folder = folder / "a", .resume = "never", .train = signs(64)}),
                ExitCode::bad_input, {"holds a run already"});
 }
