@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optim/spread_squares.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "tensor/host_values.hpp"
 
 namespace quern {
 
@@ -14,8 +14,9 @@ namespace {
 template <class T>
 View<T> to_kernels(const std::string& label, const std::vector<T>& values) {
   const View<T> view(label, values.size());
-  Kokkos::deep_copy(view, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                              values.data(), values.size()));
+  const Kokkos::View<T*, Kokkos::HostSpace> host(label, values.size());
+  std::copy(values.begin(), values.end(), host.data());
+  Kokkos::deep_copy(view, host);
   return view;
 }
 

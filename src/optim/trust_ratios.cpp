@@ -65,7 +65,9 @@ void TrustRatios::number_weights(const ParameterTable& whole) {
   chunks_ = copy_to_kernels("quern::optim::chunks_of_tensors", std::span<const int>(chunks));
   first_ = copy_to_kernels("quern::optim::first_chunks", std::span<const int>(first));
   ratios_ = View<float>("quern::optim::ratios", first.size() - 1);
-  Kokkos::deep_copy(ratios_, 1.0f);
+  const Kokkos::View<float*, Kokkos::HostSpace> ones("quern::optim::ones", ratios_.extent(0));
+  std::fill_n(ones.data(), ones.extent(0), 1.0f);
+  Kokkos::deep_copy(ratios_, ones);
 }
 
 TrustedPart TrustRatios::part(const ParameterTable& own, std::int64_t begin,
