@@ -72,6 +72,7 @@ optimizer.weight_decay=
 optimizer.decay=
 optimizer.betas=
 optimizer.eps=
+optimizer.trust_coefficient=
 optimizer.clip_norm=
 optimizer.schedule.type=
 optimizer.schedule.warmup_steps=

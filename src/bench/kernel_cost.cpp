@@ -104,10 +104,15 @@ constexpr StepRow kStepRows[] = {
     {"quern::loss::mse_tiles", {0, 3, 0}},         // the gradient in two halves
     {"quern::loss::mse_pixels", {0, 2, 1, 0, 1}},  // the target a byte each
     {"quern::loss::mse_lanes", {0, 3, 0}},
-    {"quern::optim::adam", {7, 0, 0, 4}},          // reads 4, writes 3 of them
-    {"quern::optim::sgd_momentum", {5, 0, 0, 3}},  // reads 3, writes 2
-    {"quern::optim::sgd", {3, 0, 0, 2}},           // reads 2, writes 1
-    {"quern::optim::clip_chunks", {1, 0, 0, 1}},   // the gradient
+    {"quern::optim::adam", {7, 0, 0, 4}},            // reads 4, writes 3 of them
+    {"quern::optim::sgd_momentum", {5, 0, 0, 3}},    // reads 3, writes 2
+    {"quern::optim::sgd", {3, 0, 0, 2}},             // reads 2, writes 1
+    {"quern::optim::lars_momentum", {5, 0, 0, 3}},   // the same
+    {"quern::optim::lars", {3, 0, 0, 2}},            // as sgd
+    {"quern::optim::lamb_direction", {7, 0, 0, 5}},  // reads 4, writes 2 of them and the direction
+    {"quern::optim::lamb", {3, 0, 0, 2}},            // reads 2, writes 1
+    {"quern::optim::trust_squares", {2, 0, 0, 2}},   // parameters; the gradient or the direction
+    {"quern::optim::clip_chunks", {1, 0, 0, 1}},     // the gradient
 };
 
 // A handful of numbers, or traffic that neither the layer nor the step tells: no rate is shown.
@@ -134,6 +139,9 @@ constexpr const char* kWithoutCost[] = {
     "quern::linalg::relu_mask",             //
     "quern::loss::block_tree_sum",          // a few numbers a row
     "quern::optim::adam_factors",           // one number each
+    "quern::optim::lamb_factors",           //
+    "quern::optim::trust_ratios",           // one number a tensor
+    "quern::optim::pieces_of_chunks",       // of chunks that ranks share
     "quern::optim::clip_scale",             //
     "quern::optim::update_piece",           // of the layers that do not update their parameters
     "quern::optim::running_averages",       // of a few channels

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "loss/loss.hpp"
 #include "optim/optimizer.hpp"
+#include "optim/trust_ratios.hpp"
 #include "parallel/piece_sums.hpp"
 #include "parallel/tree_sum.hpp"
 #include "strategy/batch_rule.hpp"
@@ -89,7 +90,10 @@ double StepDemands::sample_bytes() const {
 double StepDemands::parameter_bytes(const Recipe& recipe) const {
   // Read forward, backward and by the update; its gradient written and read; written.
   constexpr int kTouches = 6;
-  return (kTouches + 2.0 * num_state_arrays(recipe.optimizer)) * kFloatBytes *
+  const OptimizerSpec& optimizer = recipe.optimizer;
+  const double state = 2.0 * num_state_arrays(optimizer) + 3.0 * num_scratch_arrays(optimizer);
+  const double norms = TrustRatios::are_needed(optimizer) ? 2 : 0;
+  return (kTouches + state + norms) * kFloatBytes *
          static_cast<double>(whole_->network().table().trained_size());
 }
 
@@ -163,7 +167,8 @@ std::int64_t StepDemands::memory_of(const Recipe& recipe, const StepDemand& dema
   const bool is_tree = demand.determinism == Determinism::rank_invariant && ranks > 1;
   const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : 1;
   std::int64_t floats = table.block_size() + demand.partial_sums * own;
-  floats += num_state_arrays(recipe.optimizer) * table.trained_size() / sharers;
+  const int arrays = num_state_arrays(recipe.optimizer) + num_scratch_arrays(recipe.optimizer);
+  floats += arrays * table.trained_size() / sharers;
   if (is_tree) {  // the sum, and the others' parts of this rank's slice
     floats += own + demand.all_partial_sums * own / ranks;
     if (demand.partial_sums > 1) floats += demand.partial_sums * own;

@@ -200,24 +200,27 @@ void add_optimizer(Keys& list) {
   keys.choice<OptimizerType>("type", &O::type,
                              {{"sgd", OptimizerType::sgd},
                               {"adam", OptimizerType::adam},
-                              {"adamw", OptimizerType::adamw}},
-                             "How gradients move the weights")
+                              {"adamw", OptimizerType::adamw},
+                              {"lars", OptimizerType::lars},
+                              {"lamb", OptimizerType::lamb}},
+                             "How gradients move the weights; lars and lamb are for large batches")
       .required();
   keys.number("lr", &O::lr, above_zero(), "Learning rate").required();
   keys.number("momentum", &O::momentum, from_zero_below_one(),
               "Fraction of the previous step that is kept")
-      .only_with("optimizer.type", {"sgd"});
+      .only_with("optimizer.type", {"sgd", "lars"});
   keys.boolean("nesterov", &O::nesterov, "Nesterov's form of momentum")
-      .only_with("optimizer.type", {"sgd"});
+      .only_with("optimizer.type", {"sgd", "lars"});
   keys.number("weight_decay", &O::weight_decay, at_least(0),
-              "Weight decay: an L2 term in the gradient; with adamw decoupled from the gradient");
+              "Weight decay: an L2 term in the gradient; with adamw and lamb decoupled from the "
+              "gradient");
   keys.choice<DecayScope>("decay", &O::decay,
                           {{"all", DecayScope::all}, {"weights", DecayScope::weights}},
                           "What weight decay applies to: every parameter, as PyTorch does by "
                           "default, or weights alone: no bias, and nothing of a normalisation");
   Key<Recipe>& betas = keys.add("betas", "[number in [0, 1), number in [0, 1)]",
                                 "Decay of the running mean and of the running square");
-  betas.only_with("optimizer.type", {"adam", "adamw"});
+  betas.only_with("optimizer.type", {"adam", "adamw", "lamb"});
   betas.read = [](const toml::node& node, const ValueContext& context, Recipe& recipe) {
     read_number_pair(node, context, from_zero_below_one(), recipe.optimizer.beta1,
                      recipe.optimizer.beta2);
@@ -227,7 +230,10 @@ void add_optimizer(Keys& list) {
            to_toml_text(recipe.optimizer.beta2) + "]";
   };
   keys.number("eps", &O::eps, above_zero(), "Keeps the division by the running square finite")
-      .only_with("optimizer.type", {"adam", "adamw"});
+      .only_with("optimizer.type", {"adam", "adamw", "lamb"});
+  keys.number("trust_coefficient", &O::trust_coefficient, above_zero(),
+              "The step of a weight tensor, relative to its norm, at a learning rate of 1")
+      .only_with("optimizer.type", {"lars"});
   keys.number("clip_norm", &O::clip_norm, at_least(0),
               "Gradients are scaled down to at most this L2 norm; 0: never");
 }

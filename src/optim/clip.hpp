@@ -2,11 +2,9 @@
 // Clipping by the global L2 norm, as torch.nn.utils.clip_grad_norm_.
 #pragma once
 
-#include <functional>
 #include <vector>
 
-#include "optim/spread_chunks.hpp"
-#include "tensor/parameter_block.hpp"
+#include "optim/spread_squares.hpp"
 #include "tensor/step_scalars.hpp"
 
 namespace quern {
@@ -32,23 +30,16 @@ class GradientClip {
   /// the first block_size floats of `gradient`. Does nothing without clipping. The norm is summed
   /// in double in a fixed order: the same bits for any number of threads. A norm that is not finite
   /// gives a factor of 0 or NaN, as in PyTorch. After spread(): `gradient` is the rank's own, of
-  /// which only its ranges count, and `all_gather` is to give everybody everybody's floats of the
-  /// array it gets, whose equal parts are in rank order. The bits are those without.
+  /// which only its ranges count, and `all_gather` is expected. The bits are those without.
   void set_scale(const ExecSpace& exec, const StepScalarsView& scalars,
-                 const ConstFloatView& gradient,
-                 const std::function<void(const FloatView& all)>& all_gather = {}) const;
+                 const ConstFloatView& gradient, const AllGather& all_gather = {}) const;
 
  private:
   double max_norm_;
   std::int64_t block_size_;
   std::int64_t least_floats_ = 0;  // of a gradient
-  // Of SpreadChunks, where kernels read them.
-  View<BlockRange> chunks_;
-  View<SpreadRange> pieces_;
-  View<std::int64_t> place_;
-  View<SpreadRange> shared_;
-  std::int64_t first_float_ = 0;  // of this rank, in sums_
-  View<double> sums_;             // a part for each rank
+  SpreadSquares squares_;
+  SpreadSquares::Share share_;
 };
 
 }  // namespace quern

@@ -3,6 +3,8 @@
 
 #include "base/assert.hpp"
 #include "optim/adam.hpp"
+#include "optim/lamb.hpp"
+#include "optim/lars.hpp"
 #include "optim/sgd.hpp"
 #include "tensor/chunks.hpp"
 
@@ -31,19 +33,41 @@ void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int
 }
 
 std::vector<std::string> state_names(const OptimizerSpec& spec) {
-  if (spec.type != OptimizerType::sgd) return {"exp_avg", "exp_avg_sq"};
-  if (spec.momentum != 0) return {"momentum_buffer"};
-  return {};
+  switch (spec.type) {
+    case OptimizerType::sgd:
+    case OptimizerType::lars:
+      if (spec.momentum == 0) return {};
+      return {"momentum_buffer"};
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+    case OptimizerType::lamb:
+      break;
+  }
+  return {"exp_avg", "exp_avg_sq"};
 }
 
 int num_state_arrays(const OptimizerSpec& spec) {
   return static_cast<int>(state_names(spec).size());
 }
 
+int num_scratch_arrays(const OptimizerSpec& spec) {
+  return spec.type == OptimizerType::lamb ? 1 : 0;
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,
                                           const OptimizerPart& part) {
   expect(table.trained_size() % kLanes == 0, "a parameter block of whole lane groups");
-  if (spec.type == OptimizerType::sgd) return std::make_unique<Sgd>(spec, table, part);
+  switch (spec.type) {
+    case OptimizerType::sgd:
+      return std::make_unique<Sgd>(spec, table, part);
+    case OptimizerType::lars:
+      return std::make_unique<Lars>(spec, table, part);
+    case OptimizerType::lamb:
+      return std::make_unique<Lamb>(spec, table, part);
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+      break;
+  }
   return std::make_unique<Adam>(spec, table, part);
 }
 

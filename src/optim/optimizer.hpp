@@ -26,6 +26,8 @@ struct OptimizerState {
   FloatView values;
 };
 
+class TrustRatios;
+
 /// What of the block an optimizer updates, where each rank updates a part. By default everything,
 /// with state of its own.
 struct OptimizerPart {
@@ -35,6 +37,8 @@ struct OptimizerPart {
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
   /// Where ranks share the state: zero-filled memory for a whole state array (label, floats).
   std::function<FloatView(const std::string&, std::int64_t)> allocate_whole = {};
+  /// LARS and LAMB: those that all parts share. None: of an optimizer that updates everything.
+  std::shared_ptr<const TrustRatios> ratios = {};
 };
 
 class Optimizer {
@@ -43,6 +47,12 @@ class Optimizer {
   explicit Optimizer(OptimizerPart part) : part_(std::move(part)) {}
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Before update(), with OptimizerPart::ratios: what a step needs of all parts before any of them
+  /// is updated. TrustRatios::combine() follows. Touches the state of this part only.
+  virtual void prepare_update(const ExecSpace& /*exec*/, const StepScalarsView& /*scalars*/,
+                              const FloatView& /*parameters*/, const ConstFloatView& /*gradient*/) {
+  }
 
   /// One step: updates `parameters` (the whole block) and the state in place from the first
   /// parameters.extent(0) floats of `gradient`, which is multiplied by scalars().gradient_scale.
@@ -74,6 +84,8 @@ class Optimizer {
                            std::pair(std::min(part_.begin, size), std::min(part_.end, size)));
   }
 
+  const OptimizerPart& part() const { return part_; }
+
  private:
   OptimizerPart part_;
   std::vector<OptimizerState> state_;
@@ -87,6 +99,8 @@ void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int
 std::vector<std::string> state_names(const OptimizerSpec& spec);
 /// How many these are.
 int num_state_arrays(const OptimizerSpec& spec);
+/// Arrays that such an optimizer has besides these, which no checkpoint holds.
+int num_scratch_arrays(const OptimizerSpec& spec);
 
 /// `table`: of the parameters that it is to update.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,

@@ -2,48 +2,12 @@
 #include "optim/sgd.hpp"
 
 #include "base/assert.hpp"
-#include "optim/flush_denormal.hpp"
+#include "optim/sgd_pieces.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern {
 
 namespace {
-
-// One piece of the block that is decayed alike. The members are values, so that what p and b point
-// to cannot change them, and nothing is loaded for each vector.
-struct Plain {
-  float* p;
-  const float* g;
-  float scale;
-  float lr;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
-    const Plain s = *this;
-    QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (s.g[i] * s.scale + decay * s.p[i]);
-  }
-};
-
-struct WithMomentum {
-  float* p;
-  float* b;
-  const float* g;
-  float scale;
-  float lr;
-  float momentum;
-  bool nesterov;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
-    const WithMomentum s = *this;
-    QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float grad = s.g[i] * s.scale + decay * s.p[i];
-      const float speed = flush_denormal(s.momentum * s.b[i] + grad);
-      s.b[i] = speed;
-      s.p[i] -= s.lr * (s.nesterov ? grad + s.momentum * speed : speed);
-    }
-  }
-};
 
 void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
                   const FloatView& parameters, const ConstFloatView& gradient,
@@ -55,7 +19,7 @@ void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         if (!scalars().apply_updates) return;
         decay.for_each_piece(begin, end,
-                             Plain{p, g, scalars().gradient_scale, scalars().learning_rate});
+                             PlainSgd{p, g, scalars().gradient_scale, scalars().learning_rate});
       });
 }
 
@@ -71,8 +35,8 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         if (!scalars().apply_updates) return;
         decay.for_each_piece(begin, end,
-                             WithMomentum{p, b, g, scalars().gradient_scale,
-                                          scalars().learning_rate, momentum, nesterov});
+                             SgdWithMomentum{p, b, g, scalars().gradient_scale,
+                                             scalars().learning_rate, momentum, nesterov});
       });
 }
 
@@ -115,12 +79,12 @@ void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t 
   const float* g = gradient - begin;
   if (sgd.momentum_ == 0) {
     sgd.weight_decay_.for_each_piece(
-        begin, end, Plain{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
+        begin, end, PlainSgd{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
   } else {
     sgd.weight_decay_.for_each_piece(
         begin, end,
-        WithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
-                     step.learning_rate, sgd.momentum_, sgd.nesterov_});
+        SgdWithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
+                        step.learning_rate, sgd.momentum_, sgd.nesterov_});
   }
 }
 

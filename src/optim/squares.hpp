@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of squares in double for clipping: lane l adds the values l, l + 16, ..., then the lanes are
+// Sums of squares in double for norms: lane l adds the values l, l + 16, ..., then the lanes are
 // added as a tree.
 #pragma once
 
-#include "optim/spread_chunks.hpp"
+#include <string>
+
 #include "tensor/kernel_choice.hpp"
+#include "tensor/parameter_block.hpp"
 
 namespace quern {
+
+/// What is summed up: one or two arrays, in which a rank's own block has the same places.
+struct SquaredArrays {
+  static constexpr int kMost = 2;
+
+  int count = 1;
+  const float* array[kMost] = {};
+};
 
 /// Of whole lane groups.
 KOKKOS_INLINE_FUNCTION void add_squares(const float* values, std::int64_t count, double* lane) {
@@ -23,8 +33,8 @@ KOKKOS_INLINE_FUNCTION double sum_of_lanes(double* lane) {
   return lane[0];
 }
 
-/// Overwrites sums[i] with the squares of chunk chunks(i) of the gradient.
-using SumChunks = void(const ExecSpace& exec, const ConstFloatView& gradient,
+/// Overwrites sums[i * arrays.count + a] with the squares of chunk chunks(i) of array a.
+using SumChunks = void(const ExecSpace& exec, const std::string& label, const SquaredArrays& arrays,
                        const View<BlockRange>& chunks, double* sums);
 
 namespace host {

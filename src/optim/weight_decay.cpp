@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optim/weight_decay.hpp"
 
+#include "optim/spread_chunks.hpp"
+
 namespace quern {
 
 WeightDecay make_weight_decay(const OptimizerSpec& spec, const ParameterTable& table,
@@ -13,14 +15,10 @@ WeightDecay make_weight_decay(const OptimizerSpec& spec, const ParameterTable& t
   };
   const View<unsigned char> applies("quern::optim::decay_applies", group_of(table.trained_size()));
   const auto host = Kokkos::create_mirror_view(applies);
-  std::int64_t end = table.trained_size();
-  for (auto entry = table.entries().rbegin(); entry != table.entries().rend(); ++entry) {
-    if (!entry->is_trained()) continue;
-    const unsigned char decays = entry->kind == ParameterKind::weight ? 1 : 0;
-    for (std::size_t group = group_of(entry->offset); group < group_of(end); ++group)
-      host(group) = decays;
-    end = entry->offset;
-  }
+  for_each_trained(table, [&](const ParameterEntry& entry, const BlockRange& range) {
+    for (std::size_t group = group_of(range.begin); group < group_of(range.end); ++group)
+      host(group) = entry.kind == ParameterKind::weight ? 1 : 0;
+  });
   Kokkos::deep_copy(applies, host);
   decay.applies = Kokkos::subview(applies, std::pair(group_of(part.begin), group_of(part.end)));
   return decay;

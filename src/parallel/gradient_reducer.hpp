@@ -125,7 +125,7 @@ class GradientReducer {
 
   /// all.size() / size() floats of every rank, in rank order, after what is on `exec`; this rank's
   /// part stands at its place in `all`. What follows on `exec` sees all. Of reducers with
-  /// spreads_state().
+  /// spreads_state() or shares_state().
   virtual void all_gather(const ExecSpace& exec, const FloatView& all);
 
   /// Can the calls above be recorded as a graph? Not if the host takes part in them.

@@ -15,7 +15,7 @@ struct LossSpec {
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 
-enum class OptimizerType { sgd, adam, adamw };
+enum class OptimizerType { sgd, adam, adamw, lars, lamb };
 /// What weight decay applies to.
 enum class DecayScope {
   all,      ///< every parameter, as PyTorch's optimizers do by default
@@ -42,13 +42,14 @@ struct ScheduleSpec {
 struct OptimizerSpec {
   OptimizerType type = OptimizerType::sgd;
   double lr = 0;
-  double momentum = 0;      ///< sgd
-  bool nesterov = false;    ///< sgd
-  double weight_decay = 0;  ///< sgd and adam: L2 term in the gradient; adamw: decoupled
+  double momentum = 0;      ///< sgd, lars
+  bool nesterov = false;    ///< sgd, lars
+  double weight_decay = 0;  ///< sgd, adam, lars: L2 term in the gradient; adamw, lamb: decoupled
   DecayScope decay = DecayScope::all;
-  double beta1 = 0.9;    ///< adam, adamw
-  double beta2 = 0.999;  ///< adam, adamw
-  double eps = 1e-8;     ///< adam, adamw
+  double beta1 = 0.9;                ///< adam, adamw, lamb
+  double beta2 = 0.999;              ///< adam, adamw, lamb
+  double eps = 1e-8;                 ///< adam, adamw, lamb
+  double trust_coefficient = 0.001;  ///< lars
   double clip_norm = 0;  ///< gradients are scaled to at most this L2 norm; 0: no clipping
   ScheduleSpec schedule;
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;

@@ -42,26 +42,33 @@ std::vector<std::vector<SpreadRange>> where_they_are(
 
 BlockUpdate::BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table,
                          GradientReducer& reducer, const StateMemory& memory,
-                         std::unique_ptr<ClipExchange> exchange)
+                         std::unique_ptr<NormExchange> exchange)
     : reducer_(reducer),
       trained_size_(table.trained_size()),
       exchange_(std::move(exchange)),
-      clip_(spec.clip_norm, exchange_ ? exchange_->block_size() : table.trained_size()) {
-  if (exchange_)
-    clip_.spread(exchange_->ranges(), exchange_->rank());
-  else if (clips() && reducer.spreads_state())
-    clip_.spread(where_they_are(ranges_of_all(reducer, trained_size_)), reducer.rank());
+      clip_(spec.clip_norm, exchange_ ? exchange_->whole().trained_size() : trained_size_),
+      gathers_gradient_(exchange_ || reducer.spreads_state()),
+      gathers_ratios_(gathers_gradient_ || reducer.shares_state()) {
+  const ParameterTable& whole = exchange_ ? exchange_->whole() : table;
+  const int rank = exchange_ ? exchange_->rank() : reducer.rank();
+  const auto ranges =
+      exchange_ ? exchange_->ranges() : where_they_are(ranges_of_all(reducer, trained_size_));
+  if (gathers_gradient_) clip_.spread(ranges, rank);
+  if (TrustRatios::are_needed(spec))
+    ratios_ = gathers_ratios_ ? std::make_shared<TrustRatios>(spec, whole, ranges, rank)
+                              : std::make_shared<TrustRatios>(spec, whole);
   OptimizerPart part;
+  part.ratios = ratios_;
   if (reducer.shares_state()) {
     part.allocate_whole = [&](const std::string& label, std::int64_t count) {
       shared_.push_back(memory.allocate(label, count));
       return shared_.back().view;
     };
   }
-  std::vector<BlockRange> ranges = reducer.own_ranges();
+  std::vector<BlockRange> own = reducer.own_ranges();
   // Whoever owns nothing has the same arrays, of no floats; and takes part in allocating.
-  if (ranges.empty()) ranges.push_back({table.block_size(), table.block_size()});
-  for (const BlockRange& range : ranges) {
+  if (own.empty()) own.push_back({table.block_size(), table.block_size()});
+  for (const BlockRange& range : own) {
     part.begin = range.begin;
     part.end = range.end;
     parts_.push_back(
@@ -79,11 +86,13 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
     for (const BlockRange& range : within(reducer.own_ranges(), table.trained_size()))
       floats += range.size();
   }
-  return num_state_arrays(spec) * floats * static_cast<std::int64_t>(sizeof(float));
+  const int arrays = num_state_arrays(spec) + num_scratch_arrays(spec);
+  return arrays * floats * static_cast<std::int64_t>(sizeof(float));
 }
 
 void BlockUpdate::leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but) {
-  expect(parts_.size() == 1 && !clips(), "a rank that updates all parameters, without clipping");
+  expect(parts_.size() == 1 && !clip_.is_active() && !ratios_,
+         "a rank that updates all parameters, without norms");
   not_by_layers_ = std::move(but);
 }
 
@@ -100,14 +109,17 @@ void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView
       update_piece(exec, by_layers_, begin, end, gradient);
     return;
   }
-  if (exchange_) {
-    clip_.set_scale(exec, scalars, gradient,
-                    [&](const FloatView& all) { exchange_->all_gather(exec, all); });
-  } else if (reducer_.spreads_state()) {
-    clip_.set_scale(exec, scalars, gradient,
-                    [&](const FloatView& all) { reducer_.all_gather(exec, all); });
-  } else {
-    clip_.set_scale(exec, scalars, gradient);
+  const AllGather all_gather = [&](const FloatView& all) {
+    if (exchange_)
+      exchange_->all_gather(exec, all);
+    else
+      reducer_.all_gather(exec, all);
+  };
+  clip_.set_scale(exec, scalars, gradient, gathers_gradient_ ? all_gather : AllGather());
+  if (ratios_) {
+    for (const Part& part : parts_)
+      part.optimizer->prepare_update(exec, scalars, trained(parameters), gradient);
+    ratios_->combine(exec, scalars, gathers_ratios_ ? all_gather : AllGather());
   }
   for (const Part& part : parts_)
     part.optimizer->update(exec, scalars, trained(parameters), gradient);

@@ -11,9 +11,10 @@
 #include "optim/clip.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/running_averages.hpp"
+#include "optim/trust_ratios.hpp"
 #include "parallel/gradient_reducer.hpp"
 #include "parallel/state_memory.hpp"
-#include "strategy/clip_exchange.hpp"
+#include "strategy/norm_exchange.hpp"
 #include "strategy/train_state.hpp"
 
 namespace quern {
@@ -23,22 +24,28 @@ namespace quern {
 class BlockUpdate {
  public:
   /// Collective. `reducer` has been allocated and outlives it; `memory` is that of its ranks.
-  /// `exchange`: of a network that is split, where its gradient is clipped.
+  /// `exchange`: of a network that is split, where needs_norms().
   BlockUpdate(const OptimizerSpec& spec, const ParameterTable& table, GradientReducer& reducer,
-              const StateMemory& memory, std::unique_ptr<ClipExchange> exchange = nullptr);
+              const StateMemory& memory, std::unique_ptr<NormExchange> exchange = nullptr);
   BlockUpdate(const BlockUpdate&) = delete;
   BlockUpdate& operator=(const BlockUpdate&) = delete;
 
-  /// Bytes of optimizer state on this rank; of what the node has once, its share.
+  /// Does it need norms of the gradient or of tensors?
+  static bool needs_norms(const OptimizerSpec& spec) {
+    return spec.clip_norm > 0 || TrustRatios::are_needed(spec);
+  }
+
+  /// Bytes of optimizer state and scratch on this rank; of what the node has once, its share.
   static std::int64_t state_bytes(const OptimizerSpec& spec, const ParameterTable& table,
                                   const GradientReducer& reducer);
 
-  bool clips() const { return clip_.is_active(); }
   /// Does it need the whole gradient on every rank?
-  bool needs_whole_gradient() const { return clips() && !reducer_.spreads_state(); }
+  bool needs_whole_gradient() const {
+    return clip_.is_active() && !reducer_.spreads_state() && !exchange_;
+  }
 
-  /// Of a rank that updates all parameters and does not clip: layers update theirs in backward, by
-  /// begin_update(), all but these ranges.
+  /// Of a rank that updates all parameters, and needs no norms: layers update theirs in backward,
+  /// by begin_update(), all but these ranges.
   void leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but);
   bool is_left_to_layers() const { return not_by_layers_.has_value(); }
   /// Optimizer::begin_update, for the layers.
@@ -66,8 +73,12 @@ class BlockUpdate {
 
   GradientReducer& reducer_;
   std::int64_t trained_size_;
-  std::unique_ptr<ClipExchange> exchange_;
+  std::unique_ptr<NormExchange> exchange_;
   GradientClip clip_;
+  std::shared_ptr<const TrustRatios> ratios_;  // null where the optimizer has none
+  // Of clip_ and ratios_, whether or not others have a part of what they need.
+  bool gathers_gradient_ = false;
+  bool gathers_ratios_ = false;
   std::vector<StateBlock> shared_;
   std::vector<Part> parts_;
   std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> not_by_layers_;

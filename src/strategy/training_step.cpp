@@ -182,10 +182,10 @@ std::string TrainingStep::non_finite_layer(const ExecSpace& exec) {
 
 namespace {
 
-// Clipping adds up whole chunks of the gradient.
+// Norms are summed up in whole chunks.
 Updaters updaters(const Recipe& recipe) {
   return {recipe.parallel.shard_optimizer,
-          recipe.optimizer.clip_norm > 0 ? GradientClip::kChunk : kLanes};
+          BlockUpdate::needs_norms(recipe.optimizer) ? SpreadChunks::kChunk : kLanes};
 }
 
 std::vector<std::int64_t> sums_of_layers(const Network& network) {
@@ -262,16 +262,17 @@ void TrainingStep::allocate(const Recipe& recipe) {
   layer_sums_->allocate();
   const Network& network = model_.network();
   const StateMemory memory(grid_.data(), *reducer_);
-  std::unique_ptr<ClipExchange> exchange;
-  if (is_split() && recipe.optimizer.clip_norm > 0) {
+  const bool needs_norms = BlockUpdate::needs_norms(recipe.optimizer);
+  std::unique_ptr<NormExchange> exchange;
+  if (is_split() && needs_norms) {
     exchange =
-        std::make_unique<ClipExchange>(grid_, model_.unsplit_table(), network.table(), *reducer_);
+        std::make_unique<NormExchange>(grid_, model_.unsplit_table(), network.table(), *reducer_);
   }
   update_.emplace(recipe.optimizer, network.table(), *reducer_, memory, std::move(exchange));
   // One rank has the whole gradient of a layer at once.
   const bool is_whole = grid_.world().size() == 1 && batches_->full().num_pieces() == 1 &&
                         batches_->last().num_pieces() == 1;
-  if (kHostExecution && is_whole && !update_->clips() && network.layers_update_parameters())
+  if (kHostExecution && is_whole && !needs_norms && network.layers_update_parameters())
     update_->leave_to_layers(network.left_to_optimizer());
   model_.allocate(room_.limit, memory, room_.in_flight);
   model_.connect(grid_, transports_.tensor);

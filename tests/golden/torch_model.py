@@ -108,6 +108,8 @@ def decays(tensor):
 def build_optimizer(recipe, parameters, **how):
     """`how`: PyTorch's own switches of the implementation (fused, foreach)."""
     settings = recipe["optimizer"]
+    if settings["type"] in ("lars", "lamb"):
+        return build_large_batch_optimizer(settings, parameters)
     kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     keys = ("lr", "momentum", "nesterov", "weight_decay", "eps")
     chosen = {key: settings[key] for key in keys if key in settings}
@@ -119,3 +121,14 @@ def build_optimizer(recipe, parameters, **how):
         parameters = [{"params": [p for p in tensors if decays(p)]},
                       {"params": [p for p in tensors if not decays(p)], "weight_decay": 0.0}]
     return kind[settings["type"]](parameters, **chosen, **how)
+
+
+def build_large_batch_optimizer(settings, parameters):
+    from large_batch_optimizers import Lamb, Lars
+    chosen = {key: value for key, value in settings.items() if key not in ("type", "decay", "clip_norm")}
+    tensors = list(parameters)
+    others = {"params": [p for p in tensors if not decays(p)], "adapts": False}
+    if settings.get("decay", "all") == "weights":
+        others["weight_decay"] = 0.0
+    groups = [{"params": [p for p in tensors if decays(p)]}, others]
+    return (Lars if settings["type"] == "lars" else Lamb)(groups, **chosen)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of ten recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of twelve recipes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,6 +119,14 @@ TEST(GoldenTraining, AdamWWithClipping) {
 
 TEST(GoldenTraining, LabelSmoothingAndLinearLayersWithoutBias) {
   follow("label-smoothing", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
+TEST(GoldenTraining, LarsWithNesterovMomentumAndDecayOfWeightsAlone) {
+  follow("lars", {1e-6, 3e-6, 4e-6, 4e-6});
+}
+
+TEST(GoldenTraining, LambWithClipping) {
+  follow("lamb", {1e-6, 3e-6, 4e-6, 1e-5});
 }
 
 }  // namespace quern::test

@@ -41,11 +41,15 @@ inline Recipe every_layer(const std::vector<std::string>& more) {
 /// LeNet, all layers and a network that branches, with every optimizer, both losses, clipping, both
 /// orders of sums, a batch in pieces and images at random windows.
 inline std::vector<Recipe> step_recipes() {
-  return {shipped_recipe("lenet-fashion"), every_layer({}),
+  return {shipped_recipe("lenet-fashion"),
+          every_layer({}),
           every_layer({"loss.type=mse", "data.target=input", "train.determinism=fast",
                        "optimizer={type=\"sgd\", lr=0.1, momentum=0.9}"}),
           every_layer({"optimizer={type=\"adamw\", lr=0.1}",
                        "optimizer.schedule={type=\"cosine\", warmup_steps=1}"}),
+          every_layer({"optimizer={type=\"lars\", lr=0.1}"}),
+          every_layer({"optimizer={type=\"lars\", lr=0.1, momentum=0.9}"}),
+          every_layer({"optimizer={type=\"lamb\", lr=0.1}"}),
           every_layer({kBranches, "parallel.micro_batches=2", "train.per_rank_loss=true",
                        "data.augment={crop=1, flip=true}"})};
 }

@@ -30,6 +30,11 @@ inline constexpr const char* kSlicedResNet =
     "{type=\"linear\", features=5}]";
 inline constexpr const char* kSgd = "optimizer={type=\"sgd\", lr=0.05, momentum=0.9}";
 inline constexpr const char* kAdam = "optimizer={type=\"adamw\", lr=0.01, weight_decay=0.1}";
+inline constexpr const char* kLars =
+    "optimizer={type=\"lars\", lr=0.5, momentum=0.9, weight_decay=0.01, decay=\"weights\", "
+    "trust_coefficient=0.02}";
+inline constexpr const char* kLamb =
+    "optimizer={type=\"lamb\", lr=0.01, weight_decay=0.1, clip_norm=0.1}";
 
 using Sets = std::vector<std::string>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of squares of a gradient's chunks on a device: a thread has one lane of a chunk, in the
-// order of optim/squares.hpp.
+// The sums of squares of chunks on a device: a team has a chunk of one array, a thread one lane of
+// it, in the order of optim/squares.hpp.
 #include "optim/squares.hpp"
 #include "tensor/team.hpp"
 
@@ -13,15 +13,17 @@ struct SquaresOfChunk {
   static constexpr int kThreads = Threads;
   static constexpr std::size_t kScratchBytes = kLanes * sizeof(double) + 16;
 
-  const float* values;
-  const BlockRange* chunks;  ///< a team sums up each
+  SquaredArrays arrays;
+  const BlockRange* chunks;
   double* sums;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     auto* lanes = static_cast<double*>(
         team.team_scratch(scratch_level()).get_shmem_aligned(kLanes * sizeof(double), 16));
-    const std::int64_t begin = chunks[team.league_rank()].begin;
-    const std::int64_t end = chunks[team.league_rank()].end;
+    const BlockRange& chunk = chunks[team.league_rank() / arrays.count];
+    const float* values = arrays.array[team.league_rank() % arrays.count];
+    const std::int64_t begin = chunk.begin;
+    const std::int64_t end = chunk.end;
     for (int l = team.team_rank(); l < kLanes; l += Threads) {
       double sum = 0;
       for (std::int64_t i = begin + l; i < end; i += kLanes) {
@@ -40,10 +42,10 @@ struct SquaresOfChunk {
 
 }  // namespace
 
-void sum_chunks(const ExecSpace& exec, const ConstFloatView& gradient,
+void sum_chunks(const ExecSpace& exec, const std::string& label, const SquaredArrays& arrays,
                 const View<BlockRange>& chunks, double* sums) {
-  for_each_team(exec, "quern::optim::clip_chunks", chunks.extent_int(0),
-                SquaresOfChunk<>{gradient.data(), chunks.data(), sums});
+  for_each_team(exec, label, chunks.extent_int(0) * arrays.count,
+                SquaresOfChunk<>{arrays, chunks.data(), sums});
 }
 
 }  // namespace quern::device

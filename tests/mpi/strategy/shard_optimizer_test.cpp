@@ -23,6 +23,8 @@ constexpr const char* kOptimizers[] = {
     "{type=\"sgd\", lr=0.05, momentum=0.9, clip_norm=0.1}",
     "{type=\"adamw\", lr=0.01, weight_decay=0.1, decay=\"weights\"}",
     "{type=\"adam\", lr=0.01, clip_norm=0.1}",
+    "{type=\"lars\", lr=0.5, momentum=0.9, weight_decay=0.01, trust_coefficient=0.02}",
+    "{type=\"lamb\", lr=0.01, weight_decay=0.1, decay=\"weights\", clip_norm=0.1}",
 };
 
 // Five chunks of GradientClip and a piece of a sixth, so that some ranks of seven own nothing; with
@@ -111,26 +113,28 @@ TEST(ShardOptimizer, FastSumsAreThoseWithoutIt) {
 // Every rank gets its part of rank 0's checkpoint, and goes on with it.
 TEST(ShardOptimizer, ResumesFromOneRankAndFromMany) {
   const Samples samples = image_samples(18, kImage, 5);
-  const std::string optimizer = kOptimizers[3];
-  SerialCommunicator serial;
-  GridTraining alone(serial, recipe_with(optimizer), samples);
-  alone.train(2);
-  const auto start = alone.snapshot();
-  const NamedValues expected = alone.tensors();
-  alone.train(2);
-  for_each_way([&](Communicator& comm, DeviceTransport* transport) {
-    GridTraining spread(comm, recipe_with(optimizer, {kSharded, "seed=99"}), samples, transport);
-    spread.train(1);
-    spread.continue_from(is_root() ? start.get() : nullptr);
-    GridTraining whole(comm, recipe_with(optimizer, {"seed=98"}), samples, transport);
-    whole.continue_from(spread.snapshot().get());
-    for (GridTraining* resumed : {&spread, &whole}) {
-      const NamedValues tensors = resumed->tensors();
-      if (is_root()) {
-        EXPECT_EQ(tensors, expected);
+  for (const std::string optimizer : {kOptimizers[3], kOptimizers[4], kOptimizers[5]}) {
+    SCOPED_TRACE(optimizer);
+    SerialCommunicator serial;
+    GridTraining alone(serial, recipe_with(optimizer), samples);
+    alone.train(2);
+    const auto start = alone.snapshot();
+    const NamedValues expected = alone.tensors();
+    alone.train(2);
+    for_each_way([&](Communicator& comm, DeviceTransport* transport) {
+      GridTraining spread(comm, recipe_with(optimizer, {kSharded, "seed=99"}), samples, transport);
+      spread.train(1);
+      spread.continue_from(is_root() ? start.get() : nullptr);
+      GridTraining whole(comm, recipe_with(optimizer, {"seed=98"}), samples, transport);
+      whole.continue_from(spread.snapshot().get());
+      for (GridTraining* resumed : {&spread, &whole}) {
+        const NamedValues tensors = resumed->tensors();
+        if (is_root()) {
+          EXPECT_EQ(tensors, expected);
+        }
       }
-    }
-  });
+    });
+  }
 }
 
 TEST(ShardOptimizer, NeedsAShareOfTheOptimizersMemory) {

@@ -19,6 +19,11 @@ using quern::testing::world;
 
 using Sets = std::vector<std::string>;
 
+Sets with_optimizer(Sets sets, const std::string& optimizer) {
+  sets.push_back("optimizer=" + optimizer);
+  return sets;
+}
+
 // Each can be cut into eight stages, and has layers that seven ranks can share.
 const Sets kMlp = {
     "network.layers=[{type=\"flatten\"}, {type=\"linear\", features=240}, {type=\"relu\"}, "
@@ -31,6 +36,9 @@ const Sets kLenet = {
     "{type=\"flatten\"}, {type=\"linear\", features=225}, {type=\"relu\"}, "
     "{type=\"linear\", features=5}]",
     "optimizer={type=\"sgd\", lr=0.05, momentum=0.9}"};
+const Sets kLenetLamb = with_optimizer(kLenet, "{type=\"lamb\", lr=0.01, weight_decay=0.1}");
+const Sets kMlpLars = with_optimizer(
+    kMlp, "{type=\"lars\", lr=0.5, momentum=0.9, trust_coefficient=0.02, clip_norm=0.3}");
 const Sets kResnet = {
     "network.layers=[{type=\"conv2d\", channels=16, kernel=3, padding=1}, "
     "{type=\"batch_norm\", statistics=\"block\"}, {type=\"relu\"}, "
@@ -57,7 +65,7 @@ void expect_same(const Sets& network, const Sets& split, const Sets& alone) {
 }  // namespace
 
 TEST(Strategies, HaveTheBitsOfOneRank) {
-  for (const Sets& network : {kMlp, kLenet, kResnet}) {
+  for (const Sets& network : {kMlp, kLenet, kResnet, kMlpLars, kLenetLamb}) {
     for (const char* word : {"data", "sharded", "pipeline"}) {
       SCOPED_TRACE(std::string(word) + " " + network.front());
       expect_same(network, {std::string("parallel.strategy=") + word}, {});
@@ -73,7 +81,7 @@ TEST(Strategies, HaveTheBitsOfOneRank) {
 // Stages and parts of layers and samples together, where the ranks can be divided so.
 TEST(Strategies, Compose) {
   if (world().size() % 4 != 0) return;
-  for (const Sets& network : {kMlp, kLenet, kResnet}) {
+  for (const Sets& network : {kMlp, kLenet, kResnet, kMlpLars, kLenetLamb}) {
     SCOPED_TRACE(network.front());
     expect_same(network,
                 {"parallel.pipeline=2", "parallel.tensor=2", "parallel.micro_batches=2",

@@ -52,8 +52,8 @@ TEST(TensorParallel, HasThemWithRoundedOperands) {
       "network.layers=[{type=\"flatten\"}, {type=\"linear\", features=300}, {type=\"relu\"}, "
       "{type=\"linear\", features=520}, {type=\"tanh\"}, {type=\"linear\", features=130}, "
       "{type=\"linear\", features=5}]";
-  for (const Sets& network :
-       {Sets{kSlicedLeNet, kSgd, bf16}, Sets{kSlicedMlp, kAdam, bf16}, Sets{wide, kSgd, bf16}})
+  for (const Sets& network : {Sets{kSlicedLeNet, kSgd, bf16}, Sets{kSlicedMlp, kAdam, bf16},
+                              Sets{wide, kSgd, bf16}, Sets{kSlicedMlp, kLars, bf16}})
     expect_same_on_every_grid(network, {{}, {"parallel.micro_batches=2"}});
   expect_same_on_every_grid({kSlicedResNet, kSgd, bf16});
   const Samples samples = image_samples(18, kImage, 5);
@@ -75,6 +75,27 @@ TEST(TensorParallel, ClipsByTheNormOfAllParts) {
     SCOPED_TRACE(to_string(grid));
     for (const Sets& more : {Sets{}, Sets{"parallel.shard_optimizer=true"}}) {
       const Recipe recipe = on(grid, sliced_recipe(with(network, more)));
+      const ProcessGrid process_grid = make_grid(world(), recipe);
+      HostStagedTransport transport(process_grid.data());
+      for (const GridTransports& through : {GridTransports{}, GridTransports{&transport}}) {
+        GridTraining spread(world(), recipe, samples, through);
+        spread.train(3);
+        expect_same(spread, expected);
+      }
+    }
+  }
+}
+
+// Norms of tensors whose slices are on several ranks, each of which may have but a part of a slice.
+TEST(TensorParallel, LarsAndLambHaveTheRatiosOfWholeTensors) {
+  const Samples samples = image_samples(18, kImage, 5);
+  for (const Sets& network : {Sets{kSlicedLeNet, kLars}, Sets{kSlicedMlp, kLamb}}) {
+    expect_same_on_every_grid(network, {{}, {"parallel.micro_batches=2"}});
+    const Trained expected = train_alone(sliced_recipe(network), samples, 3);
+    for (const Grid& grid : grids(world().size())) {
+      SCOPED_TRACE(to_string(grid));
+      const Recipe recipe =
+          on(grid, sliced_recipe(with(network, {"parallel.shard_optimizer=true"})));
       const ProcessGrid process_grid = make_grid(world(), recipe);
       HostStagedTransport transport(process_grid.data());
       for (const GridTransports& through : {GridTransports{}, GridTransports{&transport}}) {

@@ -172,6 +172,7 @@ const std::string kMomentum =
 const std::string kNoClip = "optimizer={type=\"sgd\", lr=0.05, momentum=0.9, weight_decay=0.1}";
 const std::string kAdamw =
     "optimizer={type=\"adamw\", lr=0.01, weight_decay=0.1, decay=\"weights\"}";
+const std::string kLamb = "optimizer={type=\"lamb\", lr=0.01, weight_decay=0.1}";
 
 }  // namespace
 
@@ -194,7 +195,7 @@ TEST(Frozen, OneStepChangesTheOthersAsWithoutAndNothingElse) {
 }
 
 TEST(Frozen, SameBitsOnAllNumbersOfRanksAndByAllWaysOfUpdating) {
-  for (const std::string& optimizer : {kMomentum, kAdamw}) {
+  for (const std::string& optimizer : {kMomentum, kAdamw, kLamb}) {
     for (const Names& frozen : kFrozen) {
       SCOPED_TRACE(text_of(frozen) + optimizer);
       SerialCommunicator alone;

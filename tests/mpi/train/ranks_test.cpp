@@ -104,7 +104,10 @@ TEST(Ranks, SameBitsAsOneRankForEveryOptimizerAndWhenClipping) {
   const Samples samples = image_samples(18, kImage, 5);
   for (const char* optimizer :
        {"{type=\"sgd\", lr=0.05}", "{type=\"sgd\", lr=0.05, momentum=0.9}",
-        "{type=\"adamw\", lr=0.01}", "{type=\"adam\", lr=0.01, clip_norm=0.1}"}) {
+        "{type=\"adamw\", lr=0.01}", "{type=\"adam\", lr=0.01, clip_norm=0.1}",
+        "{type=\"lars\", lr=0.5, trust_coefficient=0.02}",
+        "{type=\"lars\", lr=0.5, momentum=0.9, weight_decay=0.01, clip_norm=0.1}",
+        "{type=\"lamb\", lr=0.01, weight_decay=0.01}"}) {
     const Recipe recipe =
         image_recipe(10, {"train.micro_block=2", std::string("optimizer=") + optimizer});
     SerialCommunicator alone;

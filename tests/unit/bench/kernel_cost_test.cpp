@@ -151,6 +151,8 @@ TEST(StepKernelCost, KnowsBatchLossAndOptimizer) {
   EXPECT_EQ(bytes("quern::optim::adam"), 7 * 1000 * 4);
   EXPECT_EQ(bytes("quern::optim::sgd_momentum"), 5 * 1000 * 4);
   EXPECT_EQ(bytes("quern::optim::sgd"), 3 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::lamb_direction"), 7 * 1000 * 4);
+  EXPECT_EQ(bytes("quern::optim::trust_squares"), 2 * 1000 * 4);
   EXPECT_EQ(bytes("quern::optim::adam_factors"), 0);
   EXPECT_EQ(bytes("quern::strategy::begin_batch"), 0);
 }
@@ -163,6 +165,7 @@ TEST(StepKernelCost, CountsAnArrayThatIsReadAndWrittenOnceInTheWorkingSet) {
   EXPECT_EQ(floats("quern::optim::adam"), 4 * 1000);
   EXPECT_EQ(floats("quern::optim::sgd_momentum"), 3 * 1000);
   EXPECT_EQ(floats("quern::optim::sgd"), 2 * 1000);
+  EXPECT_EQ(floats("quern::optim::lamb_direction"), 5 * 1000);
   EXPECT_EQ(floats("quern::optim::clip_chunks"), 1000);
   EXPECT_EQ(floats("quern::loss::mse"), 3 * 8 * 3);
   EXPECT_EQ(floats("quern::optim::adam_factors"), 0);

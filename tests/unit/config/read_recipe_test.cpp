@@ -147,6 +147,22 @@ schedule = {type = "cosine", min_lr = 0.01})"),
   EXPECT_EQ(recipe.optimizer.schedule.min_lr, 0.01);
 }
 
+TEST(ReadRecipe, ReadsTheKeysOfLarsAndLamb) {
+  const Recipe lars = parse_recipe(
+      small_recipe("\"sgd\"",
+                   "\"lars\"\nmomentum = 0.9\nnesterov = true\ntrust_coefficient = 0.02"),
+      "r.toml");
+  EXPECT_EQ(lars.optimizer.type, OptimizerType::lars);
+  EXPECT_EQ(lars.optimizer.momentum, 0.9);
+  EXPECT_TRUE(lars.optimizer.nesterov);
+  EXPECT_EQ(lars.optimizer.trust_coefficient, 0.02);
+  const Recipe lamb =
+      parse_recipe(small_recipe("\"sgd\"", "\"lamb\"\nbetas = [0.8, 0.99]\neps = 1e-6"), "r.toml");
+  EXPECT_EQ(lamb.optimizer.type, OptimizerType::lamb);
+  EXPECT_EQ(lamb.optimizer.beta1, 0.8);
+  EXPECT_EQ(lamb.optimizer.eps, 1e-6);
+}
+
 TEST(ReadRecipe, AStringIsShortForATableWithAType) {
   const std::string text = kSmallRecipe + "schedule = \"cosine\"\n";
   const Recipe recipe =

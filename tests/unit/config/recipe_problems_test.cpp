@@ -99,7 +99,8 @@ TEST(MissingKeys, AreAllNamed) {
             "r.toml: network.input: missing, expected [channels, height, width] or [features]\n"
             "r.toml: network.layers: missing, expected array of tables\n"
             "r.toml: loss.type: missing, expected \"cross_entropy\" or \"mse\"\n"
-            "r.toml: optimizer.type: missing, expected \"sgd\", \"adam\" or \"adamw\"\n"
+            "r.toml: optimizer.type: missing, expected \"sgd\", \"adam\", \"adamw\", "
+            "\"lars\" or \"lamb\"\n"
             "r.toml: optimizer.lr: missing, expected number > 0\n"
             "r.toml: data.global_batch: missing, expected this or data.batch_per_rank");
 }
@@ -168,8 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:11: network.layers[1]: found a string, expected a table such as {type = "
                  "\"relu\"}"},
         BadValue{"\"sgd\"", "\"sdg\"",
-                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected \"sgd\", \"adam\" or "
-                 "\"adamw\" (did you mean \"sgd\"?)"},
+                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected \"sgd\", \"adam\", "
+                 "\"adamw\", \"lars\" or \"lamb\" (did you mean \"sgd\"?)"},
         BadValue{"[data]\n", "[train]\nepochs = \"many\"\n[data]\n",
                  "r.toml:4: train.epochs: found a string, expected an integer >= 1"}));
 
@@ -247,8 +248,16 @@ INSTANTIATE_TEST_SUITE_P(
                  "optimizer.momentum > 0"},
         BadValue{
             "\"sgd\"", "\"adam\"\nmomentum = 0.9",
-            "r.toml:22: optimizer.momentum: applies only to optimizer.type = \"sgd\"; here it "
-            "is \"adam\" (known: type, lr, weight_decay, decay, betas, eps, clip_norm, schedule)"},
+            "r.toml:22: optimizer.momentum: applies only to optimizer.type = \"sgd\" or \"lars\"; "
+            "here it is \"adam\" (known: type, lr, weight_decay, decay, betas, eps, clip_norm, "
+            "schedule)"},
+        BadValue{"0.1", "0.1\ntrust_coefficient = 0.01",
+                 "r.toml:23: optimizer.trust_coefficient: applies only to optimizer.type = "
+                 "\"lars\"; here it is \"sgd\" (known: type, lr, momentum, nesterov, weight_decay, "
+                 "decay, clip_norm, schedule)"},
+        BadValue{"\"sgd\"", "\"lars\"\ntrust_coefficient = 0",
+                 "r.toml:22: optimizer.trust_coefficient: 0.0 is out of range, expected a number > "
+                 "0 (as a 32-bit float)"},
         BadValue{"\"cross_entropy\"", "\"mse\"",
                  "r.toml:18: loss.type: \"mse\" compares numbers, expected with it data.target = "
                  "\"input\" or \"values\" (the default is \"label\")"},

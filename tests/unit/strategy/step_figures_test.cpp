@@ -5,6 +5,7 @@
 
 #include "comm/serial/communicator.hpp"
 #include "parallel/make_reducer.hpp"
+#include "strategy/block_update.hpp"
 #include "support/train_samples.hpp"
 
 namespace quern::test {
@@ -58,6 +59,21 @@ TEST(StepFigures, SmallerPiecesTakeLessMemoryAndSendAtLeastAsMuch) {
   const StepFigures pieces = figures_of({0, 1}, 4);
   EXPECT_LT(pieces.activation_bytes, whole.activation_bytes);
   EXPECT_GE(figures_of({0, 2}, 4).sent_bytes, figures_of({0, 2}).sent_bytes);
+}
+
+TEST(StepFigures, CountAnArrayThatNoCheckpointHolds) {
+  const auto bytes = [](const std::string& type) {
+    const Recipe recipe = image_recipe(kBatch, {"optimizer={type=\"" + type + "\", lr=0.1}"});
+    const Model model(recipe);
+    SerialCommunicator comm;
+    const auto reducer =
+        make_reducer(comm, nullptr, model.network().table().block_size() + kLanes, SumOrder::tree);
+    return BlockUpdate::state_bytes(recipe.optimizer, model.network().table(), *reducer) /
+           (4 * model.network().table().trained_size());
+  };
+  EXPECT_EQ(bytes("adamw"), 2);
+  EXPECT_EQ(bytes("lamb"), 3);
+  EXPECT_EQ(bytes("lars"), 0);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The norm of a gradient whose stages or slices lie on several ranks, in the order of one rank.
+// The norms of a block whose stages or slices lie on several ranks, in the order of one rank: of
+// the gradient (optim/clip.hpp) and of its tensors (optim/trust_ratios.hpp).
 //
 //   each rank       sums of squares of the chunks of 4096 floats that it has whole
 //   everybody gets  these, and the floats of chunks that several ranks share: 1/2048 of the
-//                   gradient's bytes, and at most 16 KB for each border between two ranks
+//                   block's bytes, and at most 16 KB for each border between two ranks; twice that
+//                   for two arrays
 //   each rank       adds the chunks from the first to the last
 //
-// Ranks along the data axis have the same gradient, and take part where each has but a slice of it.
+// Ranks along the data axis have the same block, and take part where each updates but a part of it.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +20,42 @@
 
 namespace quern {
 
-class ClipExchange {
+class NormExchange {
  public:
   /// Collective over the axes of the grid. `whole`: the table of one rank that has everything, and
-  /// computes the same slices; `own`: this rank's, whose gradient `reducer` tells it: all of it, or
-  /// with spreads_state() its own ranges. The grid's world outlives it.
-  ClipExchange(const ProcessGrid& grid, const ParameterTable& whole, const ParameterTable& own,
+  /// computes the same slices; `own`: this rank's, of which `reducer` tells what it updates. The
+  /// grid's world and `whole` outlive it.
+  NormExchange(const ProcessGrid& grid, const ParameterTable& whole, const ParameterTable& own,
                const GradientReducer& reducer);
 
-  /// Floats of the block that the norm is of.
-  std::int64_t block_size() const { return block_size_; }
+  /// Of the block that the norms are of.
+  const ParameterTable& whole() const { return whole_; }
   /// What each of the ranks has of it, and which of these this rank is.
   const std::vector<std::vector<SpreadRange>>& ranges() const { return ranges_; }
   int rank() const { return rank_; }
 
   /// Collective: equal parts of `all`, one for each, to everybody; this rank's stands at its place.
-  /// The host waits. `all` is the same array in every step: the first call allocates.
+  /// The host waits. The first call with an array allocates.
   void all_gather(const ExecSpace& exec, const FloatView& all);
 
  private:
   struct Axis {
     Communicator* comm;
-    std::vector<std::int64_t> counts;  // floats from each of its ranks
+    std::vector<std::int64_t> counts;  // floats from each of its ranks, of the call under way
+  };
+  struct Copy {
+    const float* of;
+    Kokkos::View<float*, Kokkos::HostSpace> host;  // the array itself where kernels run on the host
   };
 
-  void allocate(const FloatView& all);
+  Copy& copy_of(const FloatView& all);
 
   ProcessGrid grid_;
+  const ParameterTable& whole_;
   std::vector<Axis> axes_;
-  std::int64_t block_size_;
   std::vector<std::vector<SpreadRange>> ranges_;
   int rank_ = 0;
-  Kokkos::View<float*, Kokkos::HostSpace> host_;  // the array itself where kernels run on the host
+  std::vector<Copy> copies_;
 };
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "strategy/clip_exchange.hpp"
+#include "strategy/norm_exchange.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,18 +14,6 @@
 namespace quern {
 
 namespace {
-
-/// Calls visit(entry, floats of it in the block) for what is trained, in the order of the block.
-template <class Visit>
-void for_each_trained(const ParameterTable& table, const Visit& visit) {
-  const ParameterEntry* before = nullptr;
-  for (const ParameterEntry& entry : table.entries()) {
-    if (!entry.is_trained()) continue;
-    if (before) visit(*before, entry.offset - before->offset);
-    before = &entry;
-  }
-  if (before) visit(*before, table.trained_size() - before->offset);
-}
 
 using Ranges = std::vector<SpreadRange>;
 
@@ -42,13 +30,14 @@ Ranges from_bytes(const std::string& bytes) {
 /// Where the trained floats of `own` would lie in a block of table `whole`.
 Ranges places_in(const ParameterTable& whole, const ParameterTable& own) {
   std::map<std::pair<int, std::int64_t>, BlockRange> places;
-  for_each_trained(whole, [&](const ParameterEntry& entry, std::int64_t floats) {
-    places[{entry.number, entry.first_row}] = {entry.offset, entry.offset + floats};
+  for_each_trained(whole, [&](const ParameterEntry& entry, const BlockRange& range) {
+    places[{entry.number, entry.first_row}] = range;
   });
   Ranges ranges;
-  for_each_trained(own, [&](const ParameterEntry& entry, std::int64_t floats) {
+  for_each_trained(own, [&](const ParameterEntry& entry, const BlockRange& in_own) {
     const auto place = places.find({entry.number, entry.first_row});
-    expect(place != places.end() && place->second.size() == floats, "a tensor of the network");
+    expect(place != places.end() && place->second.size() == in_own.size(),
+           "a tensor of the network");
     const BlockRange& range = place->second;
     if (!ranges.empty() && ranges.back().range.end == range.begin &&
         ranges.back().from + ranges.back().range.size() == entry.offset)
@@ -75,12 +64,16 @@ Ranges within(const Ranges& places, const std::vector<BlockRange>& ranges) {
 
 }  // namespace
 
-ClipExchange::ClipExchange(const ProcessGrid& grid, const ParameterTable& whole,
+NormExchange::NormExchange(const ProcessGrid& grid, const ParameterTable& whole,
                            const ParameterTable& own, const GradientReducer& reducer)
-    : grid_(grid), block_size_(whole.trained_size()) {
-  const bool over_data = reducer.spreads_state();
-  axes_ = {{&grid_.tensor(), {}}, {&grid_.pipeline(), {}}};
-  if (over_data) axes_.push_back({&grid_.data(), {}});
+    : grid_(grid), whole_(whole) {
+  const bool over_data = reducer.spreads_state() || reducer.shares_state();
+  const auto add_axis = [&](Communicator& comm) {
+    axes_.push_back({&comm, std::vector<std::int64_t>(static_cast<std::size_t>(comm.size()))});
+  };
+  add_axis(grid_.tensor());
+  add_axis(grid_.pipeline());
+  if (over_data) add_axis(grid_.data());
   const std::vector<BlockRange> ranges =
       over_data ? reducer.own_ranges() : std::vector<BlockRange>{{0, own.trained_size()}};
   // Everybody's, axis by axis: the order in which all_gather() has them.
@@ -97,31 +90,30 @@ ClipExchange::ClipExchange(const ProcessGrid& grid, const ParameterTable& whole,
   for (const std::string& text : all) ranges_.push_back(from_bytes(text));
 }
 
-void ClipExchange::allocate(const FloatView& all) {
-  host_ = Kokkos::create_mirror_view(Kokkos::HostSpace(), all);
-  std::size_t count = all.extent(0) / ranges_.size();
-  for (Axis& axis : axes_) {
-    const auto ranks = static_cast<std::size_t>(axis.comm->size());
-    axis.counts.assign(ranks, static_cast<std::int64_t>(count));
-    count *= ranks;
-  }
+NormExchange::Copy& NormExchange::copy_of(const FloatView& all) {
+  for (Copy& copy : copies_)
+    if (copy.of == all.data()) return copy;
+  return copies_.emplace_back(
+      Copy{all.data(), Kokkos::create_mirror_view(Kokkos::HostSpace(), all)});
 }
 
-void ClipExchange::all_gather(const ExecSpace& exec, const FloatView& all) {
-  if (host_.extent(0) != all.extent(0)) allocate(all);
-  Kokkos::deep_copy(exec, host_, all);
-  exec.fence("quern::strategy::clip_parts");
-  const std::span<float> floats(host_.data(), host_.extent(0));
+void NormExchange::all_gather(const ExecSpace& exec, const FloatView& all) {
+  const auto& host = copy_of(all).host;
+  Kokkos::deep_copy(exec, host, all);
+  exec.fence("quern::strategy::norm_parts");
+  const std::span<float> floats(host.data(), host.extent(0));
   // After each axis the rank has what all ranks have that differ from it along the axes so far.
-  std::size_t begin = static_cast<std::size_t>(rank_) * (floats.size() / ranges_.size());
-  for (const Axis& axis : axes_) {
-    const auto count = static_cast<std::size_t>(axis.counts[0]);
+  std::size_t count = floats.size() / ranges_.size();
+  std::size_t begin = static_cast<std::size_t>(rank_) * count;
+  for (Axis& axis : axes_) {
+    std::ranges::fill(axis.counts, static_cast<std::int64_t>(count));
     const std::size_t group = begin - static_cast<std::size_t>(axis.comm->rank()) * count;
     axis.comm->all_gather_v(floats.subspan(begin, count),
                             floats.subspan(group, count * axis.counts.size()), axis.counts);
     begin = group;
+    count *= axis.counts.size();
   }
-  Kokkos::deep_copy(exec, all, host_);
+  Kokkos::deep_copy(exec, all, host);
 }
 
 }  // namespace quern

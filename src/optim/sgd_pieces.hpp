@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of one piece of the block that is decayed alike, of SGD and of LARS. The members
+// are values, so that what p and b point to cannot change them, and nothing is loaded for each
+// vector.
+#pragma once
+
+#include "optim/flush_denormal.hpp"
+#include "tensor/chunks.hpp"
+
+namespace quern {
+
+struct PlainSgd {
+  float* p;
+  const float* g;
+  float scale;
+  float lr;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+    const PlainSgd s = *this;
+    QUERN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (s.g[i] * s.scale + decay * s.p[i]);
+  }
+};
+
+struct SgdWithMomentum {
+  float* p;
+  float* b;
+  const float* g;
+  float scale;
+  float lr;
+  float momentum;
+  bool nesterov;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+    const SgdWithMomentum s = *this;
+    QUERN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float grad = s.g[i] * s.scale + decay * s.p[i];
+      const float speed = flush_denormal(s.momentum * s.b[i] + grad);
+      s.b[i] = speed;
+      s.p[i] -= s.lr * (s.nesterov ? grad + s.momentum * speed : speed);
+    }
+  }
+};
+
+}  // namespace quern
