@@ -7,8 +7,8 @@
 
 namespace quern {
 
-/// Paths of keys that may be meant by the key `name`, the likeliest first; upper and lower case
-/// count as equal. Empty: the name is unknown.
+/// Paths of keys that may be meant by the key `name`; upper and lower case count as equal. Empty:
+/// the name is unknown.
 std::vector<std::string_view> keys_meant_by(std::string_view name);
 
 /// The same for values of keys that have names to choose from: of layers, losses and others.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/nearest_name.hpp"
+#include "config/other_names.hpp"
 #include "config/overrides.hpp"
 #include "config/recipe_keys.hpp"
 
@@ -15,10 +16,22 @@ bool is_or_holds(const std::string& table, const std::string& key) {
   return key == table || key.starts_with(table + ".");
 }
 
+// The last part of `key` as a name in its table, in another one, and in other programs.
 std::string suggestion(const std::string& key, const std::vector<std::string>& known) {
-  const auto same_end = std::ranges::find_if(
-      known, [&](const std::string& path) { return path.ends_with("." + key); });
-  return same_end == known.end() ? suggest_name(key, known) : "(did you mean '" + *same_end + "'?)";
+  const std::size_t dot = key.rfind('.') + 1;  // 0: none
+  const std::string table = key.substr(0, dot);
+  const std::string name = key.substr(dot);
+  std::vector<std::string> meant;
+  std::vector<std::string> neighbours;
+  for (const std::string& path : known) {
+    if (path == name || path.ends_with("." + name)) meant.push_back(path);
+    if (path.starts_with(table)) neighbours.push_back(path.substr(dot));
+  }
+  for (const std::string_view path : keys_meant_by(name))
+    if (std::ranges::find(known, path) != known.end()) meant.emplace_back(path);
+  const std::string nearest = nearest_name(name, neighbours);
+  if (meant.empty() && !nearest.empty()) meant.push_back(table + nearest);
+  return meant.empty() ? suggest_name("", known) : "(did you mean '" + meant.front() + "'?)";
 }
 
 }  // namespace

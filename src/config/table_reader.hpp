@@ -100,9 +100,9 @@ class TableReader {
       problems_.excuse(full_name(prefix + nearest));
     } else if (const std::string elsewhere = path_of_name(name); !elsewhere.empty()) {
       hint = "(did you mean '" + elsewhere + "'?)";
-    } else if (const std::string meant = meant_path(name); !meant.empty()) {
-      problems_.excuse(full_name(meant));
-      hint = "(did you mean '" + meant + "'?)";
+    } else if (const std::vector<std::string> meant = meant_paths(name); !meant.empty()) {
+      for (const std::string& path : meant) problems_.excuse(full_name(path));
+      hint = "(did you mean '" + join(meant, "' or '") + "'?)";
     }
     problems_.add(place_of(node), full_name(prefix + printable_start(name)), "unknown key " + hint);
   }
@@ -115,13 +115,14 @@ class TableReader {
     return "";
   }
 
-  /// What a name of another program is here, "" when there is no such key.
-  std::string meant_path(const std::string& name) const {
+  /// What a name of another program may be here.
+  std::vector<std::string> meant_paths(const std::string& name) const {
+    std::vector<std::string> paths;
     for (const std::string_view path : keys_meant_by(name)) {
       const std::string meant(path);
-      if (find(meant) || !names_in(meant + ".", false).empty()) return meant;
+      if (find(meant) || !names_in(meant + ".", false).empty()) paths.push_back(meant);
     }
-    return "";
+    return paths;
   }
 
   void check_presence(const Key<Target>& key) {

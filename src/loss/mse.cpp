@@ -33,6 +33,7 @@ const OutputReader& Mse::begin_tiles(const LossContext& step, const LossTarget& 
                                      const Activation& d_prediction,
                                      const FloatView& values) const {
   check_target(target, d_prediction);
+  expect(target.pixels.extent(0) > 0 || target.values.layout != Layout::nchw16n, "a flat target");
   reader_->begin(step, target, d_prediction, values, after_relu_);
   return *reader_;
 }

@@ -57,9 +57,8 @@ struct Step {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float ratio) const {
     const Step s = *this;
-    const float rate = lr * ratio;
-    QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= rate * s.r[i];
+    QUERN_VECTORIZE  // a ratio may be so large that its product with the rate is not finite
+        for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (ratio * s.r[i]);
   }
 };
 

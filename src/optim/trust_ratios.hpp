@@ -4,9 +4,9 @@
 //         training of convolutional networks", 2017, arXiv:1708.03888, equation 6
 //   LAMB  |w| / |r|                                           You et al.: "Large batch optimization
 //         for deep learning: training BERT in 76 minutes", ICLR 2020, arXiv:1904.00962, algorithm 2
-// w: the tensor, g: its gradient after clipping, r: its direction (optim/lamb.hpp). The factor is 1
-// where |w| or the denominator is 0, and for all that is not of kind weight: biases, scales and
-// shifts.
+// w: the tensor, g: its gradient after clipping, r: its direction (optim/lamb.hpp). The factor is
+// at most the largest float, and 1 where |w| or the denominator is 0 or not a number, and for all
+// that is not of kind weight: biases, scales and shifts.
 #pragma once
 
 #include <map>

@@ -103,9 +103,10 @@ struct TrainSpec {
   friend bool operator==(const TrainSpec&, const TrainSpec&) = default;
 };
 
-/// Does this epoch, counted from 1, end with an evaluation of the test set?
+/// Does this epoch, counted from 1, end with an evaluation of the test set? The last one does, and
+/// every evaluate_every-th.
 inline bool is_evaluated(const TrainSpec& train, std::int64_t epoch) {
-  return epoch == train.epochs || epoch % train.evaluate_every == 0;
+  return epoch == train.epochs || (train.evaluate_every > 0 && epoch % train.evaluate_every == 0);
 }
 
 }  // namespace quern

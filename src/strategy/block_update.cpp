@@ -87,7 +87,8 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
       floats += range.size();
   }
   const int arrays = num_state_arrays(spec) + num_scratch_arrays(spec);
-  return arrays * floats * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t groups = TrustRatios::are_needed(spec) ? ceil_div(floats, kLanes) : 0;
+  return arrays * floats * std::int64_t{sizeof(float)} + groups * std::int64_t{sizeof(int)};
 }
 
 void BlockUpdate::leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/ceil_div.hpp"
 #include "layers/initialize.hpp"
 #include "parallel/device_stream.hpp"
 #include "runtime/host_staged_transport.hpp"
@@ -120,12 +121,15 @@ std::string Model::first_non_finite_layer(const ExecSpace& exec, const StepConte
   return name;
 }
 
-// Row values and the gradient of the output are those of one batch: no other may be in flight.
+// Row values and the gradient of the output are those of one batch: no other may be in flight. And
+// few threads may wait for the last tiles.
 bool Model::loss_reads_tiles(const ExecSpace& exec, const StepContext& step) const {
   if (step.mode != Mode::train || !place_.is_last() || !network().hands_over_output()) return false;
   const Activation& d_output = in_flight(0).activations.d_output();
-  return in_flight_.size() == 1 && !d_output.empty() &&
-         exec.concurrency() <= OperandTiles(d_output).num_tiles();
+  if (in_flight_.size() > 1 || d_output.empty()) return false;
+  const int tiles = OperandTiles(d_output).num_tiles();
+  const int threads = exec.concurrency();
+  return 4 * round_up(tiles, threads) <= 5 * tiles;
 }
 
 LossContext Model::loss_context(const StepContext& step, const Samples& samples, int batch) const {

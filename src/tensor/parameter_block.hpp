@@ -12,7 +12,8 @@
 
 namespace quern {
 
-/// What a tensor is for. It decides how it begins and whether weight decay applies to it.
+/// What a tensor is for. It decides how it begins, whether weight decay applies to it, and
+/// whether LARS and LAMB scale its step.
 enum class ParameterKind {
   weight,  ///< of a product or a convolution; begins random
   bias,    ///< added to a product; begins random as its weight, or at 0

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "comm/session.hpp"
 #include "config/read_recipe.hpp"
 #include "device/tensor_cores.hpp"
@@ -103,6 +104,8 @@ void check_earlier_run(const Recipe& recipe, int num_ranks, const RunFolder& fol
     return;
   }
   if (resume == "never") refuse_earlier_run(folder);
+  if (resume == "auto" && !changes.empty() && list_checkpoints(folder.checkpoints()).empty())
+    refuse_change_of_new_run(folder);
   // Nobody has counted the samples yet.
   constexpr std::int64_t kSamples = std::numeric_limits<std::int64_t>::max();
   refuse_other_run(recipe, recipe.global_batch(grid_shape_of(recipe, num_ranks).data), kSamples,

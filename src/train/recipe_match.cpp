@@ -39,8 +39,7 @@ std::string text_of(const std::vector<RecipeDifference>& found) {
 std::string option_text(const std::vector<RecipeDifference>& found) {
   if (!std::ranges::all_of(found, &RecipeDifference::may_be_asked_for)) return "";
   std::string text;
-  for (std::size_t i = 0; i < std::min(found.size(), kMostDifferences); ++i)
-    text += " --change " + found[i].key + "=...";
+  for (const RecipeDifference& difference : found) text += " --change " + difference.key + "=...";
   return ";" + text + " resumes with what is stated now";
 }
 
@@ -75,7 +74,7 @@ std::vector<RecipeDifference> accepted_differences(const RecipeOnRanks& ours,
   }
   throw InputError(context.where + " is of another recipe: " + text_of(others) + " (" +
                    context.remedy + ", or the old " + (is_one ? "value" : "values") +
-                   option_text(others) + ")");
+                   (context.may_resume ? option_text(others) : "") + ")");
 }
 
 }  // namespace quern

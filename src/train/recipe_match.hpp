@@ -18,6 +18,7 @@ struct MatchContext {
   std::string where;                        ///< the file of the other recipe, for messages
   std::string remedy;                       ///< what helps, "take another --run-dir"
   const std::vector<std::string>& changes;  ///< keys and tables of --change
+  bool may_resume = true;                   ///< is there a checkpoint that --change can go on from?
 };
 
 /// The differences that --change asks for; none where the recipes go together. InputError where

@@ -147,12 +147,23 @@ void refuse_other_run(const Recipe& ours, int our_batch, std::int64_t num_sample
                               ? our_batch
                               : full_batch_of(theirs.data.global_batch, num_samples);
   accepted_differences({ours, our_batch}, {theirs, their_batch},
-                       {.where = where, .remedy = kOtherFolder, .changes = changes});
+                       {.where = where,
+                        .remedy = kOtherFolder,
+                        .changes = changes,
+                        .may_resume = !list_checkpoints(folder.checkpoints()).empty()});
 }
 
 void refuse_change_of_new_run(const RunFolder& folder) {
+  const bool has_recipe = !folder.recipe_text().empty();
   throw InputError("--change is for a run that is resumed, and '" + folder.path().string() +
-                   "' has no checkpoint to resume from (expected --set for a new run)");
+                   "' has no checkpoint to resume from (expected " +
+                   (has_recipe ? "the recipe as it was, or another --run-dir and --set)"
+                               : "--set for a new run)"));
+}
+
+void refuse_change_of_finished_run(const std::string& key, const std::string& expected) {
+  throw InputError("--change " + key + ": nothing is left to train with it (expected " + expected +
+                   ", or no --change)");
 }
 
 void tell_of_lost_steps(const RunFolder& folder) {
@@ -205,6 +216,8 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
                      start->path().string() + "' has trained " + std::to_string(trained) +
                      " already (expected at least as many, or another --run-dir)");
   }
+  if (trained == run.recipe.train.epochs && !found.changes.empty())
+    refuse_change_of_finished_run(found.changes.front().key, "more train.epochs");
   refuse_other_data(run, *start, remedy);
   return found;
 }

@@ -47,6 +47,10 @@ void tell_of_lost_steps(const RunFolder& folder);
 /// A start with --change, and without a checkpoint to resume from. InputError.
 [[noreturn]] void refuse_change_of_new_run(const RunFolder& folder);
 
+/// A start with --change that has nothing left to train. InputError. `expected`: what would do.
+[[noreturn]] void refuse_change_of_finished_run(const std::string& key,
+                                                const std::string& expected);
+
 /// InputError when the folder has the recipe of a run, even without a checkpoint, that cannot go on
 /// with `ours` and full batches of `our_batch` out of `num_samples` samples; `changes` as in
 /// RunIdentity.

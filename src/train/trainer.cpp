@@ -14,6 +14,7 @@
 #include "strategy/sample_stream.hpp"
 #include "train/report_text.hpp"
 #include "train/restore.hpp"
+#include "train/starting_point.hpp"
 
 namespace quern {
 
@@ -70,6 +71,11 @@ ExitCode Trainer::run(const RunLock* lock, std::vector<std::filesystem::path> da
 }
 
 ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
+  run_on_root(comm_, [&] {
+    const std::vector<RecipeChange>& changes = checkpoints_.new_changes();
+    if (is_out_of_patience() && !changes.empty())
+      refuse_change_of_finished_run(changes.front().key, "more train.patience");
+  });
   open_outputs(lock, std::move(damaged));
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   await_first_samples();

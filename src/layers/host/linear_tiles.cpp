@@ -182,12 +182,16 @@ void hand_over(const BiasedUnits& outputs, const OperandTiles& in, int tile,
   for (int unit = 0; unit < outputs.units; unit += kPair) {
     outputs(in, tile, unit, [&](int first_unit, const BiasedProducts& rows) {
       alignas(64) float y[2 * kTileFloats];
+      // Products with the zeros after W are not zero where x is infinite.
+      const int units = std::clamp(outputs.units - first_unit, 0, kLanes);
       for (int g = 0; g < in.groups_of(tile); ++g) {
-        for (int u = 0; u < kLanes; u += 2) {
+        float* const to = y + g * kTileFloats;
+        for (int u = 0; u < units; u += 2) {
           const UnitPair pair = rows(g, u);
-          simd::store(y + g * kTileFloats + u * kLanes, pair.first);
-          simd::store(y + g * kTileFloats + (u + 1) * kLanes, pair.second);
+          simd::store(to + u * kLanes, pair.first);
+          simd::store(to + (u + 1) * kLanes, pair.second);
         }
+        std::fill(to + units * kLanes, to + kTileFloats, 0.0f);
       }
       reader.read(tile, first_unit, y, state);
     });

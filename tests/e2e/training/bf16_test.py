@@ -119,6 +119,9 @@ class Bf16Test(training.TrainingTest):
         self.same_everywhere("encoder", teams=((2, 2), (3, 1), (1, 8)))
         self.train("encoder", "stages", BF16, "parallel.pipeline=2", ranks=2)
         self.assert_same_run("stages", "alone")
+        for name, key in (("pieces", "parallel.micro_batches=2"), ("again", "train.recompute=true")):
+            self.train("encoder", name, BF16, key)
+            self.assert_same_run(name, "alone")
         losses = [line["loss"] for line in metrics(self.folder / "alone", "epoch")]
         self.assertLess(losses[-1], losses[0])
         self.train("encoder", "float")

@@ -170,6 +170,26 @@ class ChangeTest(RefusalTest):
                          "--change is for a run that is resumed, and 'new' has no checkpoint to resume from (expected "
                          "--set for a new run)", ranks=[0])
 
+    def test_a_folder_whose_run_wrote_no_checkpoint(self):
+        self.train("mlp", "run", "train.epochs=2")
+        training.shutil.rmtree(self.folder / "run" / "checkpoints")
+        (self.folder / "run" / "DONE").unlink()
+        self.refused(self.arguments("run", (), ["optimizer.lr=0.001"]), "or the old value)", ranks=[0])
+        for more in ([], ["--check-recipe"]):
+            self.refused([*self.arguments("run", [LOWER]), *more],
+                         "has no checkpoint to resume from (expected the recipe as it was, or another --run-dir and "
+                         "--set)", ranks=[0])
+
+    def test_a_run_with_nothing_left_to_train(self):
+        self.train("mlp", "run", "train.epochs=2")
+        self.refused(self.arguments("run", [LOWER], ["train.epochs=2"]),
+                     "--change optimizer.lr: nothing is left to train with it (expected more train.epochs, or no "
+                     "--change)", ranks=[0])
+        patient = ["train.epochs=60", "train.patience=1", "optimizer.lr=1e-12"]
+        self.train("mlp", "patient", *patient)
+        self.refused(self.arguments("patient", [LOWER], patient[:2]),
+                     "nothing is left to train with it (expected more train.patience", ranks=[0])
+
     def test_a_new_run_from_the_checkpoint_of_another(self):
         self.train("mlp", "whole", DROP, "train.epochs=4")
         self.train("mlp", "first", "train.epochs=2")

@@ -29,6 +29,9 @@ TEST(RecipeChange, AllElseStays) {
 TEST(RecipeChange, UnknownKeysAreNamedWithTheNearest) {
   EXPECT_EQ(change_problem("optimizer.lrr"), "unknown key (did you mean 'optimizer.lr'?)");
   EXPECT_EQ(change_problem("lr"), "unknown key (did you mean 'optimizer.lr'?)");
+  EXPECT_EQ(change_problem("optimizer.wd"), "unknown key (did you mean 'optimizer.weight_decay'?)");
+  EXPECT_EQ(change_problem("learning_rate"), "unknown key (did you mean 'optimizer.lr'?)");
+  EXPECT_EQ(change_problem("train.lr"), "unknown key (did you mean 'optimizer.lr'?)");
   EXPECT_THAT(change_problem("x"), HasSubstr("unknown key (known: name, "));
   EXPECT_THAT(change_problem("opt"), HasSubstr("unknown key"));
 }

@@ -70,7 +70,8 @@ TEST(UnknownKeys, MayBeThoseOfOtherPrograms) {
   EXPECT_EQ(error_of(small_recipe("lr =", "learning_rate =")),
             "r.toml:22: optimizer.learning_rate: unknown key (did you mean 'optimizer.lr'?)");
   EXPECT_EQ(error_of(small_recipe("global_batch", "Batch_Size")),
-            "r.toml:5: data.Batch_Size: unknown key (did you mean 'data.global_batch'?)");
+            "r.toml:5: data.Batch_Size: unknown key (did you mean 'data.global_batch' or "
+            "'data.batch_per_rank'?)");
   EXPECT_EQ(error_of(kSmallRecipe + "[model]\nlayers = 2\n"),
             "r.toml:23: model: unknown key (did you mean 'network'?)");
   EXPECT_EQ(error_of(small_recipe("channels", "out_channels")),

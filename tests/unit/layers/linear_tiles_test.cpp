@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/block_tree.hpp"
@@ -334,6 +336,19 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
         expect_same_bits(dx, actual.dx_floats);
         expect_same_bits(elements.gradients(actual.gradients), actual.gradients);
       }
+    }
+  }
+}
+
+// Zero times infinity is no number, and stands where W has ended.
+TEST(LinearTiles, AnInfiniteInputIsNotHandedOverInUnitsBeyondTheLast) {
+  Operands operands(Case{33, 21, 32, 1});
+  operands.x[5] = std::numeric_limits<float>::infinity();
+  const std::vector<float> y = run_whole(operands, false, false).y_read;
+  EXPECT_FALSE(std::isfinite(y[0]));
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (i % 32 >= 21) {
+      ASSERT_EQ(y[i], 0) << i;
     }
   }
 }
