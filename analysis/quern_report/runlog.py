@@ -74,16 +74,16 @@ class Run:
 
     @property
     def changes(self):
-        """[(step, key, before, after)]: the settings that the run got when it was resumed. What was changed again in
-        the same place, or lies behind a later start, counts once."""
-        found = []
+        """[(step, key, before, after)]: the settings that the run got when it was resumed. A change lasts once a
+        checkpoint has it: of a start that was killed before, the next start at its step makes its own changes."""
+        found, saved = [], set()
         for event in self.events:
             step = number(event, "step")
-            if event.get("event") != "start" or step is None:
-                continue
-            new = [(step, *(change[part] for part in CHANGE)) for change in event.get("changes") or []]
-            again = {key for _, key, *_ in new}
-            found = [one for one in found if one[0] < step or (one[0] == step and one[1] not in again)] + new
+            if event.get("event") == "checkpoint":
+                saved.update(one for one in found if one[0] == step)
+            elif event.get("event") == "start" and step is not None:
+                new = [(step, *(change[part] for part in CHANGE)) for change in event.get("changes") or []]
+                found = [one for one in found if one[0] < step or (one[0] == step and one in saved and one not in new)] + new
         return found
 
     @property

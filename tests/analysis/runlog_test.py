@@ -117,11 +117,25 @@ class RunLogTest(unittest.TestCase):
             return {"event": "start", "step": step,
                     **({"changes": [dict(zip(("key", "before", "after"), change)) for change in changes]} if changes else {})}
 
+        def checkpoint(step):
+            return {"event": "checkpoint", "step": step}
+
         lower, clip, again = ("optimizer.lr", "0.1", "0.01"), ("optimizer.clip_norm", "0", "1"), ("optimizer.lr", "0.01", "0.02")
+        other = ("optimizer.lr", "0.1", "0.02")
         for number, (events, expected) in enumerate((
                 ([start(0)], []),
-                ([start(0), start(20, lower, clip), start(20, lower, clip), start(25)], [(20, *lower), (20, *clip)]),
-                ([start(20, lower), start(20)], [(20, *lower)]),  # that start has written a checkpoint of this step
+                ([start(0), start(20, lower, clip), start(20, lower, clip), checkpoint(25), start(25)], [(20, *lower), (20, *clip)]),
+                ([start(20, lower, clip), start(20, other)], [(20, *other)]),
+                # undone before there was a checkpoint of it
+                ([start(0), checkpoint(20), start(20, lower), start(20)], []),
+                ([start(0), checkpoint(20), start(20, lower), checkpoint(40), start(20)], []),  # that of step 40 was lost
+                # the checkpoint of this step has it
+                ([start(20, lower), checkpoint(20), start(20)], [(20, *lower)]),
+                ([start(20, lower), checkpoint(20), start(20), start(20)], [(20, *lower)]),
+                ([start(20, lower), checkpoint(20), start(20, clip), start(20)], [(20, *lower)]),
+                ([start(20, lower), checkpoint(20), start(20, again)], [(20, *lower), (20, *again)]),
+                ([start(20, lower), checkpoint(20), start(20, lower)], [(20, *lower)]),
+                ([start(20, lower), checkpoint(20), start(10)], []),
                 ([start(20, lower), start(40, again), start(30)], [(20, *lower)]),
                 ([start(20, lower), start(40, again), start(50)], [(20, *lower), (40, *again)]))):
             with self.subTest(events=events):

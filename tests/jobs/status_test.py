@@ -53,14 +53,20 @@ class StatusTest(LocalCase):
         self.assertNotIn("    | ", self.status("run", "--lines", "0"))
 
     def test_an_evaluation_long_ago(self):
+        """It is looked for where there may be one: whoever looks reads up to 16 MiB at each call."""
         steps = "".join(json.dumps({"kind": "step", "epoch": 1 + step // 1000, "step": step, "loss": 0.5, "time_s": step}) + "\n"
-                        for step in range(5001, 12000))
+                        for step in range(5001, 12000))  # in epoch 12 at the end
         test = json.dumps({"kind": "eval", "epoch": 5, "step": 5000, "loss": 0.4, "accuracy": 0.75}) + "\n"
         self.assertGreater(len(steps), 1 << 18)
         self.write("run/metrics.jsonl", test + steps)
-        for recipe, expected in (("[train]\nepochs = 20\nevaluate_every = 5\n", 0.75), ("[train]\nepochs = 20\n", None)):
-            self.write("run/recipe.toml", recipe)
-            self.assertEqual((self.facts_of("run")["training"]["test"] or {}).get("accuracy"), expected)
+        some, none, own = '[data]\ntest = "digits/test"\n', '[data]\ntest = ""\n', '[data]\nsource = "program"\n'
+        for data, every, expected in ((some, 5, 0.75), (own, 5, 0.75), (some, 11, 0.75), (some, 12, None), (some, 1, None),
+                                      (none, 5, None), ('[data]\nsource = "random"\n', 5, None), ("", 5, None)):
+            with self.subTest(data=data, every=every):
+                self.write("run/recipe.toml", f"{data}\n[train]\nepochs = 20\nevaluate_every = {every}\n")
+                self.assertEqual((self.facts_of("run")["training"]["test"] or {}).get("accuracy"), expected)
+        self.write("run/recipe.toml", some + "\n[train]\nepochs = 20\n")
+        self.assertIsNone(self.facts_of("run")["training"]["test"])
 
     def test_running_stopped_lost(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "PREFLIGHT=no")

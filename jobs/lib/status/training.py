@@ -14,6 +14,26 @@ def tells_step(record):
     return record.get("kind") in ("step", "epoch") and files.whole(record.get("step")) is not None
 
 
+def stated(recipe, table, key):
+    """The text of a key's value in the recipe of a run folder; empty without it."""
+    found = re.search(rf"^\[{table}\]\s*?\n(?:[^\[\n].*\n|\n)*?{key} *= *(.*)$", recipe, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def stated_whole(recipe, table, key):
+    found = re.match(r"\d{1,12}\b", stated(recipe, table, key))
+    return int(found.group()) if found else None
+
+
+def may_be_evaluated_before(recipe, found):
+    """May there be an evaluation before these last lines of metrics.jsonl? After the first epoch that ends with one, if
+    there is test data: `data.test`, or that of a program of the user's own."""
+    every = stated_whole(recipe, "train", "evaluate_every") or 1
+    has_test = re.match(r"[\"'][^\"']", stated(recipe, "data", "test")) or "program" in stated(recipe, "data", "source")
+    epoch = next((files.whole(record.get("epoch")) for record in reversed(found) if tells_step(record)), None)
+    return every > 1 and bool(has_test) and epoch is not None and epoch > every
+
+
 class Training:
     """step, steps, epoch, epochs, loss, accuracy, samples_per_s: None where unknown. `test`: the last evaluation."""
 
@@ -29,9 +49,8 @@ class Training:
         self.checkpoint = self._newest_checkpoint()
         metrics = os.path.join(folder, "metrics.jsonl")
         recipe = files.read(os.path.join(folder, "recipe.toml")) + "\n"
-        is_rarely_evaluated = re.search(r"^evaluate_every *=", recipe, re.MULTILINE) is not None
         self.records = files.records(metrics, lambda found: sum(map(tells_step, found)) >= 2 and (  # they give the speed
-            not is_rarely_evaluated or any(record.get("kind") == "eval" for record in found)))
+            any(record.get("kind") == "eval" for record in found) or not may_be_evaluated_before(recipe, found)))
         self.age = files.age(metrics, self.now)
         last = self._last("step", "epoch")
         self.step, self.epoch = (files.whole(last.get(key)) for key in ("step", "epoch"))
@@ -75,8 +94,7 @@ class Training:
 
     def _totals(self, recipe, logs):
         """All steps: the program says them at each start. Else by the epochs that are done."""
-        found = re.search(r"^\[train\]\s*?\n(?:[^\[\n].*\n|\n)*?epochs *= *(\d{1,12})\b", recipe, re.MULTILINE)
-        self.epochs = int(found.group(1)) if found else None
+        self.epochs = stated_whole(recipe, "train", "epochs")
         for path in logs:
             tail = files.read(path, end=True)
             said = re.findall(r"^quern: .* (\d{1,15}) steps$", tail, re.MULTILINE) or re.findall(
