@@ -32,6 +32,7 @@ expect "--run-dir --resume --ranks" train recipe.toml --r
 expect "--filter" bench kernels --json x --f
 expect "train.epochs=" train recipe.toml --set train.ep
 expect "optimizer.schedule.type=" preflight r.toml --set optimizer.schedule.t
+expect "optimizer.lr=" train recipe.toml --change optimizer.lr
 expect "auto" train recipe.toml --resume a
 expect "test" evaluate run --split te
 expect "" train recipe.to # bash itself then offers files

@@ -6,7 +6,7 @@ namespace quern {
 namespace {
 
 constexpr const char* kHead = R"(# SPDX-License-Identifier: Apache-2.0
-# Completion of quern for bash: commands, options, and the recipe's keys after --set.
+# Completion of quern for bash: commands, options, and the recipe's keys after --set and --change.
 # Written by unit.app.reference from the options of the program.
 # shellcheck shell=bash
 
@@ -40,7 +40,7 @@ _quern() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" words
   words="$(_quern_words "$(_quern_command)")"
   case "$previous" in
-    --set)
+    --set | --change)
       words="$(_quern_keys)"
       compopt -o nospace 2>/dev/null # outside of a completion, as in tests, there is none
       ;;

@@ -13,7 +13,7 @@ namespace quern {
 /// docs/quern.1
 std::string man_page(const CommandInfo& program);
 
-/// scripts/quern-completion.bash. `recipe_keys`: what --set may name.
+/// scripts/quern-completion.bash. `recipe_keys`: for --set and --change.
 std::string bash_completion(const CommandInfo& program,
                             const std::vector<std::string>& recipe_keys);
 
