@@ -118,10 +118,7 @@ class LinearRun {
       host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_,
                            to, nullptr);
     }
-    const KeptOutput reader{OperandTiles(y_tiles)};
-    host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_, {},
-                         &reader);
-    results.y_read = reader.values();
+    results.y_read = handed_over(relu);
     const Activation dx = tiles_to_fill({size().in}, size().rows(), size().block_rows);
     const Activation dx_floats = filled_activation({size().in}, Layout::cn16c, size().rows(), 777);
     const OperandTiles x(x_);
@@ -137,6 +134,16 @@ class LinearRun {
     results.dx_floats = values_of(dx_floats);
     EXPECT_EQ(padding_of(dx_floats), 0);
     return results;
+  }
+
+  /// [rows, out], whole tiles wide
+  std::vector<float> handed_over(bool relu) const {
+    const KeptOutput reader{
+        OperandTiles(tiles_to_fill({size().out}, size().rows(), size().block_rows))};
+    host::linear_forward(exec_, unit_, shape(), packed(forward_), parameters_.data(), relu, x_, {},
+                         &reader);
+    exec_.fence("test: read outputs");
+    return reader.values();
   }
 
   /// With `update` they go there, and what returns is garbage.
@@ -344,7 +351,8 @@ TEST(LinearTiles, HasTheBitsOfOneElementAfterTheOtherOnEveryUnit) {
 TEST(LinearTiles, AnInfiniteInputIsNotHandedOverInUnitsBeyondTheLast) {
   Operands operands(Case{33, 21, 32, 1});
   operands.x[5] = std::numeric_limits<float>::infinity();
-  const std::vector<float> y = run_whole(operands, false, false).y_read;
+  const std::vector<float> y =
+      LinearRun(operands, make_block_schedule(0, 1, 1, 32)).handed_over(false);
   EXPECT_FALSE(std::isfinite(y[0]));
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (i % 32 >= 21) {

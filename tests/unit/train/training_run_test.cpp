@@ -89,7 +89,7 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
   expect_error(make(recipe({"optimizer.lr=0.5"}), {.folder = folder / "a", .train = signs(64)}),
                ExitCode::bad_input, {"--change optimizer.lr=... resumes with"});
   EXPECT_NO_THROW(
-      make(recipe({"optimizer.lr=0.5"}),
+      make(recipe({"optimizer.lr=0.5", "train.epochs=40"}),
            {.folder = folder / "a", .changes = {"optimizer.lr"}, .train = signs(64)})());
   expect_error(make(recipe(), {.folder = folder / "a", .resume = "never", .train = signs(64)}),
                ExitCode::bad_input, {"holds a run already"});
