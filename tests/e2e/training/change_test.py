@@ -206,7 +206,7 @@ class ChangeTest(RefusalTest):
         shown = self.quern("checkpoint", "show", "run")
         self.assertRegex(shown.out, r"(?m)^  changed +step 26: optimizer\.lr 0\.001, before 0\.002$")
         self.assertIn("lr = 0.001", self.quern("checkpoint", "show", "run", "--recipe").out)
-        plan = self.quern(*self.arguments("run", ["optimizer.lr=5e-4"]), "--dry-run")
+        plan = self.quern(*self.arguments("run", ["optimizer.lr=5e-4"], ["train.epochs=4"]), "--dry-run")
         self.assertEqual(plan.code, 0, plan)
         self.assertIn("lr = 5e-04", plan.out)
 

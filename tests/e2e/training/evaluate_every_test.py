@@ -84,7 +84,7 @@ class EvaluateEveryTest(RefusalTest):
 
     def test_stops_in_the_last_step_of_an_epoch(self):
         # It is the only step of an epoch; the next start evaluates, or not.
-        sets = ("data.global_batch=600", "train.epochs=400", "train.evaluate_every=7", "checkpoint.every_epochs=0")
+        sets = ("data.global_batch=600", "train.epochs=3000", "train.evaluate_every=7", "checkpoint.every_epochs=0")
         self.train("mlp", "whole", *sets)
         for epochs in (3, 20, 21, 35):
             self.stop_after(epochs, *sets, ranks=2)
