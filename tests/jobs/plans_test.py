@@ -82,6 +82,7 @@ class PlansTest(SubmitCase):
         """Every key that a plan takes changes a job of it; what it decides itself is no key of it."""
         for name in ("other", "other/checkpoints"):
             (self.folder / name).mkdir()
+        self.begin_run("begun")
         shutil.copy(self.folder / "mlp.toml", self.folder / "other.toml")
         shutil.copy(PROGRAM, self.folder / "quern")
         other = {"RECIPE": "other.toml", "QUERN": "./quern", "RUN_DIR": "other", "IDX_DIR": "other", "CHECKSUMS": "grid",
@@ -96,8 +97,6 @@ class PlansTest(SubmitCase):
                 return [line for line in text.splitlines() if not line.startswith(("# Filled by", "# at "))]
             plain = jobs()
             if template != "scaling":  # CHANGE is for a run that is there
-                (self.folder / "begun").mkdir(exist_ok=True)
-                shutil.copy(self.folder / "mlp.toml", self.folder / "begun" / "recipe.toml")
                 begun = [each.replace("RUN_DIR=run", "RUN_DIR=begun") for each in values]
                 text = self.filled("leonardo-booster", template, "ACCOUNT=p", *begun, "CHANGE=optimizer.lr=0.5")
                 self.assertIn("changes=(--change optimizer.lr=0.5)", text)

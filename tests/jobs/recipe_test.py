@@ -79,8 +79,7 @@ class RecipeTest(SubmitCase):
         """CHANGE is for a run that is there, and only for what may change in it."""
         change = "CHANGE=optimizer.lr=0.5"
         self.assert_refused([*TRAIN, change], "--change is for a run that is resumed", "'", "run' has no checkpoint")
-        (self.folder / "run").mkdir()
-        (self.folder / "run" / "recipe.toml").write_text((self.folder / "mlp.toml").read_text())
+        self.begin_run("run")
         self.assert_good(*TRAIN, change)
         job = self.filled(*TRAIN, change, "CHANGE=train.epochs=9", "SET=train.log_every_steps=2")
         self.assertIn("\nsettings=(--set train.log_every_steps=2)\n"

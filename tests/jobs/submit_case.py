@@ -33,6 +33,13 @@ class SubmitCase(unittest.TestCase):
         path.write_text(text)
         path.chmod(0o755)
 
+    def begin_run(self, name):
+        """A run folder with a recipe and a checkpoint, of which submit asks no more than whether there is one."""
+        checkpoints = self.folder / name / "checkpoints"
+        checkpoints.mkdir(parents=True)
+        shutil.copy(self.folder / "mlp.toml", self.folder / name / "recipe.toml")
+        (checkpoints / "ckpt-0000000013.h5").touch()
+
     def submit(self, *args, command=SUBMIT, **variables):
         env = dict(os.environ, QUERN=PROGRAM, SEEN=str(self.folder), XDG_CONFIG_HOME=str(self.folder / "config"),
                    PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}") | variables
