@@ -51,7 +51,9 @@ elseif(Kokkos_ENABLE_HIP)
 endif()
 
 if(QUERN_ENABLE_SANITIZERS)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
-                      -fno-omit-frame-pointer)
+  # Left out is what the address sanitizer finds, too, as soon as such a pointer is used: GCC takes up to
+  # three times as long with it.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,pointer-overflow
+                      -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

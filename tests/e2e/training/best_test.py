@@ -187,10 +187,14 @@ class BestTest(training.TrainingTest):
 
     def test_kills_change_nothing(self):
         self.train("mlp", "whole", *SHAKY)
-        for count in range(1, self.best_epoch("whole") + 1):
+        file = self.folder / "run" / "metrics.jsonl"
+
+        def evaluations():
+            return file.read_text().count('"eval"') if file.exists() else 0
+
+        while (count := evaluations() + 1) <= self.best_epoch("whole"):
             run = self.start("mlp", "run", *SHAKY, "checkpoint.every_steps=1")
-            run.wait_until(lambda: (self.folder / "run" / "metrics.jsonl").exists() and
-                           (self.folder / "run" / "metrics.jsonl").read_text().count('"eval"') >= count)
+            self.assertTrue(run.wait_until(lambda goal=count: evaluations() >= goal))
             run.kill()
         self.train("mlp", "run", *SHAKY, ranks=2)
         self.assert_same_run("run", "whole")

@@ -127,8 +127,12 @@ class Cluster:
 
     def wait(self, job, timeout_s=240):
         """Until the job is over; its state and exit status."""
-        self.wait_until(lambda: self.states(job) and set(self.states(job)) <= FINAL, timeout_s,
-                        lambda: f"job {job} is {self.states(job)}\n{self.queue()}")
+
+        def is_over():
+            states = set(self.states(job))
+            return states and states <= FINAL
+
+        self.wait_until(is_over, timeout_s, lambda: f"job {job} is {self.states(job)}\n{self.queue()}", pause_s=0.4)
         facts = self.facts(job)
         return facts["JobState"], int(facts["ExitCode"].split(":")[0])
 
@@ -136,12 +140,13 @@ class Cluster:
         return self.run("squeue", "-t", "all", "-o", "%i %T %r")
 
     @staticmethod
-    def wait_until(condition, timeout_s, explain):
+    def wait_until(condition, timeout_s, explain, pause_s=0.1):
+        """Questions to Slurm take the cores from the ranks: pause_s between them."""
         end = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > end:
                 raise TimeoutError(explain())
-            time.sleep(0.1)
+            time.sleep(pause_s)
 
 
 class JobTest(unittest.TestCase):
