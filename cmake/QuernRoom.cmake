@@ -2,8 +2,17 @@
 # quern_room(NAME [SOURCES ...] [LIBRARIES ...] [HEADERS_ONLY])
 # One room of src/ = one library target quern_NAME (alias quern::NAME). Which rooms it may link is
 # read from src/rooms.txt, so a CMake link is the permission that the style test also checks.
-option(QUERN_UNITY_BUILD "Compile files of a room together: quicker, but none is seen alone"
-       ${QUERN_ENABLE_SANITIZERS})
+set(QUERN_UNITY_BUILD AUTO CACHE STRING
+    "Compile files of a room together: half the time, but none is seen alone. AUTO: with sanitizers, and without tests")
+set_property(CACHE QUERN_UNITY_BUILD PROPERTY STRINGS AUTO ON OFF)
+set(QUERN_JOINED ${QUERN_UNITY_BUILD})
+if(QUERN_JOINED STREQUAL "AUTO")
+  set(QUERN_JOINED OFF)
+  # Those who build the tests change files: they see each alone, and compile one again instead of eight.
+  if(QUERN_ENABLE_SANITIZERS OR NOT (QUERN_ENABLE_TESTS OR QUERN_DEVICE_EXECUTION))
+    set(QUERN_JOINED ON)
+  endif()
+endif()
 file(STRINGS ${PROJECT_SOURCE_DIR}/src/rooms.txt QUERN_ROOM_LINES REGEX "^[a-z]+:")
 
 function(quern_room name)
@@ -43,8 +52,8 @@ function(quern_room name)
     target_include_directories(quern_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_compile_features(quern_${name} PUBLIC cxx_std_20)
     set_target_properties(quern_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    if(QUERN_UNITY_BUILD)
-      # Kokkos' headers are read once for several files; the preset release sees each file alone.
+    if(QUERN_JOINED)
+      # Kokkos' headers are read once for several files; a release with tests sees each file alone.
       set_target_properties(quern_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
       # So joined, GCC 12 also warns of far too long copies inside std::string (its bug 105651).
       target_compile_options(quern_${name} PRIVATE
