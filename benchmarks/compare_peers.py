@@ -16,11 +16,10 @@ from compare_gemms import compare_gemms, print_gemms
 from comparison import make_parser, run_comparison, run_rounds, spread
 from contender import QuernStep, fast_bf16_sums, pin
 from peers import PEERS, PRECISIONS, start_step, try_variants, variants_of
-from words import name_list, positive
-from workloads import (RECIPES, RESIDUAL, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
+from words import core_list, name_list, positive
+from workloads import (RECIPES, RESIDUAL, STEPS, TRAIN_SAMPLES, ProblemError, batch_size, read_recipe,
                        settings_of, step_gemms)
 
-STEPS = {"W1": 468, "W2": 20, "W7": 468, "resnet20": 20, "resnet50": 3}
 TRIAL_STEPS = {"W1": 117, "W2": 3, "W7": 117, "resnet20": 3, "resnet50": 1}
 
 
@@ -120,7 +119,7 @@ def parse_arguments(words):
                          default_workloads=[*RECIPES, "gemm"], program="build/release/bin/quern",
                          default_steps="468; W2, resnet20: 20; resnet50: 3")
     parser.add_argument("--threads", type=positive, default=1, help="of each (default: 1)")
-    parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")],
+    parser.add_argument("--cores", type=core_list,
                         metavar="N,...", help="one per thread (default: the last ones)")
     parser.add_argument("--precision", type=name_list(PRECISIONS), default=["fp32"], metavar="P,...",
                         help="of the products of all: fp32, bf16 (default: fp32); JAX and gemm take "

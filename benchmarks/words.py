@@ -26,3 +26,7 @@ def numbers(text):
         return [positive(word) for word in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers") from error
+
+
+def core_list(text):
+    return [int(core) for core in text.split(",")]

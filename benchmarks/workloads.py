@@ -14,6 +14,7 @@ from recipe_graph import layers_of, wants_gradient  # noqa: E402
 RECIPES = {"W1": "mlp-mnist", "W2": "lenet-fashion", "W7": "autoencoder-mnist"}
 RESIDUAL = {"resnet20": "resnet20-fashion", "resnet50": "resnet50"}  # for those who ask for them
 SETTINGS = {"resnet50": ["data.global_batch=32", "train.micro_block=16"]}
+STEPS = {"W1": 468, "W2": 20, "W7": 468, "resnet20": 20, "resnet50": 3}  # of a round
 PLAIN = ["data.augment.crop=0", "data.augment.flip=false"]
 TRAIN_SAMPLES = 60000
 MAX_BYTES = 2**27
